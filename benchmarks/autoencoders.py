@@ -25,9 +25,8 @@ from torch import Tensor
 from askalike.models.encoders.networks.encoder import build
 from askalike.models.encoders.settings import EncoderConfig, Kind
 from askalike.training.corpus import Corpus, Texts
-from askalike.training.network import TextNetwork
-from askalike.training.objectives.output_layer import adaptive_loss
-from askalike.training.objectives.reconstruction import Reconstruction
+from askalike.training.decoders import Reconstruction, adaptive_loss
+from askalike.training.objectives import TextNetwork
 from askalike.training.recipe import ReconstructionOptions
 from benchmarks.record import write
 from benchmarks.recurrence import in_turn

@@ -29,13 +29,13 @@ from numpy.typing import NDArray
 from askalike.data import default_model
 from askalike.models.encoders.model import Model
 from askalike.models.encoders.networks.encoder import from_arrays
-from askalike.models.encoders.numpy_runtime.runtime import Runtime
+from askalike.models.encoders.runtime import Runtime
 from askalike.models.encoders.settings import EncoderConfig, Kind, ModelSettings
 from askalike.models.encoders.vocabulary import QuestionReader, Vocabulary
 from askalike.text.markup import plain_text
 from askalike.text.tokens import words
 from askalike.training.corpus import WordList
-from askalike.training.network import TextNetwork
+from askalike.training.objectives import TextNetwork
 from askalike.types import Question
 from benchmarks.minilm import MiniLM
 from benchmarks.record import need_data, percentiles, write

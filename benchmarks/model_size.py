@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from askalike.data import default_model
-from askalike.evaluation.forum.scorers import VectorScorer
-from askalike.evaluation.forum.tasks import RerankTask
-from askalike.evaluation.pairs import pair_average_precision
+from askalike.evaluation.forum.tasks import RerankTask, VectorScorer
 from askalike.models.encoders.model import Model
 from askalike.models.encoders.vocabulary import Vocabulary
+from benchmarks.labelled_pairs import pair_average_precision
 from benchmarks.quality_sets import SETS, Task, present_sets
 from benchmarks.record import write
 from benchmarks.systems import PairTask, Vectors, judge

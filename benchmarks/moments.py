@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from askalike.training.loop import CLEARED_EVERY, clear_moments, optimiser
-from askalike.training.settings import LoopSettings
+from askalike.training.recipe import LoopSettings
 from benchmarks.record import need_data, write
 
 COMMAND = "OMP_NUM_THREADS=1 python -m benchmarks.moments"

@@ -13,7 +13,7 @@ from typing import Any
 
 from askalike.evaluation import Report, bootstrap_mean, compare, evaluate
 from askalike.evaluation.forum.evaluation import TASKS, evaluate_forum
-from askalike.evaluation.forum.scorers import SCORERS, make_scorer, rerank
+from askalike.evaluation.forum.tasks import SCORERS, make_scorer, rerank
 from askalike.forum import Forum, ForumSettings
 from askalike.readers.research.judged import read_judged
 from askalike.text.settings import TextSettings

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from askalike.evaluation import Interval, Report, bootstrap_mean, compare
-from askalike.evaluation.pairs import PAIR_MEASURES, compare_pairs, pair_interval
+from benchmarks.labelled_pairs import PAIR_MEASURES, compare_pairs, pair_interval
 
 RIVALS = ("bm25", "minilm")
 TESTED = ("map", "mrr", "ndcg@10", "recall@10")

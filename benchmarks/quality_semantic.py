@@ -17,12 +17,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from askalike.evaluation.forum.scorers import VectorScorer
-from askalike.evaluation.forum.systems import best_weight
-from askalike.evaluation.forum.tasks import RerankTask
-from askalike.evaluation.pairs import pair_average_precision
+from askalike.evaluation.forum.tasks import RerankTask, VectorScorer, best_weight
 from askalike.models.encoders.model import Model
 from askalike.search.settings import JoinSettings
+from benchmarks.labelled_pairs import pair_average_precision
 from benchmarks.minilm import MiniLM
 from benchmarks.quality_rows import pair_rows, ranking_rows, shown
 from benchmarks.quality_sets import SETS, Task, present_sets

@@ -11,8 +11,9 @@ from askalike.evaluation.forum.tasks import RerankTask, bm25_task, forum_rerank_
 from askalike.forum import Forum, ForumSettings
 from askalike.readers.detection import named
 from askalike.readers.frame import ReadContext
-from askalike.readers.research.judged import read_judged, read_labelled_pairs
+from askalike.readers.research.judged import read_judged
 from askalike.types import Judged, Question
+from benchmarks.labelled_pairs import read_labelled_pairs
 from benchmarks.record import DATA, WORK, need_data
 from benchmarks.systems import PairTask, RetrievalTask, forum_retrieval_task, pair_task
 

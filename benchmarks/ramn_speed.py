@@ -17,7 +17,7 @@ import numpy as np
 from askalike.index.states import ModelStates
 from askalike.models.encoders.model import Model
 from askalike.models.encoders.vocabulary import Vocabulary
-from askalike.models.ramn.score import FORUM
+from askalike.models.ramn import FORUM
 from askalike.search import Query
 from askalike.search.pool import Pooled
 from askalike.search.ramn import RamnReranker

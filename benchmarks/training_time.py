@@ -30,11 +30,16 @@ from askalike.training import loop
 from askalike.training import words as word_making
 from askalike.training.corpus import TrainingData, WordSource
 from askalike.training.encoder import TrainingRun, train_encoder
-from askalike.training.forum_data import forum_training
-from askalike.training.network import TextNetwork
-from askalike.training.recipe import ContrastiveOptions, DecodingOptions, Recipe, StageSettings, load_recipe
-from askalike.training.session import going_on
-from askalike.training.settings import LoopSettings
+from askalike.training.objectives import TextNetwork
+from askalike.training.recipe import (
+    ContrastiveOptions,
+    DecodingOptions,
+    LoopSettings,
+    Recipe,
+    StageSettings,
+    load_recipe,
+)
+from askalike.training.session import forum_training, going_on
 from askalike.types import Question
 from benchmarks.record import need_data, write
 

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
 
-from askalike.models.transformer.runtime import Transformer
+from askalike.models.transformer import Transformer
 from benchmarks.record import need_data, write
 
 QUESTIONS = 256

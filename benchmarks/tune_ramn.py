@@ -23,19 +23,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.evaluation.forum.ramn import Matcher
-from askalike.evaluation.forum.tasks import RerankTask, judge
+from askalike.evaluation.forum.tasks import Matcher, RerankTask, judge
 from askalike.forum import Forum
 from askalike.index.states import ModelStates
 from askalike.models.encoders.model import Model
-from askalike.models.ramn.comparison import Similarity, WordStates
-from askalike.models.ramn.score import FORUM, RamnSettings
+from askalike.models.ramn import FORUM, RamnSettings, Similarity, WordStates
+from askalike.papers.zhang2018.autoencoders import Autoencoder, ChangedStates, Whitening, all_alike
 from askalike.papers.zhang2018.data import read_data
-from askalike.papers.zhang2018.states import ChangedStates, Whitening, all_alike
-from askalike.papers.zhang2018.training import Autoencoder
 from askalike.search.ramn import StateSource
 from askalike.store import ForumLayout
-from askalike.training.forum_data import forum_training
+from askalike.training.session import forum_training
 from askalike.types import Query, Question
 from benchmarks.record import need_data, write
 

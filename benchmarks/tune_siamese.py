@@ -27,16 +27,14 @@ import numpy as np
 import torch
 
 from askalike.evaluation.forum.links import related_task
-from askalike.evaluation.forum.scorers import VectorScorer
-from askalike.evaluation.forum.tasks import candidate_task, forum_rerank_task
+from askalike.evaluation.forum.tasks import VectorScorer, candidate_task, forum_rerank_task
 from askalike.forum import Forum
 from askalike.models.siamese.model import SiameseModel
 from askalike.papers.das2016.data import read_data
 from askalike.training.corpus import TrainingData
 from askalike.training.encoder import TrainingRun
-from askalike.training.siamese.corpus import paired
-from askalike.training.siamese.fit import Epoch, fit_siamese
-from askalike.training.siamese.recipe import SiameseRecipe
+from askalike.training.recipe import SiameseRecipe
+from askalike.training.siamese import Epoch, fit_siamese, paired
 from askalike.types import Answer, Question
 from benchmarks.quality_sets import WORDS_ALONE, forum_folder
 from benchmarks.record import need_data, write

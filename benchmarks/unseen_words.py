@@ -24,8 +24,7 @@ from scipy import sparse
 from askalike.data import bundled_forum
 from askalike.evaluation import Report, compare
 from askalike.evaluation.forum.links import duplicate_task
-from askalike.evaluation.forum.scorers import VectorScorer
-from askalike.evaluation.forum.tasks import RerankTask, forum_rerank_task, judge
+from askalike.evaluation.forum.tasks import RerankTask, VectorScorer, forum_rerank_task, judge
 from askalike.forum import Forum
 from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.text.markup import plain_text

@@ -21,15 +21,14 @@ from pathlib import Path
 from typing import Any
 
 from askalike.cli.progress import BarProgress
-from askalike.evaluation.forum.ramn import Matcher
-from askalike.evaluation.forum.tasks import RerankTask, judge
+from askalike.evaluation.forum.tasks import Matcher, RerankTask, judge
 from askalike.index.states import ModelStates
-from askalike.models.ramn.score import RamnSettings
+from askalike.models.ramn import RamnSettings
 from askalike.papers.harness import RowResult, tie_settings
+from askalike.papers.zhang2018.autoencoders import Autoencoder, AutoencoderTrainer
 from askalike.papers.zhang2018.data import read_data
 from askalike.papers.zhang2018.rows import KINDS, RamnRow
 from askalike.papers.zhang2018.table import measured, tables_object
-from askalike.papers.zhang2018.training import Autoencoder, AutoencoderTrainer
 from askalike.search.ramn import StateSource
 from askalike.training.loop import read_log
 from askalike.training.recipe import network_recipe

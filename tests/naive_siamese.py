@@ -10,7 +10,7 @@ import torch
 from torch.nn import functional
 
 from askalike.models.siamese.config import SiameseConfig
-from askalike.models.siamese.trigram_texts import TrigramTexts
+from askalike.models.siamese.model import TrigramTexts
 
 TABLE: dict[str, SiameseConfig] = {
     "SCQA": SiameseConfig(90, 4, (3, 2, 4), (3, 2, 1), 6),

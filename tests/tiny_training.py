@@ -11,9 +11,8 @@ from askalike.evaluation import CandidateTask, evaluate
 from askalike.models.encoders.settings import EncoderConfig
 from askalike.models.encoders.vocabulary import QuestionReader
 from askalike.training.corpus import Corpus, TrainingData, WordSource
-from askalike.training.recipe import OBJECTIVES, Recipe, StageSettings, WordSettings
+from askalike.training.recipe import OBJECTIVES, LoopSettings, Recipe, StageSettings, WordSettings
 from askalike.training.session import DevScore
-from askalike.training.settings import LoopSettings
 from askalike.types import Answer, Question
 
 TOPICS = 8

@@ -6,7 +6,7 @@ What does not go together, such as a vector gate of a network that has none, a c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -26,6 +26,21 @@ _ROUNDS: Final = (1, 100_000)
 _COUNT: Final = (1, 1_000_000_000)
 _HELD_OUT: Final = (0, 10_000_000)
 _SEED: Final = (0, 2**32 - 1)
+_TABLE: Final = (0, 1 << 21)
+_TOPICS: Final[Mapping[str, Range]] = {
+    "topics": (1, 10_000),
+    "alpha": (_TINIEST, 1e6),
+    "eta": (_TINIEST, 1e6),
+    "answer_weight": _WEIGHT,
+    "iterations": _ROUNDS,
+    "seed": _SEED,
+}
+_SIAMESE: Final[Mapping[str, Range]] = {
+    "kernel_width": (1, 1_000),
+    "channels": (1, 1_024),
+    "poolings": (1, 100_000),
+    "output_size": _SIZE,
+}
 
 RANGES: Final[Mapping[str, Mapping[str, Range]]] = {
     "EncoderConfig": {
@@ -75,20 +90,16 @@ RANGES: Final[Mapping[str, Mapping[str, Range]]] = {
     "ReconstructionOptions": {"batch_size": _BATCH, "held_out": _HELD_OUT},
     "LanguageRecipe": {"min_count": _COUNT, "max_size": (1, 100_000_000), "pair_terms": (1, 100_000)},
     "Alignment": {"iterations": _ROUNDS, "least": _BELOW_ONE},
+    "Smoothing": {"weight": (_TINIEST, 1e9)},
+    "PhraseModel": {"kept": _SHARE},
+    "PhraseLearning": {"longest": (1, 10), "least": _COUNT},
+    "TopicModel": {"share": (_TINIEST, 1)},
+    "TopicLearning": _TOPICS,
     "LikelihoodOptions": {"weight": (_TINIEST, 1e9)},
     "TranslationOptions": {"weight": (_TINIEST, 1e9), "kept": _BELOW_ONE},
     "TransLMOptions": {"weight": (_TINIEST, 1e9), "words": _WEIGHT, "translations": _WEIGHT, "answer": _WEIGHT},
     "PhraseOptions": {"weight": (_TINIEST, 1e9), "kept": _SHARE, "longest": (1, 8), "least": _COUNT},
-    "TopicOptions": {
-        "weight": (_TINIEST, 1e9),
-        "share": (_TINIEST, 1),
-        "topics": (1, 10_000),
-        "alpha": (_TINIEST, 1e6),
-        "eta": (_TINIEST, 1e6),
-        "answer_weight": _WEIGHT,
-        "iterations": _ROUNDS,
-        "seed": _SEED,
-    },
+    "TopicOptions": {"weight": (_TINIEST, 1e9), "share": (_TINIEST, 1), **_TOPICS},
     "VotedTopicOptions": {
         "words": _WEIGHT,
         "translations": _WEIGHT,
@@ -96,15 +107,35 @@ RANGES: Final[Mapping[str, Mapping[str, Range]]] = {
         "most_answers": (1, 1_000_000),
         "accepted_votes": (0, 1_000_000_000),
     },
-    "SiameseRecipe": {
-        "kernel_width": (1, 1_000),
-        "channels": (1, 1_024),
-        "poolings": (1, 100_000),
-        "output_size": _SIZE,
-        "min_count": _COUNT,
-        "max_size": (1, 10_000_000),
-    },
+    "SiameseConfig": {"vocabulary_size": (1, 1 << 40), **_SIAMESE},
+    "SiameseRecipe": {"min_count": _COUNT, "max_size": (1, 10_000_000), **_SIAMESE},
     "PairOptions": {"batch_size": (4, 65_536), "margin": _BELOW_ONE, "held_out": _HELD_OUT},
+    "RamnSettings": {"alpha": (0, 0.1), "floor": (1e-9, 1), "mismatch_weight": (0, 10)},
+    "StudentSettings": {
+        "row_size": _SIZE,
+        "dimensions": (1, 1 << 14),
+        "words": (1, 1 << 21),
+        "pairs": _TABLE,
+        "buckets": _TABLE,
+        "word_limit": _SIZE,
+    },
+    "StudentRecipe": {
+        "row_size": _SIZE,
+        "most_words": (1, 1 << 21),
+        "least_count": _COUNT,
+        "most_pairs": _TABLE,
+        "least_pair_count": _COUNT,
+        "buckets": _TABLE,
+        "word_limit": _SIZE,
+        "damping": (_TINIEST, 1),
+        "epochs": (0, 100_000),
+        "batch_size": _BATCH,
+        "learning_rate": (_TINIEST, 100),
+        "order_weight": _WEIGHT,
+        "temperature": (1e-4, 1_000),
+        "held_out": (_TINIEST, 0.5),
+        "seed": _SEED,
+    },
 }
 """Name of a class of settings → setting → its range; of a list or table of numbers, that of each. Settings of a class
 that a class extends are those of both. Beyond it a training could not begin, or would never end."""
@@ -163,6 +194,8 @@ def _check(place: str, value: Any, hint: Any, within: Range) -> None:
         is_number = isinstance(value, int if hint is int else int | float) and not isinstance(value, bool)
         is_within = is_number and within[0] <= value <= within[1]  # nan is not
         _expect(is_within, place, value, f"a {'whole ' * (hint is int)}number from {_written(within)}")
+    elif is_dataclass(hint):
+        _expect(isinstance(value, hint), place, value, "a table")  # type: ignore[arg-type]
     elif hint in _PLAIN:
         _expect(isinstance(value, hint), place, value, _PLAIN[hint])
 
@@ -217,3 +250,24 @@ def read_settings(kind: type[_Settings], stored: Mapping[str, Any], where: str) 
         return kind(**values)
     except SettingError as error:
         raise SettingError(f"{where}: {error.message}", error.hint) from error
+
+
+def read_stored(kind: type[_Settings], stored: Mapping[str, Any], what: str) -> _Settings:
+    """Return settings that were stored with a model, all of them; settings within them take their defaults.
+
+    Raises:
+        SettingError: a name too many or too few, or a value that cannot be used.
+    """
+    made: Any = kind
+    hints = _hints(made)
+    if set(stored) != set(hints):
+        raise SettingError(
+            f"{what} are {', '.join(sorted(stored))[:200] or 'none'}, but expected {', '.join(sorted(hints))}",
+            "use the config.json that was saved with the model",
+        )
+    values = {}
+    for name, value in stored.items():
+        is_nested = is_dataclass(hints[name]) and isinstance(value, Mapping)
+        read = read_settings(hints[name], value, name) if is_nested else value
+        values[name] = tuple(read) if isinstance(read, list) else read
+    return kind(**values)

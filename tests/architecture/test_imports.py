@@ -14,7 +14,6 @@ import askalike
 PACKAGE = Path(askalike.__file__).parent
 
 BASE = {"types", "errors", "settings", "_version"}
-LANGUAGE = {f"models.{name}" for name in ("query_likelihood", "translation", "topics", "language")}
 INDEX = {"index", "index.words", "index.vectors"}
 ALLOWED: dict[str, set[str]] = {
     "_version": set(),
@@ -37,14 +36,12 @@ ALLOWED: dict[str, set[str]] = {
     "models": set(),
     "models.term_weighting": {"errors"},
     "models.similarity": {"types", "errors", "text", "models.term_weighting"},
+    "models.ranking_svm": {"types", "errors", "models.similarity"},
     "models.encoders": {*BASE, "files", "text"},
-    "models.query_likelihood": {"errors", "models.encoders"},
-    "models.translation": {"errors", "models.query_likelihood"},
-    "models.topics": {"errors", "models.query_likelihood"},
-    "models.language": {*BASE, "files", "text", "models.encoders", *LANGUAGE},
+    "models.language": {*BASE, "files", "text", "models.encoders"},
     "models.siamese": {*BASE, "text", "models.encoders"},
-    "models.student": {"errors", "text", "models.encoders"},
-    "models.ramn": {"types", "errors"},
+    "models.student": {*BASE, "text", "models.encoders", "models.text_encoder"},
+    "models.ramn": {*BASE},
     "models.transformer": {"errors", "files"},
     "models.text_encoder": {"errors"},
     "models.remote": {"errors", "models.text_encoder"},
@@ -77,7 +74,7 @@ ALLOWED: dict[str, set[str]] = {
         *BASE,
         "records",
         *INDEX,
-        *LANGUAGE,
+        "models.language",
         "files",
         "processes",
         "progress",
@@ -104,13 +101,12 @@ ALLOWED: dict[str, set[str]] = {
         "evaluation",
         "models.encoders",
         "models.term_weighting",
-        "models.query_likelihood",
         "models.language",
         "models.ramn",
     },
     "training": {
         *BASE,
-        *LANGUAGE,
+        "models.language",
         "files",
         "processes",
         "progress",
@@ -129,7 +125,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "papers": {
         *BASE,
-        *LANGUAGE,
+        "models.language",
         "files",
         "processes",
         "progress",
@@ -143,6 +139,7 @@ ALLOWED: dict[str, set[str]] = {
         "training",
         "models.encoders",
         "models.similarity",
+        "models.ranking_svm",
         "models.siamese",
         "models.ramn",
     },
@@ -152,7 +149,7 @@ ALLOWED: dict[str, set[str]] = {
         *BASE,
         "addresses",
         "records",
-        *LANGUAGE,
+        "models.language",
         "files",
         "processes",
         "progress",

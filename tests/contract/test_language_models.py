@@ -7,14 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from askalike.models.query_likelihood.likelihood import QueryLikelihood, QueryModel, Smoothing
-from askalike.models.query_likelihood.terms import Collection, Parallel, TermLists
-from askalike.models.topics.learning import TopicLearning, learn_topics, learn_voted_topics
-from askalike.models.topics.topics import TopicModel
-from askalike.models.translation.ibm1 import Alignment, learn_translations
-from askalike.models.translation.phrase_learning import PhraseLearning
-from askalike.models.translation.phrases import PhraseModel
-from askalike.models.translation.translm import Mixture, TransLM, word_translation
+from askalike.models.language.likelihood import Collection, Parallel, QueryLikelihood, QueryModel, Smoothing, TermLists
+from askalike.models.language.phrases import PhraseLearning, PhraseModel
+from askalike.models.language.topics import TopicLearning, TopicModel, learn_topics, learn_voted_topics
+from askalike.models.language.translation import Alignment, Mixture, TransLM, learn_translations, word_translation
 
 SIZE = 12
 TEXTS = TermLists.of([[1, 2, 3, 2], [4, 5], [6, 7, 8, 1, 1], [9]])

@@ -103,7 +103,7 @@ def test_the_order_of_candidates_does_not_matter(rankers: Mapping[str, Reranker]
 
 @everyone
 def test_a_query_without_words_is_like_nothing_by_what_was_learned(rankers: Mapping[str, Reranker], name: str) -> None:
-    found = [(replace(pooled, components={"bm25": 0.0}), question) for pooled, question in FOUND]
+    found = [(pooled._replace(components={"bm25": 0.0}), question) for pooled, question in FOUND]
     assert all(one.score <= 0 for one in rankers[name].scores(Query("***"), found))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from askalike.errors import SettingError
-from askalike.evaluation.forum.scorers import SCORERS, JoinedTerms, make_scorer, rerank
+from askalike.evaluation.forum.tasks import SCORERS, JoinedTerms, make_scorer, rerank
 from askalike.text.settings import TextSettings
 from askalike.types import Question
 

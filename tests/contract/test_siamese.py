@@ -16,9 +16,8 @@ from askalike.models.encoders.folder import digest
 from askalike.models.encoders.model import Model
 from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.siamese.config import SiameseConfig, SiameseSettings
-from askalike.models.siamese.model import SiameseModel
+from askalike.models.siamese.model import SiameseModel, trigrams
 from askalike.text.settings import TextSettings
-from askalike.text.trigrams import trigrams
 from askalike.types import Answer, Question
 
 WORDS = ["router", "modem", "cable", "antenna", "wifi", "bluetooth", "kernel", "driver", "printer", "charger", "café"]
@@ -175,8 +174,8 @@ def test_files_that_do_not_fit_each_other_are_refused(name: str, tmp_path: Path)
     for file, data, message in [
         ("vocabulary.txt", vocabulary + b"xyz\n", f"{size + 1} trigrams, but the network has {size}"),
         ("vocabulary.txt", vocabulary[:-1], "has no end"),
-        ("config.json", b"{}", "a siamese model has network, reads, text"),
-        ("config.json", b'{"network": {}, "text": {}, "reads": "title"}', "siamese settings none"),
+        ("config.json", b"{}", "a siamese model are none, but expected network, reads, text"),
+        ("config.json", b'{"network": {}, "text": {}, "reads": "title"}', "network: vocabulary_size is missing"),
         ("weights.safetensors", b"\x02\0\0\0\0\0\0\0{}", "weights hold nothing for"),
     ]:
         model_of(name).save(path)
@@ -199,7 +198,7 @@ def test_an_encoder_does_not_load_as_a_siamese_model_nor_the_other_way(tmp_path:
 
 
 def test_a_model_and_a_recipe_need_no_torch() -> None:
-    names = "askalike.models.siamese, askalike.training.siamese.recipe, askalike.training.siamese.corpus"
+    names = "askalike.models.siamese.model, askalike.training.recipe"
     program = f"import sys, {names}; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

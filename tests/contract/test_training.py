@@ -12,14 +12,14 @@ from tests.tiny_training import recipe, stage, tiny_data
 from askalike.errors import SettingError
 from askalike.models.encoders.model import Model
 from askalike.training.loop import read_log
-from askalike.training.settings import LoopSettings
+from askalike.training.recipe import LoopSettings
 from askalike.types import Question
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
 from askalike.training import encoder as encoder_module  # noqa: E402
 from askalike.training.encoder import TrainingRun, train_encoder  # noqa: E402
-from askalike.training.network import TextNetwork  # noqa: E402
+from askalike.training.objectives import TextNetwork  # noqa: E402
 
 ENCODERS: dict[str, dict[str, Any]] = {
     "rcnn": {"kind": "rcnn"},

@@ -6,11 +6,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from benchmarks.labelled_pairs import read_labelled_pairs
 
 from askalike.errors import FormatError
 from askalike.readers.frame import ReadContext
 from askalike.readers.research.askubuntu import heldout_ids, read_annotations
-from askalike.readers.research.judged import read_judged, read_labelled_pairs
+from askalike.readers.research.judged import read_judged
 from askalike.readers.research.semeval import SemEvalReader
 from askalike.readers.research.yahoo import YahooLiveQaReader, YahooThreadsReader
 from askalike.types import Answer, Judged, Link, Question

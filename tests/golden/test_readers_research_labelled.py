@@ -6,10 +6,11 @@ import gzip
 from pathlib import Path
 
 import pytest
+from benchmarks.labelled_pairs import Pair, read_labelled_pairs
 
 from askalike.errors import DamagedInputError, FormatError, SettingError
 from askalike.readers.frame import ReadContext
-from askalike.readers.research.judged import JUDGED, Pair, read_judged, read_labelled_pairs
+from askalike.readers.research.judged import JUDGED, read_judged
 from askalike.types import Question
 
 LINES = [

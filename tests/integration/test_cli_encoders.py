@@ -17,7 +17,7 @@ from askalike.data import bundled_forum
 from askalike.index.encoder_settings import EncoderSettings
 from askalike.index.text_questions import has_minilm, minilm_folder, taken
 from askalike.models.remote import Patience
-from askalike.models.transformer.runtime import Transformer
+from askalike.models.transformer import Transformer
 
 ARCHIVE = [
     {"id": "wifi", "title": "Wifi drops every evening"},

@@ -17,7 +17,7 @@ from askalike.cli.train import result_lines, result_object
 from askalike.data import bundled_forum
 from askalike.errors import DamagedModelError, ForumError, ModelError, SettingError
 from askalike.evaluation import compare
-from askalike.evaluation.forum.ramn import likeness
+from askalike.evaluation.forum.tasks import likeness
 from askalike.forum.rerankers import MAKERS
 from askalike.index.states import ModelStates
 from askalike.search import RANKER_NAMES, RERANKERS, Query, SearchSettings, learned_as

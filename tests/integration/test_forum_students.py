@@ -25,7 +25,7 @@ from askalike.errors import BusyForumError, EncoderError, NotLearnedError, Setti
 from askalike.evaluation.forum.links import duplicate_task
 from askalike.index.encoder_settings import EncoderSettings
 from askalike.models.encoders.folder import digest
-from askalike.models.student.model import Student
+from askalike.models.student import Student
 from askalike.server.app import build
 from askalike.server.settings import Limits, ServeSettings
 from askalike.store import ForumLayout

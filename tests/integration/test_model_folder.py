@@ -332,7 +332,7 @@ NOT_FINITE = np.array([0, np.nan, 0, 0], dtype=np.float32)
         (change_config(reads="body"), "config.json: model setting reads is 'body'"),
         (
             change_config(encoder={**ENCODER, "kind": "transformer"}),
-            "encoder settings: kind is 'transformer'",
+            "encoder: kind is 'transformer'",
         ),
         (change_config(encoder={**ENCODER, "hidden_size": 10**30}), "hidden_size is a number of more than 30 digits"),
         (change_config(encoder={**ENCODER, "kind": "lstm"}), "weights hold nothing for weight_ih"),

@@ -13,17 +13,15 @@ from tests.command import Run
 from tests.tiny_models import synonym_model
 
 from askalike.errors import FormatError, SettingError
-from askalike.evaluation.forum.ramn import Matcher
-from askalike.evaluation.forum.tasks import RerankTask, judge
+from askalike.evaluation.forum.tasks import Matcher, RerankTask, judge
 from askalike.index.states import ModelStates
-from askalike.models.ramn.score import ALPHAS, RamnSettings
+from askalike.models.ramn import ALPHAS, RamnSettings
 from askalike.papers.harness import tie_settings
+from askalike.papers.zhang2018.autoencoders import ChangedStates, all_alike, kind_recipe
 from askalike.papers.zhang2018.choices import PARTS, choose_settings, choose_weights, combined_run, parts
 from askalike.papers.zhang2018.data import ZhangData, read_data
 from askalike.papers.zhang2018.rows import KINDS, LAYERS, REPORTED
-from askalike.papers.zhang2018.states import ChangedStates, all_alike
 from askalike.papers.zhang2018.table import Trained, kind_rows, search_rows, words_alone
-from askalike.papers.zhang2018.training import kind_recipe
 from askalike.training.recipe import network_recipe
 
 FILES = {

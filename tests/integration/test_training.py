@@ -17,8 +17,7 @@ from askalike.models.encoders.model import Model
 from askalike.models.encoders.vocabulary import QuestionReader
 from askalike.training.corpus import TrainingData
 from askalike.training.loop import Entry, read_log
-from askalike.training.recipe import Recipe
-from askalike.training.settings import LoopSettings
+from askalike.training.recipe import LoopSettings, Recipe
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 

@@ -16,7 +16,7 @@ from tests.tiny_training import recipe, stage, tiny_data
 from askalike.errors import SettingError
 from askalike.models.encoders.model import Model
 from askalike.training.loop import read_log
-from askalike.training.settings import LoopSettings
+from askalike.training.recipe import LoopSettings
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 

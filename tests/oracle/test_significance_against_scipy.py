@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from benchmarks.labelled_pairs import roc_area
 
 from askalike.evaluation import bootstrap_mean, randomisation_test
-from askalike.evaluation.pairs import roc_area
 
 stats = pytest.importorskip("scipy.stats")
 

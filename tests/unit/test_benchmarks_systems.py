@@ -20,9 +20,7 @@ from benchmarks.systems import (
 from numpy.typing import NDArray
 from tests.tiny_models import synonym_model
 
-from askalike.evaluation.forum.scorers import VectorScorer
-from askalike.evaluation.forum.systems import WEIGHTS, best_weight, blend
-from askalike.evaluation.forum.tasks import RerankTask
+from askalike.evaluation.forum.tasks import WEIGHTS, RerankTask, VectorScorer, best_weight, blend
 from askalike.search.interaction import WeighedStates, interactions, rarities
 from askalike.search.rankers import shares, weighted_sum
 from askalike.search.settings import JoinSettings

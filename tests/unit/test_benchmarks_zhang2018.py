@@ -11,7 +11,7 @@ import pytest
 from benchmarks.logs import Course
 from benchmarks.zhang2018 import drawn_amount, finished, reconstructions, with_published
 
-from askalike.papers.zhang2018.training import Autoencoder, AutoencoderTrainer
+from askalike.papers.zhang2018.autoencoders import Autoencoder, AutoencoderTrainer
 
 
 @dataclass

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from tests.tiny_das2016 import write_yahoo
 
 from askalike.errors import DamagedInputError, FormatError
-from askalike.evaluation.forum.systems import Likelihoods
-from askalike.evaluation.forum.tasks import candidate_task, judge
+from askalike.evaluation.forum.tasks import Likelihoods, candidate_task, judge
 from askalike.models.language.kinds import KINDS, Learned
 from askalike.models.language.model import LanguageModel, LanguageSettings
-from askalike.models.siamese.trigram_texts import SiameseReader
-from askalike.models.topics.learning import TopicLearning
+from askalike.models.language.topics import TopicLearning
+from askalike.models.siamese.model import SiameseReader
 from askalike.papers.das2016.data import (
     LINKS,
     REDDIT,
@@ -32,15 +31,14 @@ from askalike.papers.das2016.data import (
 )
 from askalike.papers.das2016.language import Learner, language_answers
 from askalike.papers.das2016.rows import COMPARED, REPORTED, ROWS, DasRow, grid
-from askalike.papers.das2016.siamese import SiameseTrainer, siamese_answers
+from askalike.papers.das2016.siamese import SiameseTrainer, TrigramCosine, siamese_answers, trigram_answers
 from askalike.papers.das2016.table import runner_of
-from askalike.papers.das2016.trigrams import TrigramCosine, trigram_answers
 from askalike.papers.harness import RowResult, Runner, compared
 from askalike.papers.paper import Options
 from askalike.progress import SilentProgress
 from askalike.text.settings import TextSettings
 from askalike.training.loop import read_log
-from askalike.training.siamese.recipe import SiameseRecipe
+from askalike.training.recipe import SiameseRecipe
 from askalike.types import Answer, Question
 
 

@@ -11,9 +11,8 @@ import pytest
 from numpy.typing import NDArray
 from tests.naive_encoders import NAIVE, rows
 
-from askalike.models.encoders.numpy_runtime import attention as in_numpy
-from askalike.models.encoders.numpy_runtime.runtime import Runtime
-from askalike.models.encoders.numpy_runtime.words import by_length
+from askalike.models.encoders import runtime as in_numpy
+from askalike.models.encoders.runtime import Runtime, by_length
 from askalike.models.encoders.settings import EncoderConfig
 
 torch = pytest.importorskip("torch", reason="the encoders are trained with torch, which is not installed")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
 from askalike.errors import SettingError
-from askalike.models.encoders.model import Model
+from askalike.models.encoders.model import Model, WordStates
 from askalike.models.encoders.settings import EncoderConfig, ModelSettings, Precision, Reads, Unknown
 from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.types import Question
@@ -24,6 +25,10 @@ QUESTIONS = [
     Question("5", "an unheard-of gadget", "the modem is the router " * 40),
     Question("6", "???", "..."),
 ]
+
+
+def text_states(model: Model, texts: Sequence[str], batch_size: int = 256) -> list[WordStates]:
+    return model.states([Question("", one) for one in texts], batch_size)
 
 
 def model_of(
@@ -154,7 +159,7 @@ def test_dropped_words_leave_vectors_states_and_weights_as_if_they_were_not_ther
     np.testing.assert_array_equal(*model.encode_text([with_them, without]))
     pair = [Question("1", with_them, with_them), Question("2", without, without)]
     np.testing.assert_array_equal(*model.encode(pair))
-    for first, second in (model.states(pair), model.text_states([with_them, without])):
+    for first, second in (model.states(pair), text_states(model, [with_them, without])):
         assert first.words == second.words
         np.testing.assert_array_equal(first.states, second.states)
     assert model.word_weights(with_them) == model.word_weights(without) != []
@@ -201,7 +206,7 @@ def test_states_are_those_of_the_words_worked_by_hand() -> None:
     assert found.ids.tolist() == [2, 0, 1]
     np.testing.assert_allclose(found.states, np.tanh(embedding[[2, 0, 1]]), atol=1e-6)
     assert (found.ids.dtype, found.states.dtype) == (np.int64, np.float32)
-    (of_text,) = model.text_states(["Routers modem modem"])
+    (of_text,) = text_states(model, ["Routers modem modem"])
     assert of_text.words == ("router", "modem")
     np.testing.assert_allclose(of_text.states, np.tanh(embedding[[1, 2]]), atol=1e-6)
 
@@ -210,7 +215,7 @@ def test_states_are_those_of_the_words_worked_by_hand() -> None:
 def test_title_and_body_have_the_states_of_two_texts_and_a_joined_question_those_of_one(encoder: EncoderConfig) -> None:
     apart, joined, titles = (model_of(encoder, reads=reads) for reads in ("title and body", "joined", "title"))
     question = QUESTIONS[0]
-    title, body, both = apart.text_states([question.title, question.body, f"{question.title} {question.body}"])
+    title, body, both = text_states(apart, [question.title, question.body, f"{question.title} {question.body}"])
     found = [model.states([question])[0] for model in (apart, joined, titles)]
     assert found[0].words == found[1].words == both.words == title.words + body.words
     assert found[2].words == title.words
@@ -233,15 +238,15 @@ def test_the_states_of_a_batch_are_those_of_its_questions_one_by_one(encoder: En
 @every_encoder
 def test_a_question_without_words_has_no_states(encoder: EncoderConfig) -> None:
     model = model_of(encoder)
-    for found in (*model.states([QUESTIONS[1], QUESTIONS[5]]), *model.text_states(["", "?"])):
+    for found in (*model.states([QUESTIONS[1], QUESTIONS[5]]), *text_states(model, ["", "?"])):
         assert (found.words, found.ids.shape, found.states.shape) == ((), (0,), (0, 6))
         assert (found.ids.dtype, found.states.dtype) == (np.int64, np.float32)
-    assert model.states([]) == model.text_states([]) == []
+    assert model.states([]) == text_states(model, []) == []
 
 
 def test_the_last_states_of_title_and_body_make_the_vector() -> None:
     model = model_of(EncoderConfig("gru", 4, 6))
-    title, body = (model.text_states([text])[0].states[-1] for text in (QUESTIONS[0].title, QUESTIONS[0].body))
+    title, body = (text_states(model, [text])[0].states[-1] for text in (QUESTIONS[0].title, QUESTIONS[0].body))
     both = title + body
     np.testing.assert_allclose(model.encode(QUESTIONS[:1])[0], both / np.linalg.norm(both), atol=1e-6)
 
@@ -289,7 +294,7 @@ def test_numbers_that_do_not_fit_do_not_make_a_model() -> None:
         with pytest.raises(SettingError, match="batch_size 0"):
             encode(QUESTIONS, 0)
     with pytest.raises(SettingError, match="batch_size 0"):
-        model.text_states(["wifi"], 0)
+        text_states(model, ["wifi"], 0)
 
 
 @pytest.mark.parametrize("precision", ["float16", "int8"])

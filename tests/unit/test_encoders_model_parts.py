@@ -146,7 +146,7 @@ def test_settings_of_a_model_from_before_there_were_stems_read_words_as_they_are
     assert ModelSettings.from_json(stored) == SETTINGS
     assert replace(SETTINGS, stems="german").to_json()["stems"] == "german"
     del stored["word_limit"]
-    with pytest.raises(SettingError, match=r"model settings embedding_precision.* but expected"):
+    with pytest.raises(SettingError, match=r"model settings are .*, but expected"):
         ModelSettings.from_json(stored)
 
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from tests.naive_encoders import NAIVE, Vector, naive_pooled, rows
 
 from askalike.errors import SettingError
-from askalike.models.encoders.numpy_runtime.runtime import Runtime
-from askalike.models.encoders.numpy_runtime.words import by_length
+from askalike.models.encoders.runtime import Runtime, by_length
 from askalike.models.encoders.settings import POOLINGS, EncoderConfig
 
 CONFIGS = [

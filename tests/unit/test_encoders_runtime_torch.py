@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.naive_encoders import rows
 
-from askalike.models.encoders.numpy_runtime.runtime import Runtime
+from askalike.models.encoders.runtime import Runtime
 from askalike.models.encoders.settings import GATES, POOLINGS, EncoderConfig
 
 torch = pytest.importorskip("torch", reason="torch is not installed")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from benchmarks.labelled_pairs import compare_pairs, pair_average_precision, pair_interval, roc_area
 
 from askalike.errors import EvaluationError
-from askalike.evaluation.pairs import compare_pairs, pair_average_precision, pair_interval, roc_area
 
 SCORES = [0.9, 0.8, 0.7, 0.6, 0.5]
 LABELS = [1, 0, 1, 1, 0]

@@ -8,8 +8,7 @@ import pytest
 
 from askalike.errors import EvaluationError
 from askalike.evaluation import PROTOCOLS, evaluate
-from askalike.evaluation.measures import Ranked
-from askalike.evaluation.protocols import Protocol, judged_list, parse_protocol
+from askalike.evaluation.measures import Protocol, Ranked, judged_list, parse_protocol
 from askalike.types import Qrels, Run
 
 # q1: "a" relevant at rank 2 and "z" relevant but not ranked; q2: nothing relevant.

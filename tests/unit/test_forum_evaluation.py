@@ -13,8 +13,7 @@ from askalike.errors import EvaluationError, ForumError, SettingError
 from askalike.evaluation import components
 from askalike.evaluation.forum.evaluation import TASKS, evaluate_forum
 from askalike.evaluation.forum.links import SPLITS, duplicate_task, judge_candidates
-from askalike.evaluation.forum.scorers import make_scorer
-from askalike.evaluation.forum.tasks import collection_run, forum_run
+from askalike.evaluation.forum.tasks import collection_run, forum_run, make_scorer
 from askalike.progress import SilentProgress
 
 pytestmark = pytest.mark.usefixtures("words_alone")

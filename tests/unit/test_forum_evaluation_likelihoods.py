@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from askalike.evaluation.forum.systems import Likelihoods, likelihood_report
-from askalike.evaluation.forum.tasks import RerankTask
+from askalike.evaluation.forum.tasks import Likelihoods, RerankTask, likelihood_report
 from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.language.kinds import KINDS, Learned, TopicOptions, TransLMOptions
+from askalike.models.language.likelihood import Collection
 from askalike.models.language.model import LanguageModel, LanguageSettings
-from askalike.models.query_likelihood.terms import Collection
-from askalike.models.topics.topics import Topics
-from askalike.models.translation.ibm1 import Translations
+from askalike.models.language.topics import Topics
+from askalike.models.language.translation import Translations
 from askalike.types import Answer, Question
 
 QUERY = Question("q", "slow wifi")

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.labelled_pairs import Pair
 from benchmarks.systems import forum_retrieval_task, judge, pair_task
 
 from askalike import Forum, Link, Question
 from askalike.errors import EvaluationError
 from askalike.evaluation.forum.links import HALVES, duplicate_task, related_task
 from askalike.evaluation.forum.tasks import bm25_task, candidate_task, forum_rerank_task, questions_of, released_task
-from askalike.readers.research.judged import Pair
 from askalike.types import Judged
 
 

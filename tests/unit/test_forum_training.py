@@ -21,9 +21,8 @@ from askalike.evaluation import components, evaluate, split_components
 from askalike.evaluation.forum.links import SPLIT_SEED, SPLITS, duplicate_task, keep_splits, kept_splits
 from askalike.forum import ForumSettings
 from askalike.models.encoders.model import Model
-from askalike.training.forum_data import forum_training
 from askalike.training.recipe import SHIPPED, Recipe, load_recipe, network_recipe
-from askalike.training.session import DevScore, compared, dev_score, going_on
+from askalike.training.session import DevScore, compared, dev_score, forum_training, going_on
 from askalike.training.work_folder import work_folder
 from askalike.types import Answer, Link
 

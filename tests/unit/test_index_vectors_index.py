@@ -46,6 +46,15 @@ def test_the_score_is_the_cosine(index: VectorIndex) -> None:
     assert [score for _, score in hits] == pytest.approx([1.0, math.sqrt(0.5), 0.0], abs=1e-12)
 
 
+def test_the_cosines_of_some_numbers_are_those_of_a_search(index: VectorIndex) -> None:
+    put(index, [4, 5], [[0.3, -0.7], [0.0, 0.0]])
+    remove(index, [2])
+    [hits] = index.search([[0.6, 0.8]], 10, allowed=[1, 2, 4, 5, 99])
+    assert index.cosines([0.6, 0.8], [99, 4, 2, 5, 1, 1]) == hits
+    assert [num for num, _ in hits] == [1, 4]
+    assert index.cosines([0.0, 0.0], [1]) == []
+
+
 def test_a_vectors_length_does_not_matter(index: VectorIndex) -> None:
     put(index, [4, 5], [[3e-40, 4e-40], [3e30, 4e30]])
     [hits] = index.search([[0.6, 0.8]], 2)

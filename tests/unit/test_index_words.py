@@ -76,6 +76,7 @@ def test_given_entries_get_the_scores_that_a_search_gives_them(index: WordIndex)
     found = dict(index.search(weights, EQUAL, 10))
     assert index.scores(weights, EQUAL, [2]) == pytest.approx({2: found[2]})
     assert index.scores(weights, EQUAL, [1, 2, 99]) == pytest.approx(found)
+    assert index.scores(weights, EQUAL, [*range(1, 500)]) == pytest.approx(found)  # not looked up one by one
     assert (
         index.scores({"offline": 1.0}, EQUAL, [2])
         == index.scores({}, EQUAL, [1])

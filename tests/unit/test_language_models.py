@@ -9,11 +9,9 @@ import pytest
 from tests.naive_language import background, dirichlet, log_likelihood, ml, translated
 
 from askalike.errors import SettingError
-from askalike.models.language.kinds import options_of
-from askalike.models.query_likelihood.likelihood import QueryLikelihood, Smoothing
-from askalike.models.query_likelihood.terms import Collection, TermLists
-from askalike.models.translation.ibm1 import Translations
-from askalike.models.translation.translm import Mixture, TransLM, word_translation
+from askalike.models.language.kinds import TranslationOptions, options_of
+from askalike.models.language.likelihood import Collection, QueryLikelihood, Smoothing, TermLists
+from askalike.models.language.translation import Mixture, Translations, TransLM, word_translation
 
 COUNTS = [2, 4, 1, 3, 0, 5, 6, 9]
 TABLE = {(1, 1): 0.4, (2, 1): 0.3, (3, 2): 0.5, (1, 3): 0.25, (5, 6): 1.0, (4, 2): 0.1, (7, 7): 0.2, (6, 6): 0.05}
@@ -108,8 +106,6 @@ def test_values_out_of_range_are_refused() -> None:
     for method, weight in (("dirichlet", 0.0), ("jelinek-mercer", 1.5), ("jelinek-mercer", 0.0), ("laplace", 1.0)):
         with pytest.raises(SettingError, match="expected"):
             Smoothing(method, weight)  # type: ignore[arg-type]
-    with pytest.raises(SettingError, match="kept"):
-        word_translation(collection(), translations(), kept=1.0)
     for weights in ((0.0, 0.0, 1.0), (-1.0, 2.0, 0.0), (float("nan"), 1.0, 0.0)):
         with pytest.raises(SettingError, match="weights"):
             Mixture(*weights)
@@ -126,8 +122,9 @@ def test_a_word_that_translates_into_itself_for_certain_counts_as_in_the_text_it
     }
     assert found["learned"] == pytest.approx(0.8 * (0.1 / 2 + 0.4 / 2) + 0.2 * 0.4)
     assert found["certain"] == pytest.approx(0.8 * (1 / 2 + 0.4 / 2) + 0.2 * 0.4)
-    with pytest.raises(SettingError, match="self_translation is 'sure'"):
-        word_translation(counted, learned, self_translation="sure")  # type: ignore[arg-type]
+    for wrong in ({"self_translation": "sure"}, {"kept": 1.0}):
+        with pytest.raises(SettingError, match=r"is .*, but expected"):
+            TranslationOptions(**wrong)  # type: ignore[arg-type]
 
 
 def test_options_of_an_earlier_version_have_translations_as_they_were_learned() -> None:

@@ -11,20 +11,22 @@ import pytest
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
-from askalike.models.query_likelihood.likelihood import QueryLikelihood, Smoothing
-from askalike.models.query_likelihood.terms import Collection, Parallel, TermLists
-from askalike.models.translation.ibm1 import Translations
-from askalike.models.translation.phrase_learning import (
+from askalike.models.language.likelihood import Collection, Parallel, QueryLikelihood, Smoothing, TermLists
+from askalike.models.language.phrases import (
     Heuristic,
     Link,
+    PhraseBook,
+    PhraseModel,
+    PhraseTable,
+    Segmentation,
     WordLinks,
     align,
+    best_or_sum,
     consistent_spans,
     count_phrases,
     symmetrise,
 )
-from askalike.models.translation.phrases import PhraseBook, PhraseModel, PhraseTable, Segmentation, best_or_sum
-from askalike.models.translation.translm import word_translation
+from askalike.models.language.translation import Translations, word_translation
 
 V = 8
 
@@ -185,7 +187,7 @@ def test_pairs_are_aligned_together_as_alone(monkeypatch: pytest.MonkeyPatch) ->
     forward = Translations.of(words, sources, draw.random(len(words)), V)
     backward = Translations.of(words, sources, draw.random(len(words)), V)
     together = align(pairs, forward, backward)
-    monkeypatch.setattr("askalike.models.translation.phrase_learning._MOST_CELLS", 20)
+    monkeypatch.setattr("askalike.models.language.phrases._MOST_CELLS", 20)
     again = align(pairs, forward, backward)
     np.testing.assert_array_equal(together.from_place, again.from_place)
     np.testing.assert_array_equal(together.to_place, again.to_place)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from askalike.models.query_likelihood.terms import TermLists, frequencies, row_sums
-from askalike.models.translation.phrases import PhraseBook, PhraseTable
+from askalike.models.language.likelihood import TermLists, frequencies, row_sums
+from askalike.models.language.phrases import PhraseBook, PhraseTable
 
 
 def texts_of(chance: np.random.Generator, size: int, count: int = 12) -> TermLists:
@@ -15,7 +15,7 @@ def texts_of(chance: np.random.Generator, size: int, count: int = 12) -> TermLis
 
 @pytest.mark.parametrize("few", [0, 3, 1000])
 def test_rows_with_many_and_with_few_ids_are_summed_alike(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("askalike.models.query_likelihood.terms._FEW", few)
+    monkeypatch.setattr("askalike.models.language.likelihood._FEW", few)
     chance = np.random.default_rng(0)
     texts = texts_of(chance, 20)
     rows = []

@@ -12,11 +12,18 @@ from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
 from askalike.errors import SettingError
-from askalike.models.query_likelihood.likelihood import QueryLikelihood, Smoothing
-from askalike.models.query_likelihood.terms import Collection, TermLists
-from askalike.models.topics.learning import TopicLearning, TopicTraining, learn_topics, learn_voted_topics, vote_weights
-from askalike.models.topics.topics import TopicModel, Topics, pair_counts
-from askalike.models.topics.topics import digamma as own_digamma
+from askalike.models.language.likelihood import Collection, QueryLikelihood, Smoothing, TermLists
+from askalike.models.language.topics import (
+    TopicLearning,
+    TopicModel,
+    Topics,
+    TopicTraining,
+    learn_topics,
+    learn_voted_topics,
+    pair_counts,
+    vote_weights,
+)
+from askalike.models.language.topics import digamma as own_digamma
 
 Floats = NDArray[np.float64]
 
@@ -77,7 +84,7 @@ def test_a_text_has_the_same_topics_among_others_as_alone(monkeypatch: pytest.Mo
     together = topics.mixtures(TermLists.of(texts))
     alone = np.concatenate([topics.mixtures(TermLists.of([one])) for one in texts])
     np.testing.assert_allclose(together, alone, rtol=1e-12)
-    monkeypatch.setattr("askalike.models.topics.topics._WORDS_AT_ONCE", 5)
+    monkeypatch.setattr("askalike.models.language.topics._WORDS_AT_ONCE", 5)
     np.testing.assert_array_equal(topics.mixtures(TermLists.of(texts)), together)
 
 

@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from askalike.errors import FormatError, MissingExtraError, SettingError, install_command
-from askalike.evaluation.forum.scorers import make_scorer, rerank
+from askalike.evaluation.forum.tasks import make_scorer, rerank
 from askalike.papers.harness import Outcome, RowResult, chosen_rows, compared
 from askalike.papers.lei2016.rows import COMPARED, REPORTED, ROWS, THESIS, LeiRow
 from askalike.papers.lei2016.sets import LeiSet, find_sets

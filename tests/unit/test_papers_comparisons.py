@@ -8,7 +8,7 @@ from rich.console import Console
 
 from askalike.cli.reproduce import comparison_table
 from askalike.evaluation import Interval
-from askalike.papers.means import Compared
+from askalike.papers.harness import Compared
 
 BETTER, WORSE = "attention-white-combined", "words-combined"
 

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from askalike.papers.side_by_side import do_each
+from askalike.papers.harness import do_each
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 PROGRAM = """
 import sys
 from pathlib import Path
-from askalike.papers.side_by_side import do_each
+from askalike.papers.harness import do_each
 from tests.unit.test_papers_side_by_side import write_number
 
 if __name__ == "__main__":

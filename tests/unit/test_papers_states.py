@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from tests.tiny_models import synonym_model
 
 from askalike.index.states import ModelStates
-from askalike.papers.zhang2018 import states as module
-from askalike.papers.zhang2018.states import LEAST_SHARE, ChangedStates, Whitening
+from askalike.papers.zhang2018 import autoencoders as module
+from askalike.papers.zhang2018.autoencoders import LEAST_SHARE, ChangedStates, Whitening
 from askalike.types import Query, Question
 
 

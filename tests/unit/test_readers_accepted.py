@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from askalike.readers.accepted import AcceptedAnswers
-from askalike.readers.frame import ReadContext
+from askalike.readers.frame import AcceptedAnswers, ReadContext
 from askalike.types import Answer
 
 

@@ -82,9 +82,9 @@ class ListEngine:
     ) -> tuple[dict[int, float], dict[int, float]]:
         return self.lexical_scores(weights, unmatched), {} if vector is None else self.cosines(vector, far)
 
-    def nearest(self, vector: NDArray[np.float32], limit: int, filters: Filters) -> list[Candidate]:
+    def nearest(self, vectors: NDArray[np.float32], limit: int, filters: Filters) -> list[list[Candidate]]:
         keys = [key for key in self.directions if self.held[key].id not in filters.exclude_ids]
-        return best(self.cosines(vector, keys), limit)
+        return [best(self.cosines(vector, keys), limit) for vector in vectors]
 
     def cosines(self, vector: NDArray[np.float32], keys: Sequence[int]) -> dict[int, float]:
         return {key: float(self.directions[key] @ vector) for key in keys if key in self.directions}
@@ -113,8 +113,8 @@ class FixedEncoder:
         self.vector = np.array(vector, np.float32)
         self.read: list[int] = []
 
-    def encode(self, query: Query) -> NDArray[np.float32]:
-        return self.vector
+    def encode(self, queries: Sequence[Query]) -> NDArray[np.float32]:
+        return np.stack([self.vector for _ in queries])
 
     def states(self, query: Query) -> WeighedStates:
         return self._of(f"{query.title} {query.body}")

@@ -14,8 +14,19 @@ import pytest
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
-from askalike.models.ramn.comparison import Similarity, compare, importance
-from askalike.models.ramn.score import ALPHAS, FORUM, RamnSettings, in_order, log_scores, rank_factors, reduced, scores
+from askalike.models.ramn import (
+    ALPHAS,
+    FORUM,
+    RamnSettings,
+    Similarity,
+    compare,
+    importance,
+    in_order,
+    log_scores,
+    rank_factors,
+    reduced,
+    scores,
+)
 from askalike.search.pool import Pooled
 from askalike.search.ramn import RamnReranker
 from askalike.types import Query, Question

@@ -18,6 +18,7 @@ from askalike import Forum, Question
 from askalike.data import bundled_forum, default_model
 from askalike.errors import DamagedModelError
 from askalike.search.features import ENOUGH, FEATURES, SPREAD, TYPICAL, Cosines, features
+from askalike.search.interaction import rarities
 from askalike.search.scorer import FREE, SENTENCES, WORD_VECTORS, WORDS, digest, probability, read_scorers, scorers
 from askalike.search.texts import BODY_CHARACTERS, reader_of, unpacked
 from askalike.text.analyzer import Analyzer
@@ -73,11 +74,8 @@ class Table:
     def ids(self, words: Iterable[str]) -> list[int]:
         return [self.known.get(word, 0) for word in words]
 
-    def rows(self, ids: NDArray[np.intp]) -> NDArray[np.float32]:
-        return self.vectors[ids]
-
-    def __len__(self) -> int:
-        return 4
+    def rows(self, ids: NDArray[np.intp]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        return self.vectors[ids], rarities(ids, 4).astype(np.float32)
 
 
 def test_other_words_of_the_same_meaning_are_alike_by_their_vectors() -> None:

@@ -13,20 +13,37 @@ from askalike.errors import SettingError
 from askalike.models.encoders.folder import Manifest
 from askalike.models.encoders.settings import EncoderConfig, ModelSettings
 from askalike.models.language.kinds import KINDS
-from askalike.models.translation.ibm1 import Alignment
+from askalike.models.language.likelihood import Smoothing
+from askalike.models.language.phrases import PhraseLearning, PhraseModel
+from askalike.models.language.topics import TopicLearning, TopicModel
+from askalike.models.language.translation import Alignment
+from askalike.models.ramn import RamnSettings
+from askalike.models.siamese.config import SiameseConfig
+from askalike.models.student import StudentSettings
 from askalike.settings import RANGES, check_values, ranges_of
 from askalike.training.encoder import TrainingRun
 from askalike.training.language import LanguageRecipe
-from askalike.training.recipe import OBJECTIVES, Recipe, StageSettings, WordSettings, load_recipe, shipped_recipes
-from askalike.training.settings import LoopSettings, SgdSettings
-from askalike.training.siamese.recipe import PairOptions, SiameseRecipe
+from askalike.training.recipe import (
+    OBJECTIVES,
+    LoopSettings,
+    PairOptions,
+    Recipe,
+    SgdSettings,
+    SiameseRecipe,
+    StageSettings,
+    WordSettings,
+    load_recipe,
+    shipped_recipes,
+)
+from askalike.training.student import StudentRecipe
 from askalike.training.words import Word2VecSettings
 
-MODELS = (EncoderConfig, ModelSettings, Word2VecSettings, TrainingRun)
+MODELS = (EncoderConfig, ModelSettings, Word2VecSettings, TrainingRun, RamnSettings)
 NETWORK = (Recipe, WordSettings, StageSettings, LoopSettings, *OBJECTIVES.values())
-LANGUAGE = (LanguageRecipe, Alignment, *KINDS.values())
-SIAMESE = (SiameseRecipe, PairOptions, SgdSettings)
-SETTINGS: tuple[type, ...] = (*MODELS, *NETWORK, *LANGUAGE, *SIAMESE)
+LANGUAGE = (LanguageRecipe, Alignment, Smoothing, PhraseLearning, TopicLearning, *KINDS.values())
+SIAMESE = (SiameseRecipe, SiameseConfig, PairOptions, SgdSettings)
+STUDENT = (StudentSettings, StudentRecipe)
+SETTINGS: tuple[type, ...] = (*MODELS, *NETWORK, *LANGUAGE, *SIAMESE, *STUDENT)
 
 ENCODER = """
 [words]
@@ -51,7 +68,9 @@ def test_every_number_of_a_class_of_settings_has_a_range(kind: Any) -> None:
 
 
 def test_no_range_is_of_a_class_that_there_is_not() -> None:
-    assert set(RANGES) == {kind.__name__ for kind in (*SETTINGS, Manifest) if kind.__name__ in RANGES}
+    assert set(RANGES) == {
+        kind.__name__ for kind in (*SETTINGS, Manifest, PhraseModel, TopicModel) if kind.__name__ in RANGES
+    }
 
 
 @pytest.mark.parametrize("kind", SETTINGS, ids=lambda kind: kind.__name__)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pytest
 
 from askalike.errors import SettingError
-from askalike.models.siamese.config import INITIALS, SIDES, SiameseConfig, prefix
-from askalike.models.siamese.runtime import Plan, Runtime
-from askalike.models.siamese.trigram_texts import TrigramTexts
+from askalike.models.siamese.config import INITIALS, SIDES, SiameseConfig, SiameseSettings, prefix
+from askalike.models.siamese.model import Plan, Runtime, TrigramTexts
 
 torch = pytest.importorskip("torch", reason="the siamese network is trained with torch, which is not installed")
 
@@ -185,9 +186,9 @@ def test_a_network_survives_its_arrays() -> None:
         ({"vocabulary_size": 0}, "vocabulary_size is 0"),
         ({"kernel_width": 2.0}, "kernel_width is 2.0"),
         ({"output_size": True}, "output_size is True"),
-        ({"channels": ()}, "channels is"),
+        ({"channels": ()}, "0 channels and 3 poolings"),
         ({"channels": [8, 8, 8]}, "channels is"),
-        ({"channels": (8, 0, 8)}, "channels is 0"),
+        ({"channels": (8, 0, 8)}, "channels, number 2, is 0"),
         ({"poolings": (5, 5)}, "3 channels and 2 poolings"),
         ({"poolings": (100, 100, 100)}, r"poolings \[100, 100, 100\] leave nothing of 48536 trigrams"),
         ({"is_shared": 1}, "is_shared is 1"),
@@ -198,12 +199,15 @@ def test_sizes_that_cannot_be_are_refused(wrong: dict[str, Any], message: str) -
         SiameseConfig(**{"vocabulary_size": 48_536, **wrong})
 
 
-def test_a_config_survives_json() -> None:
+def test_settings_survive_json() -> None:
     for config in TABLE.values():
-        assert SiameseConfig.from_json(config.to_json()) == config
-    for wrong in ({}, {**TABLE["SCQA"].to_json(), "more": 1}, {**TABLE["SCQA"].to_json(), "channels": 3}):
+        settings = SiameseSettings(config)
+        assert SiameseSettings.from_json(json.loads(json.dumps(settings.to_json()))) == settings
+    stored = SiameseSettings(TABLE["SCQA"]).to_json()
+    network = asdict(TABLE["SCQA"])
+    for wrong in ({}, {**stored, "more": 1}, {**stored, "network": {**network, "channels": 3}}, {**stored, "text": 3}):
         with pytest.raises(SettingError):
-            SiameseConfig.from_json(wrong)
+            SiameseSettings.from_json(wrong)
 
 
 def test_before_training_texts_are_told_apart_unless_biases_are_drawn() -> None:

@@ -16,17 +16,15 @@ from askalike.evaluation import CandidateTask
 from askalike.models.siamese.model import SiameseModel
 from askalike.training.corpus import TrainingData
 from askalike.training.loop import read_log
-from askalike.training.recipe import load_recipe, network_recipe
-from askalike.training.settings import SgdSettings
-from askalike.training.siamese.corpus import PairCorpus, best_answers, paired, read_pairs
-from askalike.training.siamese.recipe import HELD_OUT_LOSS, PairOptions, SiameseRecipe
+from askalike.training.recipe import HELD_OUT_LOSS, PairOptions, SgdSettings, SiameseRecipe, load_recipe, network_recipe
+from askalike.training.siamese import PairCorpus, best_answers, paired, read_pairs
 from askalike.types import Answer, Question
 
 torch = pytest.importorskip("torch", reason="the siamese network is trained with torch, which is not installed")
 
 from askalike.models.siamese.network import build  # noqa: E402
 from askalike.training.encoder import TrainingRun  # noqa: E402
-from askalike.training.siamese.fit import STAGE, Epoch, QuestionAnswer, fit_siamese, pair_loss  # noqa: E402  # noqa: E402
+from askalike.training.siamese import STAGE, Epoch, QuestionAnswer, fit_siamese, pair_loss  # noqa: E402  # noqa: E402
 
 TOPICS = [
     (["router", "wifi", "antenna"], ["signal", "channel", "firmware"]),

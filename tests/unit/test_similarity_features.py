@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from askalike.errors import SettingError
-from askalike.models.similarity.features import FEATURES, SimilarityFeatures
+from askalike.models.similarity import FEATURES, SimilarityFeatures
 from askalike.models.term_weighting import BM25, CollectionStatistics, TfIdf
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings

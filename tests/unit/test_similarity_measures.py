@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from askalike.errors import MissingExtraError, SettingError
-from askalike.models.similarity.measures import (
+from askalike.models.similarity import (
     Profile,
     SubstringAutomaton,
     character_symbols,

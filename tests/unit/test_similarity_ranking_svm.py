@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from askalike.errors import MissingExtraError, SettingError
-from askalike.models.similarity.features import SimilarityFeatures
-from askalike.models.similarity.ranking_svm import (
+from askalike.models.ranking_svm import (
     LabelledCandidates,
     RankingGroup,
     RankingSvm,
@@ -18,6 +17,7 @@ from askalike.models.similarity.ranking_svm import (
     preference_differences,
     ranking_groups,
 )
+from askalike.models.similarity import SimilarityFeatures
 from askalike.text.settings import TextSettings
 from askalike.types import Question
 

@@ -15,9 +15,7 @@ from askalike.data import bundled_forum, default_students
 from askalike.errors import DamagedModelError, ModelNotFoundError, SettingError
 from askalike.models.encoders.folder import digest
 from askalike.models.encoders.vocabulary import Vocabulary
-from askalike.models.student.model import Student
-from askalike.models.student.settings import StudentSettings
-from askalike.models.student.text_rows import RowReader, buckets_of
+from askalike.models.student import RowReader, Student, StudentSettings, buckets_of
 
 WORDS = ["new", "york", "visa", "for", "zealand"]
 PAIRS = np.array([[1, 2], [1, 5]])
@@ -202,11 +200,11 @@ def test_arrays_that_do_not_fit_are_refused(change: dict[str, NDArray[np.generic
         ("row_size", 0, "whole number from 1"),
         ("word_limit", 10**9, "whole number from 1"),
         ("pairs", True, "whole number from 0"),
-        ("precision", "int4", "precision 'int4'"),
-        ("card", 3, "is not a text"),
-        ("card", "x" * 8001, "is not a text"),
-        ("kind", "siamese", "a student has"),
-        ("further", 1, "a student has"),
+        ("precision", "int4", "precision is 'int4'"),
+        ("card", 3, "card is 3"),
+        ("card", "x" * 8001, "longer than 8000 characters"),
+        ("kind", "siamese", "but expected buckets, card"),
+        ("further", 1, "a student are buckets, card, dimensions, further"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(name: str, value: object, said: str, tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from askalike.readers.table_rows import _dialect as dialect
-from askalike.readers.table_rows import header_of
+from askalike.readers.table import _dialect as dialect
+from askalike.readers.table import header_of
 
 HEAD = '"id","title","body"\n'
 

@@ -7,9 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from askalike.text import analyzer as module
-from askalike.text.analyzer import LONGEST_TERM, Analyzer
+from askalike.text.analyzer import LONGEST_TERM, STOP_WORDS, Analyzer
 from askalike.text.settings import LANGUAGES, TextSettings
-from askalike.text.stop_words import STOP_WORDS
 
 
 def _terms(text: str, **choices: str | bool) -> list[str]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from askalike.errors import SettingError
-from askalike.text.hypertext import LONGEST_PARSED, MOST_TAGS
-from askalike.text.markup import excerpt, plain_text, segments
+from askalike.text.markup import LONGEST_PARSED, MOST_TAGS, excerpt, plain_text, segments
 from askalike.types import Markup
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from askalike.models.siamese.model import DELIMITER, TrigramReader, trigrams
 from askalike.text.settings import TextSettings
-from askalike.text.trigrams import DELIMITER, TrigramReader, trigrams
 
 ENGLISH = TrigramReader(TextSettings())
 AS_WRITTEN = TrigramReader(TextSettings(stem=False, stop_words=False))

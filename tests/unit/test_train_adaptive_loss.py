@@ -9,8 +9,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
-from askalike.training.objectives import output_layer as module  # noqa: E402
-from askalike.training.objectives.output_layer import adaptive_loss  # noqa: E402
+from askalike.training import decoders as module  # noqa: E402
+from askalike.training.decoders import adaptive_loss  # noqa: E402
 
 SIZE, WORDS = 6, 40
 

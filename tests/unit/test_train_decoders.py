@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch", reason="training needs torch, which is not 
 
 from askalike.models.encoders.networks.encoder import to_arrays  # noqa: E402
 from askalike.models.encoders.networks.packing import Packing  # noqa: E402
-from askalike.training.objectives.reconstruction import (  # noqa: E402
+from askalike.training.decoders import (  # noqa: E402
     AttentionDecoder,
     ConditionalGruDecoder,
     Decoder,

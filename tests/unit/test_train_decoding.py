@@ -20,10 +20,12 @@ torch = pytest.importorskip("torch", reason="training needs torch, which is not 
 
 from askalike.models.encoders.networks.encoder import build  # noqa: E402
 from askalike.models.encoders.networks.packing import Packing  # noqa: E402
-from askalike.training.network import TextNetwork  # noqa: E402
-from askalike.training.objectives import output_layer  # noqa: E402
-from askalike.training.objectives.decoding import Decoding  # noqa: E402
-from askalike.training.objectives.output_layer import cutoffs  # noqa: E402
+from askalike.training import decoders  # noqa: E402
+from askalike.training.decoders import (  # noqa: E402
+    Decoding,
+    cutoffs,
+)
+from askalike.training.objectives import TextNetwork  # noqa: E402
 
 with_state = pytest.mark.parametrize("kind", ["rcnn", "lstm", "gru"])
 
@@ -93,7 +95,7 @@ def test_the_decoder_starts_from_what_the_encoder_left(kind: str) -> None:
 def test_the_probabilities_of_all_words_add_up_to_one(
     monkeypatch: pytest.MonkeyPatch, heads: tuple[int, ...], size: int
 ) -> None:
-    monkeypatch.setattr(output_layer, "_HEAD", heads)
+    monkeypatch.setattr(decoders, "_HEAD", heads)
     objective = trained(size=size)
     states = torch.randn(5, size, generator=torch.Generator().manual_seed(2))
     found = objective.output.log_prob(states)

@@ -15,11 +15,15 @@ torch = pytest.importorskip("torch", reason="training needs torch, which is not 
 from tests.pretend_device import Away, PretendDevice, moved  # noqa: E402
 
 from askalike.models.encoders.networks.encoder import build  # noqa: E402
-from askalike.training.network import TextNetwork  # noqa: E402
-from askalike.training.objectives.contrastive import Contrastive  # noqa: E402
-from askalike.training.objectives.decoding import Decoding  # noqa: E402
-from askalike.training.objectives.max_margin import MaxMargin  # noqa: E402
-from askalike.training.objectives.reconstruction import Reconstruction  # noqa: E402
+from askalike.training.decoders import (  # noqa: E402
+    Decoding,
+    Reconstruction,
+)
+from askalike.training.objectives import (  # noqa: E402
+    Contrastive,
+    MaxMargin,
+    TextNetwork,
+)
 
 KINDS = {
     "decoding": Decoding,

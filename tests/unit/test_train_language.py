@@ -18,11 +18,11 @@ from askalike.models.language.kinds import (
     TransLMOptions,
     VotedTopicOptions,
 )
+from askalike.models.language.likelihood import Parallel, TermLists, term_ids
 from askalike.models.language.model import LanguageModel
-from askalike.models.query_likelihood.terms import Parallel, TermLists, term_ids
-from askalike.models.topics.learning import TopicLearning, learn_topics, learn_voted_topics
-from askalike.models.translation.ibm1 import Alignment, learn_translations
-from askalike.models.translation.phrase_learning import PhraseLearning
+from askalike.models.language.phrases import PhraseLearning
+from askalike.models.language.topics import TopicLearning, learn_topics, learn_voted_topics
+from askalike.models.language.translation import Alignment, learn_translations
 from askalike.progress import SilentProgress
 from askalike.text.settings import TextSettings
 from askalike.training.corpus import TrainingData

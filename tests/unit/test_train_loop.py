@@ -14,7 +14,7 @@ from tests.tiny_training import tiny_corpus
 from askalike.errors import DamagedModelError, ModelError, SettingError
 from askalike.models.encoders.settings import EncoderConfig
 from askalike.training.loop import Log, read_log
-from askalike.training.settings import LoopSettings, SgdSettings
+from askalike.training.recipe import LoopSettings, SgdSettings
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
@@ -24,8 +24,11 @@ from askalike.training.loop import (  # noqa: E402
     StageContext,
     run_stage,
 )
-from askalike.training.network import TextNetwork  # noqa: E402
-from askalike.training.objectives import Objective, in_batches  # noqa: E402
+from askalike.training.objectives import (  # noqa: E402
+    Objective,
+    TextNetwork,
+    in_batches,
+)
 
 
 class Bowl(Objective):

@@ -20,12 +20,19 @@ from askalike.types import Answer, Question
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
 from askalike.models.encoders.networks.encoder import build  # noqa: E402
-from askalike.training.network import TextNetwork  # noqa: E402
-from askalike.training.objectives import Objective  # noqa: E402
-from askalike.training.objectives.contrastive import Contrastive, excluded, info_nce  # noqa: E402
-from askalike.training.objectives.decoding import Decoding  # noqa: E402
-from askalike.training.objectives.max_margin import MaxMargin, max_margin  # noqa: E402
-from askalike.training.objectives.reconstruction import Reconstruction  # noqa: E402
+from askalike.training.decoders import (  # noqa: E402
+    Decoding,
+    Reconstruction,
+)
+from askalike.training.objectives import (  # noqa: E402
+    Contrastive,
+    MaxMargin,
+    Objective,
+    TextNetwork,
+    excluded,
+    info_nce,
+    max_margin,
+)
 
 KINDS = {
     "decoding": Decoding,

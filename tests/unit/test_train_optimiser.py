@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from askalike.training.loop import CLEARED_EVERY, clear_moments, optimiser
-from askalike.training.settings import LoopSettings, SgdSettings
+from askalike.training.recipe import LoopSettings, SgdSettings
 
 SMALLEST = torch.finfo(torch.float32).tiny  # smaller ones are denormal
 

@@ -20,13 +20,13 @@ from askalike.training.recipe import (
     SHIPPED,
     ContrastiveOptions,
     DecodingOptions,
+    LoopSettings,
     MaxMarginOptions,
     StageSettings,
     WordSettings,
     load_recipe,
     network_recipe,
 )
-from askalike.training.settings import LoopSettings
 
 TEXT = """
 word_limit = 50

@@ -17,20 +17,19 @@ from askalike.models.encoders.model import Model
 from askalike.models.encoders.settings import EncoderConfig
 from askalike.training.corpus import Corpus, TrainingData
 from askalike.training.loop import Entry, read_log
-from askalike.training.recipe import ReconstructionOptions
-from askalike.training.settings import LoopSettings
+from askalike.training.recipe import LoopSettings, ReconstructionOptions
 from askalike.types import Answer, Question
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
 from askalike.models.encoders.networks.encoder import build  # noqa: E402
-from askalike.training.encoder import TrainingRun, train_encoder  # noqa: E402
-from askalike.training.network import TextNetwork  # noqa: E402
-from askalike.training.objectives.reconstruction import (  # noqa: E402
+from askalike.training.decoders import (  # noqa: E402
     DECODERS,
     EncodedTexts,
     Reconstruction,
 )
+from askalike.training.encoder import TrainingRun, train_encoder  # noqa: E402
+from askalike.training.objectives import TextNetwork  # noqa: E402
 
 SIZE = 8
 every_kind = pytest.mark.parametrize("kind", sorted(DECODERS))

@@ -12,19 +12,21 @@ import pytest
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
-from askalike.models.student.model import Student
+from askalike.models.student import Student
+from askalike.models.text_encoder import TextEncoder
 from askalike.progress import SilentProgress
 from askalike.text.tokens import words
 from askalike.training.student import (
     StudentRecipe,
+    StudentReport,
     begin,
     learn_buckets,
+    make_student,
     misspelt,
     overlaps,
     principal,
     sif_weight,
     student_texts,
-    train_student,
 )
 from askalike.types import Question
 
@@ -40,6 +42,14 @@ RECIPE = StudentRecipe(
     learning_rate=0.02,
     held_out=0.1,
 )
+
+
+def train_student(
+    texts: list[str], teacher: TextEncoder, folder: Path, recipe: StudentRecipe, start: Student | None = None
+) -> StudentReport:
+    student, report = make_student(texts, teacher, recipe, SilentProgress(), start)
+    student.save(folder)
+    return report
 
 
 class TopicTeacher:

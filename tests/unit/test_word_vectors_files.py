@@ -59,12 +59,6 @@ def test_only_wanted_words_are_kept(tmp_path: Path, file_format: VectorFormat) -
     assert (found.words, found.vectors.tolist(), found.record_count) == (("caf\xe9",), [[3, 4]], 3)
 
 
-@pytest.mark.parametrize("file_format", FILES)
-def test_reading_stops_at_the_limit(tmp_path: Path, file_format: VectorFormat) -> None:
-    found = read_vectors(saved(tmp_path, FILES[file_format] + b"damage"), file_format, limit=2)
-    assert (found.words, found.record_count) == (("cat", "dog"), 2)
-
-
 def test_binary_records_without_line_feeds_are_read(tmp_path: Path) -> None:
     assert read_vectors(saved(tmp_path, binary(ROWS, end=b"")), "word2vec-binary").words == tuple(ROWS)
 
@@ -206,8 +200,6 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
             read_vectors(path, "glove")
 
 
-def test_an_unknown_format_or_limit_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="word2vec-text, word2vec-binary, glove"):
         read_vectors(tmp_path, "pickle")  # type: ignore[arg-type]
-    with pytest.raises(SettingError, match="limit of 0"):
-        read_vectors(tmp_path, "glove", limit=0)

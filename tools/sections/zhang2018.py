@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from askalike.models.ramn.score import ALPHAS
+from askalike.models.ramn import ALPHAS
 from tools.sections.cells import compared, mean, table
 
 __all__ = ["other_text", "reproduction"]

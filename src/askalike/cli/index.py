@@ -27,9 +27,9 @@ from askalike.index.text_questions import has_minilm
 from askalike.readers.detection import READERS, find_archive
 from askalike.readers.frame import ReadOptions
 from askalike.store import ForumLayout
+from askalike.text.analyzer import reads_like
 from askalike.text.markup import plain_text
 from askalike.text.settings import NO_LANGUAGE, TextSettings, language_name
-from askalike.text.stop_words import reads_like
 from askalike.types import Markup
 
 SHOWN_REJECTS = 5

@@ -15,8 +15,8 @@ from askalike.cli.display import console, messages, print_aligned, print_json
 from askalike.cli.progress import BarProgress
 from askalike.errors import SettingError
 from askalike.papers.das2016.table import DAS2016
+from askalike.papers.harness import Compared
 from askalike.papers.lei2016.table import LEI2016
-from askalike.papers.means import Compared
 from askalike.papers.paper import Options, Paper, Part, Table
 from askalike.papers.zhang2018.table import ZHANG2018
 

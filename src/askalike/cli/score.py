@@ -14,8 +14,7 @@ from askalike.cli.display import console, print_aligned, print_json, safe
 from askalike.errors import EvaluationError, SettingError
 from askalike.evaluation import PROTOCOLS, Comparison, Report, bootstrap_mean, compare, read_gold, read_run
 from askalike.evaluation import evaluate as judge
-from askalike.evaluation.measures import parse_measure
-from askalike.evaluation.protocols import parse_protocol
+from askalike.evaluation.measures import parse_measure, parse_protocol
 from askalike.evaluation.report import DEFAULT_MEASURES
 
 

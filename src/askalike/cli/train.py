@@ -16,14 +16,14 @@ from askalike.cli.encode import WHO, is_text_encoder, use_named
 from askalike.cli.progress import BarProgress
 from askalike.errors import SettingError
 from askalike.evaluation import Comparison, Interval
-from askalike.evaluation.forum.ramn import COLLAPSED
+from askalike.evaluation.forum.tasks import COLLAPSED
 from askalike.forum import Forum, ForumSettings
 from askalike.forum.forum import size_bytes
 from askalike.index.encoder_settings import SHAPES, EncoderSettings
 from askalike.search import learned_with
 from askalike.store import ForumLayout
 from askalike.training.language import LanguageRecipe
-from askalike.training.recipe import Recipe, shipped_recipes
+from askalike.training.recipe import Recipe, SiameseRecipe, shipped_recipes
 from askalike.training.session import (
     DEFAULT,
     DevScore,
@@ -33,7 +33,6 @@ from askalike.training.session import (
     TrainingSession,
     checked_recipe,
 )
-from askalike.training.siamese.recipe import SiameseRecipe
 from askalike.training.teaching import TeachingOptions, TeachingResult, is_named, train_forum_student
 from askalike.training.work_folder import Beginning
 

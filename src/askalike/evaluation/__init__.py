@@ -2,8 +2,7 @@
 
 from askalike.evaluation.candidates import CandidateTask
 from askalike.evaluation.files import read_gold, read_run, write_trec_qrels, write_trec_run
-from askalike.evaluation.measures import MEASURES
-from askalike.evaluation.protocols import PROTOCOLS
+from askalike.evaluation.measures import MEASURES, PROTOCOLS
 from askalike.evaluation.report import Comparison, Report, compare, evaluate
 from askalike.evaluation.significance import Interval, bootstrap_difference, bootstrap_mean, randomisation_test
 from askalike.evaluation.splits import components, split_components

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import EvaluationError
-from askalike.evaluation.protocols import PROTOCOLS
+from askalike.evaluation.measures import PROTOCOLS
 from askalike.types import Question
 
 _CUT: Final = PROTOCOLS["askubuntu"].cut

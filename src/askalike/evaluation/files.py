@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from askalike.errors import DamagedInputError, EvaluationError, FormatError, InputError
 from askalike.types import Qrels, Run
@@ -36,6 +36,7 @@ from askalike.types import Qrels, Run
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,9}")
 _RANK = re.compile(r"[1-9][0-9]{0,8}")
 _LABELS = {"true": 1, "false": 0}
+_Read = TypeVar("_Read")
 
 
 class _Line(NamedTuple):
@@ -304,43 +305,27 @@ def format_of(path: Path | str) -> str:
     raise FormatError(f"{line.path}, line {line.number} is {line.text[:80]!r}; expected one of: {layouts}")
 
 
-def read_gold(path: Path | str, format_name: str | None = None) -> Qrels:
+def read_gold(path: Path | str) -> Qrels:
     """Read judgements from TREC qrels, SemEval gold or AskUbuntu lines.
-
-    Args:
-        format_name: a key of `FORMATS`, or None to detect it.
 
     Raises:
         FormatError: the format is unknown or holds no judgements.
     """
-    name = _chosen(path, format_name)
-    reader = FORMATS[name].read_gold
-    if reader is None:
-        held = ", ".join(name for name, form in FORMATS.items() if form.read_gold is not None)
-        raise FormatError(f"{path} is of format {name}, a run; expected judgements: {held}")
-    return reader(Path(path))
+    return _read(Path(path), lambda form: form.read_gold, "judgements")
 
 
-def read_run(path: Path | str, format_name: str | None = None) -> Run:
+def read_run(path: Path | str) -> Run:
     """Read a run from a TREC run, SemEval predictions or gold (the search engine's order), or AskUbuntu lines.
-
-    Args:
-        format_name: a key of `FORMATS`, or None to detect it.
 
     Raises:
         FormatError: the format is unknown or holds no run.
     """
-    name = _chosen(path, format_name)
-    reader = FORMATS[name].read_run
-    if reader is None:
-        held = ", ".join(name for name, form in FORMATS.items() if form.read_run is not None)
-        raise FormatError(f"{path} is of format {name}, judgements; expected a run: {held}")
-    return reader(Path(path))
+    return _read(Path(path), lambda form: form.read_run, "a run")
 
 
-def _chosen(path: Path | str, format_name: str | None) -> str:
-    if format_name is None:
-        return format_of(path)
-    if format_name not in FORMATS:
-        raise FormatError(f"there is no format {format_name!r}; expected one of {', '.join(FORMATS)}")
-    return format_name
+def _read(path: Path, reader_of: Callable[[Format], Callable[[Path], _Read] | None], wanted: str) -> _Read:
+    name = format_of(path)
+    if (reader := reader_of(FORMATS[name])) is None:
+        held = ", ".join(other for other, form in FORMATS.items() if reader_of(form) is not None)
+        raise FormatError(f"{path} is of format {name}, expected {wanted}: {held}")
+    return reader(path)

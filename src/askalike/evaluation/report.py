@@ -25,8 +25,7 @@ from dataclasses import dataclass
 from math import fsum, isfinite
 
 from askalike.errors import EvaluationError
-from askalike.evaluation.measures import parse_measure
-from askalike.evaluation.protocols import Protocol, judged_list, parse_protocol
+from askalike.evaluation.measures import Protocol, judged_list, parse_measure, parse_protocol
 from askalike.evaluation.significance import Interval, bootstrap_difference, randomisation_test
 from askalike.types import Qrels, Run
 
@@ -38,7 +37,6 @@ class Report:
     """What a run is worth. All values are shares in [0, 1]; the literature prints them times 100.
 
     Args:
-        protocol: how it was scored.
         per_query: measure → {query id: value}, queries in the gold's order; only those that count.
         means: measure → mean over the queries that count.
         relevant_ranked: query id → how many relevant documents the run has ranked at all, before any cut.
@@ -78,7 +76,6 @@ def evaluate(qrels: Qrels, run: Run, protocol: Protocol | str, measures: Sequenc
         qrels: query id → {document id: grade}; a grade > 0 is relevant.
         run: query id → [(document id, score), …]; the score decides, the order only between equal scores.
         protocol: one of `PROTOCOLS` or its name.
-        measures: names such as "map", "p@5", "ndcg@10".
 
     Raises:
         EvaluationError: an unknown protocol or measure, gold and run that are malformed or do not belong together (see
@@ -190,7 +187,6 @@ class Comparison:
     """System a against system b under one measure.
 
     Args:
-        measure: its name.
         queries: how many both were scored on.
         mean_a, mean_b: means over them.
         difference: a minus b, with its bootstrap interval over queries.
@@ -226,8 +222,6 @@ def compare(
 
     Args:
         measure: a name that both reports hold.
-        rounds, seed: of the randomisation test and of the bootstrap.
-        level: of the interval.
 
     Raises:
         EvaluationError: the protocols differ, the measure is not in both reports, the queries differ, or, under a

@@ -47,9 +47,6 @@ class Interval:
     """A mean with its bootstrap percentile interval.
 
     Args:
-        mean: of the values given.
-        low: lower end.
-        high: upper end.
         level: share of the resampled means between the ends, for example 0.95.
     """
 

@@ -58,7 +58,7 @@ from askalike.index.words.texts import TEXTS_FILE, text_faults
 from askalike.models.encoders.folder import OWNED as MODEL_FILES
 from askalike.models.encoders.folder import ModelLayout
 from askalike.models.encoders.model import Model
-from askalike.models.student.model import Student
+from askalike.models.student import Student
 from askalike.progress import Progress, SilentProgress
 from askalike.search.texts import unpacked
 from askalike.store import Contents, ForumLayout, pair_faults, stored_faults

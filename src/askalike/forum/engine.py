@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -63,17 +63,6 @@ class LocalEngine:
     fields: FieldWeights
     vectors: VectorSnapshot | None = None
     states: QuestionStates | None = None
-    known: Mapping[bytes, list[Candidate]] = field(default_factory=dict)
-
-    def knowing_nearest(self, vectors: NDArray[np.float32], limit: int) -> LocalEngine:
-        """Return this engine with what is nearest to some vectors (N, D), looked for at once."""
-        if self.vectors is None or not len(vectors):
-            return self
-        with one_blas_thread():
-            found = self.vectors.search(vectors, limit)
-        keys = (vector.tobytes() for vector in vectors)
-        listed = ([Candidate(num, cosine) for num, cosine in near] for near in found)
-        return replace(self, known=dict(zip(keys, listed, strict=True)))
 
     def statistics(self, terms: Collection[str]) -> TermStatistics:
         """Return how many questions are in the index, and how many have each of these terms."""
@@ -96,38 +85,35 @@ class LocalEngine:
     ) -> tuple[dict[int, float], dict[int, float]]:
         """Return the lexical index's scores of some questions, and the cosines of others."""
         by_words = self.index.scores(weights, self.fields, unmatched)
-        return by_words, {} if vector is None else self.cosines(vector, far)
+        if self.vectors is None or vector is None or not far:
+            return by_words, {}
+        return by_words, dict(self.vectors.cosines(vector, far))
 
-    def nearest_many(self, vectors: NDArray[np.float32], limit: int, filters: Filters) -> list[list[Candidate]]:
-        """Return the nearest vectors to each of several; filters are looked at for one after the other."""
-        if filters != Filters():
-            return [self.nearest(vector, limit, filters) for vector in vectors]
-        found = self._near_many(vectors, limit, None, set())
-        return [[Candidate(*one) for one in near] for near in found]
-
-    def nearest(self, vector: NDArray[np.float32], limit: int, filters: Filters) -> list[Candidate]:
-        """Return the nearest vectors of those that satisfy the filters."""
-        if filters == Filters() and limit <= len(known := self.known.get(vector.tobytes(), ())):
-            return list(known[:limit])
+    def nearest(self, vectors: NDArray[np.float32], limit: int, filters: Filters) -> list[list[Candidate]]:
+        """Return the nearest vectors to each of several, of those that satisfy the filters."""
+        if self.vectors is None:
+            return [[] for _ in vectors]
         excluded = self._excluded(filters) if filters.exclude_ids else set()
         admitted = self.index.count_admitted(filters)
         total = self.index.entries
-        states = self._states(filters) if filters.has_states else None
-        if states is not None:
-            allowed = states if admitted == total else states.intersection(self.index.all_admitted(filters))
-            found = self._near_many(vector[None], limit, list(allowed), excluded)[0] if allowed else []
-        elif admitted == total:
-            found = self._near_many(vector[None], limit, None, excluded)[0]
-        elif admitted <= FEW_SHARE * total:
-            found = self._near_many(vector[None], limit, self.index.all_admitted(filters), excluded)[0]
-        else:
-            enough = math.ceil(1.5 * limit * total / admitted) + 10
-            near = self._near_many(vector[None], enough, None, excluded)[0]
-            kept = self.index.admitted([num for num, _ in near], filters)
-            found = [(num, cosine) for num, cosine in near if num in kept][:limit]
-            if len(found) < limit and len(near) == enough:  # those that satisfy it are far away
-                found = self._near_many(vector[None], limit, self.index.all_admitted(filters), excluded)[0]
-        return [Candidate(num, cosine) for num, cosine in found]
+        allowed: list[int] | None = None
+        if filters.has_states:
+            states = self._states(filters)
+            allowed = list(states if admitted == total else states.intersection(self.index.all_admitted(filters)))
+        elif admitted <= FEW_SHARE * total and admitted < total:
+            allowed = self.index.all_admitted(filters)
+        is_thinned = allowed is None and admitted < total  # the nearest are taken, and those dropped that do not fit
+        wanted = math.ceil(1.5 * limit * total / admitted) + 10 if is_thinned else limit
+        with one_blas_thread():
+            found = self.vectors.search(vectors, wanted, allowed, excluded)
+            for place, near in enumerate(found):
+                if is_thinned:
+                    kept = self.index.admitted([num for num, _ in near], filters)
+                    found[place] = [one for one in near if one[0] in kept][:limit]
+                    if len(found[place]) < limit and len(near) == wanted:  # those that satisfy it are far away
+                        allowed = allowed or self.index.all_admitted(filters)
+                        [found[place]] = self.vectors.search(vectors[place, None], limit, allowed, excluded)
+        return [[Candidate(*one) for one in near] for near in found]
 
     def count(self, filters: Filters) -> int:
         """Return how many questions satisfy the filters."""
@@ -135,13 +121,6 @@ class LocalEngine:
             found = set(self.index.all_admitted(filters)) - self._excluded(filters)
             return len(found & self._states(filters) if filters.has_states else found)
         return self.index.count_admitted(filters)
-
-    def cosines(self, vector: NDArray[np.float32], keys: Sequence[int]) -> dict[int, float]:
-        """Return the cosines of these questions, by the same arithmetic as ``nearest``."""
-        if self.vectors is None or not keys:
-            return {}
-        with one_blas_thread():
-            return dict(self.vectors.search(vector[None], len(keys), keys)[0])
 
     def texts(self, keys: Sequence[int]) -> dict[int, Text]:
         """Return the questions as they are compared, as far as the word index has kept them."""
@@ -190,15 +169,6 @@ class LocalEngine:
     def _excluded(self, filters: Filters) -> set[int]:
         return set(self.store.nums_by_id(filters.exclude_ids).values())
 
-    def _near_many(
-        self, vectors: NDArray[np.float32], limit: int, allowed: Sequence[int] | None, excluded: set[int]
-    ) -> list[list[tuple[int, float]]]:
-        index = self.vectors
-        if index is None:
-            return [[] for _ in vectors]
-        with one_blas_thread():
-            return index.search(vectors, limit, allowed, excluded)
-
 
 class EncoderWords:
     """``search.features.WordTable`` over the model of a set of vectors; what is asked of it reads the model.
@@ -214,13 +184,10 @@ class EncoderWords:
         """Return the id of each word as it is written, 1 for the most frequent, 0 for one without a vector."""
         return self._vectors.model.word_ids(words)
 
-    def rows(self, ids: NDArray[np.intp]) -> NDArray[np.float32]:
-        """Return the vectors of these words at length 1.  # (N, D)"""
-        return self._vectors.model.word_vectors(ids)
-
-    def __len__(self) -> int:
-        """Return how many ids there are."""
-        return len(self._vectors.model.vocabulary)
+    def rows(self, ids: NDArray[np.intp]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return the vectors of these words at length 1, and how much each counts.  # (N, D), (N,)"""
+        model = self._vectors.model
+        return model.word_vectors(ids), rarities(ids, len(model.vocabulary)).astype(np.float32)
 
 
 class TextQueryEncoder:
@@ -238,20 +205,11 @@ class TextQueryEncoder:
         self._analyzer = analyzer
         self._student = student
 
-    def encode(self, query: Query) -> NDArray[np.float32]:
-        """Return the vector (D,) of the query, zeros where it has no informative word.
+    def encode(self, queries: Sequence[Query]) -> NDArray[np.float32]:
+        """Return the vectors (N, D) of queries, zeros where one has no informative word.
 
         Raises:
             EncoderError: the encoder cannot be had, does not answer, or gave something else than vectors.
-        """
-        vector: NDArray[np.float32] = self.encode_many([query])[0]
-        return vector
-
-    def encode_many(self, queries: Sequence[Query]) -> NDArray[np.float32]:
-        """Return the vectors of queries, as ``encode`` does.  # (N, D)
-
-        Raises:
-            EncoderError: as ``encode``.
         """
         if isinstance(self._student, EncoderError):
             raise self._student
@@ -295,18 +253,9 @@ class QueryEncoder:
     vectors: VectorSet
     analyzer: Analyzer
 
-    def encode(self, query: Query) -> NDArray[np.float32]:
-        """Return the vector (D,) of the query, read as a question of the forum is; zeros where the model knows no
-        informative word of it, since such a query would be as near to one question as to another.
-
-        Raises:
-            ModelError: the model cannot be read.
-        """
-        vector: NDArray[np.float32] = self.encode_many([query])[0]
-        return vector
-
-    def encode_many(self, queries: Sequence[Query]) -> NDArray[np.float32]:
-        """Return the vectors of queries, as ``encode`` does.  # (N, D)
+    def encode(self, queries: Sequence[Query]) -> NDArray[np.float32]:
+        """Return the vectors (N, D) of queries, read as questions of the forum are; zeros where the model knows no
+        informative word of one, since such a query would be as near to one question as to another.
 
         Raises:
             ModelError: the model cannot be read.

@@ -81,7 +81,7 @@ from askalike.types import (
 
 if TYPE_CHECKING:
     from askalike.index.vector_set import VectorSet
-    from askalike.models.student.model import Student
+    from askalike.models.student import Student
     from askalike.training.session import TrainingResult
     from askalike.training.teaching import TeachingResult
 

@@ -27,7 +27,7 @@ from askalike.index.vector_set import VectorSet, forget_sets, lock_of_makers
 from askalike.index.vector_sets import Vectors, VectorsState
 from askalike.index.word_indexer import WordIndexer, fitting_index, open_index
 from askalike.index.words import WordIndex
-from askalike.models.student.model import Student
+from askalike.models.student import Student
 from askalike.models.text_encoder import TextEncoder, checked
 from askalike.processes import one_blas_thread
 from askalike.progress import Progress
@@ -220,14 +220,6 @@ class Indexes:
         """
         held, vectors = self._answering().index.vectors(nums)
         return held.tolist(), vectors
-
-    def vector_of(self, num: int) -> NDArray[np.float32]:
-        """Return the vector of a question as it is stored, zeros where it has none.  # (D,)"""
-        answering = None if self.vectors is None else self.vectors.answering()
-        if answering is None:
-            return np.zeros(1, dtype=np.float32)
-        _, found = answering.index.vectors([num])
-        return found[0] if len(found) else np.zeros(answering.dimensions, dtype=np.float32)
 
     def ask(self, question: Callable[[Searcher], _Found]) -> _Found:
         """Return what a searcher finds, on one thread; another is asked once where the first one's model cannot be

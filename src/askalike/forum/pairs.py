@@ -17,7 +17,7 @@ import hashlib
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -34,9 +34,9 @@ from askalike.forum.linkage import MOST_REFUSED, Ends, lacking
 from askalike.search import Query, Searcher
 from askalike.search.calibration import UNMOVED
 from askalike.search.originals import reached
-from askalike.search.pool import Scored
 from askalike.search.rankers import PROBABILITY
 from askalike.search.scorer import digest
+from askalike.search.searcher import Ranking
 from askalike.search.settings import MAX_HITS
 from askalike.store import ForumLayout, Store, open_pairs
 from askalike.store.pairs import DamagedPairsError, Pair, PairPosition, permanent_number
@@ -295,7 +295,7 @@ class Pairs:
         for num, others in ((nums[0], nums[1:]), *((other, nums[:1]) for other in nums[1:])):
             if num in held:
                 query = Query(held[num].title, held[num].body, held[num].markup)
-                ask = partial(_compared, query=query, num=num, others=others, stored=self._indexes.vector_of)
+                ask = partial(_compared, query=query, num=num, others=others)
                 likely = self._indexes.ask(ask)
                 found.extend(Pair(min(num, one), max(num, one), score) for one, score in likely.items() if one in held)
         with self.store.writing() as store:
@@ -321,65 +321,66 @@ class Pairs:
         self, searcher: Searcher, questions: dict[int, Question], is_over: Callable[[], bool]
     ) -> dict[int, list[Pair] | None]:
         """Return the pairs of the questions that were compared before it was over, one at least."""
-        finder = _Finder(searcher, list(questions))
+        asked = {num: _as_query(one, PARTNERS + 1) for num, one in questions.items()}
+        plain = _plain(searcher, asked)
+        plain = replace(plain, settings=replace(plain.settings, query=replace(plain.settings.query, max_terms=RAREST)))
         found: dict[int, list[Pair] | None] = {}
-        for num, question in questions.items():
-            found[num] = self._partners(finder, num, question)
+        for (num, query), first in zip(asked.items(), plain.rankings(list(asked.values())), strict=True):
+            found[num] = self._partners(plain, num, query, first)
             if is_over():
                 break
         return found
 
-    def _partners(self, finder: _Finder, num: int, question: Question) -> list[Pair]:
+    def _partners(self, searcher: Searcher, num: int, query: Query, ranking: Ranking) -> list[Pair]:
         """Return the pairs of a question with the best of other texts; of several with one text the first counts."""
         found: dict[int, Pair] = {}
-        limit = PARTNERS + 1
         while True:
-            ranked = finder.ranked(num, Query(question.title, question.body, question.markup, k=limit))
-            for scored in ranked:
+            for scored, _, _ in ranking.found:
                 first = next(iter(self.store.copies(scored.key, 1)), scored.key)
                 if first not in (num, *found) and len(found) < PARTNERS:
                     cosine = scored.components.get("cosine")
                     found[first] = Pair(min(num, first), max(num, first), scored.score, cosine)
-            if len(found) == PARTNERS or len(ranked) < limit or limit == MAX_HITS:
+            if len(found) == PARTNERS or len(ranking.found) < query.k or query.k == MAX_HITS:
                 return [pair for pair in found.values() if pair.score >= LEAST_SCORE or _is_kept(pair)]
-            limit = min(4 * limit, MAX_HITS)
-
-
-class _Finder:
-    """Finds what is like questions that are held: by the vectors that they have, and by their rarest words.
-
-    Args:
-        nums: of the questions; what is nearest to them is looked for at once.
-    """
-
-    def __init__(self, searcher: Searcher, nums: list[int]) -> None:
-        scoring = None if searcher.scoring is None else replace(searcher.scoring, update=UNMOVED)
-        query = replace(searcher.settings.query, max_terms=RAREST)
-        settings = replace(searcher.settings, query=query)
-        self._searcher = replace(searcher, speller=None, scoring=scoring, settings=settings)
-        self._vectors: dict[int, NDArray[np.float32]] = {}
-        engine = searcher.engine
-        if searcher.encoder is not None and isinstance(engine, LocalEngine) and engine.vectors is not None:
-            held, vectors = engine.vectors.vectors(nums)
-            self._vectors = dict(zip(held.tolist(), vectors, strict=True))
-            self._searcher = replace(self._searcher, engine=engine.knowing_nearest(vectors, settings.join.depth))
-
-    def ranked(self, num: int, query: Query) -> list[Scored]:
-        """Return the best as they are written, by what the package's scorer says of them."""
-        encoder = self._searcher.encoder and _Stored(self._vectors.get(num, np.zeros(1, dtype=np.float32)))
-        searcher = replace(self._searcher, encoder=encoder)
-        return [one.scored for one in searcher.ranking(replace(query, ranker=PROBABILITY, is_canonical=False)).found]
+            query = replace(query, k=min(4 * query.k, MAX_HITS))
+            ranking = next(searcher.rankings([query]))
 
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """``search.Encoder`` by the vector that a question has already: encoding takes long, or costs something."""
+    """``search.Encoder`` by the vectors that questions have already: encoding takes long, or costs something.
 
-    vector: NDArray[np.float32]
+    Args:
+        vectors: title and body → the vector.
+    """
 
-    def encode(self, query: Query) -> NDArray[np.float32]:
-        """Return the vector, whatever is asked."""
-        return self.vector
+    vectors: Mapping[tuple[str, str], NDArray[np.float32]]
+    dimensions: int
+
+    def encode(self, queries: Sequence[Query]) -> NDArray[np.float32]:
+        """Return the vectors that are stored for these texts, zeros where there is none.  # (N, D)"""
+        none = np.zeros(self.dimensions, dtype=np.float32)
+        return np.stack([self.vectors.get((one.title, one.body), none) for one in queries])
+
+
+def _as_query(question: Question, k: int) -> Query:
+    return Query(question.title, question.body, question.markup, k, ranker=PROBABILITY, is_canonical=False)
+
+
+def _plain(searcher: Searcher, asked: Mapping[int, Query]) -> Searcher:
+    """Return a searcher for questions that are held, as they are written, before what people judged.
+
+    Args:
+        asked: the number of each, and the query that is made of it.
+    """
+    scoring = None if searcher.scoring is None else replace(searcher.scoring, update=UNMOVED)
+    searcher = replace(searcher, speller=None, scoring=scoring)
+    engine = searcher.engine
+    if searcher.encoder is None or not isinstance(engine, LocalEngine) or engine.vectors is None:
+        return replace(searcher, encoder=None)
+    held, vectors = engine.vectors.vectors(list(asked))
+    texts = [(asked[num].title, asked[num].body) for num in held.tolist()]
+    return replace(searcher, encoder=_Stored(dict(zip(texts, vectors, strict=True)), engine.vectors.dimensions))
 
 
 def _is_kept(pair: Pair) -> bool:
@@ -387,19 +388,9 @@ def _is_kept(pair: Pair) -> bool:
     return permanent_number(pair.first, pair.second, _SEED_OF_KEPT) < KEPT_BELOW
 
 
-def _compared(
-    searcher: Searcher, query: Query, num: int, others: list[int], stored: Callable[[int], NDArray[np.float32]]
-) -> dict[int, float]:
+def _compared(searcher: Searcher, query: Query, num: int, others: list[int]) -> dict[int, float]:
     """Return the probabilities of these others."""
-    return _plain(searcher, num, stored).likelihoods(query, others)
-
-
-def _plain(searcher: Searcher, num: int, stored: Callable[[int], NDArray[np.float32]]) -> Searcher:
-    scoring = None if searcher.scoring is None else replace(searcher.scoring, update=UNMOVED)
-    searcher = replace(searcher, speller=None, scoring=scoring)
-    if searcher.encoder is not None:
-        searcher = replace(searcher, encoder=_Stored(stored(num)))
-    return searcher
+    return _plain(searcher, {num: query}).likelihoods(query, others)
 
 
 def _hashes(question: Question) -> tuple[bytes | None, bytes | None]:

@@ -18,8 +18,8 @@ from askalike.index.states import LruCache, ModelStates
 from askalike.models.encoders.folder import OWNED, ModelLayout
 from askalike.models.encoders.model import Model
 from askalike.models.language.kinds import KINDS
+from askalike.models.language.likelihood import TermLists, term_ids
 from askalike.models.language.model import LanguageModel
-from askalike.models.query_likelihood.terms import TermLists, term_ids
 from askalike.models.siamese.config import SIAMESE_KINDS
 from askalike.models.siamese.model import SiameseModel
 from askalike.processes import one_blas_thread

@@ -25,7 +25,7 @@ from askalike.index.encoder_settings import EncoderSettings
 from askalike.index.text_questions import TextQuestions, text_of
 from askalike.index.vector_set import VectorSet, read_directions
 from askalike.models.encoders.folder import ModelLayout
-from askalike.models.student.model import Student
+from askalike.models.student import Student
 from askalike.store import ForumLayout
 from askalike.types import Question
 

@@ -26,8 +26,7 @@ from askalike.models.fast_embed import FastEmbedEncoder
 from askalike.models.remote import Dialect, RemoteEncoder, RemoteReranker, key_in
 from askalike.models.static import StaticEncoder
 from askalike.models.text_encoder import Array, TextEncoder, checked, document_vectors, query_vectors
-from askalike.models.transformer.folder import read_folder
-from askalike.models.transformer.runtime import CrossEncoder, Transformer
+from askalike.models.transformer import CrossEncoder, Transformer, read_folder
 from askalike.search import PairScorer
 from askalike.text.markup import plain_text
 from askalike.types import Question

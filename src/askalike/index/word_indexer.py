@@ -19,7 +19,9 @@ from askalike.types import Question
 ANALYSIS_VERSION = 3
 """Raised whenever the same question gives another index entry than before, so that indexes are built anew."""
 
-STEPS = Steps(batch=1_000, scan=50_000, changes=5_000)
+STEPS = Steps(batch=1_000, scan=125_000, changes=5_000)
+"""A commit ends a segment of tantivy's, and each segment looks every term of a query up anew: with two of them instead
+of five, a search of 224,741 questions for title and body takes a quarter less."""
 
 
 def fingerprint(analyzer: Analyzer) -> str:

@@ -33,7 +33,6 @@ class StaticEncoder:
 
     Args:
         tokenizer: of the package ``tokenizers``.
-        rows: the vectors.  # (R, D)
         mapping: a piece's id → its row; None where they are the same.  # (V,)
         weights: of pieces; None where all count alike.  # (V,)
         unknown: the id of the piece that stands for what is not known, which is left out; None where there is none.

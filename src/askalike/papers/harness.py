@@ -1,11 +1,12 @@
-"""The harness of all papers: rows run with several seeds, kept as they end, and set beside each other.
+"""The harness of all papers: rows run with several seeds, side by side, kept as they end, and tested on each other.
 
 ::
 
     rows × seeds ──answer──▶ runs ──judge──▶ Outcome, one file each ──▶ RowResult: means over seeds, tested
 
 A run that was interrupted goes on where it was: an outcome is found again by the fingerprint of everything that decides
-it, and a work folder belongs to the settings that its trainings were made with.
+it, and a work folder belongs to the settings that its trainings were made with. In a test each query's value is its
+mean over seeds.
 """
 
 from __future__ import annotations
@@ -13,17 +14,224 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import multiprocessing
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
 from askalike.errors import MissingExtraError, SettingError
+from askalike.evaluation import Interval, bootstrap_difference, bootstrap_mean, randomisation_test
 from askalike.evaluation.forum.tasks import RerankTask, judge
 from askalike.files import replace_whole
-from askalike.papers.means import Compared, SeedMean, Values, compare_rows, over_seeds, row_means
-from askalike.papers.side_by_side import do_each
+from askalike.processes import end_with_parent
 from askalike.types import Run
+
+_One = TypeVar("_One")
+_Held = TypeVar("_Held")
+_Found = TypeVar("_Found")
+
+
+def do_each(
+    work: Callable[[_Held, _One], _Found],
+    held: _Held,
+    ones: Sequence[_One],
+    on_done: Callable[[_One, str], None],
+    jobs: int,
+) -> list[_Found]:
+    """Return ``work(held, one)`` of each, in the order of their ending; some run side by side.
+
+    Args:
+        work: a function of a module; ``held`` and ``one`` travel to other processes where there are several jobs.
+        on_done: called with each that is done, and how far all are, as in "2 of 9 done, about 7 min left".
+        jobs: processes, ≥ 1; one is this process.
+    """
+    began = time.monotonic()
+    found: list[_Found] = []
+
+    def add(one: _One, result: _Found) -> None:
+        found.append(result)
+        rest = (time.monotonic() - began) / len(found) * (len(ones) - len(found)) / 60
+        on_done(one, f"{len(found)} of {len(ones)} done, about {rest:.0f} min left")
+
+    if jobs == 1 or len(ones) < 2:
+        for one in ones:
+            add(one, work(held, one))
+        return found
+    pool = ProcessPoolExecutor(min(jobs, len(ones)), multiprocessing.get_context("spawn"), _hold, (work, held))
+    try:
+        futures = {pool.submit(_do, one): one for one in ones}
+        for future in as_completed(futures):
+            add(futures[future], future.result())
+    except BaseException:
+        for child in multiprocessing.active_children():
+            child.terminate()  # or the error would be reported when all the others have ended, which may take hours
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
+    return found
+
+
+_HELD: list[tuple[Callable[[Any, Any], Any], Any]] = []
+"""What this process works with; set once, where it begins."""
+
+
+def _hold(work: Callable[[Any, Any], Any], held: object) -> None:
+    end_with_parent()
+    _HELD.append((work, held))
+
+
+def _do(one: object) -> Any:
+    work, held = _HELD[0]
+    return work(held, one)
+
+
+Values = Mapping[str, Mapping[str, Mapping[str, float]]]
+"""Task → measure → query → value in [0, 1]."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeedMean:
+    """One measure of a row on one task.
+
+    Args:
+        queries: how many count.
+        over_queries: mean of the queries' values, with its interval over queries.
+        spread: standard deviation of the seeds' means, None where there are fewer than two.
+        p_value: of the paired randomisation test against a baseline on those values; None without one.
+    """
+
+    queries: int
+    over_queries: Interval
+    spread: float | None
+    p_value: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Two rows on one task by MAP.
+
+    Args:
+        better, worse: ids of rows; the first is said to be above the second.
+        difference: of the first to the second, with its interval over queries.
+        p_value: of the paired randomisation test, two-sided.
+    """
+
+    better: str
+    worse: str
+    task: str
+    difference: Interval
+    p_value: float
+
+
+def over_seeds(by_seed: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return each query's mean over seeds.
+
+    >>> over_seeds([{"q": 1.0, "r": 0.5}, {"q": 0.5, "r": 0.5}])
+    {'q': 0.75, 'r': 0.5}
+    """
+    return {query: fmean(values[query] for values in by_seed) for query in by_seed[0]}
+
+
+def seed_mean(
+    by_seed: Sequence[Mapping[str, float]], baseline: Sequence[Mapping[str, float]] | None = None
+) -> SeedMean:
+    """Return the mean over seeds and queries.
+
+    Args:
+        by_seed: query → value, for each seed.
+        baseline: the same of another row, whatever its seeds; None compares with nothing.
+
+    Example:
+        >>> found = seed_mean([{"q": 1.0, "r": 0.5}, {"q": 0.5, "r": 0.0}])
+        >>> found.over_queries.mean, round(found.spread or 0.0, 4)
+        (0.5, 0.3536)
+    """
+    found = over_seeds(by_seed)
+    values, other = list(found.values()), over_seeds(baseline) if baseline else None
+    return SeedMean(
+        len(values),
+        bootstrap_mean(values),
+        stdev(fmean(one.values()) for one in by_seed) if len(by_seed) > 1 else None,
+        None if other is None else randomisation_test(values, [other[query] for query in found]).p_value,
+    )
+
+
+def row_means(
+    by_seed: Sequence[Values], baseline: Sequence[Values], measures: Iterable[str]
+) -> dict[str, dict[str, SeedMean]]:
+    """Return task → measure → mean over seeds; nothing where there is no seed.
+
+    Args:
+        baseline: another row's, or nothing to compare with none.
+    """
+    names = list(measures)
+    return {
+        task: {
+            name: seed_mean([one[task][name] for one in by_seed], [one[task][name] for one in baseline])
+            for name in names
+        }
+        for task in (by_seed[0] if by_seed else ())
+    }
+
+
+def compare_rows(
+    values: Mapping[str, Mapping[str, Mapping[str, float]]], pairs: Iterable[tuple[str, str]], tasks: Sequence[str]
+) -> list[Compared]:
+    """Return every pair on every task, where both rows are there.
+
+    Args:
+        values: row → task → query → value.
+        pairs: (better, worse).
+
+    Example:
+        >>> values = {"b": {"dev": {"q": 1.0, "r": 0.5}}, "a": {"dev": {"q": 0.5, "r": 0.5}}}
+        >>> [(one.better, one.difference.mean) for one in compare_rows(values, [("b", "a"), ("c", "a")], ["dev"])]
+        [('b', 0.25)]
+    """
+    made = []
+    for better, worse in pairs:
+        for task in tasks if better in values and worse in values else ():
+            queries = list(values[better][task])
+            first, second = ([values[name][task][query] for query in queries] for name in (better, worse))
+            p_value = randomisation_test(first, second).p_value
+            made.append(Compared(better, worse, task, bootstrap_difference(first, second), p_value))
+    return made
+
+
+def means_object(means: Mapping[str, Mapping[str, SeedMean]]) -> dict[str, Any]:
+    """Return task → measure → mean as JSON has it; means lie in [0, 1]."""
+    return {
+        task: {
+            measure: {
+                "mean": mean.over_queries.mean,
+                "interval95": [mean.over_queries.low, mean.over_queries.high],
+                "spread": mean.spread,
+                "p_value": mean.p_value,
+            }
+            for measure, mean in found.items()
+        }
+        for task, found in means.items()
+    }
+
+
+def comparison_objects(found: Iterable[Compared]) -> list[dict[str, Any]]:
+    """Return each comparison as JSON has it; differences lie in [-1, 1]."""
+    return [
+        {
+            "better": one.better,
+            "worse": one.worse,
+            "task": one.task,
+            "difference": one.difference.mean,
+            "interval95": [one.difference.low, one.difference.high],
+            "p_value": one.p_value,
+        }
+        for one in found
+    ]
+
 
 KEPT_CANDIDATES: Final = 2
 """How many of the best candidates are kept of each query of dev, for examples."""
@@ -112,11 +320,8 @@ class RowResult(Generic[_Row]):
     """A row with what is finished of it.
 
     Args:
-        row: what was run.
-        seeds: those that are finished.
         means: task → measure → mean over seeds; empty where nothing is finished.
         precisions: task → query → average precision, the mean over seeds.
-        outcomes: where outcomes are kept.
         reason: why it was not run, or "".
     """
 
@@ -163,11 +368,7 @@ class Answerer(Protocol[_Asked]):
     """What a paper brings: how its rows are answered."""
 
     def answer(self, row: _Asked, seed: int, /) -> Answered:
-        """Return the runs of all tasks, trained where that is not done.
-
-        Raises:
-            MissingExtraError: what the row needs is not installed.
-        """
+        """Return the runs of all tasks, trained where that is not done."""
 
     def decides(self, row: _Asked, seed: int, /) -> Any:
         """Return everything that decides an outcome, as JSON can hold it."""
@@ -181,11 +382,8 @@ class Runner(Generic[_Row]):
     """Runs rows, or finds what they came to.
 
     Args:
-        answerer: of the paper.
         tasks: dev and tests, that rows are scored on.
         dev: names of those tasks whose best candidates are kept.
-        folder: of the outcomes.
-        measures: that are kept.
         baseline: id of the row that the others are tested against.
     """
 
@@ -205,11 +403,7 @@ class Runner(Generic[_Row]):
         return kept if kept.fingerprint == self._fingerprint(row, seed) else None
 
     def run(self, row: _Row, seed: int) -> Outcome:
-        """Run a row with one seed, score all tasks, and keep the outcome.
-
-        Raises:
-            MissingExtraError: what the row needs is not installed.
-        """
+        """Run a row with one seed, score all tasks, and keep the outcome."""
         answered = self.answerer.answer(row, seed)
         first = {
             task.name: {

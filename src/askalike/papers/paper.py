@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from askalike.papers.harness import RowResult
-from askalike.papers.means import Compared, SeedMean
+from askalike.papers.harness import Compared, RowResult, SeedMean
 from askalike.progress import Progress
 
 OTHER_DATA: Final = "Reported figures are of other data and show the order of the rows only."
@@ -21,7 +20,6 @@ class Options:
     Args:
         data: the folder of the paper's data, or of the sets used in its place.
         out: folder for what is finished.
-        recipe: a name or a file.
         only: rows, systems or sets; all if empty.
         seeds: trainings of each row in which something is drawn.
         unlabelled: archives whose texts are learned from too.
@@ -29,7 +27,6 @@ class Options:
         first: the kind of text that sizes take first, "" for the usual one.
         pairs: questions with answers to learn from, 0 for all.
         vectors: a file of word vectors, or None to train them.
-        jobs: trainings side by side.
     """
 
     data: Path
@@ -51,10 +48,7 @@ class Table:
     """Rows on one task, as text; a cell may hold rich's markup.
 
     Args:
-        title: of the table.
         note: below the title, or "".
-        columns: the name of each column.
-        lines: a cell a column.
     """
 
     title: str
@@ -70,7 +64,6 @@ class Part:
     Args:
         as_json: all of it as JSON has it.
         name: of the set, "" for all of a paper.
-        tables: one a task.
         compared: heading → what the paper says of rows, tested.
         not_run: why → ids of rows.
     """
@@ -87,9 +80,7 @@ class Paper:
     """A paper that can be reproduced.
 
     Args:
-        recipe: by which its networks are trained.
         options: those of its own, that not every paper has.
-        legend: explains its tables.
         reproduce: trains what is not finished and returns the tables; calls the progress on the way.
     """
 

@@ -28,8 +28,7 @@ from askalike.readers.research.beir import BeirReader
 from askalike.readers.research.semeval import SemEvalReader
 from askalike.readers.research.yahoo import YahooLiveQaReader, YahooReader, YahooThreadsReader
 from askalike.readers.stackexchange import StackExchangeReader
-from askalike.readers.table import TableReader, choose_columns, is_question_table
-from askalike.readers.table_rows import header_of
+from askalike.readers.table import TableReader, choose_columns, header_of, is_question_table
 from askalike.readers.values import Unreadable
 
 _PACKED: Final[tuple[tuple[int, bytes, str], ...]] = (

@@ -13,7 +13,7 @@ import msgspec
 from askalike.errors import DamagedInputError, FormatError
 from askalike.readers.files import first_bytes, needed_file, read_lines
 from askalike.readers.frame import ReadContext, regular_size
-from askalike.readers.table_rows import Row, csv_rows, open_table
+from askalike.readers.table import Row, csv_rows, open_table
 from askalike.records import FORMS, TABLES, Form, record_of, record_of_cells
 from askalike.types import Record
 
@@ -32,8 +32,6 @@ class Manifest(msgspec.Struct, frozen=True):
     """What an export's folder says of itself.
 
     Args:
-        askalike: the version that wrote it.
-        form: of the tables' files.
         tables: name → number of records.
         text: the forum's text settings.
     """

@@ -2,8 +2,13 @@
 
 The law of counts: every record that a reader meets raises ``ReadContext.records_in`` by one and is then either yielded
 or rejected, so ``records_in == yielded + rejects.count`` at the end. (A line that cannot be read at all counts as one
-record, whatever it held.) What a format holds besides questions, answers and
-links (tag wikis, deleted posts, system messages) is no record: it is counted by kind in ``ReadContext.skipped``.
+record, whatever it held.) What a format holds besides questions, answers and links (tag wikis, deleted posts, system
+messages) is no record: it is counted by kind in ``ReadContext.skipped``.
+
+Marks of acceptance stand with questions. A forum's posts are stored by rising id, and an answer is written after its
+question, so the question is nearly always met first: its accepted id waits in a set until the answer comes. Where
+questions were merged, an answer is older than the question that it hangs on; such an answer is held back until that
+question has been met.
 """
 
 from __future__ import annotations
@@ -16,10 +21,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Protocol
 
+from msgspec import structs
+
 from askalike.addresses import PLACE, address, is_pattern
 from askalike.errors import SettingError, UnsafeInputError
 from askalike.files import narrow, writing_named
-from askalike.types import Markup, Record, Reject
+from askalike.types import Answer, Markup, Record, Reject
 
 _PREVIEW = 20
 _ADDRESS = re.compile(r"https?://[^\s/?#{}]+(/[^\s?#{}]*)?", re.IGNORECASE)
@@ -237,3 +244,53 @@ class Reader(Protocol):
             UnsafeInputError: the input asks for something that is never done.
             FormatError: the input is not of this format.
         """
+
+
+_MOST_HELD = 10_000
+
+
+class AcceptedAnswers:
+    """The accepted ids that wait for their answer, and the few answers that wait for their question."""
+
+    def __init__(self) -> None:
+        self._expected: set[str] = set()
+        self._held: dict[str, list[Answer]] = {}
+        self._held_count = 0
+
+    def take_question(self, question_id: str, accepted_id: str) -> Iterator[Answer]:
+        """Remember a question's accepted answer ("" for none), and yield the answers that waited for it."""
+        if accepted_id:
+            self._expected.add(accepted_id)
+        for answer in self._held.pop(question_id, ()):
+            self._held_count -= 1
+            yield self._marked(answer)
+
+    def take_answer(self, answer: Answer) -> Iterator[Answer]:
+        """Yield the answer, marked; or hold it back when its question is still to come."""
+        if answer.id not in self._expected and _is_before_its_question(answer) and self._held_count < _MOST_HELD:
+            self._held.setdefault(answer.question_id, []).append(answer)
+            self._held_count += 1
+        else:
+            yield self._marked(answer)
+
+    def finish(self, context: ReadContext) -> Iterator[Answer]:
+        """Yield the answers whose question never came, and say how many accepted answers were not met."""
+        for answers in self._held.values():
+            yield from map(self._marked, answers)
+        self._held.clear()
+        if self._expected:
+            context.notice(
+                f"{len(self._expected):,} accepted answers are not in the input after their question,"
+                " and could not be marked as accepted"
+            )
+
+    def _marked(self, answer: Answer) -> Answer:
+        if answer.id not in self._expected:
+            return answer
+        self._expected.discard(answer.id)
+        return structs.replace(answer, is_accepted=True)
+
+
+def _is_before_its_question(answer: Answer) -> bool:
+    both = answer.id + answer.question_id
+    return both.isascii() and both.isdigit() and int(answer.id) < int(answer.question_id)

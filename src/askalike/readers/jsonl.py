@@ -34,7 +34,7 @@ from askalike.readers.values import (
     text,
     whole_number,
 )
-from askalike.text.hypertext import unescaped
+from askalike.text.markup import unescaped
 from askalike.types import Answer, Link, LinkKind, Markup, Question, Record
 
 ARRAY_HINT = "write it so, as with: jq -c '.[]' questions.json > questions.jsonl"

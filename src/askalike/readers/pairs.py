@@ -48,10 +48,8 @@ def read_links(path: Path, name: str, default: LinkKind, context: ReadContext) -
     """Yield the links of one table.
 
     Args:
-        path: the table.
         name: what messages and rejects call it.
         default: the kind of pairs whose line names none.
-        context: where counts and rejects go.
 
     Raises:
         DamagedInputError: empty, not UTF-8, or a gzip stream is damaged; names file and line.

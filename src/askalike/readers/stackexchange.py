@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from askalike.errors import FormatError
-from askalike.readers.accepted import AcceptedAnswers
 from askalike.readers.files import first_bytes, member, open_bytes
-from askalike.readers.frame import Limits, ReadContext, regular_size
+from askalike.readers.frame import AcceptedAnswers, Limits, ReadContext, regular_size
 from askalike.readers.values import Unreadable, check_has_text, identifier, moment, one_line, tags, text, whole_number
 from askalike.readers.xml import read_xml
 from askalike.types import Answer, Link, LinkKind, Question, Record

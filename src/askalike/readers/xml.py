@@ -22,7 +22,6 @@ class XmlEvent(NamedTuple):
 
     Args:
         kind: "start" or "end".
-        tag: the element's name.
         attributes: of a start; empty at an end.
         text: of an end: the characters directly inside the element, joined; "" at a start.
         line: where the tag stands, the first line is 1.
@@ -111,7 +110,6 @@ def read_xml(stream: BinaryIO, name: str, limits: Limits | None = None) -> Itera
 
     Args:
         stream: opened for bytes; its encoding is what its XML declaration says, UTF-8 where it says nothing.
-        name: the file's name for messages.
         limits: depth, and the length of one tag or of the text inside one element.
 
     Raises:

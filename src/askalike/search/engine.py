@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,20 +23,12 @@ if TYPE_CHECKING:
 class Encoder(Protocol):
     """What makes vectors, as the search pipeline sees it."""
 
-    def encode(self, query: Query) -> NDArray[np.float32]:
-        """Return the query's vector (D,) of length 1, or zeros where no informative word of it is known.
+    def encode(self, queries: Sequence[Query]) -> NDArray[np.float32]:
+        """Return the queries' vectors (N, D) of length 1; zeros where no informative word of one is known.
 
         Raises:
             EncoderError: it cannot be had now; words answer alone.
         """
-
-
-@runtime_checkable
-class BatchEncoder(Encoder, Protocol):
-    """An encoder that makes the vectors of several queries in less time than one by one."""
-
-    def encode_many(self, queries: Sequence[Query]) -> NDArray[np.float32]:
-        """Return what ``encode`` does for each query.  # (N, D)"""
 
 
 @runtime_checkable
@@ -53,8 +45,7 @@ class WordEncoder(Encoder, Protocol):
         """Return how much of each word of a plain text is let in, in [0, 1]; nothing where the model cannot say."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """One question found by a candidate search, by the engine's own key."""
 
     key: int
@@ -86,10 +77,6 @@ class DuplicateLinks:
     targets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     questions: Mapping[str, Question] = field(default_factory=dict)
 
-    def of(self, identifier: str) -> tuple[str, ...]:
-        """Return the ids of what a question is a duplicate of."""
-        return self.targets.get(identifier, ())
-
 
 class CandidateSource(Protocol):
     """The indexes of a forum. Every candidate satisfies the filters, ``exclude_ids`` among them."""
@@ -106,11 +93,8 @@ class CandidateSource(Protocol):
     def count(self, filters: Filters) -> int:
         """Return how many questions satisfy the filters."""
 
-    def nearest_many(self, vectors: NDArray[np.float32], limit: int, filters: Filters) -> list[list[Candidate]]:
-        """Return what ``nearest`` does for each of ``vectors`` (Q, D)."""
-
-    def nearest(self, vector: NDArray[np.float32], limit: int, filters: Filters) -> list[Candidate]:
-        """Return the questions of the greatest cosine to ``vector`` (D,), descending; fewer than ``limit``: no more."""
+    def nearest(self, vectors: NDArray[np.float32], limit: int, filters: Filters) -> list[list[Candidate]]:
+        """Return the questions of the greatest cosine to each of ``vectors`` (Q, D), descending, at most ``limit``."""
 
     def scores(
         self,

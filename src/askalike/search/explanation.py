@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from askalike.models.ramn.comparison import word_matches
+from askalike.models.ramn import word_matches
 from askalike.search.engine import Encoder, WordEncoder
 from askalike.search.query import QueryTerm
 from askalike.text.analyzer import Analyzer

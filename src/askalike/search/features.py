@@ -28,7 +28,6 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.search.interaction import rarities
 from askalike.search.texts import HASH_BYTES, MOST_WORDS, Text
 
 Floats = NDArray[np.float64]
@@ -65,11 +64,8 @@ class WordTable(Protocol):
     def ids(self, words: Iterable[str]) -> list[int]:
         """Return the id of each word, 1 for the most frequent, 0 for one without a vector."""
 
-    def rows(self, ids: NDArray[np.intp]) -> NDArray[np.float32]:
-        """Return the vectors of these words at length 1.  # (N, D)"""
-
-    def __len__(self) -> int:
-        """Return how many ids there are."""
+    def rows(self, ids: NDArray[np.intp]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return the vectors of these words at length 1, and u of each.  # (N, D), (N,)"""
 
 
 def features(
@@ -158,48 +154,44 @@ def _by_words(query: Text, rarity: Floats, candidates: Sequence[Text], rarest: f
 def _by_vectors(query: Text, candidates: Sequence[Text], table: WordTable) -> Floats:
     """Return the cosine of means, and the share of each title that the other text has by its likest words.  # (N, 3)"""
     found = np.zeros((len(candidates), 3))
-    ids, lengths = _ids([query, *candidates], table)
-    of_query = int(lengths[0].sum())
-    held = np.flatnonzero(lengths[1:].sum(axis=1))
-    if not (of_query and len(held)):
+    ids, field = _ids([query, *candidates], table)
+    titled, asked = np.searchsorted(field, (1, 2)).tolist()  # of the query's title, and of it all
+    if asked in (0, len(ids)):
         return found
     distinct, places = np.unique(ids, return_inverse=True)
-    rows, weights = table.rows(distinct), rarities(distinct, len(table)).astype(np.float32)
-    asked_at, theirs_at = places[:of_query], places[of_query:]
-    sizes = lengths[1:][held]  # (H, 2)
-    starts = np.cumsum(sizes.sum(axis=1)) - sizes.sum(axis=1)
-    sums = np.add.reduceat((rows * weights[:, None])[theirs_at], starts, axis=0)  # (H, D)
+    rows, weights = table.rows(distinct)
+    asked_at, theirs_at = places[:asked], places[asked:]
+    count, size = len(candidates), len(distinct)
+    text, is_titled = (field[asked:] - 2) // 2, field[asked:] % 2 == 0
+    counts = np.bincount(text * size + theirs_at, minlength=count * size).reshape(count, size)  # (N, U)
     mean = weights[asked_at] @ rows[asked_at]
+    sums = (counts * weights).astype(np.float32) @ rows  # (N, D)
     norms = np.linalg.norm(sums, axis=1) * np.linalg.norm(mean)
-    found[held, 0] = np.divide(sums @ mean, norms, out=np.zeros(len(held)), where=norms > 0)
+    found[:, 0] = np.divide(sums @ mean, norms, out=np.zeros(count), where=norms > 0)
     near = np.maximum(rows[asked_at] @ rows.T, 0)  # (A, U)
-    titled = int(lengths[0, 0])
+    held, starts = np.unique(text, return_index=True)
     if titled:
         best = np.maximum.reduceat(near[:titled][:, theirs_at], starts, axis=1)  # (T, H)
         share = weights[asked_at[:titled]]
         found[held, 1] = share @ best / share.sum()
-    nearest = near.max(axis=0)  # (U,)
-    for row, start, size in zip(held, starts, sizes[:, 0], strict=True):
-        if size:
-            of_title = theirs_at[start : start + size]
-            share = weights[of_title]
-            found[row, 2] = share @ nearest[of_title] / share.sum()
+    of_title = weights[theirs_at] * is_titled
+    shared = np.bincount(text, of_title * near.max(axis=0)[theirs_at], count)
+    found[:, 2] = shared / np.maximum(np.bincount(text, of_title, count), _LEAST)
     return found
 
 
 def _ids(texts: Sequence[Text], table: WordTable) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the ids of the first ``MOST_WORDS`` words with a vector of each title and each body, one after another,
-    and how many there are.  # (M,), (N, 2)
+    and which field each is of: 2n the title of text n, 2n + 1 its body.  # (M,), (M,)
     """
     fields = [words for one in texts for words in (one.title_words, one.body_words)]
-    joined = " ".join(filter(None, fields))
-    ids = np.array(table.ids(joined.split(" ") if joined else []), dtype=np.intp)
+    ids = np.array(table.ids(" ".join(filter(None, fields)).split()), dtype=np.intp)
     field = np.repeat(np.arange(len(fields)), [words.count(" ") + 1 if words else 0 for words in fields])
     known = ids > 0
     ids, field = ids[known], field[known]
     counts = np.bincount(field, minlength=len(fields))
-    place = np.arange(len(ids)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return ids[place < MOST_WORDS], np.minimum(counts, MOST_WORDS).reshape(-1, 2)
+    is_first = np.arange(len(ids)) - np.repeat(np.cumsum(counts) - counts, counts) < MOST_WORDS
+    return ids[is_first], field[is_first]
 
 
 SPREAD: Final = 0.14

@@ -22,7 +22,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.models.ramn.comparison import similarities
+from askalike.models.ramn import similarities
 
 Floats = NDArray[np.float32]
 

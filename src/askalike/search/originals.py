@@ -74,7 +74,7 @@ def canonical(
     """
     shown: dict[str, Found] = {}
     for one in found:
-        original = _original(links, one.question)
+        original = _original(links, one.question) if one.question.id in links.targets else one.question
         if original is not None and original.id not in shown and is_admitted(original):
             shown[original.id] = one if original is one.question else Found(one.scored, original, one.question)
             if len(shown) == k:
@@ -84,12 +84,13 @@ def canonical(
 
 def _original(links: DuplicateLinks, question: Question) -> Question | None:
     """Return the question that stands for this one, None where it was deleted meanwhile."""
-    if not links.of(question.id):
-        return question
+
+    def targets(identifier: str) -> Sequence[str]:
+        return links.targets.get(identifier, ())
 
     def seniority(identifier: str) -> tuple[float, str]:
         one = links.questions.get(identifier)
         return (one.created.timestamp() if one is not None and one.created is not None else inf, identifier)
 
-    identifier = original_of(question.id, links.of, seniority)
+    identifier = original_of(question.id, targets, seniority)
     return question if identifier == question.id else links.questions.get(identifier)

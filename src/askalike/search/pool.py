@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from askalike.search.engine import Candidate, Encoder, Engine, WordEncoder
 from askalike.search.query import PreparedQuery
-from askalike.search.texts import Text
 from askalike.types import Filters, Question, Stage
 
 
@@ -44,8 +43,7 @@ class Laps:
         self.since = now
 
 
-@dataclass(frozen=True, slots=True)
-class Pooled:
+class Pooled(NamedTuple):
     """A candidate.
 
     Args:
@@ -85,11 +83,6 @@ class Pool:
             self._read.update({key: found.get(key) for key in missing})
         return {key: one for key in keys if (one := self._read[key]) is not None}
 
-    def texts(self, keys: Sequence[int]) -> Mapping[int, Text | Question]:
-        """Return the questions with these keys as they are compared, or as they are where that was not kept."""
-        found = self.engine.texts(keys)
-        return {**found, **self.questions([key for key in keys if key not in found])}
-
 
 def gather(
     engine: Engine,
@@ -112,11 +105,11 @@ def gather(
         elif asked.near is not None and asked.near[0] == limit:
             found[source] = asked.near[1]
         else:
-            found[source] = [] if asked.vector is None else engine.nearest(asked.vector, limit, filters)
-        for rank, candidate in enumerate(found[source], start=1):
-            ranks.setdefault(candidate.key, {})[source] = rank
+            found[source] = [] if asked.vector is None else engine.nearest(asked.vector[None], limit, filters)[0]
+        for rank, (key, _) in enumerate(found[source], start=1):
+            ranks.setdefault(key, {})[source] = rank
         laps.end(_STAGES[source])
-    known = {source: {one.key: one.score for one in some} for source, some in found.items() if source in COMPONENTS}
+    known = {source: dict(some) for source, some in found.items() if source in COMPONENTS}
     unmatched, far = ([key for key in ranks if key not in known.get(one, ranks)] for one in COMPONENTS)
     if unmatched or far:
         for source, scores in zip(COMPONENTS, engine.scores(asked.weights, unmatched, asked.vector, far), strict=True):

@@ -61,7 +61,7 @@ class PreparedQuery:
         vector: (D,) of length 1; None where vectors are not searched, or nothing of the query has one.
         unknown: terms that no question has, in their order; none where spelling is not searched.
         counts: knows all terms of the query; None where no ranker asks.
-        near: so many of the nearest were looked up already, together with those of other queries; and these.
+        near: so many of the nearest were looked up together with those of other queries, and these.
     """
 
     query: Query

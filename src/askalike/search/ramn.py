@@ -9,8 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.models.ramn.comparison import WordStates, compare, word_matches
-from askalike.models.ramn.score import RamnSettings, rank_factors, scores
+from askalike.models.ramn import RamnSettings, WordStates, compare, rank_factors, scores, word_matches
 from askalike.search.pool import Pooled, Scored
 from askalike.types import Explanation, Query, Question, WordMatch
 

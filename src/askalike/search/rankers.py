@@ -16,8 +16,10 @@ from askalike.search.calibration import with_offsets
 from askalike.search.interaction import interactions, meaning
 from askalike.search.pool import Pool, Scored, Source
 from askalike.search.reranker import RERANKERS
-from askalike.search.scorer import Scoring, probability
+from askalike.search.scorer import Scoring, probability, scorers
 from askalike.search.settings import JoinSettings
+from askalike.search.texts import Text
+from askalike.types import Question
 
 
 def reciprocal_rank_fusion(ranks: Iterable[int], constant: float) -> float:
@@ -110,7 +112,9 @@ def by_probability(scoring: Scoring, pool: Pool, settings: JoinSettings) -> list
         if (score := weight * one.components.get("cosine", 0.0) + (1.0 - weight) * share) > 0:
             joined.append((-score, one.key, {**one.components, "bm25_share": share}))
     best = heapq.nsmallest(max(settings.scored, pool.wanted), joined)  # keys differ
-    texts = pool.texts([key for _, key, _ in best])
+    keys = [key for _, key, _ in best]
+    found = pool.engine.texts(keys)  # as they are compared; or as they are, where that was not kept
+    texts: dict[int, Text | Question] = {**found, **pool.questions([key for key in keys if key not in found])}
     held = [(key, parts) for _, key, parts in best if key in texts]
     if counts is None or not held:
         return []
@@ -120,7 +124,8 @@ def by_probability(scoring: Scoring, pool: Pool, settings: JoinSettings) -> list
     moved = scoring.update.moved(logits)
     if any(offsets):
         moved = with_offsets(moved, np.array(offsets))
-    same = probability(scoring.same_logits(moved))
+    version = scorers()[scoring.version()]
+    same = probability(moved + version.same - version.related)
     return [
         Scored(key, likely, {**parts, "same": certain, **({OFFSET: off} if off else {})})
         for (key, parts), likely, certain, off in zip(

@@ -171,11 +171,6 @@ class Scoring:
         near = self.usual.of(vector, np.asarray(cosines, dtype=np.float64))
         return features(asked, rarity, texts, rarest, self.table, near, self.usual.commonness(vector))
 
-    def same_logits(self, logits: Floats) -> Floats:
-        """Return b_3 + z of pairs, given b_2 + z."""
-        version = scorers()[self.version()]
-        return np.asarray(logits + version.same - version.related)
-
     def logits(
         self,
         query: Query,

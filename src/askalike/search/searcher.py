@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import get_args
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from askalike.errors import EncoderError, NotLearnedError, SettingError
 from askalike.search.correction import Speller, corrected
 from askalike.search.cross_encoder import PairScorer, reranked
-from askalike.search.engine import BatchEncoder, DuplicateLinks, Encoder, Engine, WordEncoder
+from askalike.search.engine import DuplicateLinks, Encoder, Engine, WordEncoder
 from askalike.search.explanation import MOST_MISSING, explanations, informative_words, matches
 from askalike.search.help import by_help
 from askalike.search.originals import Found, canonical
@@ -116,39 +116,40 @@ class Searcher:
             _check(query)
         try:
             if self.pair_scorer() is None and not any(one.is_draft or one.ranker == CROSS_ENCODER for one in queries):
-                return self._search_many(queries)
+                laps = [Laps() for _ in queries]
+                found = zip(self.rankings(queries, laps), laps, strict=True)
+                return [self._result(ranked, lap) for ranked, lap in found]
         except EncoderError:
             pass
         return [self.search(query) for query in queries]
 
-    def _search_many(self, queries: Sequence[Query]) -> list[SearchResult]:
-        """Search with the vectors of all queries made at once, and their nearest questions looked up together."""
-        laps = [Laps() for _ in queries]
+    def rankings(self, queries: Sequence[Query], laps: Sequence[Laps] | None = None) -> Iterator[Ranking]:
+        """Yield a ranking of each query, the vectors made at once and what is nearest to them looked up together.
+
+        Nothing re-orders these, and nothing stands in for an encoder that cannot be had.
+
+        Raises:
+            SettingError, ForumError, EncoderError: as ``ranking``, for a ranker that was named.
+        """
+        laps = laps or [Laps() for _ in queries]
         chosen = [self._chosen(query.ranker) for query in queries]
-        asked = [
-            self._prepared(query, ranker, lap, is_encoded=False)
-            for query, (_, ranker), lap in zip(queries, chosen, laps, strict=True)
-        ]
-        aimed = [place for place, (_, ranker) in enumerate(chosen) if ranker.needs_vectors]
-        if aimed and isinstance(self.encoder, BatchEncoder):
-            vectors = self.encoder.encode_many([asked[place].query for place in aimed])
+        asked = [self._prepared(*one) for one in zip(queries, (ranker for _, ranker in chosen), laps, strict=True)]
+        aimed = [place for place, (_, ranker) in enumerate(chosen) if "vectors" in ranker.sources]
+        if aimed and self.encoder is not None:
+            vectors = self.encoder.encode([asked[place].query for place in aimed])
             together: dict[tuple[int, Filters], list[tuple[int, NDArray[np.float32]]]] = {}
             for place, vector in zip(aimed, vectors, strict=True):
-                if vector.any():
-                    key = (self._depth(chosen[place][1], queries[place].k), queries[place].filters)
+                if vector.any():  # from zeros anything is as far as anything else
+                    key = (self._depth(chosen[place][1], _looked_at(asked[place].query)), queries[place].filters)
                     together.setdefault(key, []).append((place, vector))
             for (limit, filters), some in together.items():
-                near = self.engine.nearest_many(np.stack([vector for _, vector in some]), limit, filters)
+                near = self.engine.nearest(np.stack([vector for _, vector in some]), limit, filters)
                 for (place, vector), found in zip(some, near, strict=True):
                     asked[place] = replace(asked[place], vector=vector, near=(limit, found))
-        elif self.encoder is not None:
-            for place in aimed:
-                vector = self.encoder.encode(asked[place].query)
-                asked[place] = replace(asked[place], vector=vector if vector.any() else None)
-        return [
-            self._result(self._ranked(one, name, ranker, lap), lap)
-            for one, (name, ranker), lap in zip(asked, chosen, laps, strict=True)
-        ]
+        for lap in laps:
+            lap.end("vector")
+        for one, (name, ranker), lap in zip(asked, chosen, laps, strict=True):
+            yield self._ranked(one, name, ranker, lap)
 
     def ranking(self, query: Query, laps: Laps | None = None) -> Ranking:
         """Return the at most ``k`` questions most similar to a query, best first, ties by id.
@@ -202,31 +203,32 @@ class Searcher:
         if query.is_draft and self.for_drafts is not None:
             return self.for_drafts._first_ranking(query, laps)
         try:
-            return self._ranking(query, laps)
+            return next(self.rankings([query], [laps]))
         except EncoderError as error:
             if query.ranker is not None:
                 raise
             if self.for_drafts is not None:
-                return replace(self.for_drafts._ranking(query, laps), notice=f"found by a student: {error}")
-            by_words = replace(self, encoder=None, speller=None, scoring=Scoring(self.analyzer))
-            return replace(by_words._ranking(query, laps), notice=f"found by words alone: {error}")
-
-    def _ranking(self, query: Query, laps: Laps) -> Ranking:
-        name, ranker = self._chosen(query.ranker)
-        return self._ranked(self._prepared(query, ranker, laps), name, ranker, laps)
+                found, notice = next(self.for_drafts.rankings([query], [laps])), f"found by a student: {error}"
+            else:
+                by_words = replace(self, encoder=None, speller=None, scoring=Scoring(self.analyzer))
+                found, notice = next(by_words.rankings([query], [laps])), f"found by words alone: {error}"
+            return replace(found, notice=notice)
 
     def _ranked(self, asked: PreparedQuery, name: str, ranker: Ranker, laps: Laps) -> Ranking:
-        query = asked.query
-        k, filters = query.k, query.filters
-        if not query.is_canonical:
-            return Ranking(asked, name, ranker.needs_vectors, self._best(asked, ranker, k, filters, laps))
-        limit = min(k + k // 2 + SPARE, MAX_HITS)
+        k, filters = asked.query.k, asked.query.filters
+        limit, has_vectors = _looked_at(asked.query), "vectors" in ranker.sources
+        if not asked.query.is_canonical:
+            return Ranking(asked, name, has_vectors, self._best(asked, ranker, k, filters, laps))
         while True:
             found = self._best(asked, ranker, limit, filters, laps)
             links = self.engine.duplicate_links([one.question.id for one in found])
-            shown = canonical(found, links, self._admission(filters, found, links), k)
+            is_admitted: Callable[[Question], bool] = filters.admits
+            if filters.is_answered is not None:
+                answered = self.engine.answers([*(one.question.id for one in found), *links.questions])
+                is_admitted = partial(_is_admitted, filters, answered)
+            shown = canonical(found, links, is_admitted, k)
             if len(shown) == k or len(found) < limit or limit == MAX_HITS:
-                return Ranking(asked, name, ranker.needs_vectors, shown, links)
+                return Ranking(asked, name, has_vectors, shown, links)
             limit = min(2 * limit, MAX_HITS)
 
     def likelihoods(self, query: Query, keys: Sequence[int]) -> dict[int, float]:
@@ -241,18 +243,13 @@ class Searcher:
         held = [key for key in keys if key in questions]
         if asked.counts is None or not held:
             return {}
-        _, near = self.engine.scores(asked.weights, (), asked.vector, held)
-        cosines = None if asked.vector is None else [near.get(key, 0.0) for key in held]
+        vector = None if self.encoder is None else self.encoder.encode([asked.query])[0]
+        vector = vector if vector is not None and vector.any() else None
+        _, near = self.engine.scores(asked.weights, (), vector, held)
+        cosines = None if vector is None else [near.get(key, 0.0) for key in held]
         scoring = self.scoring or Scoring(self.analyzer)
-        found = scoring.logits(asked.query, asked.counts, [questions[key] for key in held], asked.vector, cosines)
+        found = scoring.logits(asked.query, asked.counts, [questions[key] for key in held], vector, cosines)
         return dict(zip(held, probability(scoring.update.moved(found)).tolist(), strict=True))
-
-    def _admission(self, filters: Filters, found: Sequence[Found], links: DuplicateLinks) -> Callable[[Question], bool]:
-        """Return what tells whether a question that was found, or an original of one, satisfies the filters."""
-        if filters.is_answered is None:
-            return filters.admits
-        answered = self.engine.answers([*(one.question.id for one in found), *links.questions])
-        return lambda question: filters.admits(question, is_answered=question.id in answered)
 
     def hits(self, ranked: Ranking) -> list[Hit]:
         """Return a ranking as hits: with what matched, the best answer, and what a question is a duplicate of."""
@@ -314,7 +311,7 @@ class Searcher:
             used = ranker.sources if self.encoder is not None else words
             scoring = self.scoring or Scoring(self.analyzer)
             return wanted, replace(ranker, sources=used, score=partial(by_probability, scoring))
-        if self.encoder is not None or not ranker.needs_vectors:
+        if self.encoder is not None or "vectors" not in ranker.sources:
             return wanted, ranker
         if name is None:
             return LEXICAL, RANKERS[LEXICAL]
@@ -333,16 +330,15 @@ class Searcher:
             )
         return found
 
-    def _prepared(self, query: Query, ranker: Ranker, laps: Laps, *, is_encoded: bool = True) -> PreparedQuery:
+    def _prepared(self, query: Query, ranker: Ranker, laps: Laps) -> PreparedQuery:
         """Prepare a query; its terms are weighed in any case, since they show what matched.
 
-        One for a ranker without vectors is not corrected, so that no model is asked what words there are. A vector of
-        zeros is none: everything is as far from it as anything else.
+        One for a ranker without vectors is not corrected, so that no model is asked what words there are.
         """
         counts = TermCounts(self.engine)
         written = self.analyzer.prepare(query.title, query.body, query.markup)
         corrections: tuple[Correction, ...] = ()
-        if self.speller is not None and self.settings.is_corrected and ranker.needs_vectors:
+        if self.speller is not None and self.settings.is_corrected and "vectors" in ranker.sources:
             query, corrections = corrected(query, written, self.analyzer, self.speller, counts)
             if corrections:
                 written = self.analyzer.prepare(query.title, query.body, query.markup)
@@ -352,12 +348,8 @@ class Searcher:
             known = counts.look_up(named := dict.fromkeys([*written.title, *written.body]))
             unknown = tuple(term for term in named if not known[term])
         laps.end("lexical")
-        needs_vector = is_encoded and ranker.needs_vectors
-        vector = self.encoder.encode(query) if needs_vector and self.encoder is not None else None
-        laps.end("vector")
         weights = {term: found.weight for term, found in terms.items()}
-        has_vector = vector is not None and vector.any()
-        return PreparedQuery(query, terms, weights, corrections, vector if has_vector else None, unknown, counts)
+        return PreparedQuery(query, terms, weights, corrections, None, unknown, counts)
 
     def _best(self, asked: PreparedQuery, ranker: Ranker, k: int, filters: Filters, laps: Laps) -> list[Found]:
         has_threshold = self.settings.threshold != ALL
@@ -407,6 +399,15 @@ class Searcher:
             return self._learned(ranked.ranker).explain(ranked.asked.query, [hit.question for hit in hits])
         has_matches = ranked.ranker == INTERACTION
         return explanations(ranked.asked.query, hits, self.encoder, has_matches=has_matches)
+
+
+def _looked_at(query: Query) -> int:
+    """Return how many hits are looked for first."""
+    return min(query.k + query.k // 2 + SPARE, MAX_HITS) if query.is_canonical else query.k
+
+
+def _is_admitted(filters: Filters, answered: Container[str], question: Question) -> bool:
+    return filters.admits(question, is_answered=question.id in answered)
 
 
 def _check(query: Query) -> None:

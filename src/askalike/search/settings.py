@@ -14,7 +14,7 @@ from math import fsum, isclose
 from typing import TYPE_CHECKING, Final
 
 from askalike.errors import SettingError
-from askalike.models.ramn.score import FORUM, RamnSettings
+from askalike.models.ramn import FORUM, RamnSettings
 from askalike.search.joining import OWN, cosine_weight_of
 from askalike.search.query import QuerySettings
 

@@ -290,7 +290,12 @@ class _Requests(h11.Connection):
             event = super().next_event()
             if isinstance(event, h11.Request):
                 self._chunks = self._bytes = 0
-                _check_framing(event)
+                names = [name for name, _ in event.headers]
+                if b"transfer-encoding" in names:  # two readers could take its length differently: it could smuggle
+                    if b"content-length" in names:
+                        raise h11.RemoteProtocolError("both Content-Length and Transfer-Encoding")
+                    if event.http_version < b"1.1":
+                        raise h11.RemoteProtocolError("Transfer-Encoding in HTTP/1.0")
             elif isinstance(event, h11.Data):
                 self._chunks += 1
                 self._bytes += len(event.data)
@@ -300,16 +305,6 @@ class _Requests(h11.Connection):
             self.fault = error
             raise
         return event
-
-
-def _check_framing(request: h11.Request) -> None:
-    """Refuse a request whose length two readers could take differently: it could smuggle another past a proxy."""
-    names = [name for name, _ in request.headers]
-    if b"transfer-encoding" in names:
-        if b"content-length" in names:
-            raise h11.RemoteProtocolError("both Content-Length and Transfer-Encoding")
-        if request.http_version < b"1.1":
-            raise h11.RemoteProtocolError("Transfer-Encoding in HTTP/1.0")
 
 
 _ERRORS: Final = logging.getLogger("askalike.server.connection")

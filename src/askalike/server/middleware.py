@@ -37,6 +37,7 @@ HEADERS: Final[Mapping[str, str]] = {
     "Cache-Control": "no-store",
 }
 """Of every answer that does not say otherwise."""
+_HEADERS: Final = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 
 PREFLIGHT: Final[Mapping[str, str]] = {
     "Access-Control-Allow-Methods": "GET, POST, PUT, DELETE",
@@ -89,9 +90,9 @@ class Middleware:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                given = {name for name, _ in message["headers"]}
+                message["headers"].extend(pair for pair in _HEADERS if pair[0] not in given)
                 headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
                 headers["X-Request-Id"] = identifier
                 headers.add_vary_header("Origin")
                 if origin is not None:

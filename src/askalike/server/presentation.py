@@ -12,6 +12,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 import nh3
@@ -29,14 +30,14 @@ from askalike.schemas import (
 )
 from askalike.text.analyzer import Analyzer
 from askalike.text.characters import safe
-from askalike.text.hypertext import LONGEST_PARSED, MOST_TAGS
-from askalike.text.markup import excerpt, plain_text
+from askalike.text.markup import LONGEST_PARSED, LONGEST_REMEMBERED, MOST_REMEMBERED, MOST_TAGS, excerpt, plain_text
 from askalike.types import Answer, Hit, Markup, Match, Question, likelihood_word
 
 EXCERPT_CHARACTERS: Final = 280
 READ_CHARACTERS: Final = 20_000
 """Only so much of a body is read for its excerpt."""
 LONGEST_MARKDOWN: Final = 20_000  # characters; hostile ones of this length take half a second
+
 
 _NAMES = """
 p br hr h1 h2 h3 h4 h5 h6 blockquote pre code kbd samp ul ol li dl dt dd b strong i em s del ins sub sup a abbr
@@ -60,7 +61,7 @@ _CLEANER: Final = nh3.Cleaner(
 
 
 def safe_html(body: str, markup: Markup) -> str:
-    """Return a body as HTML that is safe to show.
+    """Return a body as HTML that is safe to show; the last ones are remembered, since who types asks again and again.
 
     >>> safe_html("<p onclick='x()'>Edit <code>a</code><script>x()</script></p>", "html")
     '<p>Edit <code>a</code></p>'
@@ -69,6 +70,11 @@ def safe_html(body: str, markup: Markup) -> str:
     >>> safe_html("a < b\\n\\nc", "plain")
     '<p>a &lt; b</p><p>c</p>'
     """
+    return (_safe_html if len(body) <= LONGEST_REMEMBERED else _safe_html.__wrapped__)(body, markup)
+
+
+@lru_cache(MOST_REMEMBERED)
+def _safe_html(body: str, markup: Markup) -> str:
     text = safe(body)
     if markup == "html" and len(text) <= LONGEST_PARSED and text.count("<") <= MOST_TAGS:
         return _cleaned(text)

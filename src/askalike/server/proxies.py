@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from askalike.server.settings import Network
 
 MOST_HOPS: Final = 10
+MOST_REMEMBERED: Final = 1_024
+"""Addresses that are read once while their clients go on asking."""
 LONGEST_ENTRY: Final = 64
 """An IPv6 address in brackets with a port has 47 characters."""
 
@@ -57,6 +60,7 @@ def is_trusted(peer: str, proxies: Sequence[Network]) -> bool:
     return found is not None and any(found in network for network in proxies)
 
 
+@lru_cache(MOST_REMEMBERED)
 def rate_key(client: str) -> str:
     """Return under what a client's requests and connections are counted: its address, of IPv6 one customer's /64.
 
@@ -69,6 +73,7 @@ def rate_key(client: str) -> str:
     return client
 
 
+@lru_cache(MOST_REMEMBERED)
 def _address(text: str) -> Address | None:
     """Return an address that may be in brackets, with a port or a zone; IPv4 as such where IPv6 wraps it."""
     if len(text) > LONGEST_ENTRY:

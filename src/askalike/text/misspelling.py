@@ -64,7 +64,6 @@ def meant(word: str, letters: str = ascii_lowercase) -> dict[str, float]:
     """Return every word that is one edit away → ``P(word | it)``, not the word itself.
 
     Args:
-        word: what was written, in small letters, two at least.
         letters: what words are made of.
 
     ``viza`` is ``visa`` with a change at the third of four letters, whose places weigh 0.1, 1, 1 and 1: ``z`` is one of

@@ -85,9 +85,6 @@ class TextSettings:
         stop_words: drop function words (``the``, ``is``). Languages without a list in ``stop_words.STOP_WORDS``
             drop none.
 
-    Raises:
-        SettingError: an unknown language, or a choice of another type.
-
     >>> TextSettings(language="german").to_json()
     {'language': 'german', 'with_code': True, 'stem': True, 'stop_words': True}
     """

@@ -10,7 +10,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,7 +96,16 @@ class WordList:
             yield [self.words[number] for number in self.texts[row].tolist()]
 
 
-_REPORTED: Final = 1000  # questions between two reports
+_Item = TypeVar("_Item")
+_REPORTED: Final = 1000  # items between two reports
+
+
+def reported(items: Sequence[_Item], report: Callable[[int], None]) -> Iterator[_Item]:
+    """Yield items; after each thousand of them, and the last, report how many were used since the report before."""
+    for done, item in enumerate(items, start=1):
+        yield item
+        if done % _REPORTED == 0 or done == len(items):
+            report((done - 1) % _REPORTED + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +224,6 @@ class WordSource:
     """Training data read once into words; vocabulary and vectors are made from it, then the corpus.
 
     Args:
-        data: what to learn from.
-        reader: how a model reads questions.
         report: called with how many questions were read since the last call.
     """
 
@@ -271,10 +278,7 @@ def _topics(data: TrainingData) -> NDArray[np.int64]:
 
 
 def _all_words(data: TrainingData, reader: QuestionReader, report: Callable[[int], None]) -> Iterator[list[str]]:
-    for done, question in enumerate(data.questions, start=1):
-        yield from _question_words([question], reader)
-        if done % _REPORTED == 0 or done == len(data.questions):
-            report((done - 1) % _REPORTED + 1)
+    yield from _question_words(reported(data.questions, report), reader)
     for answer in data.answers:
         yield reader.text(plain_text(answer.body, answer.markup))
 

@@ -26,12 +26,7 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, slots=True)
 class DistributedContext:
-    """One process' place among those that train together.
-
-    Args:
-        rank: number of this process, from 0.
-        size: processes in all.
-    """
+    """One process' place among those that train together."""
 
     rank: int = 0
     size: int = 1

@@ -24,14 +24,10 @@ from askalike.models.encoders.vocabulary import QuestionReader, Vocabulary
 from askalike.progress import Progress, SilentProgress
 from askalike.settings import check_settings
 from askalike.training.corpus import Corpus, TrainingData, WordSource, dev_measures
+from askalike.training.decoders import Decoding, Reconstruction
 from askalike.training.distributed import DistributedContext, joined
 from askalike.training.loop import StageContext, run_stage, write_examples
-from askalike.training.network import TextNetwork
-from askalike.training.objectives import Objective
-from askalike.training.objectives.contrastive import Contrastive
-from askalike.training.objectives.decoding import Decoding
-from askalike.training.objectives.max_margin import MaxMargin
-from askalike.training.objectives.reconstruction import Reconstruction
+from askalike.training.objectives import Contrastive, MaxMargin, Objective, TextNetwork
 from askalike.training.recipe import (
     DecodingOptions,
     MaxMarginOptions,
@@ -52,11 +48,7 @@ class TrainingRun:
         seed: of everything that is drawn, 0 to 2³² - 1.
         device: ``cpu`` or ``cuda``, with a number if need be.
         start: a model to go on from: its words, word vectors and encoder are where training begins.
-        progress: shows what goes on.
         checkpoint_s: seconds between checkpoints within an epoch, ≥ 0.
-
-    Raises:
-        SettingError: a seed or a time out of range.
     """
 
     folder: Path

@@ -4,7 +4,7 @@
     pair_terms = 60
 
     [options]       what can be chosen of the model, see ``models.language.kinds``
-    [alignment]     how translations are learned, see ``models.translation.ibm1``; not for a kind that learns none
+    [alignment]     how translations are learned, see ``models.language.translation``; not for a kind that learns none
 
 What is learned::
 
@@ -25,25 +25,25 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from askalike.errors import SettingError
 from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.language.kinds import KINDS, Learned, Options, TopicOptions
+from askalike.models.language.likelihood import Collection, Parallel, TermLists, term_ids
 from askalike.models.language.model import LanguageModel, LanguageSettings, Reads, TermReader
-from askalike.models.query_likelihood.terms import Collection, Parallel, TermLists, term_ids
-from askalike.models.topics.learning import learn_voted_topics
-from askalike.models.translation.ibm1 import Alignment, Translations, learn_translations
-from askalike.models.translation.phrases import PhraseTable
+from askalike.models.language.phrases import PhraseTable
+from askalike.models.language.topics import learn_voted_topics
+from askalike.models.language.translation import Alignment, Translations, learn_translations
 from askalike.progress import Progress
 from askalike.settings import check_settings, read_settings, read_table
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
-from askalike.training.corpus import TrainingData
+from askalike.training.corpus import TrainingData, reported
 from askalike.types import Answer
 
 
@@ -53,15 +53,10 @@ class LanguageRecipe:
 
     Args:
         ranker: the ranker of a forum that it is, a name in ``models.language.kinds.KINDS``.
-        options: the kind's own.
         alignment: how translations are learned; None for a kind that learns none, such as ``lmir``.
-        reads: what of a question is read.
         min_count: how often a term must occur in questions and best answers together to be known, ≥ 1.
         max_size: terms that are known, the most frequent, ≥ 1.
         pair_terms: of a question and of an answer only so many known terms are aligned, the first, ≥ 1.
-
-    Raises:
-        SettingError: a value that cannot be used.
     """
 
     ranker: str
@@ -110,9 +105,6 @@ class LanguageRecipe:
         return read_settings(cls, {**stored, "options": options, "alignment": alignment}, "top level")
 
 
-_REPORTED: Final = 1000  # questions between two reports
-
-
 def learn_language_model(
     recipe: LanguageRecipe, data: TrainingData, text: TextSettings, progress: Progress
 ) -> LanguageModel:
@@ -121,11 +113,11 @@ def learn_language_model(
     Args:
         data: its duplicate links are not looked at; of several answers of a question the first are taken, as many as
             the kind learns from.
-        text: how texts become terms.
     """
     settings = LanguageSettings(recipe.ranker, recipe.options, recipe.reads, text)
     reader = TermReader(recipe.reads, Analyzer(text))
-    questions = _read(data, reader, progress)
+    progress.start("reading questions", len(data.questions), "questions")
+    questions = [reader.question(question) for question in reported(data.questions, progress.advance)]
     best, texts = _best_answers(recipe, data), defaultdict[str, list[list[str]]](list)
     for answer in best:
         texts[answer.question_id].append(reader.answer(answer))
@@ -198,13 +190,3 @@ def _aligned(pairs: Parallel, size: int, recipe: LanguageRecipe, progress: Progr
         return Learned(translations, PhraseTable.none(size))
     progress.start("counting phrases", 0, "")
     return Learned(Translations.none(size), learning.learned(pairs, translations, size))
-
-
-def _read(data: TrainingData, reader: TermReader, progress: Progress) -> Sequence[Sequence[str]]:
-    progress.start("reading questions", len(data.questions), "questions")
-    found = []
-    for done, question in enumerate(data.questions, start=1):
-        found.append(reader.question(question))
-        if done % _REPORTED == 0 or done == len(data.questions):
-            progress.advance((done - 1) % _REPORTED + 1)
-    return found

@@ -32,7 +32,7 @@ from askalike.models.encoders.vocabulary import UNKNOWN, Vocabulary
 from askalike.progress import Progress, SilentProgress
 from askalike.training.distributed import DistributedContext
 from askalike.training.objectives import Example, Trainable
-from askalike.training.settings import LOWER_IS_BETTER, LoopSettings, SgdSettings
+from askalike.training.recipe import LOWER_IS_BETTER, LoopSettings, SgdSettings
 
 COLUMNS = ("stage", "epoch", "step", "measure", "value")
 
@@ -55,11 +55,7 @@ class Log:
         self.path = path
 
     def begin(self, stage: str, epoch: int, earlier: Collection[str] = ()) -> None:
-        """Keep what was written of the stages before this one, and of this one up to ``epoch``; take back the rest.
-
-        Raises:
-            DamagedModelError: the log cannot be read.
-        """
+        """Keep what was written of the stages before this one, and of this one up to ``epoch``; take back the rest."""
         kept = [
             entry
             for entry in read_log(self.path)
@@ -157,11 +153,8 @@ class Checkpoint:
 
     Args:
         identity: of everything that the stage is made of; another training does not go on from this file.
-        epoch: epochs that are done.
         step: steps of the epoch after them that are done.
-        loss: their losses added up.
         best: the measure of the best epoch so far, higher is better; None before the first.
-        best_epoch: that epoch.
         is_done: the stage has ended; the optimiser's moments are gone.
         tensors: name → parameter ("model."), parameter of the best epoch ("best."), moments of Adam
             or of SGD ("adam.").
@@ -217,14 +210,8 @@ class StageContext:
     """Where and as what a stage runs.
 
     Args:
-        folder: for the checkpoint and the log.
-        stage: name of the stage.
         identity: of everything that the stage is made of.
         earlier: names of the stages before it.
-        seed: of batches and dropout.
-        device: where tensors are.
-        distributed: the processes that train together.
-        progress: shows epochs and steps.
         checkpoint_s: seconds between checkpoints within an epoch, ≥ 0.
         first_epoch: the first one that may be the best, ≥ 0.
         clock: seconds from any moment on.
@@ -419,10 +406,6 @@ def run_stage(
 
     Returns:
         where it ended, without tensors.
-
-    Raises:
-        ModelError: the loss is no number.
-        DamagedModelError: the checkpoint cannot be read.
     """
     context.folder.mkdir(parents=True, exist_ok=True)
     with torch.random.fork_rng(devices=[context.device] if context.device.type == "cuda" else []):

@@ -56,10 +56,6 @@ def fit_together(
         run: without a model to go on from.
         start: the folder of that model, which each process reads for itself.
         shape: how many processes; threads of each, 0 for a fair share of the cores.
-
-    Raises:
-        AskalikeError: as ``train_encoder``.
-        ModelError: a process ended without a message.
     """
     context = multiprocessing.get_context("spawn")
     size, threads = shape

@@ -9,26 +9,54 @@
 A model is better where the dev split says so by more than chance brings; without one it is taken where nothing but
 words answered before, or where it is to be kept. What a ranker has learned is taken in any case: it answers where it
 is asked for by its name.
+
+What is learned from, what training stops by and what is left alone, in this one place:
+
+- Duplicate links are split by connected component as ``askalike evaluate --split`` does; what was in a split stays
+  in it, and what is learned from because there is no dev counts as train from then on.
+- *dev* stops the training and decides whether the new model is better: the dev split, where the forum has at least
+  ``LEAST_COMPONENTS`` components; otherwise there is none, and every link is learned from.
+- *test* is learned from too, unless it is to be held out for a measurement afterwards.
+- Texts of all questions are learned from, those of dev and test too: a text says nothing of what it is linked with.
+- *Hard negatives* of a question that has a duplicate link are the best that the forum's words find for it and that
+  are not in its component.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
-from askalike.errors import MissingExtraError, SettingError
-from askalike.evaluation import Comparison, Report, compare
-from askalike.evaluation.forum.links import keep_learned, keep_splits
-from askalike.evaluation.forum.ramn import likeness, ramn_report
-from askalike.evaluation.forum.scorers import Encoder, VectorScorer
-from askalike.evaluation.forum.systems import cosine_run, hybrid_run, likelihood_report
-from askalike.evaluation.forum.tasks import RerankTask, judge
+from askalike.errors import EvaluationError, MissingExtraError, SettingError
+from askalike.evaluation import Comparison, Report, compare, components
+from askalike.evaluation.forum.links import (
+    DuplicateLinks,
+    duplicate_task,
+    keep_learned,
+    keep_splits,
+    kept_splits,
+    read_duplicate_links,
+    split_links,
+)
+from askalike.evaluation.forum.tasks import (
+    Encoder,
+    RerankTask,
+    VectorScorer,
+    candidate_task,
+    cosine_run,
+    forum_rerank_task,
+    hybrid_run,
+    judge,
+    likelihood_report,
+    likeness,
+    ramn_report,
+)
 from askalike.forum import Forum
 from askalike.index.model_source import ModelSource, fingerprint, general_model, own_model, wanted_model
 from askalike.index.text_questions import TextQuestions, loaded
@@ -40,11 +68,110 @@ from askalike.models.siamese.model import SiameseModel
 from askalike.progress import Progress, SilentProgress
 from askalike.search import learned_as, learned_with
 from askalike.store import ForumLayout
-from askalike.training.forum_data import ForumTraining, forum_training
+from askalike.training.corpus import TrainingData
 from askalike.training.language import LanguageRecipe, learn_language_model
-from askalike.training.recipe import AnyRecipe, Recipe, load_recipe
-from askalike.training.siamese.recipe import SiameseRecipe
+from askalike.training.recipe import AnyRecipe, Recipe, SiameseRecipe, load_recipe
 from askalike.training.work_folder import MODEL, Beginning, clear_work, is_finished, keep_finished, work_folder
+from askalike.types import Answer, Filters, Query, Question
+
+LEAST_COMPONENTS: Final = 10
+"""Duplicate components from which on a fifth of them is kept as dev."""
+
+Pairs = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ForumTraining:
+    """What is learned from a forum.
+
+    Args:
+        data: for ``train_encoder``.
+        dev: dev queries with the twenty best of the search by words, or None.
+        links: duplicate links in all, those of dev and test too.
+        components: groups of questions that they join.
+        held_out: links of the test split, where it is held out.
+        why_no_dev: the reason where there is no dev, else "".
+        splits: question → split, to be kept with the forum.
+    """
+
+    data: TrainingData
+    dev: RerankTask | None
+    links: int
+    components: int
+    held_out: int
+    why_no_dev: str
+    splits: Mapping[str, str]
+
+    @property
+    def dev_queries_that_count(self) -> int:
+        """Return how many dev queries have a relevant candidate: the others are in no mean."""
+        return sum(any(grades.values()) for grades in self.dev.qrels.values()) if self.dev else 0
+
+
+def forum_training(
+    forum: Forum, *, is_test_held_out: bool = False, answers: int = 1, hard_negatives: int = 0
+) -> ForumTraining:
+    """Return what can be learned from a forum.
+
+    Args:
+        is_test_held_out: leave out the links of the split that ``askalike evaluate --split test`` scores.
+        answers: of each question at most so many, the best: accepted, then most voted.
+        hard_negatives: of each question that has a duplicate link and is learned from, at most so many; a search each.
+    """
+    links = read_duplicate_links(forum)
+    questions, pairs = list(links.questions.values()), sorted(set(links.pairs))
+    groups = components(pairs)
+    dev, why_no_dev = _dev(forum, links, len(groups))
+    splits = split_links(forum.path, pairs)
+    left = {"dev"} if dev else set()
+    left |= {"test"} if is_test_held_out else set()
+    learned = {identifier for split, members in splits.items() if split not in left for identifier in members}
+    kept = [pair for pair in pairs if pair[0] in learned]
+    data = TrainingData(
+        questions,
+        kept,
+        _answers(forum, questions, answers),
+        _hard_negatives(forum, links, kept, hard_negatives),
+        {"dev": candidate_task(dev)} if dev else {},
+    )
+    test = set(splits["test"]) if is_test_held_out else set()
+    held_out = sum(pair[0] in test for pair in pairs)
+    return ForumTraining(data, dev, len(pairs), len(groups), held_out, why_no_dev, _kept(forum, splits, dev))
+
+
+def _dev(forum: Forum, links: DuplicateLinks, found: int) -> tuple[RerankTask | None, str]:
+    if found < LEAST_COMPONENTS:
+        return None, f"{found} groups of duplicates, and a dev split is kept from {LEAST_COMPONENTS} on"
+    try:
+        dev = forum_rerank_task("dev", forum, duplicate_task(forum, "dev", links=links))
+    except EvaluationError as error:
+        return None, error.message
+    if not any(any(grades.values()) for grades in dev.qrels.values()):
+        return None, "the search by words finds no linked question of the dev split among its twenty best"
+    return dev, ""
+
+
+def _kept(forum: Forum, splits: Mapping[str, Collection[str]], dev: RerankTask | None) -> dict[str, str]:
+    found = {**kept_splits(forum.path), **{one: split for split, members in splits.items() for one in members}}
+    return found if dev else {one: "train" if split == "dev" else split for one, split in found.items()}
+
+
+def _answers(forum: Forum, questions: Sequence[Question], most: int) -> list[Answer]:
+    return [answer for question in questions for answer in forum.answers(question.id)[:most]] if most else []
+
+
+def _hard_negatives(forum: Forum, links: DuplicateLinks, pairs: Pairs, most: int) -> dict[str, list[str]]:
+    if not most:
+        return {}
+    group = {identifier: frozenset(members) for members in components(links.pairs) for identifier in members}
+    found: dict[str, list[str]] = {}
+    for identifier in sorted({source for source, _ in pairs}):
+        question = links.questions[identifier]
+        others = Filters(exclude_ids=group[identifier])
+        ranked = forum.ranking(Query(question.title, question.body, question.markup, most, others, "lexical"))
+        found[identifier] = [other for other, _ in ranked if other in links.questions]
+    return found
+
 
 DEFAULT: Final = "default"
 OF_NETWORKS: Final = ("ramn",)
@@ -59,7 +186,6 @@ class TrainingOptions:
         start: "general", "own" (the forum's), "nothing", or a model's folder to go on from; "" takes the general model
             for the default recipe, where the package carries one for the forum's language, and nothing for others.
         is_test_held_out: leave the links of the test split alone, for an evaluation afterwards.
-        seed: of everything that is drawn.
         device: cpu, cuda or cuda:N.
         threads: of each process; 0 takes torch's choice.
         processes: that share the batches; on cuda one a GPU.
@@ -82,10 +208,7 @@ class TrainingPlan:
     """What is going to be done.
 
     Args:
-        name: of the recipe, as it was asked for.
         start: name of the model to go on from, or "".
-        training: what is learned from.
-        folder: that the training works in.
         is_taken_with_keep_alone: nothing will show whether the new model is better than the one that answers now.
     """
 
@@ -130,7 +253,7 @@ class TrainingResult:
             query, with interval and p; None where there is none.
         was_taken_before: a training that was stopped while its model encoded had taken it; nothing was compared.
         rankers: MRR of dev by each ranker that uses what was learned.
-        likeness: of the states of a ranker's words, where it compares these; see ``evaluation.forum.ramn``.
+        likeness: of the states of a ranker's words, where it compares these; see ``evaluation.forum.tasks``.
         seconds: from the beginning of the session.
     """
 
@@ -325,7 +448,7 @@ class TrainingSession:
         import torch
 
         from askalike.training.encoder import TrainingRun, train_encoder
-        from askalike.training.siamese.fit import fit_siamese
+        from askalike.training.siamese import fit_siamese
 
         options = self._options
         run = TrainingRun(self._folder, options.seed, options.device, progress=progress)
@@ -410,12 +533,7 @@ def going_on(recipe: Recipe, start: Model) -> Recipe:
 
 
 def _encoder_of(source: ModelSource | None) -> Encoder | None:
-    """Return what encodes a forum's questions; None where nothing does.
-
-    Raises:
-        ModelError: it cannot be read.
-        EncoderError: it cannot be had.
-    """
+    """Return what encodes a forum's questions; None where nothing does."""
     if source is None:
         return None
     if source.encoder is None:
@@ -457,11 +575,7 @@ def compared(before: DevScore | None, after: DevScore | None, present: str, *, i
 
 
 def ranker_report(task: RerankTask, forum: Forum, name: str) -> Report:
-    """Return what the order is worth that a ranker gives a task's candidates with what the forum has learned.
-
-    Raises:
-        ModelError: the forum has not learned it, or it cannot be read.
-    """
+    """Return what the order is worth that a ranker gives a task's candidates with what the forum has learned."""
     folder, search = ForumLayout(forum.path).ranker(learned_as(name)), forum.settings.search
     if name in KINDS:
         return likelihood_report(task, LanguageModel.load(folder), forum.answers)

@@ -22,7 +22,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -35,10 +34,10 @@ from askalike.errors import SettingError
 from askalike.evaluation.significance import Interval, bootstrap_difference, bootstrap_mean
 from askalike.models.encoders.settings import Precision
 from askalike.models.encoders.vocabulary import Vocabulary
-from askalike.models.student.model import Student, Teacher
-from askalike.models.student.settings import StudentSettings
-from askalike.models.student.text_rows import LONGEST_WORD, RowReader, buckets_of
-from askalike.progress import Progress, SilentProgress
+from askalike.models.student import LONGEST_WORD, RowReader, Student, StudentSettings, buckets_of
+from askalike.models.text_encoder import TextEncoder
+from askalike.progress import Progress
+from askalike.settings import check_settings
 from askalike.text.markup import plain_text
 from askalike.text.tokens import words
 from askalike.types import Question
@@ -95,18 +94,7 @@ class StudentRecipe:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        least = {"row_size": 1, "most_words": 1, "most_pairs": 0, "buckets": 0, "word_limit": 1, "epochs": 0}
-        least |= {"batch_size": 1, "least_count": 1, "least_pair_count": 1, "seed": 0}
-        for name, bound in least.items():
-            if getattr(self, name) < bound:
-                raise SettingError(f"{name} is {getattr(self, name)}, but expected at least {bound}", f"set {name}")
-        positive = (self.damping, self.learning_rate, self.temperature)
-        if not (min(positive) > 0 and 0 < self.held_out <= 0.5 and self.order_weight >= 0):
-            raise SettingError(
-                f"damping {self.damping}, learning_rate {self.learning_rate}, temperature {self.temperature}, held_out"
-                f" {self.held_out}, order_weight {self.order_weight}, but expected numbers above 0, at most 0.5 for"
-                " held_out, and at least 0 for order_weight"
-            )
+        check_settings(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,45 +144,26 @@ def student_texts(questions: Iterable[Question], excluded: Collection[str] = (),
     return [text for text in dict.fromkeys(found) if text.strip() and _folded(text) not in barred]
 
 
-def train_student(
-    texts: Sequence[str],
-    teacher: Teacher,
-    folder: str | Path,
-    recipe: StudentRecipe | None = None,
-    *,
-    start: Student | None = None,
-    progress: Progress | None = None,
-) -> StudentReport:
-    """Train a student of ``teacher`` on texts, and write its folder.
-
-    Args:
-        texts: what it learns from, see ``student_texts``.
-        teacher: its vectors of queries are learned; no query of an evaluation should be among the texts.
-        start: a student of the same teacher to go on from, so that it need not learn a language from one forum. It
-            keeps its rows; words and pairs that it does not have are added.
-
-    Raises:
-        SettingError: too few texts, fewer words than ``row_size``, a teacher that gives something else than vectors, or
-            a start that is another teacher's student or has rows of another size.
-        ModelError: the folder cannot be written.
-    """
-    student, report = make_student(texts, teacher, recipe or StudentRecipe(), progress or SilentProgress(), start)
-    student.save(folder)
-    return report
-
-
 def make_student(
     texts: Sequence[str],
-    teacher: Teacher,
+    teacher: TextEncoder,
     recipe: StudentRecipe,
     progress: Progress,
     start: Student | None = None,
     documents: Array | None = None,
 ) -> tuple[Student, StudentReport]:
-    """Return the student that ``train_student`` writes, and its report.
+    """Train a student of ``teacher`` on texts, and return it with its report.
 
     Args:
+        texts: see ``student_texts``; no query of an evaluation should be among them.
+        teacher: its vectors of queries are learned.
+        start: a student of the same teacher to go on from, so that it need not learn a language from one forum. It
+            keeps its rows; words and pairs that it does not have are added.
         documents: the teacher's vectors of what will be searched, so that their order is learned too.  # (N, D)
+
+    Raises:
+        SettingError: too few texts, fewer words than ``row_size``, a teacher that gives something else than vectors, or
+            a start that is another teacher's student or has rows of another size.
     """
     if len(texts) < _LEAST_TEXTS:
         raise SettingError(f"{len(texts)} texts, but expected at least {_LEAST_TEXTS}", "give more texts to learn from")
@@ -260,7 +229,7 @@ _NO_PAIRS: Final = np.zeros((0, 2), dtype=np.int64)
 
 
 def _from_words(
-    counts: Counter[str], teacher: Teacher, recipe: StudentRecipe, progress: Progress
+    counts: Counter[str], teacher: TextEncoder, recipe: StudentRecipe, progress: Progress
 ) -> tuple[Vocabulary, Start]:
     short = {word: count for word, count in counts.items() if len(word) <= LONGEST_WORD}
     vocabulary = Vocabulary.from_counts(short, min_count=recipe.least_count, max_size=recipe.most_words)
@@ -268,7 +237,7 @@ def _from_words(
     return vocabulary, begin(of_words, [counts[word] / counts.total() for word in vocabulary.words], recipe)
 
 
-def _check_start(start: Student, teacher: Teacher, recipe: StudentRecipe) -> None:
+def _check_start(start: Student, teacher: TextEncoder, recipe: StudentRecipe) -> None:
     settings = start.settings
     found = (settings.teacher, settings.dimensions, settings.row_size)
     if found != (teacher.name, teacher.dimensions, recipe.row_size):
@@ -280,7 +249,7 @@ def _check_start(start: Student, teacher: Teacher, recipe: StudentRecipe) -> Non
 
 
 def _from_student(
-    start: Student, counts: Counter[str], teacher: Teacher, recipe: StudentRecipe, progress: Progress
+    start: Student, counts: Counter[str], teacher: TextEncoder, recipe: StudentRecipe, progress: Progress
 ) -> tuple[Vocabulary, Start]:
     """Return a student's words and rows, and with them further words as if it began: ``(t - b) W⁺ᵀ a / (a + p)``."""
     arrays = start.arrays()
@@ -609,7 +578,7 @@ def _pairs(
     return np.concatenate([known, np.array(further, dtype=np.int64).reshape(-1, 2)])
 
 
-def _encoded(teacher: Teacher, texts: Sequence[str], unit: str, progress: Progress) -> Array:
+def _encoded(teacher: TextEncoder, texts: Sequence[str], unit: str, progress: Progress) -> Array:
     """Return the teacher's vectors of texts as queries, at length 1.  # (N, D)"""
     found = np.zeros((len(texts), teacher.dimensions), dtype=np.float32)
     progress.start("teacher", len(texts), unit)

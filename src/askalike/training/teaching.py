@@ -40,7 +40,7 @@ from askalike.index.encoder_settings import REMOTE, EncoderSettings, read_settin
 from askalike.index.text_questions import PROBE, text_of
 from askalike.index.vector_set import VectorSet
 from askalike.models.encoders.folder import OWNED
-from askalike.models.student.model import Student
+from askalike.models.student import Student
 from askalike.models.text_encoder import document_vectors, query_vectors
 from askalike.progress import Progress, SilentProgress
 from askalike.store import ForumLayout
@@ -72,7 +72,6 @@ class TeachingOptions:
 
     Args:
         is_test_held_out: learn from no text of the test split's queries, for an evaluation afterwards.
-        seed: of everything that is drawn.
         threads: of torch; 0 takes its choice.
         is_fresh: begin anew where a stopped training could go on.
         is_kept: take the student whatever the comparison says.
@@ -94,8 +93,6 @@ class TeachingResult:
     """What came of it.
 
     Args:
-        teacher: name of the encoder.
-        student: name of its student.
         folder: where the student lies: in the forum where it was taken, else in the training's folder.
         queries: who encodes queries from now on.
         texts: that were learned from.
@@ -105,7 +102,6 @@ class TeachingResult:
         labelled: queries of the dev split; 0 where they were too few to look at.
         label_gain: reciprocal rank at 10 of the search by words and student, less that by words; None without labels.
         is_taken: whether the student encodes queries.
-        seconds: of everything.
     """
 
     teacher: str

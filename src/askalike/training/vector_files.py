@@ -75,28 +75,23 @@ class FoundVectors:
         return cls(tuple(vocabulary.words[row] for row in rows), vectors[1:][rows])
 
 
-def read_vectors(
-    path: Path, file_format: VectorFormat, *, wanted: Container[str] | None = None, limit: int = 1_000_000
-) -> FoundVectors:
+def read_vectors(path: Path, file_format: VectorFormat, *, wanted: Container[str] | None = None) -> FoundVectors:
     """Return the vectors of a file, unpacking ``.gz``.
 
     Words are compared as they are written: vectors for ``Paris`` are not those of the word ``paris``.
 
     Args:
         wanted: the words to look for, for example a ``Vocabulary``; None for all.
-        limit: at most this many are kept, the first of the file; reading stops there, and what follows is not checked.
 
     Raises:
-        SettingError: an unknown format, or a limit below 1.
+        SettingError: an unknown format.
         InputError: the file cannot be opened, a word is not UTF-8, or a wanted word occurs twice.
         FormatError: the file is in another format.
         DamagedInputError: the file is truncated, or a record does not fit the others; names line or record.
     """
     if file_format not in VECTOR_FORMATS:
         raise SettingError(f"vector format {file_format!r}, expected one of: {', '.join(VECTOR_FORMATS)}")
-    if limit < 1:
-        raise SettingError(f"a limit of {limit} words, expected ≥ 1", "leave it out for a million")
-    kept = _KeptWords(path.name, "record" if file_format == "word2vec-binary" else "line", wanted, limit)
+    kept = _KeptWords(path.name, "record" if file_format == "word2vec-binary" else "line", wanted)
     try:
         with _opened(path) as stream:
             dimensions = VECTOR_FORMATS[file_format](stream, kept)
@@ -127,15 +122,11 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 class _KeptWords:
     """The wanted words of a file and their numbers, collected record by record."""
 
-    def __init__(self, name: str, unit: str, wanted: Container[str] | None, limit: int) -> None:
-        self.name, self._unit, self._wanted, self._limit = name, unit, wanted, limit
+    def __init__(self, name: str, unit: str, wanted: Container[str] | None) -> None:
+        self.name, self._unit, self._wanted = name, unit, wanted
         self.places: dict[str, int] = {}  # word → line or record
         self.numbers = bytearray()
         self.record_count = 0
-
-    @property
-    def is_full(self) -> bool:
-        return len(self.places) >= self._limit
 
     def wants(self, place: int, raw_word: bytes) -> str | None:
         """Return the word where its numbers are wanted; every record of the file is shown here once."""
@@ -196,8 +187,6 @@ def _read_word2vec_text(stream: BinaryIO, kept: _KeptWords) -> int:
         if kept.record_count == count:
             raise kept.damage(number, f"more lines than the {count} words of the header")
         _take_line(number, line, dimensions, kept)
-        if kept.is_full:
-            return dimensions
     if kept.record_count < count:
         raise kept.damage(kept.record_count + 2, f"the file ends, but its header says {count} words")
     return dimensions
@@ -209,8 +198,6 @@ def _read_glove(stream: BinaryIO, kept: _KeptWords) -> int:
     for number, line in _lines(stream, kept):
         dimensions = dimensions or _dimensions(line, kept.name)
         _take_line(number, line, dimensions, kept)
-        if kept.is_full:
-            break
     if not dimensions:
         raise kept.damage(1, "the file is empty")
     return dimensions
@@ -278,8 +265,6 @@ def _read_word2vec_binary(stream: BinaryIO, kept: _KeptWords) -> int:
         word = kept.wants(record, raw_word.lstrip(b"\n"))
         if word is not None:
             kept.keep(record, word, np.frombuffer(numbers, "<f4").astype(np.float32))
-            if kept.is_full:
-                return dimensions
     if window.take(_LONGEST_WORD).strip():
         raise kept.damage(count + 1, f"the file goes on after the {count} words of its header")
     return dimensions

@@ -49,9 +49,6 @@ class Word2VecSettings:
         is_skip_gram: a word predicts each neighbour (skip-gram); else the neighbours predict the word (CBOW).
         sample: a word whose share of the texts is above this is often left out; 0 keeps all.
         learning_rate: at the start, ≤ 1; falls in a straight line to ``last_learning_rate``.
-
-    Raises:
-        SettingError: a value out of range.
     """
 
     size: int = 200

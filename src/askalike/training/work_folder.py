@@ -91,9 +91,6 @@ def is_finished(folder: Path, asked: Mapping[str, str | int], data: TrainingData
     """Return whether the work folder holds the model that this asks for, and nothing but new questions has come since.
 
     A training that goes on from the finished model itself asks for it too: that is the forum's own once it was taken.
-
-    Raises:
-        ModelError: the model's manifest cannot be read.
     """
     try:
         stored = json.loads((folder / _FINISHED).read_bytes())
@@ -108,11 +105,7 @@ def is_finished(folder: Path, asked: Mapping[str, str | int], data: TrainingData
 
 
 def clear_work(path: Path) -> None:
-    """Take away the finished model and what only a training that goes on would need; the log stays.
-
-    Raises:
-        ModelExistsError: the model's folder is a link, or holds something else too.
-    """
+    """Take away the finished model and what only a training that goes on would need; the log stays."""
     (path / _PLAN).unlink(missing_ok=True)  # first: without it the next training begins anew
     (path / _FINISHED).unlink(missing_ok=True)  # without it nothing is taken for finished
     remove_owned(path / _GOING, OWNED)

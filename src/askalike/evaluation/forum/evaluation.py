@@ -10,8 +10,17 @@ from typing import Final
 from askalike.errors import SettingError
 from askalike.evaluation import Report, evaluate
 from askalike.evaluation.forum.links import DuplicateTask, duplicate_task, judge_candidates, learned_questions
-from askalike.evaluation.forum.scorers import SCORERS, OnQuery, make_scorer, rerank
-from askalike.evaluation.forum.tasks import CANDIDATES, collection_run, forum_run, lexical_run, search_rerank
+from askalike.evaluation.forum.tasks import (
+    CANDIDATES,
+    SCORERS,
+    OnQuery,
+    collection_run,
+    forum_run,
+    lexical_run,
+    make_scorer,
+    rerank,
+    search_rerank,
+)
 from askalike.forum import Forum
 from askalike.progress import Progress, SilentProgress
 from askalike.search import RANKER_NAMES, RANKERS

@@ -54,11 +54,7 @@ _Found = TypeVar("_Found")
 
 
 def split_links(forum: Path, pairs: Iterable[tuple[str, str]], seed: int = SPLIT_SEED) -> dict[str, tuple[str, ...]]:
-    """Return the questions of each split; those that are kept stay where they are, unless another seed is asked for.
-
-    Raises:
-        DamagedForumError: the file that keeps them cannot be read.
-    """
+    """Return the questions of each split; those that are kept stay where they are, unless another seed is asked for."""
     return split_components(pairs, SPLITS, seed, kept=kept_splits(forum) if seed == SPLIT_SEED else None)
 
 
@@ -85,11 +81,7 @@ def keep_splits(forum: Path, splits: Mapping[str, str]) -> None:
 
 
 def learned_questions(forum: Forum) -> frozenset[str]:
-    """Return the questions whose links the model that answers now has learned, as far as they were kept.
-
-    Raises:
-        DamagedForumError: what was kept cannot be read.
-    """
+    """Return the questions whose links the model that answers now has learned, as far as they were kept."""
     folder = ForumLayout(forum.path).vectors
     state = read_current(folder)
     if state is None or not forum.vectors.model:
@@ -104,9 +96,6 @@ def keep_learned(forum: Path, model: str, learned: Iterable[str], start: str) ->
         model: its fingerprint.
         learned: ids of the questions whose links it has learned.
         start: fingerprint of the model that it went on from, or ""; what that had learned, it has learned too.
-
-    Raises:
-        DamagedForumError: what was kept before cannot be read.
     """
     before = _kept_learned(forum)
     if model in before:

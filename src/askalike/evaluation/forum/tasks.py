@@ -1,25 +1,177 @@
-"""A re-ranking task as a value, and a forum's duplicate links as tasks that its rankers answer.
+"""Re-ranking tasks as values, a forum's duplicate links among them, and the systems that put their candidates in order.
 
-The candidates are always those of the lexical search, whatever the forum's default ranker is.
+Systems are term-based ones by the names that reports use, any encoder, the hybrid of it and BM25, language models and
+RAMN. The candidates are always those of the lexical search, whatever the forum's default ranker is.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
+from askalike.errors import SettingError
 from askalike.evaluation import CandidateTask, Report, evaluate
 from askalike.evaluation.forum.links import DuplicateTask, judge_candidates
-from askalike.evaluation.forum.scorers import JoinedTerms, OnQuery, ignore, make_scorer, over_all, rerank
 from askalike.forum import Forum
+from askalike.index.states import ModelStates
+from askalike.models.encoders.model import Model
+from askalike.models.language.likelihood import TermLists
+from askalike.models.language.model import LanguageModel
+from askalike.models.ramn import Comparison, RamnSettings, Similarity, compare, in_order, log_scores, rank_factors
+from askalike.models.term_weighting import BM25, CollectionStatistics, TfIdf
+from askalike.search.ramn import StateSource
 from askalike.search.settings import MAX_HITS
+from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
-from askalike.types import Filters, Judged, Qrels, Query, Question, Run
+from askalike.types import Answer, Filters, Judged, Qrels, Query, Question, Run
+
+OnQuery = Callable[[], object]
+"""Called after each query."""
+
+
+def ignore() -> None:
+    """Do nothing after a query."""
+
+
+class PairScorer(Protocol):
+    """Scores one query against candidates."""
+
+    def scores(self, query: Question, candidates: Sequence[Question]) -> NDArray[np.float64]:
+        """Return one score for each of the N candidates, higher is better.  # (N,)"""
+
+
+class TermScorer(Protocol):
+    """Scores lists of terms; BM25 and TF-IDF are such."""
+
+    def scores(self, query: Sequence[str], documents: Sequence[Sequence[str]]) -> NDArray[np.float64]:
+        """Return one score for each of the N documents.  # (N,)"""
+
+
+class JoinedTerms:
+    """A term-based model over title and body joined, each text prepared once."""
+
+    def __init__(
+        self,
+        collection: Iterable[Question],
+        make: Callable[[Sequence[Sequence[str]]], TermScorer],
+        settings: TextSettings,
+    ) -> None:
+        self._analyzer = Analyzer(settings)
+        self._terms: dict[Question, list[str]] = {}
+        self.model = make([self.terms(question) for question in collection])
+
+    def terms(self, question: Question) -> list[str]:
+        """Return the terms of title and body, one after the other."""
+        known = self._terms.get(question)
+        if known is None:
+            prepared = self._analyzer.prepare(question.title, question.body, question.markup)
+            known = self._terms[question] = prepared.title + prepared.body
+        return known
+
+    def scores(self, query: Question, candidates: Sequence[Question]) -> NDArray[np.float64]:
+        """Return the model's scores.  # (N,)"""
+        return self.model.scores(self.terms(query), [self.terms(candidate) for candidate in candidates])
+
+
+def _bm25(documents: Sequence[Sequence[str]]) -> TermScorer:
+    return BM25(CollectionStatistics.count(documents))
+
+
+def _tfidf(longest: int) -> Callable[[Sequence[Sequence[str]]], TermScorer]:
+    return lambda documents: TfIdf(documents, longest=longest)
+
+
+SCORERS: dict[str, tuple[Callable[[Sequence[Sequence[str]]], TermScorer], bool]] = {
+    "bm25": (_bm25, True),
+    "tfidf": (_tfidf(1), True),
+    "tfidf-2": (_tfidf(2), True),
+    "tfidf-3": (_tfidf(3), True),
+    "tfidf-all-words": (_tfidf(1), False),
+    "tfidf-2-all-words": (_tfidf(2), False),
+    "tfidf-3-all-words": (_tfidf(3), False),
+}
+"""name → (how the model is made from a collection, whether stop words are dropped). All use stems; tfidf-N takes
+n-grams of up to N terms."""
+
+
+def make_scorer(name: str, collection: Iterable[Question], text: TextSettings) -> JoinedTerms:
+    """Return the named scorer with its statistics taken from ``collection``.
+
+    Raises:
+        SettingError: there is no such system.
+    """
+    if name not in SCORERS:
+        raise SettingError(f"there is no system {name!r}", f"expected one of {', '.join(SCORERS)}")
+    make, drops_stop_words = SCORERS[name]
+    settings = TextSettings(text.language, text.with_code, text.stem, text.stop_words and drops_stop_words)
+    return JoinedTerms(collection, make, settings)
+
+
+def over_all(model: TermScorer, documents: Sequence[Sequence[str]]) -> Callable[[Sequence[str]], NDArray[np.float64]]:
+    """Return the function from a query's terms to the scores of all documents; vectors are made once."""
+    if not isinstance(model, TfIdf):
+        return lambda query: model.scores(query, documents)
+    vectors = model.vectors(documents)  # (N, V)
+    return lambda query: vectors.dot(model.vectors([query]))
+
+
+class Encoder(Protocol):
+    """Whatever makes vectors of questions: ``askalike.models.encoders.model.Model`` is one."""
+
+    def encode(self, questions: Sequence[Question]) -> NDArray[np.float32]:
+        """Return one vector of length 1 for each question, or of zeros for one without words.  # (N, D)"""
+
+
+class VectorScorer:
+    """Scores pairs of questions by the cosine of their vectors.
+
+    Args:
+        encoder: asked once for each distinct question.
+    """
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self._known: dict[Question, NDArray[np.float32]] = {}
+
+    def vectors(self, questions: Iterable[Question]) -> NDArray[np.float32]:
+        """Return the vectors of questions, in their order.  # (N, D)"""
+        asked = list(questions)
+        new = list(dict.fromkeys(question for question in asked if question not in self._known))
+        if new:
+            self._known.update(zip(new, self._encoder.encode(new), strict=True))
+        return np.stack([self._known[question] for question in asked])
+
+    def scores(self, query: Question, candidates: Sequence[Question]) -> NDArray[np.float64]:
+        """Return the cosines of one query with N candidates, in [-1, 1].  # (N,)"""
+        found = self.vectors([query, *candidates])
+        return np.asarray(found[1:] @ found[0], dtype=np.float64)
+
+
+def rerank(
+    candidates: Run,
+    scorer: PairScorer,
+    queries: Mapping[str, Question],
+    documents: Mapping[str, Question],
+    on_query: OnQuery = ignore,
+) -> Run:
+    """Return the candidates of each query with the scorer's scores, in the candidates' own order.
+
+    The scores decide; equal ones keep the order of the candidate search, as the protocols for re-ranking have it.
+    """
+    run: Run = {}
+    for identifier, found in candidates.items():
+        ids = [document for document, _ in found]
+        scores = scorer.scores(queries[identifier], [documents[document] for document in ids])
+        run[identifier] = [(document, float(score)) for document, score in zip(ids, scores, strict=True)]
+        on_query()
+    return run
+
 
 RERANK_MEASURES: Final = ("map", "mrr", "p@1", "p@5")
 
@@ -201,3 +353,189 @@ def forum_rerank_task(name: str, forum: Forum, links: DuplicateTask) -> RerankTa
         qrels=judge_candidates(links, found),
         statistics=tuple(links.collection.values()),
     )
+
+
+Floats = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+WEIGHTS: Final = tuple(round(0.05 * step, 2) for step in range(21))
+"""What is tried for w: 0 is BM25 alone, 1 the cosine alone."""
+
+
+def blend(cosines: NDArray[np.floating], lexical: NDArray[np.floating], weight: float) -> NDArray[np.float64]:
+    """Return ``w · cos + (1 - w) · bm25 / max bm25`` over one query's candidates.
+
+    Where no candidate shares a term with the query, the second summand is 0.
+
+    Args:
+        cosines: (N,), in [-1, 1].
+        lexical: (N,), ≥ 0.
+        weight: w, in [0, 1].
+
+    Example:
+        0.5 · 0.8 + 0.5 · 10/10 and 0.5 · 0.9 + 0.5 · 5/10:
+
+        >>> blend(np.array([0.8, 0.9]), np.array([10.0, 5.0]), 0.5).round(4).tolist()
+        [0.9, 0.7]
+    """
+    highest = float(lexical.max(initial=0.0))
+    scaled = lexical / highest if highest > 0 else np.zeros(len(lexical))
+    return np.asarray(weight * cosines + (1 - weight) * scaled, dtype=np.float64)
+
+
+def best_weight(value: Callable[[float], float]) -> tuple[float, Mapping[float, float]]:
+    """Return the weight of the highest value, the smallest one of equals, and every value that was seen.
+
+    Args:
+        value: weight → what is to be high, in [0, 1].
+
+    Example:
+        >>> best_weight(lambda weight: 1 - abs(weight - 0.3))[0]
+        0.3
+    """
+    seen = {weight: value(weight) for weight in WEIGHTS}
+    return max(seen, key=lambda weight: (seen[weight], -weight)), seen
+
+
+def cosine_run(task: RerankTask, scorer: VectorScorer) -> Run:
+    """Return every query's candidates, in their given order, with their cosines."""
+    scorer.vectors([*task.queries.values(), *task.documents.values()])
+    return rerank(task.given, scorer, task.queries, task.documents)
+
+
+def hybrid_run(task: RerankTask, cosines: Run, weight: float) -> Run:
+    """Return candidates blended of the task's BM25 scores and of cosines in the same order."""
+    run: Run = {}
+    for query, found in task.lexical.items():
+        ids = [document for document, _ in found]
+        lexical = np.array([score for _, score in found])
+        near = np.array([score for _, score in cosines[query]])
+        run[query] = list(zip(ids, blend(near, lexical, weight).tolist(), strict=True))
+    return run
+
+
+class Likelihoods:
+    """A ``PairScorer``; its score is how much likelier a candidate makes a word of the query.
+
+    Args:
+        answers: a candidate's answers, best first; asked for where the model reads them. Without it there are none.
+    """
+
+    def __init__(self, model: LanguageModel, answers: Callable[[str], Sequence[Answer]] = lambda _: ()) -> None:
+        self.model = model
+        self._answers = answers
+        self._ids: dict[Question, Ids] = {}
+
+    def scores(self, query: Question, candidates: Sequence[Question]) -> Floats:
+        """Return one score for each candidate, > 0.  # (N,)"""
+        return self.model.scorer.mean_ratios(self._read(query), *self._lists(candidates))
+
+    def rerank(self, task: RerankTask) -> Run:
+        """Return every query's candidates, in their given order, with their scores."""
+        return rerank(task.given, self, task.queries, task.documents)
+
+    def _lists(self, candidates: Sequence[Question]) -> tuple[TermLists, TermLists | None, Floats | None]:
+        own, answers = TermLists.of(map(self._read, candidates)), None
+        if self.model.settings.options.reads_answers:
+            best = (self._answers(question.id)[:1] for question in candidates)
+            answers = TermLists.of(self.model.answer_ids(found[0]) if found else () for found in best)
+        return own, answers, self.model.mixtures(own, answers)
+
+    def _read(self, question: Question) -> Ids:
+        known = self._ids.get(question)
+        if known is None:
+            known = self._ids[question] = self.model.question_ids(question)
+        return known
+
+
+def likelihood_report(
+    task: RerankTask, model: LanguageModel, answers: Callable[[str], Sequence[Answer]] = lambda _: ()
+) -> Report:
+    """Return what the order is worth that a language model gives a task's candidates."""
+    return judge(task, Likelihoods(model, answers).rerank(task))
+
+
+COLLAPSED: Final = 0.9
+"""From which likeness on the states tell next to nothing: attention autoencoders had 0.99 after a thousand questions,
+0.4 after five thousand and 0.1 after fifty thousand."""
+_MOST: Final = 500
+
+
+@dataclass
+class Matcher:
+    """RAMN with one autoencoder; what does not depend on the settings is computed once for each task.
+
+    Args:
+        source: of states and frequencies.
+    """
+
+    source: StateSource
+    _compared: dict[tuple[str, Similarity], Mapping[str, Comparison]] = field(default_factory=dict)
+
+    def run(self, task: RerankTask, settings: RamnSettings) -> Run:
+        """Return every query's candidates, in their given order, with scores in the order of g(q, Q).
+
+        The initial rank is the position among the candidates where the rank factor is ``scaled``, otherwise the rank
+        that the search engine gave.
+        """
+        compared = self.comparisons(task, settings.similarity)
+        run: Run = {}
+        for query, found in task.given.items():
+            is_scaled = settings.rank_factor == "scaled"
+            ranks = np.arange(1, len(found) + 1) if is_scaled else engine_ranks(found)
+            scores = log_scores(compared[query], ranks, settings)
+            if settings.rank_factor == "signed":
+                scores = in_order(scores, rank_factors(ranks, settings.alpha, "signed"))
+            run[query] = [(document, score) for (document, _), score in zip(found, scores.tolist(), strict=True)]
+        return run
+
+    def comparisons(self, task: RerankTask, similarity: Similarity) -> Mapping[str, Comparison]:
+        """Return each query beside its candidates, in both directions."""
+        key = (task.name, similarity)
+        if key not in self._compared:
+            self._compared[key] = self._compare(task, similarity)
+        return self._compared[key]
+
+    def _compare(self, task: RerankTask, similarity: Similarity) -> Mapping[str, Comparison]:
+        source = self.source
+        found: dict[str, Comparison] = {}
+        for query, entries in task.given.items():
+            asked = task.queries[query]
+            candidates = [(-place, task.documents[document]) for place, (document, _) in enumerate(entries)]
+            found[query] = compare(
+                source.of_query(Query(asked.title, asked.body, asked.markup)),
+                source.of_questions(candidates),
+                source.frequencies,
+                similarity,
+                is_both_ways=True,
+            )
+        return found
+
+
+def engine_ranks(candidates: Sequence[tuple[str, float]]) -> NDArray[np.int64]:
+    """Return the ranks of candidates that have 1 / rank as their score, as SemEval's are read.  # (N,)
+
+    >>> engine_ranks([("a", 1.0), ("b", 1 / 7), ("c", 1 / 166)]).tolist()
+    [1, 7, 166]
+    """
+    return np.array([round(1 / score) for _, score in candidates], dtype=np.int64)
+
+
+def ramn_report(task: RerankTask, model: Model, settings: RamnSettings) -> Report:
+    """Return what the order is worth that RAMN gives a task's candidates."""
+    return judge(task, Matcher(ModelStates(model)).run(task, settings))
+
+
+def likeness(model: Model, questions: Sequence[Question]) -> float:
+    """Return the mean cosine of each word's state with that of the word half of all words further on; 0 without words.
+
+    Args:
+        questions: of many, 500 evenly spread ones are read.
+    """
+    step = max(1, len(questions) // _MOST)
+    found = [one.states for one in model.states(questions[::step][:_MOST]) if one.words]
+    if not found:
+        return 0.0
+    states = np.concatenate(found)
+    unit = states / np.maximum(np.linalg.norm(states, axis=1, keepdims=True), 1e-12)
+    return float(np.einsum("td,td->t", unit, np.roll(unit, len(unit) // 2, axis=0)).mean())

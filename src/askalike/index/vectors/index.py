@@ -28,7 +28,7 @@ from askalike.index.vectors.folder import (
     read_manifest_file,
     writing,
 )
-from askalike.index.vectors.nearest import Neighbour, directions, search, search_exactly
+from askalike.index.vectors.nearest import Neighbour, best, directions, search, search_exactly
 from askalike.index.vectors.snapshot import Snapshot
 from askalike.index.vectors.writer import VectorWriter, wants_codes, whole_numbers
 
@@ -109,6 +109,15 @@ class VectorSnapshot:
         """Return what ``search`` approximates, after looking at every entry."""
         snapshot = self._now.snapshot
         return search_exactly(snapshot, *_asked(snapshot, queries, limit, allowed, excluded))
+
+    def cosines(self, query: ArrayLike, nums: ArrayLike) -> list[Neighbour]:
+        """Return those of the numbers that can be found, with their cosines to a query (D,), as ``search`` does."""
+        snapshot = self._now.snapshot
+        [aim] = directions(finite_vectors(np.asarray(query)[None], snapshot.dimensions, "query"))
+        rows = np.unique(snapshot.locate(whole_numbers(nums)))
+        rows = rows[rows >= 0]
+        rows = rows[snapshot.is_found(rows)]
+        return best(snapshot.nums(rows), snapshot.codes(rows), aim, len(rows)) if aim.any() else []
 
     def vectors(self, nums: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Return those of the numbers that are held, in the order given, and their vectors (n, D) of length 1."""

@@ -31,6 +31,8 @@ FEW = 4_096
 MOST_TAKEN = 0.1
 """Above this share of the codes, sorting what is taken costs more than scoring what a filter leaves."""
 GROUP = 64
+SPARE = 1.25
+"""So much more than its share of the candidates is taken of a segment: of 600, less than one is missed by it."""
 
 
 def directions(queries: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -70,20 +72,26 @@ def search(
     coded = [part for part in snapshot.parts if part.codes is not None]
     if not coded or (rows is not None and len(rows) <= FEW):
         return search_exactly(snapshot, aims, limit, rows, excluded)
-    openings = [_opening(part, rows, excluded) for part in coded]
-    rest = [np.arange(part.start, part.start + part.size) for part in snapshot.parts if part.codes is None]
-    if rows is not None:
-        rest = [np.intersect1d(one, rows, assume_unique=True) for one in rest]
+    openings = [_opening(part, rows, excluded) for part in snapshot.parts]
     found: list[list[Neighbour]] = []
+    none = np.zeros(0, np.int64)
     for start in range(0, len(aims), QUERIES_AT_ONCE):
         chunk = aims[start : start + QUERIES_AT_ONCE]
-        proposed, exactly = _proposed(openings, chunk, breadth(limit))
-        beside = np.sort(np.concatenate([*rest, *exactly, np.zeros(0, np.int64)]))
-        also = shortlists(snapshot, chunk, limit, beside, excluded)
+        proposed, beside = _proposed(openings, chunk, breadth(limit))
+        also = shortlists(snapshot, chunk, limit, beside, none) if len(beside) > BLOCK else [beside] * len(chunk)
         for aim, near, more in zip(chunk, proposed, also, strict=True):
-            [chosen] = shortlists(snapshot, aim[None], limit, np.sort(near), excluded)
-            found.append(best(snapshot, np.concatenate((chosen, more)), aim, limit))
+            found.append(_decided(snapshot, np.sort(np.concatenate((near, more))), aim, limit))
     return found
+
+
+def _decided(snapshot: Snapshot, rows: NDArray[np.int64], aim: NDArray[np.float64], limit: int) -> list[Neighbour]:
+    """Return the nearest of some hundred rows that may be found, ascending."""
+    if not aim.any():
+        return []
+    codes, factors = snapshot.codes(rows), snapshot.factors(rows)
+    margin = (snapshot.dimensions + 4) * 2.0**-23
+    chosen = shortlist((codes.astype(np.float32) @ aim.astype(np.float32)) * factors, limit, margin)
+    return best(snapshot.nums(rows[chosen]), codes[chosen], aim, limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +118,15 @@ def _opening(part: Part, rows: NDArray[np.int64] | None, excluded: NDArray[np.in
 
 def _proposed(
     openings: Sequence[_Opening], aims: NDArray[np.float64], count: int
-) -> tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]]:
-    """Return for each query the rows that seem nearest by their codes, and the rows to be scored for all of them."""
-    exactly: list[NDArray[np.int64]] = []
+) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
+    """Return for each query the rows that seem nearest by their codes, and the rows to be scored for all, ascending."""
+    exactly: list[NDArray[np.int64]] = [np.zeros(0, np.int64)]
     seen: list[list[tuple[NDArray[np.float32], NDArray[np.int64]]]] = [[] for _ in aims]
+    total = sum(opening.count for opening in openings)
     for opening in openings:
-        scanned = None if opening.count <= UNCODED else _scanned(opening, aims, count)
+        share = math.ceil(SPARE * count * opening.count / total) + GROUP if total else 0
+        is_few = opening.part.codes is None or opening.count <= UNCODED
+        scanned = None if is_few else _scanned(opening, aims, min(count, share))
         if scanned is None:
             exactly.append(np.flatnonzero(opening.mask) + opening.part.start)
         else:
@@ -126,7 +137,7 @@ def _proposed(
         distances = np.concatenate([np.zeros(0, np.float32), *(distance for distance, _ in one)])
         rows = np.concatenate([np.zeros(0, np.int64), *(row for _, row in one)])
         proposed.append(rows if len(rows) <= count else rows[np.argsort(distances, kind="stable")[:count]])
-    return proposed, exactly
+    return proposed, np.concatenate(exactly)
 
 
 def _scanned(
@@ -140,7 +151,7 @@ def _scanned(
     part, size = opening.part, opening.part.size
     assert part.codes is not None
     wanted = min(count, opening.count)
-    taken = wanted if opening.count == size else math.ceil(1.2 * wanted * size / opening.count) + 10
+    taken = min(wanted + size - opening.count, math.ceil(1.2 * wanted * size / opening.count) + 10)
     while taken <= MOST_TAKEN * size or taken == wanted:
         distances, positions = part.codes.near(aims, min(taken, size))
         is_open = opening.mask[positions] & (positions >= 0)
@@ -171,7 +182,7 @@ def search_exactly(
     for start in range(0, len(aims), QUERIES_AT_ONCE):
         chunk = aims[start : start + QUERIES_AT_ONCE]
         for aim, near in zip(chunk, shortlists(snapshot, chunk, limit, rows, excluded), strict=True):
-            found.append(best(snapshot, near, aim, limit))
+            found.append(best(snapshot.nums(near), snapshot.codes(near), aim, limit))
     return found
 
 
@@ -237,17 +248,17 @@ def shortlist(scores: NDArray[np.float32], limit: int, margin: float) -> NDArray
     return np.flatnonzero(scores > -np.inf)
 
 
-def best(snapshot: Snapshot, rows: NDArray[np.int64], aim: NDArray[np.float64], limit: int) -> list[Neighbour]:
-    """Return the ``limit`` rows with the greatest cosine to ``aim`` (D,), by score descending, then number.
+def best(nums: NDArray[np.int64], stored: NDArray[np.int16], aim: NDArray[np.float64], limit: int) -> list[Neighbour]:
+    """Return the ``limit`` numbers whose codes (n, D) have the greatest cosine to ``aim`` (D,), then by number.
 
     ``cos = aim · codes / ‖codes‖`` in double precision.
     """
-    cosines = np.empty(len(rows))
-    for start in range(0, len(rows), BLOCK):
+    cosines = np.empty(len(nums))
+    for start in range(0, len(nums), BLOCK):
         part = slice(start, start + BLOCK)
-        codes = snapshot.codes(rows[part]).astype(np.float64)
+        codes = stored[part].astype(np.float64)
         # sums of products row by row: a matrix product may round equal rows differently
         cosines[part] = (codes * aim).sum(axis=1) / np.sqrt((codes * codes).sum(axis=1))
-    nums = snapshot.nums(rows)
+    np.clip(cosines, -1.0, 1.0, out=cosines)
     order = np.lexsort((nums, -cosines))[:limit]
-    return [(int(nums[at]), min(1.0, max(-1.0, float(cosines[at])))) for at in order]
+    return list(zip(nums[order].tolist(), cosines[order].tolist(), strict=True))

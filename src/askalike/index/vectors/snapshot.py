@@ -135,6 +135,10 @@ class Snapshot:
         found = np.empty((len(rows), self.dimensions), np.int16)
         return self._filled(found, rows, lambda part: part.segment.rows.codes)
 
+    def factors(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return ``1 / ‖codes‖`` of these rows, in their order."""
+        return self._filled(np.empty(len(rows), np.float32), rows, lambda part: part.segment.factors)
+
     def is_found(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return whether each of these rows can be found, in their order."""
         return self._filled(np.empty(len(rows), np.bool_), rows, lambda part: part.is_found)

@@ -27,7 +27,7 @@ from askalike.index.words.sums import ENTRIES
 from askalike.index.words.texts import TEXTS_FILE, Texts, TextWriter
 from askalike.types import Filters
 
-WRITER_MEMORY_BYTES = 96 * 1024 * 1024
+WRITER_MEMORY_BYTES = 192 * 1024 * 1024
 
 CHECKED_BYTES = 16 * 1024 * 1024
 """So much of the files, the small ones first, is compared with its sums when it is opened, in 15 ms."""

@@ -49,6 +49,9 @@ def spelling_query(schema: Any, terms: Iterable[str], title: float, text: float)
     return tantivy.Query.boolean_query(clauses) if clauses else None
 
 
+FEW: Final = 200
+"""Up to so many entries are looked up one by one: 45 of 224,741 in half the time of a walk through their keys."""
+
 MOST_REMEMBERED = 100_000
 """Terms whose document frequency is kept with a state."""
 
@@ -256,7 +259,12 @@ class WordSnapshot:
         return made
 
     def _among(self, nums: Sequence[int]) -> tuple[Any, Any]:
-        among = tantivy.Query.term_set_query(self._now.schema, "key", [str(num) for num in nums])
+        schema, keys = self._now.schema, [str(num) for num in nums]
+        if len(keys) <= FEW:  # each is looked up; for more, the dictionary of all is walked once
+            each = [(tantivy.Occur.Should, tantivy.Query.term_query(schema, "key", key, "basic")) for key in keys]
+            among = tantivy.Query.boolean_query(each)
+        else:
+            among = tantivy.Query.term_set_query(schema, "key", keys)
         return tantivy.Occur.Must, tantivy.Query.const_score_query(among, 0.0)
 
     def _filter_clauses(self, filters: Filters) -> list[tuple[Any, Any]]:

@@ -204,13 +204,7 @@ def from_safetensors(data: bytes) -> dict[str, NDArray[np.generic]]:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a folder holds, before its meaning is checked.
-
-    Args:
-        config: the object of ``config.json``.
-        vocabulary: the bytes of ``vocabulary.txt``.
-        arrays: those of ``weights.safetensors``.
-    """
+    """What a folder holds, before its meaning is checked."""
 
     config: Mapping[str, object]
     vocabulary: bytes

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from askalike.errors import SettingError
 from askalike.models.encoders.folder import Contents, Manifest, naming, read_model, write_folder
-from askalike.models.encoders.numpy_runtime.runtime import Runtime
+from askalike.models.encoders.runtime import Runtime
 from askalike.models.encoders.settings import ModelSettings
 from askalike.models.encoders.vocabulary import QuestionReader, Vocabulary
 from askalike.models.encoders.weights import ModelWeights, Packed
@@ -109,8 +109,6 @@ def states_of(
     """Return the words of each text with their states: each text is encoded on its own, texts of like length together.
 
     Args:
-        texts: words as they are read.
-        embedding: word vectors (V, D_in).
         batch_size: texts that are worked on at once, ≥ 1.
     """
     ids = [np.array(vocabulary.ids(text), dtype=np.int64) for text in texts]
@@ -134,10 +132,7 @@ class Model:
     A model does not change, and any number of threads may use it at once.
 
     Args:
-        settings: the encoder and how texts are read.
-        vocabulary: the known words.
         numbers: what was learned and counted; they fit settings and vocabulary.
-        origin: what it was trained on, and its scores.
     """
 
     def __init__(
@@ -275,10 +270,6 @@ class Model:
         bodies = self._states([self._seen(self._reader.body(one)) for one in questions], batch_size)
         return [title.followed_by(body) for title, body in zip(titles, bodies, strict=True)]
 
-    def text_states(self, texts: Sequence[str], batch_size: int = 256) -> list[WordStates]:
-        """Return the words that are read of each plain text with the encoder's states."""
-        return self._states([self._seen(self._reader.text(one)) for one in texts], batch_size)
-
     def word_weights(self, text: str) -> list[tuple[str, float]]:
         """Return how much of each word the encoder lets in: 1 - λ_t, the mean over the dimensions of a vector gate.
 
@@ -310,7 +301,7 @@ class Model:
 
     def word_vectors(self, ids: NDArray[np.intp]) -> NDArray[np.float32]:
         """Return the vectors of words by their ids, at length 1.  # (N, D_in)"""
-        return _normalised(self._embedding.rows(ids))
+        return unit_rows(self._embedding.rows(ids))
 
     def known_words(self, question: Question) -> list[str]:
         """Return the words that are read of a question and have a vector of their own, as they are written, in order.
@@ -342,7 +333,7 @@ class Model:
             fields = list(zip(*map(read, items[begin : begin + at_once]), strict=True))
             pooled = self._pooled([text for field in fields for text in field], batch_size)
             found[begin : begin + at_once] = pooled.reshape(len(fields), -1, self.dimensions).sum(axis=0)
-        return _normalised(found)
+        return unit_rows(found)
 
     def _pooled(self, texts: Sequence[Sequence[int]], batch_size: int) -> NDArray[np.float32]:
         """Return the pooled vectors of texts given as ids, texts of like length together.  # (len(texts), D)"""
@@ -357,10 +348,10 @@ class Model:
         return states_of(texts, self.vocabulary, self._embedding, self._runtime, batch_size)
 
 
-def _normalised(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Bring each row to length 1, but for rows of zeros, and return them.
 
-    >>> _normalised(np.array([[0.0, 4.0], [0.0, 0.0]], dtype=np.float32)).tolist()
+    >>> unit_rows(np.array([[0.0, 4.0], [0.0, 0.0]], dtype=np.float32)).tolist()
     [[0.0, 1.0], [0.0, 0.0]]
     """
     norms = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))[:, None]

@@ -12,7 +12,7 @@ Autoencoders", for attention.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from math import prod
 from typing import Final, Literal, get_args
 
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
-from askalike.settings import check_settings, read_settings
+from askalike.settings import check_settings, read_settings, read_stored
 from askalike.text.settings import LANGUAGES
 
 Kind = Literal["rcnn", "lstm", "gru", "cnn", "attention"]
@@ -57,9 +57,6 @@ class EncoderConfig:
             (``normalised-last``), their ``mean``, the mean of the states after each was brought to length 1
             (``normalised-mean``), or the ``max`` of each dimension.
         layers: 1 to ``MAX_LAYERS`` for the kinds in ``STACKED``, 1 for the others.
-
-    Raises:
-        SettingError: a value that is not listed, out of range, or of another type.
 
     >>> EncoderConfig("rcnn", input_size=3, hidden_size=2, gate="scalar").shapes()
     {'input': (5, 3), 'recurrent': (1, 2), 'gate_bias': (1,), 'output_bias': (2,)}
@@ -181,7 +178,6 @@ class ModelSettings:
     """A model, but for its words and numbers.
 
     Args:
-        encoder: the network.
         reads: what of a question is encoded: its title and its body, each on its own; its title alone; or both joined
             to one text.
         word_limit: words of a title or body that are read, or of both where they are joined, the first ones, ≥ 1.
@@ -219,14 +215,4 @@ class ModelSettings:
         Raises:
             SettingError: a name too many or too few, or a value that cannot be used.
         """
-        known = {field.name for field in fields(cls)}
-        encoder = stored.get("encoder")
-        if not known - _SINCE_FORMAT_2 <= set(stored) <= known or not isinstance(encoder, dict):
-            raise SettingError(
-                f"model settings {', '.join(sorted(stored)) or 'none'}, but expected {', '.join(sorted(known))}",
-                "use the config.json that was saved with the model",
-            )
-        return cls(**{**stored, "encoder": EncoderConfig.from_json(encoder)})  # type: ignore[arg-type]  # checked
-
-
-_SINCE_FORMAT_2: Final = {"stems"}  # reading the folder adds it; looking at config.json alone does not
+        return read_stored(cls, {"stems": "", **stored}, "model settings")

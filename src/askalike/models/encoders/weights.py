@@ -10,7 +10,7 @@ Wherever numbers are used, they are float32.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -121,6 +121,29 @@ class Packed:
         return packed
 
 
+def arrays_of(packed: Mapping[str, Packed]) -> dict[str, NDArray[np.generic]]:
+    """Return what goes into the file for arrays by name."""
+    return {key: array for name, one in packed.items() for key, array in one.arrays(name).items()}
+
+
+def packed_of(
+    arrays: Mapping[str, NDArray[np.generic]],
+    shapes: Mapping[str, tuple[int, ...]],
+    precision_of: Callable[[str], Precision],
+) -> dict[str, Packed]:
+    """Return the arrays of a file by name; it holds these and no others.
+
+    Raises:
+        DamagedModelError: an array is absent, too many, of another shape or type, or not finite.
+    """
+    found = {name: Packed.taken_from(arrays, name, shape, precision_of(name)) for name, shape in shapes.items()}
+    if extra := sorted(set(arrays) - set(arrays_of(found))):
+        raise DamagedModelError(
+            f"weights.safetensors holds more than the model needs: {', '.join(extra)[:200]}", _AGAIN
+        )
+    return found
+
+
 _EMBEDDING: Final = "embedding"
 _COUNTS: Final = "counts"
 _AGAIN: Final = "take the files of one model from where they came"
@@ -172,8 +195,7 @@ class ModelWeights:
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """Return what goes into the file."""
-        packed = {**self.parameters, _EMBEDDING: self.embedding}
-        found = {key: array for name in packed for key, array in packed[name].arrays(name).items()}
+        found = arrays_of({**self.parameters, _EMBEDDING: self.embedding})
         return found if self.counts is None else {**found, _COUNTS: self.counts}
 
     @classmethod
@@ -192,23 +214,17 @@ class ModelWeights:
                 "weights.safetensors",
                 _AGAIN,
             )
-        shape = (len(vocabulary), settings.encoder.input_size)
-        embedding = Packed.taken_from(arrays, _EMBEDDING, shape, settings.embedding_precision)
-        parameters = {
-            name: Packed.taken_from(arrays, name, wanted, settings.encoder_precision)
-            for name, wanted in settings.encoder.shapes().items()
-        }
+        shapes = {_EMBEDDING: (len(vocabulary), settings.encoder.input_size), **settings.encoder.shapes()}
+        precisions = {_EMBEDDING: settings.embedding_precision}
         counts = arrays.get(_COUNTS)
         if fault := _fault_of_counts(counts, vocabulary):
             raise DamagedModelError(f"weights hold {fault}", _AGAIN)
-        found = cls(embedding, parameters, None if counts is None else counts.astype(np.int64))
-        if extra := set(arrays) - set(found.arrays()):
-            raise DamagedModelError(
-                f"weights.safetensors holds more than the model needs: {', '.join(sorted(extra))[:200]}", _AGAIN
-            )
+        others = {name: array for name, array in arrays.items() if name != _COUNTS}
+        parameters = packed_of(others, shapes, lambda name: precisions.get(name, settings.encoder_precision))
+        embedding = parameters.pop(_EMBEDDING)
         if settings.unknown != "vector" and embedding.rows(np.array([UNKNOWN])).any():
             raise DamagedModelError("unknown words are to be zero, but their vector is not", "train the model again")
-        return found
+        return cls(embedding, parameters, None if counts is None else counts.astype(np.int64))
 
 
 def _fault_of_counts(counts: NDArray[np.generic] | None, vocabulary: Vocabulary) -> str:

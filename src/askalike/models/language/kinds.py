@@ -1,29 +1,142 @@
 """The language models that can be learned, by name: what can be chosen of each, and how it is made of what was learned.
 
-What each learns it says itself, so that learning, saving and ranking need not know which it is.
+What each learns it says itself, so that learning, saving and ranking need not know which it is; and which words of a
+candidate each word of a query is matched with, so that a ranker can say its reasons.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
-from askalike.models.language.word_alignments import WordAlignments, by_phrases, by_topics, by_translations
-from askalike.models.query_likelihood.likelihood import Method, QueryLikelihood, QueryModel, Smoothing
-from askalike.models.query_likelihood.terms import Collection
-from askalike.models.topics.learning import TopicLearning
-from askalike.models.topics.topics import TopicModel, Topics
-from askalike.models.translation.ibm1 import Translations
-from askalike.models.translation.phrase_learning import Heuristic, PhraseLearning
-from askalike.models.translation.phrases import PhraseModel, PhraseTable, Segmentation
-from askalike.models.translation.translm import Mixture, SelfTranslation, TransLM, word_translation
+from askalike.models.language.likelihood import Collection, Method, QueryLikelihood, QueryModel, Smoothing, TermLists
+from askalike.models.language.phrases import Heuristic, PhraseLearning, PhraseModel, PhraseTable, Segmentation
+from askalike.models.language.topics import TopicLearning, TopicModel, Topics
+from askalike.models.language.translation import Mixture, SelfTranslation, Translations, TransLM, word_translation
+from askalike.settings import check_settings, read_stored
 
+Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
+
+LEAST_ALIKE: Final = 0.5
+"""Words that are less alike by their topics are not aligned."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordAlignments:
+    """For each of the T words of a query a piece of the candidate, and how well the two match.
+
+    Args:
+        starts, ends: first place of the piece in the candidate, and the place after its last.  # (T,)
+        values: in [0, 1]; 0 where nothing is aligned with the word.  # (T,)
+    """
+
+    starts: Ids
+    ends: Ids
+    values: Floats
+
+    @classmethod
+    def none(cls, count: int) -> WordAlignments:
+        """Return nothing for each of so many words."""
+        return cls(np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count))
+
+    @classmethod
+    def best(cls, table: Floats) -> WordAlignments:
+        """Return the single word with the largest number for each word of the query, the first of equal ones.
+
+        Args:
+            table: a row for each word of the query, a column for each place of the candidate.  # (T, U)
+
+        >>> found = WordAlignments.best(np.array([[0.1, 0.5], [0.0, 0.0]]))
+        >>> found.starts.tolist(), found.ends.tolist(), found.values.tolist()
+        ([1, 0], [2, 1], [0.5, 0.0])
+        """
+        if not table.size:
+            return cls.none(len(table))
+        places = table.argmax(axis=1).astype(np.int64)
+        return cls(places, places + 1, np.asarray(table.max(axis=1)))
+
+    def or_else(self, other: WordAlignments) -> WordAlignments:
+        """Return these, and another's where nothing is aligned with a word.
+
+        >>> found = WordAlignments.best(np.array([[0.2], [0.0]])).or_else(WordAlignments.best(np.array([[0.9], [0.7]])))
+        >>> found.values.tolist()
+        [0.2, 0.7]
+        """
+        is_own = self.values > 0
+        starts, ends = np.where(is_own, self.starts, other.starts), np.where(is_own, self.ends, other.ends)
+        return WordAlignments(starts, ends, np.where(is_own, self.values, other.values))
+
+
+def by_translations(translations: Translations, asked: Ids, theirs: Ids) -> WordAlignments:
+    """Return for each word the one that translates into it best, by t(w|u)."""
+    return WordAlignments.best(translations.table(asked, theirs))
+
+
+def by_phrases(table: PhraseTable, asked: Ids, theirs: Ids) -> WordAlignments:
+    """Return for each word the phrase of the candidate that best becomes a phrase of the query with the word in it.
+
+    Args:
+        asked: the query's terms in order.  # (T,)
+        theirs: the candidate's.  # (U,)
+
+    Example:
+        P(1 2|3) = 0.5: 3 is aligned with 1 and with 2, and nothing with 4.
+
+        >>> from askalike.models.language.phrases import PhraseBook
+        >>> book = PhraseBook(np.array([1, 3, 1 * 5 + 2]), 5, 2)  # 1, 3 and 1 2
+        >>> table = PhraseTable(book, np.array([0, 0, 0, 1]), np.array([1]), np.array([0.5], np.float32))
+        >>> found = by_phrases(table, np.array([1, 2, 4]), np.array([4, 3]))
+        >>> found.starts.tolist(), found.ends.tolist(), found.values.tolist()
+        ([1, 1, 0], [2, 2, 0], [0.5, 0.5, 0.0])
+    """
+    best = WordAlignments.none(len(asked))
+    held = table.book.numbers(TermLists.of([theirs]))  # (L, U)
+    lengths, places = np.nonzero(held >= 0)
+    numbers = held[lengths, places]
+    weights = np.zeros(len(table.book))
+    for length, row in enumerate(table.book.numbers(TermLists.of([asked])).tolist(), start=1):
+        for start, number in enumerate(row):
+            if number < 0 or not len(numbers):
+                continue
+            sources, values = table.row(number)
+            weights[sources] = values
+            likely = weights[numbers]
+            weights[sources] = 0
+            place = int(likely.argmax())
+            covered = np.arange(start, start + length)
+            covered = covered[best.values[covered] < likely[place]]
+            best.starts[covered] = places[place]
+            best.ends[covered] = places[place] + lengths[place] + 1
+            best.values[covered] = likely[place]
+    return best
+
+
+def by_topics(topics: Topics, asked: Ids, theirs: Ids) -> WordAlignments:
+    """Return for each word the one most alike by topics, the cosine of φ_1w … φ_Kw; nothing below ``LEAST_ALIKE``.
+
+    Example:
+        1 and 2 are of one topic, 3 of another.
+
+        >>> held = np.array([[0, 0], [0.5, 0], [0.5, 0], [0, 1]], np.float32)
+        >>> found = by_topics(Topics(held, held, alpha=0.5), np.array([1, 3]), np.array([-9, 2]))
+        >>> found.starts.tolist(), found.values.tolist()
+        ([1, 0], [1.0, 0.0])
+    """
+    table = _directions(topics, asked) @ _directions(topics, theirs).T
+    return WordAlignments.best(np.where(table < LEAST_ALIKE, 0.0, np.minimum(table, 1.0)))
+
+
+def _directions(topics: Topics, words: Ids) -> Floats:
+    """Return φ of words at length 1, 0 for one that was never learned.  # (T, K)"""
+    is_known = (words > 0) & (words < len(topics.questions))
+    held = topics.questions[np.where(is_known, words, 0)].astype(np.float64) * is_known[:, None]
+    return np.asarray(held / np.maximum(np.linalg.norm(held, axis=1, keepdims=True), np.finfo(np.float64).tiny))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,9 +166,6 @@ class LikelihoodOptions:
     Args:
         smoothing: ``dirichlet`` or ``jelinek-mercer``.
         weight: its μ or λ.
-
-    Raises:
-        SettingError: a value that is not listed or out of range.
     """
 
     is_aligned: ClassVar[bool] = False
@@ -65,9 +175,9 @@ class LikelihoodOptions:
     weight: float = 100.0
 
     def __post_init__(self) -> None:
-        """Check the values: whatever is made of them looks at them."""
+        """Check the values, and those that go together by what is made of them."""
+        check_settings(self)
         self.model(Collection.none(), Learned())
-        _ = self.phrase_learning, self.topic_learning
 
     @property
     def reads_answers(self) -> bool:
@@ -249,14 +359,6 @@ class VotedTopicOptions(TopicOptions):
     most_answers: int = 10
     accepted_votes: int = 3
 
-    def __post_init__(self) -> None:
-        TopicOptions.__post_init__(self)  # a class with slots is made twice, and super() knows the first
-        if self.most_answers < 1 or self.accepted_votes < 0:
-            raise SettingError(
-                f"most_answers is {self.most_answers} and accepted_votes {self.accepted_votes}",
-                "expected most_answers ≥ 1 and accepted_votes ≥ 0",
-            )
-
     @property
     def reads_answers(self) -> bool:
         """Whether a candidate's best answer is part of it."""
@@ -284,9 +386,6 @@ KINDS: Final[Mapping[str, type[Options]]] = {
 _ADDED: Final[Mapping[str, Mapping[str, object]]] = {"translation": {"self_translation": "learned"}}
 """Kind → options that models of earlier versions lack, with what they were."""
 
-_TAKEN: Final[Mapping[type, type | tuple[type, ...]]] = {float: (int, float)}
-"""What else than its own type a value may have."""
-
 
 def options_of(kind: str, stored: Mapping[str, object]) -> Options:
     """Return options that were stored, all of them.
@@ -299,14 +398,4 @@ def options_of(kind: str, stored: Mapping[str, object]) -> Options:
     """
     if kind not in KINDS:
         raise SettingError(f"there is no language model {kind!r}", f"expected one of {', '.join(KINDS)}")
-    defaults, stored = asdict(KINDS[kind]()), {**_ADDED.get(kind, {}), **stored}
-    if set(stored) != set(defaults):
-        raise SettingError(
-            f"options of {kind} are {', '.join(sorted(stored)) or 'none'}, but expected {', '.join(sorted(defaults))}",
-            "use those that were saved with the model",
-        )
-    for entry in fields(KINDS[kind]):
-        value, kind_of = stored[entry.name], type(defaults[entry.name])
-        if not isinstance(value, _TAKEN.get(kind_of, kind_of)) or isinstance(value, bool):
-            raise SettingError(f"{entry.name} is {value!r}, but expected a {kind_of.__name__}")
-    return KINDS[kind](**stored)  # type: ignore[arg-type]  # the types were looked at
+    return read_stored(KINDS[kind], {**_ADDED.get(kind, {}), **stored}, f"options of {kind}")

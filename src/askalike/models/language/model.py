@@ -19,22 +19,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.errors import DamagedModelError, SettingError
+from askalike.errors import DamagedModelError
 from askalike.models.encoders.folder import Contents, Manifest, read_model, write_folder
 from askalike.models.encoders.vocabulary import Vocabulary
-from askalike.models.language.kinds import Learned, Options, options_of
-from askalike.models.language.word_alignments import WordAlignments
-from askalike.models.query_likelihood.likelihood import QueryModel
-from askalike.models.query_likelihood.terms import Collection, TermLists, term_ids
-from askalike.models.topics.topics import Topics
-from askalike.models.translation.ibm1 import Translations
-from askalike.models.translation.phrase_learning import MOST_TERMS
-from askalike.models.translation.phrases import PhraseBook, PhraseTable
+from askalike.models.language.kinds import Learned, Options, WordAlignments, options_of
+from askalike.models.language.likelihood import Collection, QueryModel, TermLists, term_ids
+from askalike.models.language.phrases import MOST_TERMS, PhraseBook, PhraseTable
+from askalike.models.language.topics import Topics
+from askalike.models.language.translation import Translations
+from askalike.settings import check_settings, read_stored
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.types import Answer, Question
@@ -54,17 +52,7 @@ _TOPIC_NAMES: Final = ("topic_questions", "topic_answers")
 
 @dataclass(frozen=True, slots=True)
 class LanguageSettings:
-    """A language model, but for its terms and numbers.
-
-    Args:
-        kind: a name in ``KINDS``.
-        options: the kind's own.
-        reads: what of a question is read.
-        text: how it becomes terms.
-
-    Raises:
-        SettingError: a value that is not listed, or options of another kind.
-    """
+    """A language model, but for its terms and numbers."""
 
     kind: str
     options: Options
@@ -72,8 +60,7 @@ class LanguageSettings:
     text: TextSettings = field(default_factory=TextSettings)
 
     def __post_init__(self) -> None:
-        if self.reads not in get_args(Reads):
-            raise SettingError(f"reads is {self.reads!r}, but expected one of: {', '.join(get_args(Reads))}")
+        check_settings(self)
         options_of(self.kind, asdict(self.options))
 
     def to_json(self) -> dict[str, object]:
@@ -82,21 +69,11 @@ class LanguageSettings:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, object]) -> LanguageSettings:
-        """Return the settings that ``to_json`` stored.
-
-        Raises:
-            SettingError: a name too many or too few, or a value that cannot be used.
-        """
-        kind, options, text = stored.get("kind"), stored.get("options"), stored.get("text")
-        is_whole = set(stored) == {"kind", "options", "reads", "text"}
-        if not (is_whole and isinstance(kind, str) and isinstance(options, dict) and isinstance(text, dict)):
-            raise SettingError(
-                f"settings {', '.join(sorted(stored)) or 'none'}, but expected those of a language model: kind, "
-                "options, reads and text",
-                "name the folder of a language model",
-            )
-        reads: Reads = stored["reads"]  # type: ignore[assignment]  # looked at where the settings are made
-        return cls(kind, options_of(kind, options), reads, TextSettings.from_json(text))
+        """Return the settings that ``to_json`` stored."""
+        kind, options = stored.get("kind"), stored.get("options")
+        if isinstance(kind, str) and isinstance(options, dict):
+            stored = {**stored, "options": options_of(kind, options)}
+        return read_stored(cls, stored, "settings of a language model")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +99,7 @@ class LanguageModel:
     """What was learned; it does not change, and any number of threads may use it at once.
 
     Args:
-        settings: the kind and how texts are read.
-        vocabulary: the known terms.
-        collection: their counts, (V,).
         learned: what else was, as far as the kind learns it.
-        origin: what it was trained on.
     """
 
     def __init__(

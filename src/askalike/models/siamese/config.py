@@ -21,12 +21,13 @@ trigrams: with the default widths fewer than 100.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from math import prod
 from typing import Final, Literal, NamedTuple, get_args
 
 from askalike.errors import SettingError
+from askalike.settings import check_settings, read_stored
 from askalike.text.settings import TextSettings
 
 MAX_BLOCKS: Final = 8
@@ -98,9 +99,6 @@ class SiameseConfig:
         output_size: dimensions of a vector, D ≥ 1.
         is_shared: question and answer go through the same parameters: SCQA; otherwise each has its own: DSQA.
 
-    Raises:
-        SettingError: a value that cannot be used, or widths that leave nothing of the vocabulary.
-
     >>> config = SiameseConfig(48_536)
     >>> [(block.length, block.windows) for block in config.blocks()]
     [(48536, 9705), (9705, 1939), (1939, 482)]
@@ -116,22 +114,13 @@ class SiameseConfig:
     is_shared: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("vocabulary_size", "kernel_width", "output_size"):
-            _check_wholes(name, (getattr(self, name),))
-        for name in ("channels", "poolings"):
-            values: object = getattr(self, name)
-            if not isinstance(values, tuple) or not 1 <= len(values) <= MAX_BLOCKS:
-                raise SettingError(
-                    f"siamese {name} is {values!r}, but expected 1 to {MAX_BLOCKS} numbers", "give one for each block"
-                )
-            _check_wholes(name, values)
-        if len(self.channels) != len(self.poolings):
+        check_settings(self, "siamese ")
+        if len(self.channels) != len(self.poolings) or not 1 <= len(self.channels) <= MAX_BLOCKS:
             raise SettingError(
-                f"{len(self.channels)} channels and {len(self.poolings)} poolings, but expected as many of both",
+                f"{len(self.channels)} channels and {len(self.poolings)} poolings, but expected as many of both, 1 to "
+                f"{MAX_BLOCKS}",
                 "give one of each for each block",
             )
-        if not isinstance(self.is_shared, bool):
-            raise SettingError(f"siamese is_shared is {self.is_shared!r}, but expected true or false", "set is_shared")
         if not self.blocks()[-1].windows:
             raise SettingError(
                 f"kernels of width {self.kernel_width} and poolings {list(self.poolings)} leave nothing of "
@@ -175,26 +164,6 @@ class SiameseConfig:
         """
         return sum(prod(shape) for shape in self.shapes().values())
 
-    def to_json(self) -> dict[str, object]:
-        """Return the choices as JSON can hold them."""
-        return asdict(self) | {"channels": list(self.channels), "poolings": list(self.poolings)}
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, object]) -> SiameseConfig:
-        """Return the network that ``to_json`` stored.
-
-        Raises:
-            SettingError: a name too many or too few, or a value that cannot be used.
-        """
-        known = {field.name for field in fields(cls)}
-        if set(stored) != known:
-            raise SettingError(
-                f"siamese settings {', '.join(sorted(stored)) or 'none'}, but expected {', '.join(sorted(known))}",
-                "use the config.json that was saved with the model",
-            )
-        read = {name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()}
-        return cls(**read)  # type: ignore[arg-type]  # the types are checked at construction
-
 
 def prefix(side: str) -> str:
     """Return what the names of a side's parameters begin with.
@@ -205,14 +174,7 @@ def prefix(side: str) -> str:
     return f"{side}." if side else ""
 
 
-def _check_wholes(name: str, values: Iterable[object]) -> None:
-    for value in values:
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise SettingError(f"siamese {name} is {value!r}, but expected a whole number ≥ 1", f"set {name}")
-
-
 SiameseReads = Literal["joined", "title"]
-READS: Final[tuple[SiameseReads, ...]] = get_args(SiameseReads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,12 +182,7 @@ class SiameseSettings:
     """A siamese model, but for its trigrams and numbers.
 
     Args:
-        network: the sizes.
-        text: language, stop words, stems, code.
         reads: title and body of a question as one text (``joined``), or its ``title`` alone.
-
-    Raises:
-        SettingError: a value that is not listed.
     """
 
     network: SiameseConfig
@@ -233,11 +190,11 @@ class SiameseSettings:
     reads: SiameseReads = "joined"
 
     def __post_init__(self) -> None:
-        check_reads(self.reads)
+        check_settings(self, "siamese ")
 
     def to_json(self) -> dict[str, object]:
         """Return the settings as JSON can hold them."""
-        return {"network": self.network.to_json(), "text": self.text.to_json(), "reads": self.reads}
+        return asdict(self)
 
     @classmethod
     def from_json(cls, stored: Mapping[str, object]) -> SiameseSettings:
@@ -246,22 +203,4 @@ class SiameseSettings:
         Raises:
             SettingError: a name too many or too few, or a value that cannot be used.
         """
-        known = {entry.name for entry in fields(cls)}
-        network, text = stored.get("network"), stored.get("text")
-        if set(stored) != known or not isinstance(network, dict) or not isinstance(text, dict):
-            raise SettingError(
-                f"settings {', '.join(sorted(stored)) or 'none'}, but a siamese model has {', '.join(sorted(known))}",
-                "use the config.json that was saved with the model",
-            )
-        read: object = stored["reads"]
-        return cls(SiameseConfig.from_json(network), TextSettings.from_json(text), read)  # type: ignore[arg-type]
-
-
-def check_reads(value: object) -> None:
-    """Refuse what is not in ``READS``.
-
-    Raises:
-        SettingError: names the value and the choices.
-    """
-    if not isinstance(value, str) or value not in READS:
-        raise SettingError(f"siamese reads is {value!r}, but expected one of: {', '.join(READS)}", "set reads")
+        return read_stored(cls, stored, "settings of a siamese model")

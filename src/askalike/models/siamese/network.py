@@ -38,8 +38,7 @@ from torch.nn import functional
 
 from askalike.errors import SettingError
 from askalike.models.siamese.config import SIDES, Initial, SiameseConfig, prefix
-from askalike.models.siamese.runtime import BlockPlan, Plan
-from askalike.models.siamese.trigram_texts import TrigramTexts
+from askalike.models.siamese.model import BlockPlan, Plan, TrigramTexts
 
 
 def run_block(seen: Tensor, background: Tensor, kernel: Tensor, bias: Tensor, plan: BlockPlan) -> tuple[Tensor, Tensor]:
@@ -131,7 +130,6 @@ class SiameseNetwork(nn.Module):
     """One side, or two that share nothing.
 
     Args:
-        config: the sizes.
         values: parameters by the names of ``config.shapes()``.
     """
 
@@ -149,8 +147,6 @@ class SiameseNetwork(nn.Module):
         """Return the vector of each text, zero for one without known trigrams.  # (B, D)
 
         Args:
-            texts: all texts.
-            rows: those to encode.  # (B,)
             side: ``question`` or ``answer``; the same where sides share their parameters.
         """
         own = cast("nn.ParameterDict", self.sides[_SHARED if self.config.is_shared else side])

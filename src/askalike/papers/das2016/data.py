@@ -87,8 +87,6 @@ class DasSet:
 
     Args:
         name: one of ``SETS``.
-        title: what it is, for the table.
-        dev: chooses settings.
         tests: scored with what dev chose.
     """
 
@@ -107,8 +105,6 @@ class DasData:
     """Everything that a row needs.
 
     Args:
-        sets: what is scored on.
-        pairs: what is learned from.
         is_original: the data that the reported figures are of.
     """
 
@@ -127,9 +123,6 @@ def read_data(folder: Path, size: int = 0) -> DasData:
     Args:
         folder: Yahoo! Answers L6 beside the labelled set, or the folder of the sets that stand in for them.
         size: questions to learn from, 0 for the paper's number of Yahoo! Answers, and for all of others.
-
-    Raises:
-        FormatError: it holds nothing of this.
     """
     original = _yahoo_files(folder)
     if original:
@@ -292,11 +285,7 @@ def read_pairs(folder: Path, queries: Iterable[Question], size: int = 0) -> Pair
 
 
 def read_archive(path: Path, queries: Iterable[Question], size: int) -> PairData:
-    """Return the questions with answers of one archive, such as Yahoo! Answers L6, of which no whole fits in memory.
-
-    Raises:
-        InputError: it cannot be read.
-    """
+    """Return the questions with answers of one archive, such as Yahoo! Answers L6, of which no whole fits in memory."""
     return _taken([(path.name, _reading(path))], queries, size, lambda *_: False, lambda _: True)
 
 

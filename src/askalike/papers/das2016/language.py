@@ -30,13 +30,11 @@ from askalike.errors import ModelError
 from askalike.evaluation.forum.tasks import RerankTask, judge
 from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.language.kinds import KINDS, Learned, Options, PhraseOptions, TopicOptions, TransLMOptions
+from askalike.models.language.likelihood import Collection, Parallel, TermLists, term_ids
 from askalike.models.language.model import LanguageModel, LanguageSettings, TermReader
-from askalike.models.query_likelihood.terms import Collection, Parallel, TermLists, term_ids
-from askalike.models.topics.learning import TopicLearning, learn_voted_topics
-from askalike.models.topics.topics import Topics
-from askalike.models.translation.ibm1 import Alignment, Translations, learn_translations
-from askalike.models.translation.phrase_learning import PhraseLearning
-from askalike.models.translation.phrases import PhraseTable
+from askalike.models.language.phrases import PhraseLearning, PhraseTable
+from askalike.models.language.topics import TopicLearning, Topics, learn_voted_topics
+from askalike.models.language.translation import Alignment, Translations, learn_translations
 from askalike.papers.das2016.data import DasData
 from askalike.papers.das2016.rows import grid
 from askalike.papers.harness import Answered
@@ -60,7 +58,6 @@ class Texts:
     """What is learned from, as numbers.
 
     Args:
-        vocabulary: the known terms.
         questions: Q texts.
         answers: A texts, those of a question beside each other, best first.
         answered: which question each answer is of.  # (A,)
@@ -80,7 +77,6 @@ class Learner:
 
     Args:
         data: pairs to learn from, and collections.
-        out: folder of all.
         notice: called with what begins.
     """
 

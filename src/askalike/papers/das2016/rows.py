@@ -30,7 +30,7 @@ from askalike.models.language.kinds import (
     TransLMOptions,
     VotedTopicOptions,
 )
-from askalike.models.translation.phrases import Segmentation
+from askalike.models.language.phrases import Segmentation
 from askalike.papers.harness import Row
 
 MEASURES: Final = ("map", "mrr", "p@1")

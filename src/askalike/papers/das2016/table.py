@@ -8,40 +8,28 @@ from functools import cached_property
 from typing import Any, Final
 
 from askalike.errors import SettingError
-from askalike.evaluation.forum.scorers import make_scorer, rerank
+from askalike.evaluation.forum.tasks import make_scorer, rerank
 from askalike.papers.das2016.data import SETS, DasData, DasSet, read_data
 from askalike.papers.das2016.language import Learner, language_answers
 from askalike.papers.das2016.rows import BASELINE, COMPARED, MEASURES, ROWS, DasRow, grid
-from askalike.papers.das2016.siamese import SiameseTrainer, siamese_answers
-from askalike.papers.das2016.trigrams import trigram_answers
-from askalike.papers.harness import Answered, RowResult, Runner, chosen_rows, compared
-from askalike.papers.means import comparison_objects, means_object
+from askalike.papers.das2016.siamese import SiameseTrainer, siamese_answers, trigram_answers
+from askalike.papers.harness import Answered, RowResult, Runner, chosen_rows, compared, comparison_objects, means_object
 from askalike.papers.paper import OTHER_DATA, Options, Paper, Part, not_run, row_table, seed_count
 from askalike.progress import Progress, SilentProgress
 from askalike.text.settings import TextSettings
-from askalike.training.recipe import load_recipe
-from askalike.training.siamese.recipe import SiameseRecipe
+from askalike.training.recipe import SiameseRecipe, load_recipe
 
 
 @dataclass
 class DasSystems:
-    """Answers rows on all sets.
-
-    Args:
-        learner: of language models.
-        trainer: of siamese networks.
-    """
+    """Answers rows on all sets."""
 
     data: DasData
     learner: Learner
     trainer: SiameseTrainer
 
     def answer(self, row: DasRow, seed: int) -> Answered:
-        """Return the runs of all tasks, and what dev chose.
-
-        Raises:
-            MissingExtraError: torch is not installed, which networks need.
-        """
+        """Return the runs of all tasks, and what dev chose."""
         if row.system == "language":
             return language_answers(row.learner, seed, self.learner)
         if row.system == "siamese":
@@ -101,12 +89,7 @@ def runner_of(data: DasData, options: Options, progress: Progress) -> Runner[Das
 
 
 def reproduce(options: Options, progress: Progress) -> list[Part]:
-    """Run what is not finished, and return the tables.
-
-    Raises:
-        SettingError: an unknown row or set, or a recipe of something else than a siamese network.
-        InputError: data cannot be read.
-    """
+    """Run what is not finished, and return the tables."""
     rows = chosen_rows(ROWS, (name for name in options.only if name not in SETS))
     data = read_data(options.data, options.pairs)
     sets = _sets(data, [name for name in options.only if name in SETS])

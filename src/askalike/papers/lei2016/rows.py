@@ -78,7 +78,6 @@ class LeiRow(Row):
 
     Args:
         scorer: of BM25 and tfidf, the name of the scorer in ``SCORERS``; else "".
-        reads: what of a question is looked at.
         encoder: of an encoder, its sizes and pooling; else None.
         is_pretrained: whether an encoder-decoder was trained on all texts before.
         recipe: of a row with settings of its own, the shipped recipe that has them.

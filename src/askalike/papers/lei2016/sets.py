@@ -28,7 +28,7 @@ from askalike.errors import FormatError
 from askalike.evaluation.forum.links import duplicate_task
 from askalike.evaluation.forum.tasks import RerankTask, bm25_task, forum_rerank_task, questions_of, released_task
 from askalike.forum import Forum
-from askalike.models.similarity.ranking_svm import LabelledCandidates
+from askalike.models.ranking_svm import LabelledCandidates
 from askalike.readers.detection import named
 from askalike.readers.frame import ReadContext
 from askalike.readers.research.askubuntu import heldout_ids, training_pairs
@@ -46,13 +46,11 @@ class LeiSet:
 
     Args:
         name: "askubuntu", "travel" or "semeval".
-        title: what it is, for the table.
         is_original: the data that the reported figures are of.
         questions: all texts, for pre-training and word vectors; each id once.
         pairs: ids of labelled pairs to learn from; none of dev or test.
         examples: labelled candidates of training queries, for the SVM.
         heldout: ids of questions whose text is kept out of pre-training, for perplexity.
-        dev: chooses epochs and settings.
         tests: scored with what dev chose.
     """
 

@@ -7,15 +7,31 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from askalike.evaluation.forum.scorers import Encoder, PairScorer, VectorScorer, make_scorer, rerank
-from askalike.evaluation.forum.tasks import RERANK_MEASURES, RerankTask, judge
-from askalike.models.similarity.features import SimilarityFeatures
-from askalike.models.similarity.ranking_svm import RankingGroup, RankingSvm, SimilaritySvm, choose_cost, ranking_groups
-from askalike.papers.harness import Answered, RowResult, Runner, chosen_rows, compared, tie_settings
+from askalike.evaluation.forum.tasks import (
+    RERANK_MEASURES,
+    Encoder,
+    PairScorer,
+    RerankTask,
+    VectorScorer,
+    judge,
+    make_scorer,
+    rerank,
+)
+from askalike.models.ranking_svm import RankingGroup, RankingSvm, SimilaritySvm, choose_cost, ranking_groups
+from askalike.models.similarity import SimilarityFeatures
+from askalike.papers.harness import (
+    Answered,
+    RowResult,
+    Runner,
+    chosen_rows,
+    compared,
+    comparison_objects,
+    means_object,
+    tie_settings,
+)
 from askalike.papers.lei2016.rows import COMPARED, ROWS, Figure, LeiRow
 from askalike.papers.lei2016.sets import LeiSet, find_sets, labelled
 from askalike.papers.lei2016.training import EncoderTrainer
-from askalike.papers.means import comparison_objects, means_object
 from askalike.papers.paper import OTHER_DATA, Options, Paper, Part, not_run, row_table
 from askalike.progress import Progress, SilentProgress
 from askalike.readers.detection import choose
@@ -32,23 +48,14 @@ Trainer = Callable[[LeiRow, int, LeiSet, Path], Encoder]
 
 @dataclass(frozen=True)
 class LeiSystems:
-    """Answers rows on one set.
-
-    Args:
-        out: folder of all sets.
-        train: what trains an encoder.
-    """
+    """Answers rows on one set."""
 
     data: LeiSet
     out: Path
     train: Trainer
 
     def answer(self, row: LeiRow, seed: int) -> Answered:
-        """Return the runs of all tasks.
-
-        Raises:
-            MissingExtraError: what the row needs is not installed.
-        """
+        """Return the runs of all tasks."""
         tasks = {task.name: task for task in self.data.tasks()}
         if row.system == "search" or (row.system == BASELINE and self.data.is_original):
             return Answered({name: task.lexical for name, task in tasks.items()})
@@ -116,12 +123,7 @@ def runner_of(data: LeiSet, out: Path, train: Trainer) -> Runner[LeiRow]:
 
 
 def reproduce(options: Options, progress: Progress) -> list[Part]:
-    """Train what is not finished, and return a part for each set.
-
-    Raises:
-        SettingError: an unknown row; or the folder of finished rows is of another recipe, texts or vectors.
-        InputError: data cannot be read.
-    """
+    """Train what is not finished, and return a part for each set."""
     sets = find_sets(options.data)
     chosen = [name for name in options.only if name in sets]
     asked = chosen_rows(ROWS, (name for name in options.only if name not in sets))

@@ -39,11 +39,7 @@ PRETRAINING = "decoding"
 
 
 def row_recipe(row: LeiRow, recipe: Recipe, *, is_pretraining: bool) -> Recipe:
-    """Return the recipe with the row's network and text, and with the stages of pre-training or with the others.
-
-    Raises:
-        SettingError: no stage is left.
-    """
+    """Return the recipe with the row's network and text, and with the stages of pre-training or with the others."""
     assert row.encoder is not None, "only rows with an encoder are trained"
     stages = tuple(stage for stage in recipe.stages if (stage.objective == PRETRAINING) == is_pretraining)
     gate_bias = (row.gate_bias or recipe.gate_bias) if row.encoder.gate_size else 0.0
@@ -59,9 +55,6 @@ class EncoderTrainer:
         sets: all sets of the folder: their texts are what word vectors and pre-training learn from.
         archives: more texts for these, by the archive's name.
         vectors: a file of word vectors in word2vec's text format, or None to train them on ``texts``.
-        device: cpu or cuda.
-        threads: of torch; 0 leaves its choice.
-        progress: of the training.
     """
 
     recipe: Recipe
@@ -73,12 +66,7 @@ class EncoderTrainer:
     progress: Progress = field(default_factory=SilentProgress)
 
     def __call__(self, row: LeiRow, seed: int, data: LeiSet, folder: Path) -> Model:
-        """Return the row's encoder at its best epoch on dev.
-
-        Raises:
-            MissingExtraError: torch, or gensim where word vectors are trained, is not installed.
-            SettingError, InputError: recipe, data or file of vectors cannot be used.
-        """
+        """Return the row's encoder at its best epoch on dev."""
         need_torch(self.threads)
         from askalike.training.encoder import TrainingRun, train_encoder
 

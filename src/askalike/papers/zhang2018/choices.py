@@ -34,10 +34,18 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.evaluation.forum.ramn import Matcher
-from askalike.evaluation.forum.tasks import RerankTask, judge
-from askalike.models.ramn.comparison import Comparison, Similarity
-from askalike.models.ramn.score import ALPHAS, RamnSettings, RankFactor, Repeats, backward_means, log_scores, reduced
+from askalike.evaluation.forum.tasks import Matcher, RerankTask, judge
+from askalike.models.ramn import (
+    ALPHAS,
+    Comparison,
+    RamnSettings,
+    RankFactor,
+    Repeats,
+    Similarity,
+    backward_means,
+    log_scores,
+    reduced,
+)
 from askalike.types import Run
 
 SIMILARITIES: Final[tuple[Similarity, ...]] = ("dot", "cosine", "shifted-cosine")

@@ -89,11 +89,6 @@ def read_data(folder: Path, archives: Sequence[Path] = ()) -> ZhangData:
     Args:
         folder: of the SemEval files, or the folder above it.
         archives: of any format that ``askalike index`` reads.
-
-    Raises:
-        FormatError: a file is missing or has no labels.
-        InputError: an archive cannot be read.
-        SettingError: two archives have the same name, or one has a name that is taken.
     """
     _check_names([name for archive in archives for name in (archive.name, f"{archive.name} comments")])
     place = folder / FOLDER if (folder / FOLDER).is_dir() else folder

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-from askalike.models.ramn.score import RamnSettings
+from askalike.models.ramn import RamnSettings
 from askalike.papers.harness import Row
 
 Kind = Literal["attention", "gru"]

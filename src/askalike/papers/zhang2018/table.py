@@ -7,18 +7,24 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from askalike.errors import SettingError
-from askalike.evaluation.forum.ramn import Matcher
-from askalike.evaluation.forum.tasks import RerankTask
+from askalike.evaluation.forum.tasks import Matcher, RerankTask
 from askalike.index.states import ModelStates
-from askalike.papers.harness import RowResult, compared, judged, tie_settings
-from askalike.papers.means import Compared, Values, comparison_objects, means_object
+from askalike.papers.harness import (
+    Compared,
+    RowResult,
+    Values,
+    compared,
+    comparison_objects,
+    do_each,
+    judged,
+    means_object,
+    tie_settings,
+)
 from askalike.papers.paper import Options, Paper, Part, row_table, seed_count
-from askalike.papers.side_by_side import do_each
+from askalike.papers.zhang2018.autoencoders import Autoencoder, AutoencoderTrainer, ChangedStates, Whitening, all_alike
 from askalike.papers.zhang2018.choices import Choice, choose_settings, choose_weights, combined_run, parts
 from askalike.papers.zhang2018.data import TESTS, ZhangData, read_data
 from askalike.papers.zhang2018.rows import COMBINED, COMPARED, KINDS, REPORTED, WHITE, WORDS, Kind, RamnRow, layers_of
-from askalike.papers.zhang2018.states import ChangedStates, Whitening, all_alike
-from askalike.papers.zhang2018.training import Autoencoder, AutoencoderTrainer
 from askalike.progress import Progress, SilentProgress
 from askalike.training.recipe import network_recipe
 from askalike.types import Run
@@ -44,11 +50,7 @@ class Trained:
 
 
 def trained(trainer: AutoencoderTrainer, kind: Kind, size: int, seeds: Sequence[int]) -> Trained:
-    """Return what is finished of one kind and size; there may be no seed.
-
-    Raises:
-        ModelError: a model cannot be read.
-    """
+    """Return what is finished of one kind and size; there may be no seed."""
     ready = [one for seed in seeds if trainer.is_finished(one := Autoencoder(kind, size, seed))]
     matchers = tuple(Matcher(ModelStates(trainer.model(one))) for one in ready)
     return Trained(kind, size or len(trainer.data.texts), tuple(one.seed for one in ready), matchers)

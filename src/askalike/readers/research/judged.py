@@ -1,7 +1,6 @@
-"""The one table of judged sets, the one door to them, and sets of labelled pairs of texts.
+"""The one table of judged sets, and the one way to them.
 
-Source: Zhang et al. 2014, "Question Retrieval with High Quality Answers in Community Question Answering", CIKM; Wang et
-al. 2017, "Bilateral Multi-Perspective Matching for Natural Language Sentences", for the split of the Quora pairs.
+Source: Zhang et al. 2014, "Question Retrieval with High Quality Answers in Community Question Answering", CIKM.
 
 Policy: a judged set is read whole or not at all. A forum goes on without a record that cannot be read; a judged set
 with a query or judgment missing would give other figures, so one reject is an error here.
@@ -9,38 +8,21 @@ with a query or judgment missing would give other figures, so one reject is an e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from askalike.errors import DamagedInputError, FormatError, SettingError
-from askalike.readers.files import first_bytes, read_lines, text_lines
+from askalike.readers.files import first_bytes, text_lines
 from askalike.readers.frame import ReadContext
 from askalike.readers.research import askubuntu, beir, semeval
 from askalike.readers.research.askubuntu import has_askubuntu_judgments, load_askubuntu
 from askalike.readers.research.beir import has_beir_judgments, load_beir
 from askalike.readers.research.semeval import SemEvalReader, load_semeval
-from askalike.readers.values import Unreadable, identifier, one_line
+from askalike.readers.values import Unreadable, one_line
 from askalike.types import Judged, Question
 
 _LABELS = {"0": 0, "1": 1}
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """Two questions and whether they ask the same.
-
-    Args:
-        id: the pair's own identifier.
-        first: one question's text.
-        second: the other's.
-        is_duplicate: what the annotators said.
-    """
-
-    id: str
-    first: str
-    second: str
-    is_duplicate: bool
 
 
 def has_labelled_judgments(path: Path) -> bool:
@@ -91,48 +73,11 @@ def _is_sorted_by_label(judged: Judged) -> bool:
     return bool(labels) and all(grades == sorted(grades, reverse=True) for grades in labels)
 
 
-def read_labelled_pairs(path: Path, context: ReadContext | None = None) -> Iterator[Pair]:
-    """Yield the pairs of a file of (label, question, question, id), in file order.
-
-    A question in double quotes is unquoted, and two double quotes in it are one. The split that is passed around is
-    UTF-8 of which some bytes were lost: what is left of such a character becomes U+FFFD, counted as a repair.
-    Differs: elsewhere the file is read as Latin-1, which never fails and turns every curly quote into three letters.
-
-    Raises:
-        DamagedInputError: the file is empty or truncated.
-    """
-    context = context or ReadContext()
-    for line, raw in read_lines(path, path.name, context):
-        text = raw.removesuffix(b"\r").decode("utf-8", "replace")
-        if not text:
-            continue
-        if "\ufffd" in text and "\ufffd".encode() not in raw:
-            context.repair("lines with bytes that are not UTF-8, written as U+FFFD")
-        fields = text.split("\t")
-        try:
-            if len(fields) != 4 or fields[0] not in _LABELS:
-                raise Unreadable("expected label (0 or 1), question, question and id, split by tabs")
-            first, second = (one_line(_unquoted(field), "question", context) for field in fields[1:3])
-            pair = Pair(identifier(fields[3]), first, second, fields[0] == "1")
-        except Unreadable as error:
-            context.reject(path.name, line, fields[-1], str(error))
-            continue
-        context.records_in += 1
-        yield pair
-
-
-def _unquoted(field: str) -> str:
-    is_quoted = len(field) >= 2 and field[0] == field[-1] == '"'
-    return field[1:-1].replace('""', '"') if is_quoted else field
-
-
 @dataclass(frozen=True, slots=True)
 class JudgedReader:
     """One format of judged sets.
 
     Args:
-        name: what the user calls it.
-        title: one line for lists.
         splits: what may be asked for, the default first; empty when a file is one set.
         matches: path → whether it looks like this format; cheap.
         load: path, split ("" for the default) and context → the set; what cannot be read goes to the context's rejects.

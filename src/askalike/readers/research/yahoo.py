@@ -28,11 +28,11 @@ from askalike.readers.files import (
     text_lines,
 )
 from askalike.readers.frame import ReadContext, Reader, regular_size
-from askalike.readers.table_rows import csv_rows
+from askalike.readers.table import csv_rows
 from askalike.readers.values import Unreadable, identifier, moment, one_line
 from askalike.readers.values import text as checked
 from askalike.readers.xml import read_xml
-from askalike.text.hypertext import unescaped
+from askalike.text.markup import unescaped
 from askalike.types import Answer, Question, Record
 
 _OPEN, _CLOSE = b"<vespaadd>", b"</vespaadd>"

@@ -56,7 +56,6 @@ class Attention(nn.Module):
     """A stack of layers of attention.
 
     Args:
-        config: sizes and layers.
         values: for each layer l ``attention_l`` (3D, D), W^q, W^k and W^v one below the other; ``inner_l`` and
             ``outer_l`` (D, D), W_1 and W_2, with ``inner_bias_l`` and ``outer_bias_l`` (D,); ``attention_norm_l`` and
             ``outer_norm_l`` (2, D), gain and bias.
@@ -145,7 +144,6 @@ def attend(queries: Tensor, keys: Tensor, values: Tensor, padding: Padding) -> T
         queries: Q, padded words text after text (M, D).
         keys: K of the same words (M, D).
         values: V of the same words (M, D).
-        padding: where the texts lie.
 
     Returns:
         (M, D), in the same order; any numbers where words pad.

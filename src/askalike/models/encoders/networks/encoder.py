@@ -145,10 +145,6 @@ class EncoderNetwork(nn.Module):
     Batches are time-major: inputs (T, B, D_in), lengths (B,). What stands after a text's end is not read; a text of
     length 0 has the zero vector. Where words are looked up in a table, ``pooled`` spares the padding: look up
     the packed word ids only.
-
-    Args:
-        config: what the encoder is.
-        values: first values of its parameters.
     """
 
     def __init__(self, config: EncoderConfig, values: Mapping[str, Tensor]) -> None:
@@ -160,14 +156,10 @@ class EncoderNetwork(nn.Module):
         """Return one vector for each text.
 
         Args:
-            inputs: word vectors (T, B, D_in).
             lengths: words of each text (B,), 0 ≤ length ≤ T.
 
         Returns:
             (B, D), rows in the order of the batch.
-
-        Raises:
-            SettingError: shapes or lengths that do not fit.
         """
         packing = self.packing(lengths.to(inputs.device))
         return self.pooled(self._packed(inputs, packing), packing)
@@ -188,8 +180,6 @@ class EncoderNetwork(nn.Module):
         """Return packed states (N, D), and what a later run of a network like this one can start from.
 
         Args:
-            words: packed word vectors (N, D_in).
-            packing: where they lie.
             start: what a run left for each text of the batch (B, parts, D); None for zero.
 
         Returns:
@@ -266,11 +256,7 @@ def to_arrays(encoder: EncoderNetwork) -> dict[str, NDArray[np.float32]]:
 
 
 def from_arrays(config: EncoderConfig, arrays: Mapping[str, NDArray[np.floating]]) -> EncoderNetwork:
-    """Return the encoder with these parameters, which are copied.
-
-    Raises:
-        SettingError: a parameter is missing, unknown or of another shape.
-    """
+    """Return the encoder with these parameters, which are copied."""
     config.check_shapes(arrays)
     return EncoderNetwork(
         config, {name: torch.from_numpy(np.array(array, np.float32)) for name, array in arrays.items()}

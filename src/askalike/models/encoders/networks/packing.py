@@ -72,7 +72,6 @@ class Packing:
         """Return the packing of texts of these lengths, (B,) whole numbers ≥ 0.
 
         Args:
-            lengths: words of each text.
             lanes: cut the batch into at most so many parts, ≥ 1, with about the same number of words.
 
         Raises:

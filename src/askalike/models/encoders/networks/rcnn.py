@@ -48,7 +48,6 @@ class Cnn(nn.Module):
     """One convolution of width n: ``h_t = tanh(W [x_{t-n+1} … x_t] + b)``, words before the text being zero.
 
     Args:
-        config: sizes and width.
         values: ``weight`` (D, n·D_in), the oldest word first, and ``bias`` (D,).
     """
 
@@ -88,7 +87,6 @@ class Patterns(nn.Module):
     product of them.
 
     Args:
-        config: sizes, order and λ.
         values: ``input`` (n·D, D_in), ``output_bias`` (D,).
 
     >>> config = EncoderConfig("rcnn", 1, 1, gate="constant", decay=0.5)  # W_1 = 1, W_2 = 10
@@ -129,8 +127,6 @@ class Plan:
     """A run of the recurrence.
 
     Args:
-        packing: where the words lie.
-        order: filter width n.
         decay: the fixed λ, or None where gates are computed.
     """
 
@@ -212,9 +208,6 @@ class _Run:
     """Everything that enters the recurrence.
 
     Args:
-        plan: where the words lie, order and gate.
-        words: packed word vectors (N, D_in).
-        weights: the parameters.
         start: c¹ … cⁿ and h before the first word of each text, (R, n + 1, D).
     """
 
@@ -248,7 +241,6 @@ class _Run:
         """Return the gradients of words (where they are wanted), the four parameters and start.
 
         Args:
-            tape: what forward kept.
             d_states: the gradient arriving at the states (N, D); None for zero.
             d_carry: the gradient arriving at c¹ … cⁿ at the end of each text (R, n, D); None for zero.
             is_for_words: whether the gradient of the words is wanted.
@@ -405,7 +397,6 @@ class _Walk:
         """Return h_{t-1} for the words of a chunk, without a copy where they lie one below the other.
 
         Args:
-            chunk: some steps.
             whole: the states of all words, of which those before a step are a part.
             room: where a copy is put; more rows may follow then, up to a round number. None for neither.
         """
@@ -481,9 +472,6 @@ def recur(words: Tensor, weights: Weights, plan: Plan, start: Tensor | None = No
     """Run the RCNN over packed words; gradients flow to words, weights and start.
 
     Args:
-        words: packed word vectors (N, D_in).
-        weights: the parameters.
-        plan: where the words lie, order and gate.
         start: c¹ … cⁿ and h before the first word, texts in the order of the packing, (R, n + 1, D); None for zero.
         is_kept: return the gates too, of every word.
     """
@@ -526,7 +514,6 @@ class Rcnn(nn.Module):
     """A gated convolution of order n.
 
     Args:
-        config: sizes, order and gate.
         values: ``input`` (n·D + G, D_in), ``recurrent`` (G, D), ``gate_bias`` (G,), ``output_bias`` (D,).
     """
 
@@ -549,8 +536,6 @@ class Rcnn(nn.Module):
         """Return states, gates and carry of packed words (N, D_in).
 
         Args:
-            words: word vectors of the packed texts.
-            packing: where the words lie.
             start: the carry of another run, (R, n + 1, D), texts in the order of the packing; None for zero.
             is_kept: return the gates although no gradient is wanted.
         """

@@ -65,12 +65,7 @@ def unrolled(
 
 
 class Recurrent(nn.Module):
-    """What LSTM and GRU share.
-
-    Args:
-        core: torch's own recurrence.
-        values: its parameters.
-    """
+    """What LSTM and GRU share."""
 
     def __init__(self, core: nn.RNNBase, values: Mapping[str, Tensor]) -> None:
         super().__init__()
@@ -87,8 +82,6 @@ class Recurrent(nn.Module):
         """Return states, and the carry at the end of each text, (R, parts, D), to start another run with.
 
         Args:
-            words: packed word vectors (N, D_in).
-            packing: where they lie.
             start: the carry before the first word, texts in the order of the packing; None for zero.
         """
         run = self._unrolled if is_unrolled(words) else self._whole
@@ -109,7 +102,6 @@ class Lstm(Recurrent):
     """One layer of LSTM; its carry is h and c, (R, 2, D).
 
     Args:
-        config: sizes.
         values: ``weight_ih`` (4D, D_in), ``weight_hh`` (4D, D), ``bias_ih``, ``bias_hh`` (4D,); gates i, f, g, o.
     """
 
@@ -140,7 +132,6 @@ class Gru(Recurrent):
     """A GRU of one layer or several, each over the states of the one before; its carry is h of each, (R, layers, D).
 
     Args:
-        config: sizes and layers.
         values: ``weight_ih`` (3D, D_in), ``weight_hh`` (3D, D), ``bias_ih``, ``bias_hh`` (3D,), gates r, z, n; for
             layer l > 1 ``weight_ih_l`` (3D, D) and so on.
     """

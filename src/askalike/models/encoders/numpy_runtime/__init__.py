@@ -1,1 +1,0 @@
-"""Trained encoders in NumPy: the same vectors as torch gives, without torch."""

@@ -1,1 +1,0 @@
-"""Students of a large encoder: sums of rows of a table that put a text where the teacher would, without torch."""
