@@ -27,6 +27,7 @@ ORDER = (
     "serve_load",
     "serve_kill",
     "serve_attack",
+    "follow",
     "OMP_NUM_THREADS=1 encode_runtime",
     "ramn_speed",
     "recurrence",

@@ -22,7 +22,7 @@ from askalike.store.rows import (
     to_microseconds,
     unknown_id,
 )
-from askalike.types import Answer, Feedback, Link, Question, Record, Reject, Source, Verdict
+from askalike.types import Answer, Feedback, Link, Question, Record, Reject, Source, Thread, Verdict
 
 
 def _in_utc(moment: datetime | None) -> datetime | None:
@@ -322,6 +322,54 @@ class MemoryStore:
             held = [link for link in links if tables.links.pop(link, None) is not None]
             tables.log += [("delete", "link", link.source_id, None) for link in held]
         return len(held)
+
+    def replace_threads(
+        self, threads: Sequence[Thread], gone: Sequence[str], source: Source, *, is_trial: bool = False
+    ) -> LoadReport:
+        report, before, name = LoadReport(), copy.deepcopy(self._now), source.name
+        with self._write() as tables:
+            tables.sources.setdefault(name, source.format)
+            owners = {
+                one.id: tables.questions[one.id][2]
+                for one in (t.question for t in threads)
+                if one.id in tables.questions
+            }
+            owners |= {
+                one.id: tables.answers[one.id][1] for t in threads for one in t.answers if one.id in tables.answers
+            }
+            if foreign := {one for one in owners.values() if one != name}:
+                raise InputError(f"came from {foreign}")
+            for thread in threads:
+                _Load._count(report.questions, tables.put(thread.question, name))
+            for answer in (one for thread in threads for one in thread.answers):
+                answer_values(answer)
+                _Load._count(report.answers, tables.put_answer(answer, name))
+            for link in (one for thread in threads for one in thread.links):
+                check_link(link)
+                report.links.added += tables.put_link(link, name)
+            left = [one for one in gone if one in tables.questions and tables.questions[one][2] == name]
+            for one in left:
+                tables.remove(one)
+            report.questions.deleted = len(left)
+            whole = {**{t.question.id: t for t in threads}, **{one: Thread(Question(one, "")) for one in left}}
+            for key, (answer, owner) in list(tables.answers.items()):
+                if owner == name and answer.question_id in whole and answer not in whole[answer.question_id].answers:
+                    kept = {one.id for one in whole[answer.question_id].answers}
+                    if key not in kept:
+                        del tables.answers[key]
+                        tables.log.append(("delete", "answer", key, None))
+                        report.answers.deleted += 1
+            for link, owner in list(tables.links.items()):
+                if owner == name and link.source_id in whole and link not in whole[link.source_id].links:
+                    del tables.links[link]
+                    tables.log.append(("delete", "link", link.source_id, None))
+                    report.links.deleted += 1
+        if is_trial:
+            self._now = before
+        return report
+
+    def ids_of(self, source: str) -> list[str]:
+        return [one for one, (_, _, owner) in self._now.questions.items() if owner == source]
 
     # -- judgements --------------------------------------------------------------------------------------------
 

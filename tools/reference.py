@@ -56,6 +56,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "askalike threshold my.forum --precision 0.9",
         "askalike threshold my.forum --recall 0.95 --json",
     ),
+    "follow": (
+        "askalike follow my.forum --from https://forum.example.org --secret-variable DISCOURSE_SECRET",
+        "askalike follow my.forum --from https://github.com/OWNER/NAME --key-variable GITHUB_TOKEN --dry-run",
+        "askalike follow my.forum --status --json",
+    ),
     "serve": (
         "askalike serve my.forum",
         "askalike serve my.forum --workers 4 --allow-host similar.example.org --allow-origin https://forum.example.org "

@@ -105,6 +105,7 @@ PAGES: Mapping[str, Page] = {
             "encode-kill": encoders.killed,
             "damage": searching.damage,
             "serve-kill": service.kills,
+            "follow": service.followed,
             "serve-schema": service.schema,
             "serve-attack": service.attacks,
         },

@@ -36,6 +36,7 @@ from askalike.schemas import (
     Acknowledgement,
     Embeddings,
     Error,
+    Followed,
     GroupsPage,
     Health,
     HelpedCount,
@@ -76,6 +77,7 @@ ROUTES: Final[Mapping[str, str]] = {
     "POST /embed": "embed",
     "POST /rerank": "rerank",
     "POST /v1/questions:bulk": "put_many",
+    "POST /v1/follow": "follow",
     "GET /v1/feedback": "feedback",
     "GET /v1/status": "status",
     "GET /metrics": "metrics",
@@ -320,6 +322,18 @@ class Client:
         """
         return self._ask(HelpedCount, "POST", f"{_path(identifier)}/helped")
 
+    def follow(self, content: bytes, headers: Mapping[str, str]) -> Followed:
+        """Pass on a webhook of the forum that this one follows, as it came.
+
+        Args:
+            content: its body, of which its signature is.
+            headers: those that say what it is, and who signed it.
+
+        Raises:
+            ServiceError: it was refused.
+        """
+        return _read(self._send("POST", "/v1/follow", content, more=headers), Followed)
+
     def embeddings(self, /, texts: Sequence[str], **more: Any) -> Embeddings:
         """Return the vectors of texts by the forum's encoder, in OpenAI's shape.
 
@@ -415,8 +429,15 @@ class Client:
         content = None if body is None else json.dumps(body).encode()
         return _read(self._send(method, path, content, "application/json"), kind)
 
-    def _send(self, method: str, path: str, content: bytes | None = None, kind: str = "application/json") -> bytes:
-        headers = {"Content-Type": kind} if content is not None else {}
+    def _send(
+        self,
+        method: str,
+        path: str,
+        content: bytes | None = None,
+        kind: str = "application/json",
+        more: Mapping[str, str] | None = None,
+    ) -> bytes:
+        headers = {**(more or {}), "Content-Type": kind} if content is not None else {}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
         try:
@@ -536,6 +557,7 @@ class AsyncClient:
     duplicates = _awaited(Client.duplicates)
     groups = _awaited(Client.groups)
     helped = _awaited(Client.helped)
+    follow = _awaited(Client.follow)
     embeddings = _awaited(Client.embeddings)
     embed = _awaited(Client.embed)
     rerank = _awaited(Client.rerank)

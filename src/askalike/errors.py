@@ -21,6 +21,7 @@
     │   ├── ModelVersionError   written by another, incompatible version
     │   ├── DamagedModelError   a file of the model is damaged, missing or does not fit the others
     │   └── EncoderError        an encoder of texts is not there, does not answer, or gave something else than vectors
+    ├── SourceError             a forum that is followed refuses, or answers something else than was expected
     ├── UnknownIdError          a question or answer id that the forum does not hold
     ├── EvaluationError         gold and run do not fit each other, or a measure is not defined
     └── MissingExtraError       an optional dependency is not installed
@@ -122,6 +123,10 @@ class DamagedModelError(ModelError):
 
 class EncoderError(ModelError):
     """An encoder of texts is not there, does not answer, or gave something else than vectors."""
+
+
+class SourceError(AskalikeError):
+    """A forum that is followed refuses, or answers something else than was expected."""
 
 
 class UnknownIdError(AskalikeError):

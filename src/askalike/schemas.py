@@ -613,6 +613,12 @@ class Forums(Struct, frozen=True):
     forums: tuple[ServedForum, ...]
 
 
+class Followed(Struct, frozen=True):
+    """What became of a webhook: kept on disk, known since it came before, or ignored, as a ping is."""
+
+    outcome: Literal["kept", "known", "ignored"]
+
+
 class Health(Struct, frozen=True):
     """Whether the service lives, or is ready."""
 

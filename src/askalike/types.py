@@ -128,6 +128,24 @@ class Feedback(msgspec.Struct, frozen=True, rename={"question_id": "question", "
     draw: Draw = Draw()
 
 
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A question with all its answers, and all links from it, as another forum has them now.
+
+    Raises:
+        ValueError: an answer or a link is another question's.
+    """
+
+    question: Question
+    answers: tuple[Answer, ...] = ()
+    links: tuple[Link, ...] = ()
+
+    def __post_init__(self) -> None:
+        owners = {*(one.question_id for one in self.answers), *(one.source_id for one in self.links)}
+        if not owners <= {self.question.id}:
+            raise ValueError(f"answers or links of {sorted(owners)} in the thread of {self.question.id}")
+
+
 Record = Question | Answer | Link | Feedback
 """What a reader yields, in any order that its file has."""
 

@@ -20,7 +20,7 @@ from askalike.store import ForumLayout, Store, create_store, open_store
 from askalike.store.postgres import PostgresStore
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
-from askalike.types import Answer, Feedback, Link, Question, Record, Reject, Source
+from askalike.types import Answer, Feedback, Link, Question, Record, Reject, Source, Thread
 
 FULL = Question(
     id="q1",
@@ -523,3 +523,66 @@ def test_a_file_that_is_opened_again_holds_the_same(tmp_path: Path) -> None:
     again = open_store(layout)
     assert (again.question("q1"), list(again.all_feedback())) == (FULL, [given])
     again.close()
+
+
+# -- threads of a forum that is followed -----------------------------------------------------------------------------
+
+SITE = Source("https://forum.example.org", "discourse")
+
+
+def thread(number: int, title: str, *answers: str, links: tuple[int, ...] = ()) -> Thread:
+    name = f"q{number}"
+    return Thread(
+        Question(name, title),
+        tuple(Answer(one, name, f"body of {one}") for one in answers),
+        tuple(Link(name, f"q{target}", "related") for target in links),
+    )
+
+
+def test_threads_are_held_as_they_were_given_last(store: Store) -> None:
+    done = store.replace_threads([thread(1, "one", "a1", "a2", links=(2, 9)), thread(2, "two", "a3")], [], SITE)
+    assert (done.questions.added, done.answers.added, done.links.added) == (2, 3, 2)
+    assert store.links() == [Link("q1", "q2", "related")], "the other end is not there yet"
+    done = store.replace_threads([thread(2, "two", "a3", "a2"), thread(1, "one again", "a1", links=(9,))], [], SITE)
+    assert (done.questions.edited, done.questions.unchanged) == (1, 1)
+    assert (done.answers.edited, done.answers.deleted, done.links.deleted) == (1, 0, 1), "a2 moved, and is not deleted"
+    assert held(store) == {"q1": "one again", "q2": "two"}
+    assert {one.id for one in store.answers_of(["q2"])["q2"]} == {"a2", "a3"}
+    assert store.replace_threads([thread(9, "nine")], [], SITE).questions.added == 1
+    assert store.links() == [Link("q1", "q9", "related")]
+    before = store.last_change()
+    again = store.replace_threads([thread(9, "nine")], ["nowhere"], SITE)
+    assert (again.questions.unchanged, store.last_change()) == (1, before), "the same again changes nothing"
+    assert store.ids_of(SITE.name) == ["q1", "q2", "q9"]
+
+
+def test_what_people_said_of_a_question_that_was_taken_away_counts_again_when_it_is_back(store: Store) -> None:
+    store.replace_threads([thread(1, "one", "a1", links=(2,)), thread(2, "two")], [], SITE)
+    store.add_answers([Answer("by-hand", "q1", "Buy another.")])
+    store.put_links([Link("q2", "q1")])
+    store.add_feedback(Feedback("q1", "q2", "different"))
+    done = store.replace_threads([], ["q1"], SITE)
+    assert (done.questions.deleted, done.answers.deleted, done.links.deleted) == (1, 1, 1)
+    assert (held(store), store.links(), list(store.all_feedback())) == ({"q2": "two"}, [], [])
+    store.replace_threads([thread(1, "one", "a1")], [], SITE)
+    assert store.links() == [Link("q2", "q1")]
+    assert [one.verdict for one in store.all_feedback()] == ["different"]
+    assert {one.id for one in store.answers_of(["q1"])["q1"]} == {"a1", "by-hand"}
+
+
+def test_a_thread_takes_nothing_from_another_source(store: Store) -> None:
+    store.add_questions([Question("q1", "by hand")])
+    store.replace_threads([thread(2, "two", "a1")], [], OTHER)
+    for taking in (thread(1, "taken"), thread(2, "taken"), thread(3, "new", "a1")):
+        with pytest.raises(InputError):
+            store.replace_threads([thread(4, "before it"), taking], [], SITE)
+    assert store.replace_threads([], ["q1", "q2"], SITE).questions.deleted == 0
+    assert held(store) == {"q1": "by hand", "q2": "two"}
+
+
+def test_a_trial_says_what_would_be_done_and_does_nothing(store: Store) -> None:
+    store.replace_threads([thread(1, "one", "a1"), thread(2, "two")], [], SITE)
+    before = store.last_change()
+    done = store.replace_threads([thread(1, "other"), thread(3, "three")], ["q2"], SITE, is_trial=True)
+    assert (done.questions.added, done.questions.edited, done.questions.deleted, done.answers.deleted) == (1, 1, 1, 1)
+    assert (held(store), store.last_change()) == ({"q1": "one", "q2": "two"}, before)

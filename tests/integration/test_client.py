@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import hmac
 import http.client
 import inspect
 import re
@@ -15,8 +17,18 @@ from tests.integration.test_server_process import serving
 
 from askalike import Forum, Question
 from askalike.client import ROUTES, AsyncClient, Client, ServiceError
+from askalike.follow.settings import FollowSettings
+from askalike.follow.state import State
 from askalike.server.routes import service_document
+from askalike.store import ForumLayout
 
+SECRET = "FOLLOWED_FORUM_SECRET"
+WEBHOOK = b'{"post": {"topic_id": 7}}'
+SIGNED = {
+    "X-Discourse-Event-Id": "1",
+    "X-Discourse-Event-Type": "post",
+    "X-Discourse-Event-Signature": f"sha256={hmac.new(b'secret', WEBHOOK, hashlib.sha256).hexdigest()}",
+}
 ROUTE_ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "similar": ("Wifi drops",),
     "similar_to": ("1",),
@@ -30,6 +42,7 @@ ROUTE_ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "put_many": ([{"id": "4", "title": "Disk is full"}],),
     "delete": ("3",),
     "helped": ("1",),
+    "follow": (WEBHOOK, SIGNED),
     "embeddings": (["wifi drops"],),
     "embed": (["wifi drops"],),
     "rerank": ("wifi drops", ["Wifi is slow"]),
@@ -42,8 +55,13 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     folder = tmp_path_factory.mktemp("client") / "f.forum"
     with Forum.create(folder) as forum:
         forum.add([Question("1", "Wifi drops at night"), Question("2", "Printer prints blank pages", tags=("x",))])
-    with serving(folder, "--insecure") as (_, made):
-        yield made
+    with State.create(ForumLayout(folder)) as state:
+        followed = FollowSettings("https://forum.example.org", "discourse", secret_variable=SECRET)
+        state.keep(settings=followed.to_json())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(SECRET, "secret")
+        with serving(folder, "--insecure") as (_, made):
+            yield made
 
 
 @pytest.fixture

@@ -242,7 +242,7 @@ def test_every_answer_is_of_the_type_that_its_route_names(client: TestClient) ->
         ("DELETE /v1/answers/{id}", "/v1/answers/shape", {}),
         ("DELETE /v1/questions/{id}", "/v1/questions/shape", {}),
     ]
-    lines = {"POST /v1/questions:bulk", "GET /v1/feedback", "GET /metrics", "GET /openapi.json"}
+    lines = {"POST /v1/follow", "POST /v1/questions:bulk", "GET /v1/feedback", "GET /metrics", "GET /openapi.json"}
     encoded = {"POST /v1/embeddings", "POST /embed"}  # this forum has no encoder
     assert {name for name, _, _ in asked} | lines | encoded == set(kinds)
     assert client.post("/v1/embeddings", json={"input": "wifi"}).status_code == 409

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import tracemalloc
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -233,3 +234,21 @@ def test_a_long_list_is_read_item_by_item(tmp_path: Path) -> None:
         tracemalloc.stop()
     assert count == 8_000
     assert peak < 4 << 20
+
+
+def test_a_closed_topic_has_the_moment_at_which_it_was_closed(tmp_path: Path) -> None:
+    action = post(3, post_type=3, action_code="closed.enabled", cooked="")
+    last = "2020-02-01T00:00:00.000Z"
+    records, _, _ = read_value(tmp_path, topic(9, post(1), post(2), action, closed=True, last_posted_at=last))
+    assert first_question(records).closed == datetime(2020, 1, 3, tzinfo=UTC)
+    records, _, _ = read_value(tmp_path, topic(9, post(1), closed=True, last_posted_at=last))
+    assert first_question(records).closed == datetime(2020, 2, 1, tzinfo=UTC)
+    records, _, _ = read_value(tmp_path, topic(9, post(1), action, closed=False, last_posted_at=last))
+    assert first_question(records).closed is None
+
+
+def test_what_moderators_have_hidden_is_left_out(tmp_path: Path) -> None:
+    records, context, _ = read_value(tmp_path, topic(9, post(1, hidden=True), post(2, hidden=True), post(3)))
+    assert first_question(records).body == ""
+    assert [one.id for one in records if isinstance(one, Answer)] == ["103"]
+    assert context.skipped == {"hidden post": 1}

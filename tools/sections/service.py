@@ -79,6 +79,27 @@ def kills(result: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def followed(result: Mapping[str, Any]) -> list[str]:
+    """Return how a forum fared that followed a living one, and was killed."""
+    lag, events = result["webhook_lag_s"], result["events"]
+    refused = sum(count for name, count in result["hostile_webhooks"].items() if "refused" in name)
+    sent = sum(count for name, count in result["hostile_webhooks"].items() if "came before" not in name)
+    return [
+        "## A living forum followed by a process that is killed",
+        "",
+        f"A fake Discourse of {result['topics']:,} topics lived for {result['simulated_days']:g} days of a simulated"
+        f" clock: {result['changes_in_all']:,} changes, {events['events lost']} of {events['events']:,} webhooks lost,"
+        f" {sum(result['failures'].values()):,} of {result['requests']:,} requests failed. The follower was killed"
+        f" {result['kills']} times. In the end {result['differences']} of {result['threads_compared']:,} topics"
+        " differed.",
+        "",
+        f"By webhook, a change was found by searches {lag['p50']:g} s later (p50), {lag['p99']:g} s at p99;"
+        f" {result['requests_above_the_rate']} requests came above the limit of {result['rate_a_minute']} a minute."
+        f" {refused} of {sent} webhooks with a wrong, missing or former signature, with too many bytes or nested too"
+        " deep were refused.",
+    ]
+
+
 def schema(result: Mapping[str, Any]) -> list[str]:
     """Return what requests made from the OpenAPI document came to."""
     return [

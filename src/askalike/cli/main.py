@@ -25,6 +25,7 @@ from askalike.cli import (
     encode,
     evaluate,
     export,
+    follow,
     index,
     info,
     judge,
@@ -62,6 +63,7 @@ app.command("search")(configured(search.search))
 app.command("similar")(configured(search.similar))
 app.command("show")(show.show)
 app.command("duplicates")(configured(duplicates.duplicates))
+app.command("follow")(follow.follow)
 app.command("serve")(configured(serve.serve))
 app.command("threshold")(threshold.threshold)
 app.command("mcp")(mcp.mcp)

@@ -49,6 +49,7 @@ from askalike.search.thresholds import Promise, Threshold, parse_minimum
 from askalike.store import (
     Counts,
     ForumLayout,
+    LoadReport,
     Operation,
     Position,
     SourceCounts,
@@ -76,6 +77,8 @@ from askalike.types import (
     Question,
     ReliabilityBin,
     SearchResult,
+    Source,
+    Thread,
     Verdict,
 )
 
@@ -93,8 +96,8 @@ MOST_NAMED = 20
 """So many questions and answers with an unreadable date are named."""
 
 _OWNED = Owned(
-    r"(archive|pairs|loading|helped)\.sqlite(-wal|-shm|-journal)?|(index|pairs|loading)\.lock|rejects\.jsonl"
-    r"|(archive|encoder|reranker)\.json(\.\d+\.tmp)?|config\.toml(\.\d+\.tmp)?",
+    r"(archive|pairs|loading|helped|follow)\.sqlite(-wal|-shm|-journal)?|(index|pairs|loading|follow)\.lock"
+    r"|rejects\.jsonl|(archive|encoder|reranker)\.json(\.\d+\.tmp)?|config\.toml(\.\d+\.tmp)?",
     (("lexical", LEXICAL_FILES), ("vectors", VECTOR_FILES)),
 )
 """What a forum's folder holds before anything was learned or keys were made."""
@@ -736,6 +739,28 @@ class Forum:
         """
         self._store.add_questions(_listed(questions), list(links))
         self.catch_up()
+
+    def replace_threads(
+        self, threads: Sequence[Thread], gone: Sequence[str], source: Source, *, is_trial: bool = False
+    ) -> LoadReport:
+        """Hold these threads of another forum as they are given, and none of those that are gone, without indexing.
+
+        What people said here of a question stays: their answers, links and judgements.
+
+        Args:
+            gone: ids of questions; those that are not there are passed over.
+            source: what they belong to; another source's records are never changed.
+            is_trial: change nothing, and only return what would be done.
+
+        Raises:
+            InputError: a question or an answer with this id came from elsewhere, or a value cannot be stored; nothing
+                is stored then.
+        """
+        return self._store.replace_threads(threads, gone, source, is_trial=is_trial)
+
+    def ids_of(self, source: str) -> list[str]:
+        """Return the ids of the questions that came from a source."""
+        return self._store.ids_of(source)
 
     def edit(self, questions: Question | Iterable[Question]) -> None:
         """Replace questions that the forum holds, by id.

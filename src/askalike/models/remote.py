@@ -10,16 +10,10 @@ from __future__ import annotations
 import json
 import math
 import os
-import random
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from email.message import Message
-from email.utils import parsedate_to_datetime
-from http.client import HTTPException
 from typing import Any, Final, Literal, TypeVar
 from urllib.parse import urlsplit
 
@@ -27,6 +21,7 @@ import numpy as np
 
 from askalike.errors import EncoderError
 from askalike.models.text_encoder import Array, checked
+from askalike.web import FailedError, RefusedError, Web, pause_s
 
 Dialect = Literal["openai", "tei", "ollama"]
 RerankDialect = Literal["tei", "cohere"]
@@ -34,15 +29,9 @@ _Found = TypeVar("_Found")
 
 TEXTS_A_BATCH: Final = 32
 CHARACTERS_A_BATCH: Final = 60_000
-AGAIN: Final = frozenset({408, 425, 429, *range(500, 600)})
-"""Statuses after which the same request may succeed."""
 TOO_LARGE: Final = 413
-LONGEST_PAUSE_S: Final = 120.0
 _ANSWER_BYTES_A_TEXT: Final = 1 << 20
-_READ_AT_ONCE: Final = 1 << 16
-_QUOTED: Final = 200
 _AGAIN_LATER: Final = "see whether it runs, and try again: what was encoded is kept"
-_LOCAL: Final = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +78,7 @@ class Patience:
 
     Args:
         tries: requests for one batch of documents before it is an error.
-        first_pause_s: before the second; each is twice the one before, up to ``LONGEST_PAUSE_S``.
+        first_pause_s: before the second; each is twice the one before, up to ``web.LONGEST_PAUSE_S``.
         timeout_s: of a request for documents, from its beginning to the last byte.
         query_timeout_s: of a request for a query.
         rest_s: no query is asked for so long after one failed.
@@ -100,18 +89,6 @@ class Patience:
     timeout_s: float = 120.0
     query_timeout_s: float = 4.0
     rest_s: float = 30.0
-
-
-class _FailedError(Exception):
-    """A request failed; the next may succeed.
-
-    Args:
-        pause_s: what the endpoint asked to wait, or None.
-    """
-
-    def __init__(self, why: str, pause_s: float | None = None) -> None:
-        super().__init__(why)
-        self.pause_s = pause_s
 
 
 class _TooLargeError(Exception):
@@ -143,9 +120,7 @@ class _Endpoint:
         self._patience = patience or Patience()
         self._pause, self._clock = pause, clock
         self._resting_until = float("-inf")
-        is_local = urlsplit(address).hostname in _LOCAL
-        proxies = [urllib.request.ProxyHandler({})] if is_local else []
-        self._opener = urllib.request.build_opener(_NoRedirect(), *proxies)
+        self._web = Web(address, key, clock)
 
     def _at_once(self, ask: Callable[[], _Found]) -> _Found:
         """Return what one try gives; none is made for a while after one failed.
@@ -158,53 +133,21 @@ class _Endpoint:
             raise self._error(f"did not answer shortly before, and is asked again in {self._resting_until - now:.0f} s")
         try:
             return ask()
-        except (_FailedError, _TooLargeError) as error:
+        except (FailedError, _TooLargeError) as error:
             self._resting_until = self._clock() + self._patience.rest_s
             raise self._error(str(error)) from error
 
     def _sent(self, content: bytes, count: int, timeout_s: float) -> bytes:
-        headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "askalike"}
+        headers = {"Content-Type": "application/json"}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
-        request = urllib.request.Request(self._address + self._path, content, headers, method="POST")
-        until = self._clock() + timeout_s
+        most = _ANSWER_BYTES_A_TEXT * (count + 1)
         try:
-            with self._opener.open(request, timeout=timeout_s) as answer:
-                return self._read(answer, _ANSWER_BYTES_A_TEXT * (count + 1), until)
-        except urllib.error.HTTPError as error:
-            with error:
-                raise self._refused(error) from error
-        except (OSError, HTTPException, ValueError) as error:  # URLError and TimeoutError are OSErrors
-            reason = getattr(error, "reason", None) or error
-            raise _FailedError(f"cannot be reached: {self._quoted(str(reason) or type(reason).__name__)}") from error
-
-    def _read(self, answer: Any, most: int, until: float) -> bytes:
-        parts, size = [], 0
-        while part := answer.read1(_READ_AT_ONCE):
-            size += len(part)
-            if size > most:
-                raise _FailedError(f"gave an answer of more than {most:,} bytes")
-            if self._clock() > until:
-                raise _FailedError("did not finish its answer in time")
-            parts.append(part)
-        return b"".join(parts)
-
-    def _refused(self, error: urllib.error.HTTPError) -> Exception:
-        try:
-            said = error.read(_READ_AT_ONCE).decode(errors="replace")
-        except (OSError, HTTPException):
-            said = ""
-        what = f"answered {error.code}: {self._quoted(said) or error.reason}"
-        if error.code in AGAIN:
-            return _FailedError(what, _retry_after(error.headers))
-        if error.code == TOO_LARGE:
-            return _TooLargeError(what)
-        return self._error(what, "check its address, its model and its key")
-
-    def _quoted(self, text: str) -> str:
-        if self._key:
-            text = text.replace(self._key, "…")
-        return " ".join(text.split())[:_QUOTED]
+            return self._web.send(self._address + self._path, headers, most, timeout_s, content).content
+        except RefusedError as error:
+            if error.status == TOO_LARGE:
+                raise _TooLargeError(str(error)) from error
+            raise self._error(str(error), "check its address, its model and its key") from error
 
     def _error(self, what: str, hint: str = _AGAIN_LATER) -> EncoderError:
         return EncoderError(f"the {self._shown} at {self._address} {what}", hint)
@@ -275,7 +218,7 @@ class RemoteEncoder(_Endpoint):
         return _joined([part for batch in batches(texts) for part in self._insisting(batch)], self._dimensions)
 
     def _insisting(self, texts: list[str]) -> Iterator[Array]:
-        pause_s = self._patience.first_pause_s
+        own_s = self._patience.first_pause_s
         for left in range(self._patience.tries - 1, -1, -1):
             try:
                 yield self._answer(texts, self._patience.timeout_s)
@@ -286,18 +229,17 @@ class RemoteEncoder(_Endpoint):
                 yield from self._insisting(texts[: len(texts) // 2])
                 yield from self._insisting(texts[len(texts) // 2 :])
                 return
-            except _FailedError as error:
+            except FailedError as error:
                 if not left:
                     raise self._error(f"{error}, after {self._patience.tries} tries") from error
-                own = pause_s * random.uniform(0.75, 1.25)  # so that several do not come together again
-                self._pause(min(LONGEST_PAUSE_S, own if error.pause_s is None else max(error.pause_s, 0.0)))
-                pause_s *= 2
+                self._pause(pause_s(own_s, error.pause_s))
+                own_s *= 2
 
     def _answer(self, texts: Sequence[str], timeout_s: float) -> Array:
         """Return the vectors of one request, checked.
 
         Raises:
-            _FailedError, _TooLargeError: try again, or with less.
+            FailedError, _TooLargeError: try again, or with less.
             EncoderError: it refuses.
         """
         content = self._sent(json.dumps(self._shape.asked(self._model, texts)).encode(), len(texts), timeout_s)
@@ -306,7 +248,7 @@ class RemoteEncoder(_Endpoint):
             width = self._dimensions or len(rows[0])
             found = checked(rows, len(texts), width, self.name)
         except (ValueError, TypeError, KeyError, IndexError, RecursionError, EncoderError) as error:
-            raise _FailedError(f"gave an answer that is no vectors: {self._quoted(str(error))}") from error
+            raise FailedError(f"gave an answer that is no vectors: {self._web.quoted(str(error))}") from error
         with self._guard:
             self._dimensions = self._dimensions or width
         return found
@@ -357,7 +299,7 @@ class RemoteReranker(_Endpoint):
             if not all(map(math.isfinite, found.values())):
                 raise ValueError("a score is not finite")
         except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
-            raise _FailedError(f"gave an answer that is no scores: {self._quoted(str(error))}") from error
+            raise FailedError(f"gave an answer that is no scores: {self._web.quoted(str(error))}") from error
         return [found[place] for place in range(len(texts))]
 
 
@@ -371,14 +313,6 @@ def key_in(variable: str, address: str) -> str:
     if variable and not key:
         raise EncoderError(f"the key of the endpoint at {address} is not in the environment", f"set {variable} to it")
     return key
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Goes nowhere else than where it was sent: an endpoint must not pass texts and key on."""
-
-    def redirect_request(self, *_: Any) -> None:
-        """Refuse."""
-        return
 
 
 def batches(texts: Sequence[str]) -> Iterator[list[str]]:
@@ -397,14 +331,3 @@ def batches(texts: Sequence[str]) -> Iterator[list[str]]:
 
 def _joined(parts: Sequence[Array], dimensions: int) -> Array:
     return np.concatenate(parts) if parts else np.zeros((0, dimensions), dtype=np.float32)
-
-
-def _retry_after(headers: Message | None) -> float | None:
-    """Return the seconds that ``Retry-After`` asks for, given as such or as a date."""
-    said = (headers.get("Retry-After", "") if headers is not None else "").strip()
-    if said.isdecimal():
-        return float(said[:9])
-    try:
-        return max(0.0, parsedate_to_datetime(said).timestamp() - time.time()) if said else None
-    except (ValueError, OverflowError):
-        return None

@@ -1,7 +1,7 @@
 """Discourse topics as the site's API gives them (``/t/ID.json``): one file, a list, JSON Lines, or a folder of them.
 
 Private messages, deleted posts, and posts that the system or a moderator's action wrote are no records: they are
-counted as skipped. A category becomes the first tag.
+counted as skipped, and so are posts that were hidden. A category becomes the first tag.
 """
 
 from __future__ import annotations
@@ -170,6 +170,7 @@ _CATEGORIES = "categories.json"
 _HAS_POSTS = re.compile(rb'"post_stream"\s*:')
 _REGULAR_POST = 1
 _LIKE = 2
+_CLOSINGS = ("closed.enabled", "autoclosed.enabled")
 _TOPIC_PATH = re.compile(
     r"^(?:https?://[^/]+)?/t/(?:(?P<bare>\d+)(?:/\d+)?|[^/?#]+/(?P<named>\d+)(?:/\d+)?)/?(?:[?#].*)?$"
 )
@@ -207,7 +208,20 @@ class DiscourseReader:
         categories = _categories(path, context) if path.is_dir() else {}
         for file in files:
             for line, data in read_json_items(file, file.name, context):
-                yield from _Topic(file.name, line, data, categories, context).records()
+                yield from topic_records(data, file.name, line, categories, context)
+
+
+def topic_records(
+    data: dict[str, object], name: str, line: int, categories: dict[str, str], context: ReadContext
+) -> Iterator[Record]:
+    """Yield the question, the answers and the links of one topic.
+
+    Args:
+        data: as ``/t/ID.json`` gives it.
+        name: where it comes from, for rejects.
+        categories: id → name, for topics that have no more than its id.
+    """
+    return _Topic(name, line, data, categories, context).records()
 
 
 def _topic_files(path: Path) -> list[Path]:
@@ -271,7 +285,7 @@ class _Topic:
         if not first and "title" not in data:
             return None
         title = one_line(data.get("title"), "title", context)
-        body, markup = _body(first, context)
+        body, markup = _body({} if first.get("hidden") is True else first, context)
         check_has_text(title, body, markup, "title and first post are empty")
         slug = one_line(data.get("slug"), "slug", context) or "-"
         return Question(
@@ -281,10 +295,20 @@ class _Topic:
             markup=markup,
             tags=tuple(dict.fromkeys([*self._category(), *tags(data.get("tags"), context)])),
             created=moment(data.get("created_at") or first.get("created_at"), context),
+            closed=moment(self._closed(), context),
             score=_likes(first, context),
             url=context.address(topic_id, f"/t/{slug}/{{id}}"),
             author=one_line(first.get("username"), "username", context),
         )
+
+    def _closed(self) -> object:
+        """Return when a closed topic was closed: a post of the system says so; else it was after the last post."""
+        if self.data.get("closed") is not True:
+            return None
+        said = [
+            post["created_at"] for post in self.posts if post.get("action_code") in _CLOSINGS and "created_at" in post
+        ]
+        return said[-1] if said else self.data.get("last_posted_at") or self.data.get("created_at")
 
     def _category(self) -> list[str]:
         category = self.data.get("category", self.data.get("category_name"))
@@ -305,6 +329,9 @@ class _Topic:
                 continue
             if post.get("deleted_at") or post.get("user_deleted") is True:
                 self.context.skipped["deleted post"] += 1
+                continue
+            if post.get("hidden") is True:
+                self.context.skipped["hidden post"] += 1
                 continue
             post_id = f"{topic_id}-{number}"
             try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -112,6 +112,11 @@ class JsonlReader:
                 yield from lines.records(number, line)
         for table, kind in tables:
             yield from read_links(table, table.name, kind, context)
+
+
+def line_records(file: str, context: ReadContext) -> Callable[[int, bytes], Iterator[Record]]:
+    """Return what turns a line, given with its number, into records: every question has an id, and plain titles."""
+    return _Lines(file, _Style(has_ids=True, has_escaped_titles=False, has_escaped_texts=False), context).records
 
 
 def _parts(folder: Path) -> tuple[list[Path], list[tuple[Path, LinkKind]]]:

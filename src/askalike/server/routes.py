@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from askalike import schemas
+from askalike.follow import webhook
 from askalike.server.engine import Engine
 from askalike.server.keys import Right
 from askalike.server.openapi import openapi_document
@@ -31,6 +32,7 @@ from askalike.server.requests import (
 from askalike.server.service import Service
 from askalike.server.status import metrics_text, status
 from askalike.server.streams import NDJSON, BulkResponse, stream
+from askalike.store import ForumLayout
 from askalike.types import Feedback
 
 LARGE_BYTES: Final = 20_000
@@ -103,6 +105,19 @@ def endpoint(rows: dict[str, Route]) -> Callable[[Request], Awaitable[Response]]
 async def _bulk(request: Request, service: Service, rights: frozenset[str]) -> Response:
     check_type(request, NDJSON)
     return BulkResponse(service, request, request.scope["state"]["client"])
+
+
+async def _follow(request: Request, service: Service, rights: frozenset[str]) -> Response:
+    client, limits = request.scope["state"]["client"], service.settings.limits
+    if service.rates.wait_s(client, time.monotonic()) > 0:
+        raise Refused(429, "too many webhooks", "the poll finds what they are about", {"Retry-After": "1"})
+    content = await read_body(request, min(limits.body_bytes, webhook.MOST_BYTES), limits.timeout_s)
+    work = partial(webhook.receive, ForumLayout(service.settings.folder), dict(request.headers), content)
+    try:
+        found = await service.writer.run(work, limits.timeout_s, client)
+    except webhook.WebhookError as error:
+        raise Refused(error.status, error.message, error.hint) from error
+    return Response(msgspec.json.encode(schemas.Followed(found)), media_type=JSON)
 
 
 async def _feedback(request: Request, service: Service, rights: frozenset[str]) -> Response:
@@ -306,6 +321,15 @@ ROUTES: Final[tuple[Route, ...]] = (
         body=schemas.RecordRequest,
         permission="write",
         media=NDJSON,
+    ),
+    Route(
+        "POST",
+        "/v1/follow",
+        "Take a webhook of the forum that this one follows, as Discourse or GitHub signs and sends it.",
+        schemas.Followed,
+        respond=_follow,
+        permission=None,
+        refusals=(401, 403, 404, 408, 415),
     ),
     Route(
         "GET",

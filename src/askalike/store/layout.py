@@ -33,6 +33,8 @@ class ForumLayout:
           index.lock          held by the one process that writes indexes
           pairs.sqlite        pairs that may ask the same, made anew at need; pairs.lock: held by who compares
           helped.sqlite       how often an earlier question answered somebody's, once it did
+          follow.sqlite       what follows a living forum: its cursor, what it holds, webhooks that came; follow.lock:
+                              held by who follows
           keys.json           hashes of the keys of the service, where some were made
           parts.json          which questions train, stop and test models, once one was trained
           learned.json        the marks that the forum's own model has learned
@@ -114,6 +116,16 @@ class ForumLayout:
     def helped(self) -> Path:
         """Return the file of how often questions answered others; it need not be there."""
         return self.folder / "helped.sqlite"
+
+    @property
+    def follow(self) -> Path:
+        """Return the file of what follows a living forum; it need not be there."""
+        return self.folder / "follow.sqlite"
+
+    @property
+    def follow_lock(self) -> Path:
+        """Return the file that who follows a living forum locks."""
+        return self.folder / "follow.lock"
 
     @property
     def lock(self) -> Path:

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol
 
-from askalike.types import Answer, Feedback, Link, Question, Record, Reject, Source, Verdict
+from askalike.types import Answer, Feedback, Link, Question, Record, Reject, Source, Thread, Verdict
 
 Operation = Literal["add", "edit", "delete"]
 RecordKind = Literal["question", "answer", "link", "feedback"]
@@ -313,6 +313,25 @@ class Store(ChangeLog, Protocol):
                 more than half of the source's questions, or holds ids that another source has with other content.
             BusyForumError: another load is under way.
         """
+
+    def replace_threads(
+        self, threads: Sequence[Thread], gone: Sequence[str], source: Source, *, is_trial: bool = False
+    ) -> LoadReport:
+        """Make the store hold these threads of ``source`` as they are given, and none of those that are gone.
+
+        What other sources or people said of a question stays: their answers and links, and judgements, which have no
+        effect while it is gone, and count again when it is back. Links may point to questions that are not there.
+
+        Args:
+            gone: ids of questions; those that are not there are passed over.
+            is_trial: take all of it back, and only return what would have been done.
+
+        Raises:
+            InputError: a question or an answer with this id came from elsewhere, or a value cannot be stored.
+        """
+
+    def ids_of(self, source: str) -> list[str]:
+        """Return the ids of the questions that came from a source."""
 
     def is_loading(self) -> bool:
         """Return whether another process, or another part of this one, loads an archive into this forum."""

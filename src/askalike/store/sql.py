@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -14,10 +15,10 @@ from msgspec import structs
 from askalike.addresses import address
 from askalike.errors import InputError
 from askalike.store import rows, writes
-from askalike.store.protocol import QUESTIONS, Change, Counts, Operation, Position, RecordKind, SourceCounts
+from askalike.store.protocol import QUESTIONS, Change, Counts, LoadReport, Operation, Position, RecordKind, SourceCounts
 from askalike.store.rows import unreadable_date
 from askalike.store.writes import Connection
-from askalike.types import Answer, Draw, Feedback, Link, Question, Verdict
+from askalike.types import Answer, Draw, Feedback, Link, Question, Source, Thread, Verdict
 
 _QUESTION: Final = ", ".join(rows.QUESTION_COLUMNS)
 _ANSWER: Final = ", ".join(rows.ANSWER_COLUMNS)
@@ -30,6 +31,10 @@ _HERE: Final = "EXISTS (SELECT 1 FROM questions WHERE id = {})"
 _BOTH_HERE: Final = f"{_HERE.format('question_id')} AND {_HERE.format('candidate_id')}"
 _BATCH: Final = 500
 _LAST: Final = 2**63 - 1
+
+
+class _TrialEnd(Exception):
+    """Takes a transaction back."""
 
 
 class SqlStore(ABC):
@@ -147,6 +152,25 @@ class SqlStore(ABC):
             for one in ids:
                 if not (rows.is_storable(one) and writes.delete_answer(connection, one)):
                     raise rows.unknown_id("answer", one)
+
+    def replace_threads(
+        self, threads: Sequence[Thread], gone: Sequence[str], source: Source, *, is_trial: bool = False
+    ) -> LoadReport:
+        """Make the store hold these threads as they are given, and none of those that are gone."""
+        for thread in threads:
+            for link in thread.links:
+                rows.check_link(link)
+        report = LoadReport()
+        with contextlib.suppress(_TrialEnd), self.write() as connection:
+            writes.replace_threads(connection, threads, gone, source, report)
+            if is_trial:
+                raise _TrialEnd
+        return report
+
+    def ids_of(self, source: str) -> list[str]:
+        """Return the ids of the questions that came from a source."""
+        found = "SELECT id FROM questions JOIN sources ON sources.num = source WHERE name = ? ORDER BY questions.num"
+        return [row[0] for row in self.rows(found, (source,))]
 
     def put_links(self, links: Sequence[Link]) -> int:
         """Store links between questions that are there; return how many were new."""

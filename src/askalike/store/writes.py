@@ -13,8 +13,8 @@ from msgspec import structs
 
 from askalike.errors import InputError
 from askalike.store import rows
-from askalike.store.protocol import MANUAL_SOURCE, Operation, RecordKind
-from askalike.types import Answer, Feedback, Link, Question
+from askalike.store.protocol import MANUAL_SOURCE, LoadCounts, LoadReport, Operation, RecordKind
+from askalike.types import Answer, Feedback, Link, Question, Source, Thread
 
 PostKind = Literal["question", "answer"]
 
@@ -181,6 +181,73 @@ def delete_link(connection: Connection, link: Link) -> bool:
     if gone is not None:
         log_change(connection, "link", "delete", link.source_id, None)
     return gone is not None
+
+
+def replace_threads(
+    connection: Connection, threads: Sequence[Thread], gone: Sequence[str], source: Source, report: LoadReport
+) -> None:
+    """Make the tables hold these threads of a source, and none of those that are gone; count in ``report``.
+
+    Raises:
+        InputError: a question or an answer with this id came from elsewhere, or a value cannot be stored.
+    """
+    num = source_number(connection, source.name, source.format)
+    for thread in threads:
+        question = thread.question
+        _count(report.questions, _put_owned(connection, "question", question.id, rows.question_values(question), num))
+    for thread in threads:  # an answer may have moved from one to another
+        for answer in thread.answers:
+            _count(report.answers, _put_owned(connection, "answer", answer.id, rows.answer_values(answer), num))
+    for thread in threads:
+        kept = {answer.id for answer in thread.answers}
+        report.answers.deleted += _drop_answers(connection, thread.question.id, num, kept)
+        _replace_links(connection, thread, num, report.links)
+    for identifier in gone:
+        if connection.execute("SELECT 1 FROM questions WHERE id = ? AND source = ?", (identifier, num)).fetchone():
+            report.questions.deleted += remove_question(connection, identifier)
+            report.answers.deleted += _drop_answers(connection, identifier, num, set())
+            _replace_links(connection, Thread(Question(identifier, "")), num, report.links)
+
+
+def _put_owned(
+    connection: Connection, kind: PostKind, identifier: str, values: tuple[rows.Value, ...], source: int
+) -> Operation | None:
+    table, _ = _TABLE_OF[kind]
+    owner = connection.execute(
+        f"SELECT name FROM {table} JOIN sources ON sources.num = source WHERE id = ? AND source <> ?",
+        (identifier, source),
+    ).fetchone()
+    if owner is not None:
+        raise InputError(
+            f"the forum's {kind} {identifier!r} came from {owner['name']!r}, and another with this id is to be stored",
+            f"use a forum of its own; or, if that is the same forum, name it as the source: --source {owner['name']!r}",
+        )
+    return _put(connection, kind, identifier, values, source)
+
+
+def _count(counts: LoadCounts, operation: Operation | None) -> None:
+    counts.added += operation == "add"
+    counts.edited += operation == "edit"
+    counts.unchanged += operation is None
+
+
+def _drop_answers(connection: Connection, question: str, source: int, kept: set[str]) -> int:
+    held = connection.execute("SELECT id FROM answers WHERE question_id = ? AND source = ?", (question, source))
+    return sum(delete_answer(connection, row["id"]) for row in held.fetchall() if row["id"] not in kept)
+
+
+def _replace_links(connection: Connection, thread: Thread, source: int, counts: LoadCounts) -> None:
+    found = connection.execute(
+        "SELECT source_id, target_id, kind FROM links WHERE source_id = ? AND source = ?", (thread.question.id, source)
+    )
+    held = {Link(row[0], row[1], row[2]) for row in found.fetchall()}
+    for link in thread.links:
+        if link not in held:
+            key = (link.source_id, link.target_id, link.kind, source)
+            if connection.execute("INSERT INTO links VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", key).rowcount:
+                counts.added += 1
+                log_change(connection, "link", "add", link.source_id, None)
+    counts.deleted += sum(delete_link(connection, link) for link in held - set(thread.links))
 
 
 def has_question(connection: Connection, identifier: str) -> bool:

@@ -1,0 +1,618 @@
+"""A Discourse site for tests, written from the official description of its API: an HTTP server whose forum lives.
+
+Its topics are made, edited, renamed, moved, closed, hidden, deleted and brought back by chance, at moments of a clock
+that requests and ``advance`` move on; its webhooks are signed, and some come late, twice or never. Requests fail by
+chance, and those above the rate limit do and are counted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import hmac
+import json
+import random
+import re
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from askalike.types import Answer, Link, Question, Thread
+
+WINDOW_S = 60.0
+A_PAGE = 20
+"""Posts in the first answer for a topic."""
+WORDS = re.findall(
+    r"\w+",
+    "router drops wifi every evening printer jams paper battery swells laptop screen flickers fan noise boot loop"
+    " update driver crash sync cloud backup restore photo album share link login password reset token mail filter spam",
+)
+DELIVER = Callable[[Mapping[str, str], bytes], object]
+
+
+def iso(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def moment(seconds: float) -> datetime:
+    return datetime.fromisoformat(iso(seconds))
+
+
+@dataclass
+class Post:
+    id: int
+    number: int
+    text: str
+    username: str
+    created_s: float
+    likes: int = 0
+    is_deleted: bool = False
+    is_hidden: bool = False
+    action: str = ""
+    targets: tuple[int, ...] = ()
+
+    @property
+    def cooked(self) -> str:
+        links = "".join(f' <a href="/t/topic/{one}">there</a>' for one in self.targets)
+        return f"<p>{self.text}{links}</p>"
+
+
+@dataclass
+class Topic:
+    id: int
+    title: str
+    category: int
+    tags: list[str]
+    created_s: float
+    bumped_s: float
+    posts: list[Post] = field(default_factory=list)
+    is_closed: bool = False
+    is_visible: bool = True
+    is_deleted: bool = False
+    accepted: int = 0
+
+    @property
+    def slug(self) -> str:
+        return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
+
+    @property
+    def shown(self) -> list[Post]:
+        return [one for one in self.posts if not one.is_deleted]
+
+    @property
+    def last_s(self) -> float:
+        return max((one.created_s for one in self.shown), default=self.created_s)
+
+
+@dataclass
+class Category:
+    id: int
+    name: str
+    is_private: bool = False
+
+
+class Chances:
+    """How often what goes wrong, of one request or webhook."""
+
+    def __init__(self, **given: float) -> None:
+        self.of = {
+            "too many": 0.004,
+            "broken": 0.004,
+            "unavailable": 0.002,
+            "hung up": 0.003,
+            "cut": 0.002,
+            "no json": 0.001,
+            "lost": 0.03,
+            "double": 0.05,
+            "late": 0.02,
+        } | given
+
+
+class FakeDiscourse:
+    """The forum, its clock and its server.
+
+    Args:
+        mutations_s: seconds between two changes, on average; 0 for none.
+        deliver: takes webhooks.
+        rate: requests a minute that are answered.
+        on_time: called with the clock when it has moved.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        topics: int,
+        *,
+        mutations_s: float = 0.0,
+        chances: Chances | None = None,
+        deliver: DELIVER | None = None,
+        secret: str = "",
+        rate: int = 60,
+        key: str = "",
+        on_time: Callable[[float], None] = lambda _: None,
+        start_s: float = 1_750_000_000.0,
+    ) -> None:
+        self.chance = random.Random(seed)
+        self.trouble = random.Random(seed + 1)
+        self.chances = (chances or Chances()).of
+        self.start_s = start_s
+        self.now_s, self.mutations_s, self.deliver, self.secret = start_s, mutations_s, deliver, secret
+        self.rate, self.key, self._on_time = rate, key, on_time
+        self.lock = threading.RLock()
+        self.topics: dict[int, Topic] = {}
+        self.categories = {n: Category(n, name) for n, name in enumerate(("General", "Help", "Ideas", "Staff"), 1)}
+        self.categories[4].is_private = True
+        self.last_post = 0
+        self.owners: dict[int, int] = {}
+        self.active: dict[int, Topic] = {}
+        self.counts: Counter[str] = Counter()
+        self.mutated: Counter[str] = Counter()
+        self._sent: deque[float] = deque()
+        self._next_event = 1
+        self._deliveries: list[tuple[float, int, Mapping[str, str], bytes]] = []
+        self._mutate_s = start_s
+        self.delivered: list[tuple[Mapping[str, str], bytes]] = []
+        for number in range(1, topics + 1):
+            self._new_topic(start_s - 86_400 * 30 + number, number)
+
+    # -- what lives --------------------------------------------------------------------------------------------
+
+    def _text(self, words: int) -> str:
+        return " ".join(self.chance.choice(WORDS) for _ in range(words))
+
+    def _new_topic(self, at_s: float, number: int | None = None) -> Topic:
+        number = number or max(self.topics, default=0) + 1
+        category = 4 if self.chance.random() < 0.05 else self.chance.randint(1, 3)
+        topic = Topic(number, f"{self._text(5)} {number}", category, self._tags(), at_s, at_s)
+        self.topics[number] = topic
+        many = self.chance.choice((1, 1, 2, 3, 4)) if self.chance.random() > 0.01 else self.chance.randint(25, 70)
+        for place in range(many):
+            self._post(topic, at_s + place * 0.1)
+        return topic
+
+    def _tags(self) -> list[str]:
+        return self.chance.sample(["wifi", "print", "power", "cloud"], self.chance.randint(0, 2))
+
+    def _post(self, topic: Topic, at_s: float, action: str = "") -> Post:
+        self.last_post += 1
+        targets = (self.chance.randint(1, len(self.topics)),) if self.chance.random() < 0.15 else ()
+        targets = tuple(one for one in targets if one != topic.id)
+        number = max((one.number for one in topic.posts), default=0) + 1
+        text = "" if action else self._text(12)
+        post = Post(self.last_post, number, text, f"user{self.chance.randint(1, 50)}", at_s, 0, action=action)
+        post.targets = () if action else targets
+        topic.posts.append(post)
+        self.owners[post.id] = topic.id
+        if at_s >= self.start_s:
+            self.active[topic.id] = topic
+        topic.bumped_s = max(topic.bumped_s, at_s)
+        return post
+
+    def mutate(self) -> None:
+        """Change something by chance, and send the webhooks that Discourse would."""
+        kinds = {
+            name.removeprefix("_do_"): getattr(self, name) for name in sorted(dir(self)) if name.startswith("_do_")
+        }
+        kind = self.chance.choices(list(kinds), [WEIGHTS.get(one, 3) for one in kinds])[0]
+        topic = self.topics[self.chance.choice(self._living())]
+        kinds[kind](topic)
+        self.mutated[kind] += 1
+
+    def _living(self) -> list[int]:
+        if self.chance.random() < 0.5 or not self.topics:
+            newest = max(self.topics)
+            return [one for one in range(max(1, newest - 200), newest + 1) if one in self.topics] or list(self.topics)
+        return [self.chance.choice(list(self.topics))]
+
+    def _do_topic(self, _: Topic) -> None:
+        topic = self._new_topic(self.now_s)
+        topic.bumped_s = topic.created_s
+        topic.posts = topic.posts[:1]
+        self._event("topic", "topic_created", topic)
+        self._event("post", "post_created", topic, topic.posts[0])
+
+    def _do_reply(self, topic: Topic) -> None:
+        self._event("post", "post_created", topic, self._post(topic, self.now_s))
+
+    def _do_edit(self, topic: Topic) -> None:
+        post = self.chance.choice([one for one in topic.posts if not one.action] or [self._post(topic, self.now_s)])
+        post.text = self._text(14)
+        self._event("post", "post_edited", topic, post)
+
+    def _do_rename(self, topic: Topic) -> None:
+        topic.title = f"{self._text(6)} {topic.id}"
+        self._event("topic", "topic_edited", topic)
+
+    def _do_retag(self, topic: Topic) -> None:
+        topic.tags = self._tags()
+        self._event("topic", "topic_edited", topic)
+
+    def _do_recategorise(self, topic: Topic) -> None:
+        topic.category = self.chance.randint(1, 4)
+        self._event("topic", "topic_edited", topic)
+
+    def _do_close(self, topic: Topic) -> None:
+        topic.is_closed = not topic.is_closed
+        self._post(topic, self.now_s, "closed.enabled" if topic.is_closed else "closed.disabled")
+        self._event("topic", "topic_closed_status_updated", topic)
+
+    def _do_unlist(self, topic: Topic) -> None:
+        topic.is_visible = not topic.is_visible
+        self._event("topic", "topic_visible_status_updated", topic)
+
+    def _do_delete(self, topic: Topic) -> None:
+        topic.is_deleted = not topic.is_deleted
+        self._event("topic", "topic_destroyed" if topic.is_deleted else "topic_recovered", topic)
+
+    def _do_purge(self, topic: Topic) -> None:
+        del self.topics[topic.id]
+        self._event("topic", "topic_destroyed", topic)
+
+    def _do_delete_post(self, topic: Topic) -> None:
+        if len(topic.posts) > 1:
+            post = self.chance.choice(topic.posts[1:])
+            post.is_deleted = not post.is_deleted
+            self._event("post", "post_destroyed" if post.is_deleted else "post_recovered", topic, post)
+
+    def _do_hide_post(self, topic: Topic) -> None:
+        if len(topic.posts) > 1:
+            post = self.chance.choice(topic.posts[1:])
+            post.is_hidden = not post.is_hidden
+            self._event("post", "post_edited", topic, post)
+
+    def _do_accept(self, topic: Topic) -> None:
+        wanted = [one for one in topic.shown[1:] if not one.action]
+        topic.accepted = 0 if topic.accepted or not wanted else self.chance.choice(wanted).number
+        if wanted:
+            self._event("solved", "accepted_solution" if topic.accepted else "unaccepted_solution", topic, wanted[0])
+
+    def _do_like(self, topic: Topic) -> None:
+        if topic.shown:
+            self.chance.choice(topic.shown).likes += 1  # no webhook, nor anything in lists
+
+    def _do_move_posts(self, topic: Topic) -> None:
+        other = self.topics[self.chance.choice(list(self.topics))]
+        if other is topic or len(topic.posts) < 2:
+            return
+        post = topic.posts.pop()
+        post.number = max((one.number for one in other.posts), default=0) + 1
+        other.posts.append(post)
+        self.owners[post.id] = other.id
+        self._event("topic", "topic_edited", topic)
+        self._event("post", "post_edited", other, post)
+
+    def _do_rename_category(self, _: Topic) -> None:
+        category = self.categories[self.chance.randint(1, 3)]
+        category.name = f"{self._text(1).title()} {self.chance.randint(1, 99)}"
+
+    # -- webhooks ----------------------------------------------------------------------------------------------
+
+    def _event(self, kind: str, name: str, topic: Topic, post: Post | None = None) -> None:
+        if self.deliver is None:
+            return
+        self.counts["events"] += 1
+        if self.trouble.random() < self.chances["lost"]:
+            self.counts["events lost"] += 1
+            return
+        told = self._row(topic) if post is None else self._post_json(topic, post)
+        content = json.dumps({kind: told}).encode()
+        headers = self.headers(kind, name, content)
+        delay = (
+            self.trouble.uniform(0.1, 0.8)
+            if self.trouble.random() > self.chances["late"]
+            else self.trouble.uniform(60, 600)
+        )
+        self._deliver_later(delay, headers, content)
+        if self.trouble.random() < self.chances["double"]:
+            self._deliver_later(delay + self.trouble.uniform(0, 120), headers, content)
+
+    def headers(self, kind: str, name: str, content: bytes) -> dict[str, str]:
+        self._next_event += 1
+        signature = hmac.new(self.secret.encode(), content, hashlib.sha256).hexdigest()
+        return {
+            "X-Discourse-Instance": "http://forum.example.org",
+            "X-Discourse-Event-Id": str(self._next_event),
+            "X-Discourse-Event-Type": kind,
+            "X-Discourse-Event": name,
+            "X-Discourse-Event-Signature": f"sha256={signature}",
+        }
+
+    def _deliver_later(self, delay_s: float, headers: Mapping[str, str], content: bytes) -> None:
+        heapq.heappush(
+            self._deliveries, (self.now_s + delay_s, len(self._deliveries) + self._next_event * 1000, headers, content)
+        )
+
+    # -- time --------------------------------------------------------------------------------------------------
+
+    def advance(self, seconds: float, *, is_waiting: bool = True) -> None:
+        """Let time pass; where somebody waits, no longer than to the next webhook that is delivered."""
+        with self.lock:
+            until = self.now_s + seconds
+            while True:
+                mutate_s = self._mutate_s if self.mutations_s else float("inf")
+                deliver_s = self._deliveries[0][0] if self._deliveries else float("inf")
+                if min(mutate_s, deliver_s) > until:
+                    break
+                self._set(max(self.now_s, min(mutate_s, deliver_s)))
+                if mutate_s <= deliver_s:
+                    self.mutate()
+                    self._mutate_s = self.now_s + self.chance.expovariate(1 / self.mutations_s)
+                else:
+                    _, _, headers, content = heapq.heappop(self._deliveries)
+                    self.delivered = [*self.delivered[-20:], (headers, content)]
+                    self._set(self.now_s)
+                    assert self.deliver is not None
+                    self.deliver(headers, content)
+                    if is_waiting:
+                        return
+            self._set(until)
+
+    def _set(self, now_s: float) -> None:
+        self.now_s = now_s
+        self._on_time(now_s)
+
+    # -- answers -----------------------------------------------------------------------------------------------
+
+    def answer(self, path: str, headers: Mapping[str, str]) -> tuple[int, dict[str, str], bytes | None]:
+        """Return status, headers and body; None for a connection that is hung up."""
+        with self.lock:
+            self.advance(self.trouble.uniform(0.02, 0.25), is_waiting=False)
+            self.counts["requests"] += 1
+            while self._sent and self._sent[0] <= self.now_s - WINDOW_S:
+                self._sent.popleft()
+            self._sent.append(self.now_s)
+            if self.rate and len(self._sent) > self.rate:
+                self.counts["over the rate"] += 1
+                return self._too_many()
+            drawn = self.trouble.random()
+            for name in ("too many", "broken", "unavailable", "hung up", "cut", "no json"):
+                drawn -= self.chances[name]
+                if drawn < 0:
+                    self.counts[name] += 1
+                    return self._trouble(name)
+            is_staff = bool(self.key) and headers.get("Api-Key") == self.key
+            found = self._found(urlsplit(path), is_staff)
+            if found is None:
+                said = {"errors": ["The requested URL or resource could not be found."], "error_type": "not_found"}
+                return 404, {}, json.dumps(said).encode()
+            return 200, {}, json.dumps(found).encode()
+
+    def _too_many(self) -> tuple[int, dict[str, str], bytes]:
+        said = {"errors": ["You've performed this action too many times."], "error_type": "rate_limit"}
+        return 429, {"Retry-After": str(self.trouble.randint(1, 4))}, json.dumps(said).encode()
+
+    def _trouble(self, name: str) -> tuple[int, dict[str, str], bytes | None]:
+        if name == "too many":
+            return self._too_many()
+        if name == "hung up":
+            self.advance(2.0, is_waiting=False)
+            return 0, {}, None
+        if name == "cut":
+            return 200, {"Content-Length": "100000"}, b'{"topic_list": {"topics": ['
+        if name == "no json":
+            return 200, {}, b"<html>maintenance</html>"
+        return (500 if name == "broken" else 503), {}, b"<html>sorry</html>"
+
+    def _found(self, parts: Any, is_staff: bool) -> Any:
+        asked = parse_qs(parts.query)
+        if parts.path == "/site.json":
+            shown = [one for one in self.categories.values() if is_staff or not one.is_private]
+            return {
+                "categories": [
+                    {"id": c.id, "name": c.name, "slug": c.name.lower(), "read_restricted": c.is_private} for c in shown
+                ]
+            }
+        if parts.path == "/latest.json":
+            return self._latest(asked, is_staff)
+        if parts.path == "/posts.json":
+            before = int(asked.get("before", ["0"])[0]) or self.last_post + 1
+            return {"latest_posts": self._latest_posts(before, is_staff)}
+        if found := re.fullmatch(r"/t/([0-9]+)(/posts)?\.json", parts.path):
+            topic = self.topics.get(int(found[1]))
+            if topic is None or not (is_staff or self._is_readable(topic)):
+                return None
+            return self._whole(topic, [int(one) for one in asked.get("post_ids[]", ())], is_staff)
+        return None
+
+    def _is_readable(self, topic: Topic) -> bool:
+        """By everybody who knows the address: unlisted topics are."""
+        return not topic.is_deleted and not self.categories[topic.category].is_private
+
+    def _is_listed(self, topic: Topic, is_staff: bool) -> bool:
+        return not topic.is_deleted and (is_staff or (self._is_readable(topic) and topic.is_visible))
+
+    def _latest(self, asked: Mapping[str, list[str]], is_staff: bool) -> Any:
+        size = min(100, int(asked.get("per_page", ["30"])[0]))
+        page = int(asked.get("page", ["0"])[0])
+        if asked["order"] == ["created"]:
+            rows = self._sorted("created", page, size, is_staff)
+        else:
+            rows = self._sorted("bumped", page, size, is_staff)
+        return {"topic_list": {"per_page": size, "topics": [self._row(one) for one in rows]}}
+
+    def _sorted(self, name: str, page: int, size: int, is_staff: bool) -> list[Topic]:
+        within = self.topics.values() if name == "created" or len(self.active) < 2_000 else self.active.values()
+        listed = [one for one in within if one.id in self.topics and self._is_listed(one, is_staff)]
+        if name == "created":
+            listed.sort(key=lambda one: (one.created_s, one.id))
+            return listed[page * size : (page + 1) * size]
+        return heapq.nlargest((page + 1) * size, listed, key=lambda one: (one.bumped_s, one.id))[page * size :]
+
+    def _latest_posts(self, before: int, is_staff: bool) -> list[Any]:
+        found: list[Any] = []
+        for number in range(before - 1, 0, -1):
+            topic = self.topics.get(self.owners.get(number, 0))
+            if topic is None or not self._is_listed(topic, is_staff):
+                continue
+            found += [self._post_json(topic, one) for one in topic.shown if one.id == number]
+            if len(found) == 50:
+                break
+        return found
+
+    def _row(self, topic: Topic) -> dict[str, Any]:
+        return {
+            "id": topic.id,
+            "title": topic.title,
+            "fancy_title": topic.title,
+            "slug": topic.slug,
+            "posts_count": len(topic.shown),
+            "highest_post_number": max((one.number for one in topic.posts), default=0),
+            "created_at": iso(topic.created_s),
+            "last_posted_at": iso(topic.last_s),
+            "bumped": True,
+            "bumped_at": iso(topic.bumped_s),
+            "archetype": "regular",
+            "visible": topic.is_visible,
+            "closed": topic.is_closed,
+            "archived": False,
+            "pinned": False,
+            "category_id": topic.category,
+            "tags": [{"id": n, "name": one, "slug": one} for n, one in enumerate(topic.tags)],
+            "has_accepted_answer": bool(topic.accepted),
+            "views": 7,
+        }
+
+    def _post_json(self, topic: Topic, post: Post) -> dict[str, Any]:
+        return {
+            "id": post.id,
+            "topic_id": topic.id,
+            "topic_slug": topic.slug,
+            "post_number": post.number,
+            "post_type": 3 if post.action else 1,
+            "action_code": post.action or None,
+            "username": post.username,
+            "created_at": iso(post.created_s),
+            "cooked": "" if post.action else post.cooked,
+            "deleted_at": iso(post.created_s) if post.is_deleted else None,
+            "user_deleted": False,
+            "hidden": post.is_hidden,
+            "actions_summary": [{"id": 2, "count": post.likes}] if post.likes else [],
+            "link_counts": [
+                {"url": f"http://forum.example.org/t/topic/{one}", "internal": True, "reflection": False}
+                for one in post.targets
+            ],
+        }
+
+    def _whole(self, topic: Topic, wanted: list[int], is_staff: bool) -> Any:
+        posts = topic.posts if is_staff else topic.shown
+        if wanted:
+            return {
+                "post_stream": {"posts": [self._post_json(topic, one) for one in posts if one.id in wanted]},
+                "id": topic.id,
+            }
+        told = self._row(topic) | {"deleted_at": iso(topic.created_s) if topic.is_deleted else None}
+        told["post_stream"] = {
+            "posts": [self._post_json(topic, one) for one in posts[:A_PAGE]],
+            "stream": [one.id for one in posts],
+        }
+        if topic.accepted:
+            told["accepted_answer"] = {"post_number": topic.accepted, "username": "someone"}
+        return told
+
+    def dump(self, folder: Path) -> None:
+        """Write what everybody may read as an archive of topics."""
+        folder.mkdir()
+        (folder / "categories.json").write_text(json.dumps(self._found(urlsplit("/site.json"), is_staff=True)))
+        with (folder / "topics.jsonl").open("w") as file:
+            for topic in self.topics.values():
+                if topic.is_visible and self._is_readable(topic):
+                    told = self._whole(topic, [], is_staff=False)
+                    told["post_stream"] = {"posts": [self._post_json(topic, one) for one in topic.shown]}
+                    file.write(json.dumps(told) + "\n")
+
+    # -- what a forum should hold ------------------------------------------------------------------------------
+
+    def threads(self, address: str) -> dict[str, Thread]:
+        """Return what everybody may read, as a forum that follows this one at an address should hold it."""
+        return {
+            str(topic.id): self._thread(topic, address)
+            for topic in self.topics.values()
+            if topic.is_visible and self._is_readable(topic)
+        }
+
+    def _thread(self, topic: Topic, address: str) -> Thread:
+        name = str(topic.id)
+        first = next((one for one in topic.shown if one.number == 1), None)
+        closings = [one.created_s for one in topic.shown if one.action == "closed.enabled"]
+        answers, targets = [], []
+        for post in topic.shown:
+            targets += post.targets
+            if post is first or post.action or post.is_hidden:
+                continue
+            is_accepted = post.number == topic.accepted
+            answers.append(
+                Answer(
+                    str(post.id),
+                    name,
+                    post.cooked,
+                    "html",
+                    moment(post.created_s),
+                    post.likes,
+                    post.username,
+                    is_accepted,
+                )
+            )
+        question = Question(
+            id=name,
+            title=topic.title,
+            body=first.cooked if first and not first.is_hidden else "",
+            markup="html",
+            tags=tuple(dict.fromkeys([self.categories[topic.category].name, *topic.tags])),
+            created=moment(topic.created_s),
+            closed=moment(closings[-1] if closings else topic.last_s) if topic.is_closed else None,
+            score=first.likes if first else None,
+            url=f"{address}/t/{topic.slug}/{name}",
+            author=first.username if first else "",
+        )
+        links = tuple(Link(name, str(one), "related") for one in dict.fromkeys(targets) if one != topic.id)
+        return Thread(question, tuple(answers), links)
+
+
+WEIGHTS: Mapping[str, int] = {"topic": 10, "reply": 25, "edit": 12, "purge": 1, "rename_category": 0, "like": 4}
+
+
+@contextmanager
+def serving(fake: FakeDiscourse) -> Iterator[str]:
+    """Give the address at which the site answers, ``/pause`` too: that moves its clock on."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.0"
+
+        def do_GET(self) -> None:
+            if self.path.startswith("/pause?s="):
+                fake.advance(float(self.path.partition("=")[2]))
+                status, headers, content = 200, {}, b""
+            else:
+                status, headers, content = fake.answer(self.path, self.headers)
+            if content is None:
+                return
+            self.send_response(status)
+            for name, value in {
+                "Content-Type": "application/json",
+                "Content-Length": str(len(content)),
+                **headers,
+            }.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,127 @@
+"""``askalike follow`` as a command and beside the service: one at a time, stopped in peace, fed by webhooks."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import filelock
+import pytest
+from starlette.testclient import TestClient
+from tests.command import Run
+from tests.fake_discourse import Chances
+from tests.living import Following, living
+
+from askalike import Forum
+from askalike.errors import ForumError
+from askalike.follow.state import State
+from askalike.follow.webhook import MOST_BYTES
+from askalike.server.app import build
+from askalike.server.settings import Limits, ServeSettings
+from askalike.store import ForumLayout
+
+pytestmark = pytest.mark.usefixtures("words_alone")
+
+SECRET = "FOLLOWED_FORUM_SECRET"
+CALM = Chances(**dict.fromkeys(Chances().of, 0.0))
+
+
+@pytest.fixture
+def following(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv(SECRET, "secret")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
+    with living(tmp_path / "f", 5, 12, chances=CALM, rate=0) as made:
+        yield made
+
+
+def called(following: Following, *words: object) -> list[str]:
+    line = [sys.executable, "-m", "askalike", "follow", following.folder, "--from", following.address, "--rate", "0"]
+    return [str(one) for one in (*line, *words)]
+
+
+def test_once_makes_both_equal_and_the_status_says_how_it_went(run: Run, following: Following) -> None:
+    dry = run("follow", following.folder, "--from", following.address, "--rate", 0, "--dry-run", "--json")
+    assert json.loads(dry.out)["questions_added"] == len(following.fake.threads(""))
+    assert not ForumLayout(following.folder).follow.exists()
+    done = run("follow", following.folder, "--from", following.address, "--rate", 0, "--once", "--json")
+    assert (done.code, following.differences()) == (0, [])
+    told = json.loads(run("follow", following.folder, "--status", "--json").out)
+    assert told["questions_added"] == len(following.fake.threads(""))
+    assert (told["waiting"], told["is_sweeping"]) == ({"events": 0, "polled": 0, "swept": 0, "old": 0}, False)
+    assert "last sweep" in run("follow", following.folder, "--status").out
+    again = run("follow", following.folder, "--once", "--json")
+    assert json.loads(again.out)["questions_edited"] == 0
+    assert Forum.check(following.folder).is_sound
+    assert not [one for one in Forum.check(following.folder).findings if "follow" in one.path]
+
+
+def test_one_forum_follows_one_other_and_one_process_at_a_time_does(run: Run, following: Following) -> None:
+    assert run("follow", following.folder, "--once").code == 2
+    assert run("follow", following.folder, "--status").code == 1
+    assert run("follow", following.folder, "--from", following.address, "--rate", 0, "--once").code == 0
+    other = run("follow", following.folder, "--from", "https://other.example.org", "--once")
+    assert (other.code, "this forum follows" in other.err) == (2, True)
+    with filelock.FileLock(ForumLayout(following.folder).follow_lock):
+        busy = run("follow", following.folder, "--once")
+    assert (busy.code, "another process follows" in busy.err) == (1, True)
+    again = ("follow", following.folder, "--from", following.address, "--once")
+    missing = run(*again, "--key-variable", "NO_SUCH_VARIABLE")
+    assert (missing.code, "NO_SUCH_VARIABLE" in missing.err) == (2, True)
+
+
+def test_a_folder_from_elsewhere_sends_no_key_of_this_user_to_its_own_address(
+    run: Run, following: Following, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PRECIOUS_KEY", "secret")
+    following.prepare(key_variable="PRECIOUS_KEY")
+    done = run("follow", following.folder, "--once")
+    assert (done.code, "which you have not said to follow" in " ".join(done.err.split())) == (2, True)
+    assert following.fake.counts["requests"] == 0
+    assert run("follow", following.folder, "--from", following.address, "--rate", 0, "--once").code == 0
+    assert run("follow", following.folder, "--once").code == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no SIGTERM to be told by")
+def test_a_follower_that_is_told_to_stop_ends_in_peace_and_goes_on_where_it_was(following: Following) -> None:
+    process = subprocess.Popen(called(following, "--every", 1), stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        with contextlib.suppress(ForumError), State(ForumLayout(following.folder)) as state:
+            if (state.value("swept") or {}).get("ended_s") and not sum(state.waiting()):
+                break
+        time.sleep(0.1)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    assert following.differences() == []
+
+
+def test_the_service_keeps_a_webhook_before_it_acknowledges_it(following: Following) -> None:
+    headers = following.fake.headers("topic", "topic_edited", b'{"topic": {"id": 3}}')
+    settings = ServeSettings(str(following.folder), limits=Limits(rate=0, body_bytes=2_000_000, timeout_s=30))
+    with TestClient(build(settings), base_url="http://localhost:8765") as client:
+
+        def send(content: bytes = b'{"topic": {"id": 3}}', kind: str = "application/json", **more: str) -> Any:
+            return client.post("/v1/follow", content=content, headers={**headers, "Content-Type": kind, **more})
+
+        assert send().status_code == 404
+        following.prepare(SECRET)
+        assert send().json() == {"outcome": "kept"}
+        assert send().json() == {"outcome": "known"}
+        with State(ForumLayout(following.folder)) as state:
+            assert [one.id for one in state.take(9, 1e12)] == ["3"]
+        refused = [
+            send(b'{"topic": {"id": 4}}'),
+            send(**{"X-Discourse-Event-Signature": ""}),
+            send(b" " * (MOST_BYTES + 1)),
+            send(kind="application/x-www-form-urlencoded"),
+        ]
+        assert [one.status_code for one in refused] == [403, 401, 413, 415]
+        assert all(one.json()["hint"] for one in refused)

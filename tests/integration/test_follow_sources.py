@@ -1,0 +1,359 @@
+"""Feeds, GitHub's issues, and sites that answer anything: nothing worse than an error that is named."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from tests.command import Run
+
+from askalike import Forum
+from askalike.errors import SourceError
+from askalike.follow import github
+from askalike.follow.discourse import Discourse
+from askalike.follow.feed import Feed
+from askalike.follow.follower import Follower, Rhythm
+from askalike.follow.github import GitHub
+from askalike.follow.pace import Pace
+from askalike.follow.settings import FollowSettings
+from askalike.follow.state import State
+from askalike.readers.values import Unreadable
+from askalike.store import ForumLayout
+from askalike.types import Link
+from askalike.web import FailedError
+
+pytestmark = pytest.mark.usefixtures("words_alone")
+
+
+@pytest.fixture(autouse=True)
+def _own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
+
+
+Answer = tuple[int, dict[str, str], bytes]
+
+
+@contextmanager
+def site(answer: Callable[[str, Any], Answer]) -> Iterator[str]:
+    """Give the address of a server that answers as a function says."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status, headers, content = answer(self.path, self.headers)
+            self.send_response(status)
+            for name, value in {"Content-Length": str(len(content)), **headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    Forum.create(tmp_path / "f").close()
+    return tmp_path / "f"
+
+
+def held(folder: Path) -> dict[str, str]:
+    with Forum.open(folder) as forum:
+        return {one.id: one.title for one in forum.questions()}
+
+
+# -- feeds -------------------------------------------------------------------------------------------------------------
+
+
+def line(number: int, title: str, **more: Any) -> str:
+    return json.dumps({"id": number, "title": title, **more}) + "\n"
+
+
+def test_a_file_is_read_again_when_it_has_changed(run: Run, tmp_path: Path, folder: Path) -> None:
+    feed = tmp_path / "feed.ndjson"
+    feed.write_text(
+        line(1, "Wifi drops", answers=[{"id": "a", "body": "Move it"}]) + line(2, "Printer jams", related=[1])
+    )
+    dry = run("follow", folder, "--from", feed, "--dry-run", "--json")
+    assert (json.loads(dry.out)["questions_added"], held(folder)) == (2, {})
+    assert not ForumLayout(folder).follow.exists()
+    assert run("follow", folder, "--from", feed, "--once").code == 0
+    assert held(folder) == {"1": "Wifi drops", "2": "Printer jams"}
+    feed.write_text(line(1, "Wifi drops often", answers=[]) + line(3, "Fan is loud"))
+    assert run("follow", folder, "--once").code == 0
+    assert held(folder) == {"1": "Wifi drops often", "3": "Fan is loud"}
+    with Forum.open(folder) as forum:
+        assert (forum.answers("1"), forum.links()) == ([], [])
+    feed.write_text(line(1, "Wifi drops often") + "{no json\n")
+    done = run("follow", folder, "--once", "--json")
+    told = json.loads(done.out)
+    assert (held(folder).keys(), told["rejected"]) == ({"1", "3"}, 1), (
+        "a line that cannot be read may be the missing one"
+    )
+    assert told["first_rejects"][0]["id"] == "line 2"
+
+
+def test_a_feed_with_since_gives_what_is_new_and_what_is_deleted(tmp_path: Path, folder: Path) -> None:
+    rows = [line(1, "one", updated="2026-01-01T00:00:00Z"), line(2, "two", updated="2026-01-01T00:00:00Z")]
+    asked: list[str] = []
+
+    def answer(path: str, _: Any) -> Answer:
+        since = parse_qs(urlsplit(path).query, keep_blank_values=True)["since"][0]
+        asked.append(since)
+        found = [row for row in rows if json.loads(row)["updated"] >= since]
+        return 200, {}, "".join(found).encode()
+
+    with site(answer) as address:
+        place = f"{address}/feed.ndjson?since="
+        with Forum.open(folder) as forum, State.create(ForumLayout(folder)) as state:
+            follower = Follower(forum, Feed(place, Pace(0, state)), state, FollowSettings(place, "feed").origin)
+            assert follower.once()
+            assert held(folder) == {"1": "one", "2": "two"}
+            rows[0] = line(1, "one more", updated="2026-01-02T00:00:00Z")
+            rows[1] = json.dumps({"id": 2, "deleted": True, "updated": "2026-01-02T00:00:00Z"}) + "\n"
+            follower._poll()
+            assert (held(folder), asked[-1]) == ({"1": "one more"}, "2026-01-01T00:00:00Z")
+            rows[1] = line(2, "back", updated="2026-01-02T00:00:00Z")
+            follower._poll()
+            assert (held(folder), asked[-1]) == ({"1": "one more", "2": "back"}, "2026-01-02T00:00:00Z")
+
+
+# -- GitHub ------------------------------------------------------------------------------------------------------------
+
+
+class FakeGitHub:
+    """The issues of one repository, as GitHub's REST API describes them: paged by ``Link``, with tags and limits."""
+
+    def __init__(self) -> None:
+        self.issues: dict[int, dict[str, Any]] = {}
+        self.comments: dict[int, list[dict[str, Any]]] = {}
+        self.asked: list[str] = []
+        self.limited_until = 0
+        self.address = ""
+
+    def add(self, number: int, title: str, at: str, *comments: str, **more: Any) -> None:
+        self.issues[number] = {
+            "number": number,
+            "title": title,
+            "body": f"body of {title}",
+            "state": "open",
+            "user": {"login": "ann"},
+            "labels": [{"name": "bug"}],
+            "created_at": "2026-01-01T00:00:00Z",
+            "updated_at": at,
+            "closed_at": None,
+            "comments": len(comments),
+            "html_url": f"https://github.com/a/b/issues/{number}",
+            "reactions": {"+1": 2},
+        } | more
+        self.comments[number] = [
+            {"id": number * 100 + place, "body": said, "user": {"login": "bob"}, "created_at": at, "updated_at": at}
+            | {"author_association": "MEMBER", "issue_url": f"https://api.github.com/repos/a/b/issues/{number}"}
+            for place, said in enumerate(comments)
+        ]
+
+    def answer(self, path: str, headers: Any) -> Answer:
+        self.asked.append(path)
+        parts = urlsplit(path)
+        asked = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        if self.limited_until:
+            limits = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(self.limited_until)}
+            return 403, limits, b'{"message": "API rate limit exceeded"}'
+        words = parts.path.removeprefix("/repos/a/b").strip("/").split("/")
+        if words == ["issues"]:
+            return self._paged(parts.path, asked, list(self.issues.values()), headers)
+        if words == ["issues", "comments"]:
+            return self._paged(parts.path, asked, [one for many in self.comments.values() for one in many], headers)
+        issue = self.issues.get(int(words[1]))
+        if issue is None:
+            return 404, {}, b'{"message": "Not Found"}'
+        if issue.get("moved"):
+            return 301, {"Location": "https://api.github.com/repositories/1/issues/9"}, b"{}"
+        if len(words) == 3:
+            return self._paged(parts.path, asked, self.comments[issue["number"]], headers)
+        return 200, {}, json.dumps(issue).encode()
+
+    def _paged(self, path: str, asked: dict[str, str], rows: list[dict[str, Any]], headers: Any) -> Answer:
+        name = "updated_at" if asked.get("sort") == "updated" else "created_at"
+        rows = sorted(rows, key=lambda row: (row[name], row.get("number", row.get("id"))))
+        rows = [row for row in rows if row["updated_at"] >= asked.get("since", "") and not row.get("moved")]
+        rows = rows[::-1] if asked.get("direction") == "desc" else rows
+        size, page = 2, int(asked.get("page", 1))
+        found = json.dumps(rows[(page - 1) * size : page * size]).encode()
+        tag = f'W/"{hash((found, str(asked)))}"'
+        if headers.get("If-None-Match") == tag:
+            return 304, {"ETag": tag}, b""
+        more = "&".join(f"{name}={value}" for name, value in asked.items() if name != "page")
+        links = (
+            {"Link": f'<{self.address}{path}?{more}&page={page + 1}>; rel="next"'} if len(rows) > page * size else {}
+        )
+        return 200, {"ETag": tag, **links}, found
+
+
+def test_issues_are_followed_with_their_comments_and_members_marks_of_duplicates(folder: Path) -> None:
+    fake = FakeGitHub()
+    for number in range(1, 6):
+        fake.add(number, f"Issue {number}", f"2026-01-0{number}T00:00:00Z", "first", "second", "third")
+    fake.add(
+        6, "Crash again", "2026-01-06T00:00:00Z", "Duplicate of #1", closed_at="2026-01-06T00:00:00Z", state="closed"
+    )
+    fake.add(7, "A pull request", "2026-01-07T00:00:00Z", pull_request={})
+    with site(fake.answer) as address:
+        fake.address = address
+        with Forum.open(folder) as forum, State.create(ForumLayout(folder)) as state:
+            source = GitHub("https://github.com/a/b", Pace(0, state), api=address)
+            follower = Follower(forum, source, state, FollowSettings("https://github.com/a/b", "github").origin)
+            assert follower.once()
+            assert held(folder).keys() == {"1", "2", "3", "4", "5", "6"}
+            question = forum.question("6")
+            assert (question.closed, question.score, question.tags) == (datetime(2026, 1, 6, tzinfo=UTC), 2, ("bug",))
+            assert (forum.links(), len(forum.answers("3"))) == ([Link("6", "1", "duplicate")], 3)
+            follower._poll()  # comments of the last moment are looked at once more
+            follower._read(3)
+            fake.asked.clear()
+            follower._poll()
+            assert len(fake.asked) == 2
+            assert not state.take(9, 1e12), "nothing has changed, and two requests with a tag say so"
+            fake.add(2, "Issue 2, edited", "2026-02-01T00:00:00Z", "first")
+            fake.issues[4]["moved"] = True
+            del fake.issues[5]
+            assert follower.once()
+            assert held(folder) == {"1": "Issue 1", "2": "Issue 2, edited", "3": "Issue 3", "6": "Crash again"}
+            assert len(forum.answers("2")) == 1
+
+
+def test_a_limit_that_is_reached_is_waited_for_and_is_no_deletion(folder: Path) -> None:
+    fake = FakeGitHub()
+    fake.add(1, "Issue 1", "2026-01-01T00:00:00Z")
+    now = [1_750_000_000.0]
+    with site(fake.answer) as address, State.create(ForumLayout(folder)) as state:
+        fake.address = address
+        pace = Pace(0, state, lambda: now[0], lambda seconds: now.__setitem__(0, now[0] + seconds))
+        source = GitHub("https://github.com/a/b", pace, api=address)
+        fake.limited_until = 1_750_000_900
+        with pytest.raises(FailedError, match="rate limit"):
+            source.read("1")
+        fake.limited_until = 0
+        assert source.read("1").thread is not None
+        assert now[0] >= 1_750_000_900
+
+
+def test_webhooks_name_the_issue_and_leave_pull_requests_out() -> None:
+    assert github.event_ids("issue_comment", {"issue": {"number": 4}, "comment": {}}) == ("4",)
+    assert github.event_ids("issue_comment", {"issue": {"number": 4, "pull_request": {}}}) == ()
+    assert github.event_ids("issues", {"issue": {"number": "../4"}}) == ()
+    assert github.event_ids("push", {"issue": {"number": 4}}) == ()
+
+
+# -- sites that answer anything ----------------------------------------------------------------------------------------
+
+SITE_JSON = {"categories": [{"id": 1, "name": "Help", "slug": "help", "read_restricted": False}]}
+TOPIC: dict[str, Any] = {"id": 7, "title": "T", "category_id": 1, "archetype": "regular", "visible": True}
+POST = {"id": 1, "post_number": 1, "cooked": "<p>b</p>"}
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "content", "wanted"),
+    [
+        (200, {}, b"[" * 50_000, FailedError),
+        (200, {}, b"[1]", FailedError),
+        (200, {}, b"\xff", FailedError),
+        (200, {}, json.dumps(TOPIC | {"id": 8}).encode(), FailedError),
+        (200, {}, json.dumps(TOPIC | {"title": ["x"], "post_stream": {"posts": [POST]}}).encode(), Unreadable),
+        (200, {}, json.dumps(TOPIC | {"title": "", "post_stream": {"posts": []}}).encode(), Unreadable),
+        (200, {"Content-Length": "99999"}, b"{", FailedError),
+        (302, {"Location": "http://169.254.169.254/latest/meta-data"}, b"", SourceError),
+        (404, {}, b"<html>a proxy has no such site</html>", FailedError),
+        (403, {}, b"[]", FailedError),
+        (418, {}, b"{}", FailedError),
+        (500, {}, b"", FailedError),
+    ],
+)
+def test_an_answer_that_is_no_topic_is_named_and_nothing_is_deleted(
+    folder: Path, status: int, headers: dict[str, str], content: bytes, wanted: type[Exception]
+) -> None:
+    def answer(path: str, _: Any) -> Answer:
+        if path == "/site.json":
+            return 200, {}, json.dumps(SITE_JSON).encode()
+        return status, headers, content
+
+    with site(answer) as address, State.create(ForumLayout(folder)) as state:
+        with pytest.raises(wanted) as told:
+            Discourse(address, Pace(0, state)).read("7")
+        assert str(told.value)
+        assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "posts",
+    [
+        "no list",
+        [None, 3, "x", {"id": "x"}, {"id": 10**30}, {"id": True}],
+        [POST, {"id": 2, "post_number": "two", "cooked": ["x"]}, {"id": 3, "topic_id": 99, "cooked": "elsewhere"}],
+        [POST, {**POST, "id": 4, "link_counts": [{"url": 7, "internal": "x"}], "created_at": "never"}],
+    ],
+)
+def test_a_topic_with_values_of_any_kind_is_read_without_what_cannot_be_used(folder: Path, posts: Any) -> None:
+    told = TOPIC | {"post_stream": {"posts": posts, "stream": [1, None, "x", -3]}, "tags": {"a": 1}, "details": 4}
+
+    def answer(path: str, _: Any) -> Answer:
+        return 200, {}, json.dumps(SITE_JSON if path == "/site.json" else told | {"tags": []}).encode()
+
+    with site(answer) as address, State.create(ForumLayout(folder)) as state:
+        reading = Discourse(address, Pace(0, state)).read("7")
+    assert reading.thread is not None
+    assert reading.thread.question.title == "T"
+    assert all(one.question_id == "7" and one.body == "<p>b</p>" for one in reading.thread.answers)
+
+
+def test_an_address_at_which_no_discourse_answers_ends_with_what_to_do(run: Run, folder: Path) -> None:
+    with site(lambda path, _: (200, {}, b"{}")) as address:
+        done = run("follow", folder, "--from", address, "--once")
+        assert (done.code, "check that a Discourse site answers" in " ".join(done.err.split())) == (1, True)
+    with site(lambda path, _: (301, {"Location": "https://elsewhere.example.org/"}, b"")) as address:
+        done = run("follow", folder, "--from", address, "--once")
+        assert (done.code, "elsewhere.example.org" in done.err) == (1, True)
+
+
+def test_a_private_category_is_followed_where_it_is_named_alone(folder: Path) -> None:
+    categories = {
+        "categories": [*SITE_JSON["categories"], {"id": 2, "name": "Staff", "slug": "staff", "read_restricted": True}]
+    }
+    topics = [TOPIC, TOPIC | {"id": 8, "category_id": 2}, TOPIC | {"id": 9, "archetype": "private_message"}]
+    topics += [TOPIC | {"id": 10, "visible": False}, TOPIC | {"id": 11, "deleted_at": "2026-01-01T00:00:00Z"}]
+    topics += [TOPIC | {"id": 12, "category_id": 99}]
+
+    def answer(path: str, _: Any) -> Answer:
+        found: Any = {"latest_posts": []}
+        if path == "/site.json":
+            found = categories
+        elif path.startswith("/latest.json"):
+            found = {"topic_list": {"topics": topics if "page=0" in path else []}}
+        elif path.startswith("/t/"):
+            number = int(path.removeprefix("/t/").removesuffix(".json"))
+            found = next(one for one in topics if one["id"] == number) | {"post_stream": {"posts": [POST]}}
+        return 200, {}, json.dumps(found).encode()
+
+    with site(answer) as address, Forum.open(folder) as forum, State.create(ForumLayout(folder)) as state:
+        for named, wanted in (((), {"7"}), (("staff",), {"7", "8"}), ((), {"7"})):
+            source = Discourse(address, Pace(0, state), "key", private=named)
+            origin = FollowSettings(address, "discourse").origin
+            assert Follower(forum, source, state, origin, Rhythm()).once()
+            assert {one.id for one in forum.questions()} == wanted

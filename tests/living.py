@@ -1,0 +1,162 @@
+"""A forum that follows a fake one, on the fake one's clock, and is killed now and then."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.fake_discourse import FakeDiscourse, serving
+
+from askalike import Forum
+from askalike.follow.discourse import Discourse
+from askalike.follow.follower import Follower, Rhythm
+from askalike.follow.pace import Pace
+from askalike.follow.settings import FollowSettings
+from askalike.follow.state import State
+from askalike.follow.webhook import receive
+from askalike.store import ForumLayout
+from askalike.types import Thread
+
+
+class Killed(BaseException):
+    """Ends the follower as a kill does: nothing of it is cleaned up."""
+
+
+@dataclass
+class Following:
+    """A forum's folder, what it follows, and how.
+
+    Args:
+        kill_after: so many writes to its own file, a follower is killed; 0 for never.
+    """
+
+    folder: Path
+    fake: FakeDiscourse
+    address: str
+    rhythm: Rhythm = field(default_factory=lambda: Rhythm(check_s=60.0))
+    kill_after: int = 0
+    is_mass_delete_allowed: bool = True
+
+    @property
+    def layout(self) -> ForumLayout:
+        return ForumLayout(self.folder)
+
+    def prepare(self, secret_variable: str = "", **more: Any) -> None:
+        settings = FollowSettings(self.address, "discourse", secret_variable=secret_variable, **more)
+        with State.create(self.layout) as state:
+            state.keep(settings=settings.to_json())
+
+    @contextmanager
+    def follower(self, *, key: str = "", private: tuple[str, ...] = ()) -> Iterator[Follower]:
+        with Forum.open(self.folder) as forum, State(self.layout) as state:
+            if self.kill_after:
+                _kill(state, forum, self.kill_after)
+            pace = Pace(self.fake.rate, state, lambda: self.fake.now_s, self.fake.advance)
+            source = Discourse(self.address, pace, key, private=private)
+            settings = FollowSettings(self.address, "discourse")
+            yield Follower(
+                forum,
+                source,
+                state,
+                settings.origin,
+                self.rhythm,
+                is_mass_delete_allowed=self.is_mass_delete_allowed,
+                clock=lambda: self.fake.now_s,
+                pause=self.fake.advance,
+            )
+
+    def live(self, until_s: float, **more: Any) -> None:
+        """Follow until the fake forum's clock says so."""
+        with self.follower(**more) as follower:
+            while self.fake.now_s < until_s:
+                wait_s = follower.turn()
+                if wait_s > 0:
+                    self.fake.advance(min(wait_s, 60.0))
+
+    def settle(self, **more: Any) -> None:
+        """Follow a forum that does not change any more until it is compared whole, with every topic read again."""
+        self.fake.mutations_s = 0.0
+        self.fake.chances = dict.fromkeys(self.fake.chances, 0.0)
+        self.rhythm = Rhythm(check_s=60.0, sweep_s=1.0, recheck_s=1.0)
+        since_s = self.fake.now_s
+        with self.follower(**more) as follower, State(self.layout) as state:
+            while True:
+                wait_s = follower.turn()
+                swept = state.value("swept") or {}
+                has_read = not state._rows("SELECT 1 FROM known WHERE read_s < ? LIMIT 1", (since_s + 1,))
+                if swept.get("began_s", 0) > since_s + 1 and has_read and not sum(state.waiting()[:3]):
+                    follower._index(is_due=True)
+                    return
+                self.fake.advance(min(wait_s, 60.0) if wait_s > 0 else 0.01)
+
+    def differences(self, *, private: bool = False) -> list[str]:
+        """Return how the forum differs from what everybody may read of the fake one."""
+        return compared(self.folder, self.fake.threads(self.address))
+
+
+def _kill(state: State, forum: Forum, after: int) -> None:
+    """Let a write in ``after`` be the last, before or behind it."""
+    left = [after]
+
+    def counted(inner: Any) -> Any:
+        def call(*given: Any, **named: Any) -> Any:
+            left[0] -= 1
+            if left[0] == 1:
+                raise Killed
+            found = inner(*given, **named)
+            if left[0] <= 0:
+                raise Killed
+            return found
+
+        return call
+
+    for name in ("find", "finish", "keep", "add_request", "postpone"):
+        setattr(state, name, counted(getattr(state, name)))
+    forum.replace_threads = counted(forum.replace_threads)  # type: ignore[method-assign]
+
+
+def compared(folder: Path, wanted: dict[str, Thread]) -> list[str]:
+    """Return how a forum differs from these threads."""
+    found: list[str] = []
+    with Forum.open(folder) as forum:
+        held = {question.id: question for question in forum.questions()}
+        links: dict[str, set[Any]] = {}
+        for link in forum.links():
+            links.setdefault(link.source_id, set()).add(link)
+        for one in held.keys() | wanted.keys():
+            if one not in wanted or one not in held:
+                found.append(f"{one}: {'should be gone' if one in held else 'is missing'}")
+                continue
+            thread = wanted[one]
+            if held[one] != thread.question:
+                found.append(f"{one}: {held[one]} is not {thread.question}")
+            if (answers := {a.id: a for a in forum.answers(one)}) != {a.id: a for a in thread.answers}:
+                found.append(f"{one}: answers {answers} are not {thread.answers}")
+            if links.get(one, set()) != {link for link in thread.links if link.target_id in wanted}:
+                found.append(f"{one}: links {links.get(one)} are not {thread.links}")
+        if forum.behind:
+            found.append(f"searches do not see {forum.behind} changes")
+    return found
+
+
+@contextmanager
+def living(folder: Path, seed: int, topics: int, *, secret: str = "secret", **more: Any) -> Iterator[Following]:
+    """Give an empty forum, and a fake one of so many topics for it to follow."""
+    Forum.create(folder).close()
+    layout = ForumLayout(folder)
+    fake = FakeDiscourse(seed, topics, secret=secret, **more)
+
+    def deliver(headers: Any, content: bytes) -> None:
+        receive(layout, headers, content, lambda: fake.now_s)
+
+    fake.deliver = deliver
+    with serving(fake) as address:
+        yield Following(folder, fake, address)
+
+
+def chances(seed: int) -> random.Random:
+    return random.Random(seed)

@@ -1,0 +1,226 @@
+"""What following is made of: the pace, what is on disk, and webhooks, each by itself."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import sqlite3
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from askalike.errors import BusyForumError, DamagedForumError, ForumError, SettingError
+from askalike.follow import state as states
+from askalike.follow.pace import BACKGROUND, Pace
+from askalike.follow.settings import FollowSettings
+from askalike.follow.source import Seen
+from askalike.follow.state import State
+from askalike.follow.webhook import MOST_BYTES, WebhookError, receive
+from askalike.store import ForumLayout
+
+SECRET = "FOLLOWED_FORUM_SECRET"
+
+
+@pytest.fixture
+def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ForumLayout:
+    monkeypatch.setenv(SECRET, "secret")
+    return ForumLayout(tmp_path)
+
+
+@pytest.fixture
+def state(layout: ForumLayout) -> Any:
+    with State.create(layout) as made:
+        made.keep(settings=FollowSettings("https://a.example.org", "discourse", secret_variable=SECRET).to_json())
+        yield made
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = 1_750_000_000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+    def pause(self, seconds: float) -> None:
+        assert seconds > 0
+        self.now_s += seconds
+
+
+# -- pace --------------------------------------------------------------------------------------------------------------
+
+
+def test_no_minute_has_more_requests_than_the_rate_whoever_was_killed_within(state: State) -> None:
+    clock, sent = Clock(), []
+    for _ in range(40):  # a new process each time, that forgets all but what is on disk
+        pace = Pace(10, state, clock, clock.pause)
+        for _ in range(3):
+            pace.begin()
+            sent.append(clock.now_s)
+            clock.now_s += 0.3
+            pace.end()
+    assert len(sent) == 120
+    assert all(later - earlier >= 60 for earlier, later in zip(sent, sent[10:], strict=False))
+
+
+def test_what_can_wait_leaves_requests_to_what_cannot(state: State) -> None:
+    clock = Clock()
+    pace = Pace(20, state, clock, clock.pause)
+    while pace.wait_s(BACKGROUND) == 0:
+        pace.begin()
+        pace.end()
+    assert len(state.requests(0)) == 15
+    assert pace.wait_s() == 0
+    assert pace.wait_s(BACKGROUND, room=5) > pace.wait_s(BACKGROUND) - 1
+    clock.now_s += 61
+    assert pace.wait_s(BACKGROUND, room=5) == 0
+
+
+def test_a_site_that_says_its_limit_is_reached_is_not_asked_before_it_says(state: State) -> None:
+    clock = Clock()
+    pace = Pace(0, state, clock, clock.pause)
+    pace.close_until(clock.now_s + 1_800)
+    pace.begin()
+    assert clock.now_s >= 1_750_000_000 + 1_800
+
+
+# -- what is on disk ---------------------------------------------------------------------------------------------------
+
+
+def test_a_thread_that_is_asked_for_while_it_is_read_is_read_again(state: State) -> None:
+    state.receive("e1", ["7"], 1.0)
+    (one,) = state.take(9, 2.0)
+    state.receive("e2", ["7"], 3.0)
+    state.finish([(one, "held", ())], 2.0, 4.0)
+    assert [found.id for found in state.take(9, 5.0)] == ["7"]
+    assert state.lags_s() == [3.0], "the event that came while it was read is not done"
+
+
+def test_a_thread_is_read_where_its_stamp_is_new_and_events_come_first(state: State) -> None:
+    assert state.find([Seen("1", "a"), Seen("2", "b")], 2, 1.0, cursor={"at": 5}) == 2
+    assert state.value("cursor") == {"at": 5}
+    state.receive("e", ["2"], 1.5)
+    taken = state.take(9, 2.0)
+    assert [(one.id, one.rank) for one in taken] == [("2", 0), ("1", 2)]
+    state.finish([(one, "held", ()) for one in taken], 2.0, 2.0)
+    assert state.find([Seen("1", "a"), Seen("2", "b2"), Seen("3", "")], 1, 3.0) == 2
+    assert [one.id for one in state.take(9, 4.0)] == ["2", "3"]
+
+
+def test_an_event_counts_once_and_too_many_are_refused(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert state.receive("e", ["1"], 1.0)
+    assert not state.receive("e", ["1"], 2.0)
+    monkeypatch.setattr(states, "MOST_EVENTS", 1)
+    with pytest.raises(BusyForumError):
+        state.receive("other", ["2"], 3.0)
+    assert [one.id for one in state.take(9, 9.0)] == ["1"]
+    assert state.value("events_doubled") == 1
+
+
+def test_a_file_that_is_none_is_named_with_what_to_do(layout: ForumLayout) -> None:
+    with pytest.raises(ForumError, match="follows no forum"):
+        State(layout)
+    layout.follow.write_bytes(b"no database at all" * 99)
+    with pytest.raises(DamagedForumError, match="delete it"):
+        State.create(layout)
+    layout.follow.write_bytes(b"")
+    with pytest.raises(ForumError, match="follows no forum"):
+        State(layout)
+    State.create(layout).close()
+    with sqlite3.connect(layout.follow) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(DamagedForumError, match="format 99"):
+        State(layout)
+
+
+def test_secrets_are_given_by_the_names_of_variables_alone() -> None:
+    with pytest.raises(SettingError, match="no name of an environment variable") as told:
+        FollowSettings("https://a.example.org", "discourse", key_variable="0123456789-very-secret")
+    assert "secret" not in told.value.message.replace("very", "")[:40]
+    with pytest.raises(SettingError, match="no webhooks"):
+        FollowSettings("feed.ndjson", "feed", secret_variable=SECRET)
+    with pytest.raises(SettingError, match="no address"):
+        FollowSettings("ftp://a", "discourse")
+
+
+# -- webhooks ----------------------------------------------------------------------------------------------------------
+
+
+def signed(payload: Any, event: str = "1", kind: str = "post", secret: str = "secret") -> tuple[dict[str, str], bytes]:
+    content = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+    signature = hmac.new(secret.encode(), content, hashlib.sha256).hexdigest()
+    names = {"X-Discourse-Event-Id": event, "X-Discourse-Event-Type": kind}
+    return names | {"X-Discourse-Event-Signature": f"sha256={signature}"}, content
+
+
+@pytest.mark.parametrize(
+    ("payload", "kind", "wanted"),
+    [
+        ({"topic": {"id": 5}}, "topic", "5"),
+        ({"post": {"id": 1, "topic_id": 5}}, "post", "5"),
+        ({"solved": {"id": 1, "topic_id": 5}}, "solved", "5"),
+    ],
+)
+def test_a_webhook_is_on_disk_when_it_is_acknowledged(
+    layout: ForumLayout, state: State, payload: Any, kind: str, wanted: str
+) -> None:
+    headers, content = signed(payload, kind=kind)
+    assert receive(layout, headers, content) == "kept"
+    with State(layout) as other:  # as another process sees it
+        assert [(one.id, one.rank) for one in other.take(9, 1e12)] == [(wanted, 0)]
+    assert receive(layout, headers, content) == "known"
+    assert receive(layout, *signed({"ping": "OK"}, "2", "ping")) == "ignored"
+
+
+def test_webhooks_that_nobody_with_the_secret_sent_are_refused_and_change_nothing(
+    layout: ForumLayout, state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    headers, content = signed({"topic": {"id": 5}}, kind="topic")
+    deep = signed(b"[" * 200_000)
+    large = signed(b" " * (MOST_BYTES + 1))
+    without = {name: value for name, value in headers.items() if "Signature" not in name}
+    wrong = headers | {"X-Discourse-Event-Signature": "sha256=" + "0" * 64}
+    odd = headers | {"X-Discourse-Event-Signature": "sha1=ü"}
+    unnamed = headers | {"X-Discourse-Event-Id": "../../etc"}
+    refused = {
+        401: [(without, content), (odd, content)],
+        403: [(wrong, content), (headers, content + b" "), signed({"topic": {"id": 5}}, secret="the one before")],
+        413: [large],
+        400: [deep, (unnamed, content), signed(b"\xff\xfe"), signed(b"topic=5")],
+    }
+    for status, sent in refused.items():
+        for one in sent:
+            with pytest.raises(WebhookError) as told:
+                receive(layout, *one)
+            assert (told.value.status, bool(told.value.hint)) == (status, True), one
+    for odd_payload in ({"topic": {"id": "5; DROP"}}, {"topic": [1]}, ["topic"], {"topic": {"id": True}}, {"post": {}}):
+        assert receive(layout, *signed(odd_payload, str(id(odd_payload)), "topic")) == "ignored"
+    assert state.take(9, 1e12) == []
+    monkeypatch.delenv(SECRET)
+    with pytest.raises(WebhookError) as told:
+        receive(layout, headers, content)
+    assert told.value.status == 503
+
+
+def test_webhooks_are_taken_only_where_something_is_followed_with_a_secret(layout: ForumLayout) -> None:
+    for _ in range(2):
+        with pytest.raises(WebhookError) as told:
+            receive(layout, *signed({"topic": {"id": 5}}))
+        assert told.value.status == 404
+        with State.create(layout) as state:
+            state.keep(settings=FollowSettings("https://a.example.org", "discourse").to_json())
+
+
+def test_webhooks_that_come_at_once_are_all_kept(layout: ForumLayout, state: State) -> None:
+    def send(number: int) -> None:
+        receive(layout, *signed({"topic": {"id": number}}, str(number), "topic"))
+
+    threads = [threading.Thread(target=send, args=(number,)) for number in range(1, 21)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert {one.id for one in state.take(99, 1e12)} == {str(number) for number in range(1, 21)}
