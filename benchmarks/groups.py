@@ -1,12 +1,15 @@
 """Whether questions of one group ask the same, read by hand; and what groups cost with 225,000 questions.
 
-Command: ``python -m benchmarks.groups``; ``--reading`` or ``--cost`` for one of both. The reading takes travel with and
-without its links, and what one language model read of pairs of its groups (``groups-judged.jsonl``), by the guide of
-the judged pools and without being told any probability:
+Command: ``python -m benchmarks.groups``; ``--reading``, ``--slicer`` or ``--cost`` for a part. One language model read
+pairs of groups (``groups-judged.jsonl``) by the guide of the judged pools, without being told any probability; of two
+readings the mean counts, and 1.75 is enough. By how the pairs were drawn:
 
-- ``without links``: all 160 pairs within groups at a minimum of 0.6, made as if the forum had no links; a tenth twice.
-- ``linked, by group``: pairs of groups as the forum shows them, a group first, then a pair in it.
-- ``linked, by pair``: pairs of these groups, each pair as likely, so that the largest groups are most of them.
+- ``shown``: of the groups of travel that are shown, 120 of 164 pairs; ``from 0.6``: 50 of the others that a minimum of
+  0.6 adds. They were drawn after what links count was chosen, and no choice was made by them.
+- ``without links``: all 160 pairs within groups at a minimum of 0.6, made as if the forum had no links. By these and by
+  pairs of groups in which each link was taken at its word (``linked, by group``, ``linked, by pair``), it was chosen
+  what links and names count.
+- ``slicer``: of the groups of the Slicer forum, which has no duplicate links.
 
 The cost is taken over Reddit's questions with pairs drawn at random, since comparing them all takes hours: chains of 3
 to 12 questions, five times as many likely pairs for a question as travel has.
@@ -21,27 +24,31 @@ import resource
 import shutil
 import time
 from collections import Counter
+from collections.abc import Collection, Mapping
 from itertools import combinations, pairwise
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from askalike import Forum, ForumSettings, Link
+from askalike.forum.groups import DEFAULT_MINIMUM
 from askalike.forum.reliability import wilson
 from askalike.store.pairs import Pair
-from benchmarks.record import WORK, need_data, write
+from benchmarks.record import WORK, need_data, stamp, write
 
 JUDGED = Path(__file__).with_name("groups-judged.jsonl")
 MINIMA = (0.6, 0.7, 0.8)
-LEAST_GRADE = 2
+LEAST_GRADE = 1.75
 CHAINS = 0.31
+Ends = tuple[str, str]
 
 
-def compared(name: str, *, has_links: bool) -> Forum:
-    """Return travel's forum, compared; one that was left by an earlier run is taken as it is."""
+def compared(name: str, archive: str, *, has_links: bool) -> Forum:
+    """Return a forum, compared; one that was left by an earlier run is taken as it is."""
     path = WORK / name
     if not path.exists():
         forum = Forum.create(path)
-        forum.load(need_data("travel-stackexchange"))
+        forum.load(need_data(archive))
         if not has_links:
             forum.remove_links(forum.links())
         forum.close()
@@ -51,60 +58,63 @@ def compared(name: str, *, has_links: bool) -> Forum:
     return forum
 
 
-def within(forum: Forum, minimum: float) -> set[tuple[str, str]]:
+def within(forum: Forum, minimum: float) -> set[Ends]:
     """Return the pairs within groups."""
-    return {(min(pair), max(pair)) for group in forum.groups(minimum) for pair in combinations(group.members, 2)}
+    groups = [group for group in forum.groups(minimum) if group.kind != "recurring"]
+    return {(min(pair), max(pair)) for group in groups for pair in combinations(group.members, 2)}
 
 
-def _linked(forum: Forum, kind: str) -> set[tuple[str, str]]:
-    ends = [(link.source_id, link.target_id) for link in forum.links() if link.kind == kind]
-    return {(min(pair), max(pair)) for pair in ends}
-
-
-def share(grades: list[int]) -> dict[str, Any]:
-    """Return how many of some pairs ask the same."""
-    good = sum(grade >= LEAST_GRADE for grade in grades)
-    found = {"pairs": len(grades), "grade 2 or 3": good}
-    return found | ({"share": good / len(grades), "interval": wilson(good, len(grades))} if grades else {})
+def share(pairs: Collection[Ends], grades: Mapping[Ends, float], **more: Any) -> dict[str, Any]:
+    """Return how many of those of some pairs that were read ask the same."""
+    read = [grades[pair] for pair in pairs if pair in grades]
+    good = sum(grade >= LEAST_GRADE for grade in read)
+    found = {"pairs": len(read), "grade 2 or 3": good, "in groups": len(pairs), **more}
+    return found | ({"share": good / len(read), "interval": wilson(good, len(read))} if read else {})
 
 
 def reading() -> dict[str, Any]:
     """Return how many pairs of groups were read as the same."""
     judged = [json.loads(line) for line in JUDGED.read_text(encoding="utf-8").splitlines()]
+    of: dict[str, dict[Ends, float]] = {}
+    for one in judged:
+        of.setdefault(one["drawn"], {})[one["first"], one["second"]] = fmean(one["grades"])
+    every = {pair: grade for grades in of.values() for pair, grade in grades.items()}
     twice = [one["grades"] for one in judged if len(one["grades"]) > 1]
     alone, linked = (
-        compared(f"groups-{name}.forum", has_links=name == "linked") for name in ("without-links", "linked")
+        compared(f"groups-{name}.forum", "travel-stackexchange", has_links=name == "linked")
+        for name in ("without-links", "linked")
     )
-    links = {kind: _linked(linked, kind) for kind in ("related", "duplicate")}
-    related = links["related"] - links["duplicate"]
-    of = {"without links": [one for one in judged if one["drawn"] == "without links"]}
-    rows = {}
-    for minimum in MINIMA:
-        pairs = within(alone, minimum)
-        read = {(one["first"], one["second"]): one["grades"][0] for one in of["without links"]}
-        read = {pair: grade for pair, grade in read.items() if pair in pairs}
-        rows[str(minimum)] = {
-            "groups": len(alone.groups(minimum)),
-            "all": {**share(list(read.values())), "in groups": len(pairs)},
-            "without what people linked as related": share([g for pair, g in read.items() if pair not in related]),
-            "that nobody linked": share(
-                [g for pair, g in read.items() if pair not in links["related"] | links["duplicate"]]
-            ),
-        }
-    shown = linked.groups()
-    return {
-        "without links": rows,
-        "linked, by group": share([one["grades"][0] for one in judged if one["drawn"] == "linked, by group"]),
-        "linked, by pair": share([one["grades"][0] for one in judged if one["drawn"] == "linked, by pair"]),
-        "read twice": {"pairs": len(twice), "same grade": sum(one[0] == one[1] for one in twice)},
-        "shown": {
-            "kinds": Counter(group.kind for group in shown),
-            "largest": {
-                kind: max(len(group.members) for group in shown if group.kind == kind)
-                for kind in sorted({group.kind for group in shown})
-            },
-        },
+    duplicates = {
+        (min(link.source_id, link.target_id), max(link.source_id, link.target_id))
+        for link in linked.links()
+        if link.kind == "duplicate"
     }
+    shown, more = within(linked, DEFAULT_MINIMUM), within(linked, MINIMA[0])
+    groups = linked.groups()
+    return {
+        "shown": share(shown, of["shown"], minimum=DEFAULT_MINIMUM),
+        "shown, linked": share(shown & duplicates, of["shown"]),
+        "shown, by probability alone": share(shown - duplicates, of["shown"]),
+        "from 0.6": share(more - shown, of["from 0.6"]),
+        "without links": {
+            str(minimum): share(within(alone, minimum), every, groups=len(alone.groups(minimum))) for minimum in MINIMA
+        },
+        "read twice": {
+            "pairs": len(twice),
+            "same grade": sum(one[0] == one[1] for one in twice),
+            "both 2 or 3, or neither": sum((one[0] >= 2) == (one[1] >= 2) for one in twice),
+        },
+        "kinds": Counter(group.kind for group in groups),
+        "largest": max(len(group.members) for group in groups if group.kind != "recurring"),
+    }
+
+
+def slicer() -> dict[str, Any]:
+    """Return how many pairs of Slicer's groups were read as the same."""
+    judged = [json.loads(line) for line in JUDGED.read_text(encoding="utf-8").splitlines()]
+    grades = {(one["first"], one["second"]): fmean(one["grades"]) for one in judged if one["drawn"] == "slicer"}
+    forum = compared("groups-slicer.forum", "slicer-discourse/topics.jsonl.gz", has_links=True)
+    return share(within(forum, DEFAULT_MINIMUM), grades, groups=len(forum.groups()))
 
 
 def cost() -> dict[str, Any]:
@@ -163,15 +173,16 @@ def main() -> None:
     """Measure, and write ``results/groups.json``."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reading", action="store_true")
+    parser.add_argument("--slicer", action="store_true")
     parser.add_argument("--cost", action="store_true")
     wanted = parser.parse_args()
     kept = Path("results/groups.json")
     body = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
-    body = {name: body[name] for name in ("reading", "cost") if name in body}
-    if wanted.reading or not wanted.cost:
-        body["reading"] = reading()
-    if wanted.cost or not wanted.reading:
-        body["cost"] = cost()
+    parts = {"reading": reading, "slicer": slicer, "cost": cost}
+    body = {name: body[name] for name in parts if name in body}
+    chosen = [name for name in parts if getattr(wanted, name)]
+    for name in chosen or parts:
+        body[name] = {**parts[name](), **stamp()}
     write("groups", "python -m benchmarks.groups", body)
 
 

@@ -23,10 +23,11 @@ from numpy.typing import NDArray
 from askalike.evaluation.forum.tasks import questions_of
 from askalike.forum import Forum, ForumSettings
 from askalike.readers.research.judged import read_judged
-from askalike.search.features import FEATURES, Cosines, Floats
+from askalike.search.features import FEATURES, Cosines, Floats, regard_title_alone
 from askalike.search.pool import Laps, gather
 from askalike.search.query import PreparedQuery, QuerySettings, TermCounts, weigh
 from askalike.search.searcher import Searcher
+from askalike.search.texts import reader_of
 from askalike.types import Filters, Query, Question
 from benchmarks.minilm import MiniLM
 from benchmarks.record import WORK, need_data
@@ -176,6 +177,9 @@ class Site:
             near = (vectors[1:] @ vectors[0]).astype(np.float64)
             sentences = by_words.copy()
             sentences[:, -2], sentences[:, -1] = self.usual.of(vectors[0], near), self.usual.commonness(vectors[0])
+            regard_title_alone(
+                reader_of(search.analyzer).read(query.title, query.body, query.markup).text, sentences, ["cosine"]
+            )
         return Pairs(
             self.name,
             kind,

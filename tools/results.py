@@ -80,6 +80,9 @@ PAGES: Mapping[str, Page] = {
         "Indexing, searching, encoding and training, beside rivals in the same run.",
         {
             "index-and-search": searching.indexing,
+            "scale-20000": searching.scale,
+            "scale-224741": searching.scale,
+            "scale-1000000": searching.scale,
             "search-cost": searching.cost,
             "many-queries": searching.many,
             "updates": searching.updates,

@@ -457,9 +457,8 @@ def _table_html(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 GroupKind = Literal["same question", "same text", "linked", "recurring"]
-"""``same text``: all have one text but for markup, case and white space; ``linked``: links and judgements alone
-join all, so that each is a duplicate of the canonical question and not always of every other; ``recurring``: an
-announcement at regular dates."""
+"""``same text``: all have one text but for markup, case and white space; ``linked``: people linked some of
+it as duplicates, or joined it by judgements alone; ``recurring``: an announcement at regular dates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -478,8 +477,7 @@ class Group:
     Args:
         members: their ids; the canonical one first, then those with better answers.
         canonical: the one to answer the others by.
-        weakest: the least likely pair of those that nothing but its probability joins; None where people's links and
-            judgements, or the same text, join all.
+        weakest: the least likely pair, links counted; None where judgements or the same text join all.
     """
 
     members: tuple[str, ...]

@@ -328,7 +328,7 @@ def test_an_older_file_keeps_its_pairs(forum: Forum) -> None:
     forum.pairs.close()
     with contextlib.closing(sqlite3.connect(ForumLayout(forum.path).pairs)) as connection:
         connection.executescript(
-            "DROP TABLE texts; DROP TABLE unread; DROP TABLE touched;"
+            "DROP TABLE texts; DROP TABLE unread; DROP TABLE touched; ALTER TABLE pairs DROP COLUMN is_open;"
             " DELETE FROM state WHERE key IN ('texts', 'begun'); PRAGMA user_version = 1"
         )
     assert forum.pairs.store.count() == len(found)

@@ -342,3 +342,31 @@ def test_an_index_of_format_1_answers_and_gets_codes_without_being_encoded_again
     assert not old.wants_codes
     assert (len(files(old, "codes")), len(files(old, "graph"))) == (1, 0)
     assert old.search(QUERIES, 10) == VectorIndex(index.folder).search(QUERIES, 10) == expected
+
+
+def test_centroids_are_learned_and_codes_made_on_one_thread_and_others_keep_theirs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import faiss
+
+    seen: list[int] = []
+
+    def watched(name: str) -> None:
+        work = getattr(faiss.IndexPQ, name)
+
+        def watch(index: Any, *given: Any) -> Any:
+            seen.append(faiss.omp_get_max_threads())
+            return work(index, *given)
+
+        monkeypatch.setattr(faiss.IndexPQ, name, watch)
+
+    watched("train")
+    watched("sa_encode")
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(2)
+    try:
+        Quantiser.train(VECTORS[:500]).encode(VECTORS[:500])
+        assert faiss.omp_get_max_threads() == 2
+    finally:
+        faiss.omp_set_num_threads(before)
+    assert seen == [1, 1]

@@ -14,6 +14,7 @@ import pytest
 from askalike.errors import BusyForumError, DamagedForumError, ForumError
 from askalike.index.words import FieldWeights, IndexEntry, WordIndex
 from askalike.index.words.snapshot import MOST_TERMS, edits
+from askalike.index.words.sums import entry_files
 from askalike.types import Filters
 
 EQUAL = FieldWeights(1.0, 1.0)
@@ -379,3 +380,27 @@ def test_files_that_a_killed_writer_did_not_write_down_are_checked_by_their_own_
     (index.folder / "sums.json").write_bytes(b"?")
     with pytest.raises(DamagedForumError, match=r"sums\.json cannot be read"):
         WordIndex(index.folder)
+
+
+def test_entries_that_are_added_one_at_a_time_are_merged(index: WordIndex) -> None:
+    for num in range(10, 50):
+        with index.writing() as writer:
+            writer.put(IndexEntry(num, ["antenna"], []))
+            writer.commit(index.cursor)
+        files = {name.split(".")[0] for name in entry_files(index.folder)}
+        assert len(files) <= 10
+    assert len(found(index, "antenna")) == 10
+    assert index.entries == 42
+
+
+def test_what_was_put_after_the_last_commit_is_dropped_at_the_end(index: WordIndex) -> None:
+    with index.writing() as writer:
+        writer.put(IndexEntry(3, ["antenna"], []))
+        writer.commit(index.cursor)
+        writer.put(IndexEntry(4, ["antenna"], []))
+        writer.remove([1])
+    assert found(index, "antenna") == [3]
+    with index.writing() as writer:
+        writer.commit(index.cursor)
+    assert found(index, "antenna") == [3]
+    assert found(index, "printer") == [1, 2]

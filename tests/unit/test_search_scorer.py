@@ -56,8 +56,23 @@ def test_a_word_that_only_the_candidate_has_counts_as_a_typical_one() -> None:
 
 
 def test_a_title_of_one_common_word_is_the_same_by_chance() -> None:
-    assert compared("help", "help")["same title"] == pytest.approx(2.0 / (2 * RAREST))
+    assert compared("help", "help")["same title"] == pytest.approx(2.0 / (1.5 * RAREST))
     assert compared("router drops wifi daily", "router drops wifi daily")["same title"] == 1.0
+
+
+def test_a_body_counts_neither_way_for_a_query_that_is_its_title_alone() -> None:
+    title, body = "router drops wifi daily", "printer prints blank pages and costs too much for what it does"
+    with_body = READ(title, body, "plain")[0]
+    asked, terms, _ = READ(title, "", "plain")
+    rarity, near, parts = np.full(len(terms), 2.0), np.array([0.3]), ("texts", "texts by words' vectors", "cosine")
+    found = features(asked, rarity, [with_body], RAREST, Table(), near)[0]
+    assert [found[FEATURES.index(name)] for name in parts] == [1.0, 1.0, 1.0]
+    by_words = features(asked, rarity, [with_body], RAREST)[0]
+    assert [by_words[FEATURES.index(name)] for name in parts] == [1.0, 0.0, 0.0]
+    common = features(asked, np.full(len(terms), 0.3), [with_body], RAREST, Table(), near)[0]
+    assert common[FEATURES.index("cosine")] == pytest.approx(0.3)  # of few informative words: as the vectors say
+    another = features(READ(title, "on channel six", "plain")[0], rarity, [with_body], RAREST, Table(), near)[0]
+    assert another[FEATURES.index("cosine")] == 0.3
 
 
 def test_texts_without_words_have_nothing_alike() -> None:
@@ -112,14 +127,15 @@ def by_the_formula(query: tuple[str, str], candidate: tuple[str, str], markup: M
     of_title = sum(rarity[term] for term in set(title_q))
     of_text = sum(weight * rarity[term] for term, weight in weights_q.items())
     is_titled = bool(title_q) and title_q == title_c
+    same_title = min(1.0, of_title / (ENOUGH * RAREST)) if is_titled else 0.0
     titled = [dict.fromkeys(title_q, 1.0), dict.fromkeys(title_c, 1.0)]
     return [
         share((rarity[one] for one in set(title_q) & shared), (rarity[one] for one in set(title_q))),
         share((weights_q[one] * rarity[one] for one in shared), (w * rarity[one] for one, w in weights_q.items())),
         share((rarity[one] for one in set(title_c) & shared), (rarity[one] for one in set(title_c))),
         likeness(*titled),
-        likeness(weights_q, weights_c),
-        min(1.0, of_title / (ENOUGH * RAREST)) if is_titled else 0.0,
+        max(likeness(weights_q, weights_c), 0.0 if body_q else same_title),
+        same_title,
         min(1.0, of_text / (ENOUGH * RAREST)) if is_titled and body_q == body_c else 0.0,
     ]
 

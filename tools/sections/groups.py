@@ -11,30 +11,32 @@ from tools.sections.cells import table
 def held_together(result: Mapping[str, Any]) -> list[str]:
     """Return what was read of pairs within groups, and the cost of groups in a large forum."""
     reading, cost = result["reading"], result.get("cost")
+    shown = reading["shown"]
     rows = [
-        (f"without its links, minimum {minimum}, {name}", *_cells(found))
-        for minimum, kinds in reading["without links"].items()
-        for name, found in kinds.items()
-        if isinstance(found, Mapping)
+        (f"travel, shown: a minimum of {shown['minimum']}", *_cells(shown)),
+        ("of these, linked as duplicates", *_cells(reading["shown, linked"])),
+        ("of these, by probability alone", *_cells(reading["shown, by probability alone"])),
+        ("what a minimum of 0.6 adds", *_cells(reading["from 0.6"])),
     ]
     rows += [
-        ("with its links, a group first and then a pair in it", *_cells(reading["linked, by group"])),
-        ("with its links, each pair as likely", *_cells(reading["linked, by pair"])),
+        (f"travel without its links, a minimum of {minimum}", *_cells(found))
+        for minimum, found in reading["without links"].items()
     ]
-    shown, twice = reading["shown"], reading["read twice"]
-    largest = ", ".join(f"{name} {size}" for name, size in shown["largest"].items())
+    if "slicer" in result:
+        rows.append(("Slicer, shown", *_cells(result["slicer"])))
+    twice = reading["read twice"]
     lines = [
         "## Groups",
         "",
-        "Pairs within groups of travel.stackexchange.com, read by one language model by the guide of the judged pools:"
-        f" grade 2 or 3 answers the other question. Read twice: {twice['pairs']}, {twice['same grade']} with the same"
-        " grade. All pairs of groups without links were read, the others were drawn.",
+        "Pairs within groups, read by one language model by the guide of the judged pools: grade 2 or 3 answers the"
+        f" other question. Read twice: {twice['pairs']}, {twice['both 2 or 3, or neither']} on the same side. What"
+        " links and names count was chosen by the pairs without links and by others of linked groups.",
         "",
-        *table(("pairs", "read", "grade 2 or 3", "95 % interval"), rows),
+        *table(("pairs", "in groups", "read", "grade 2 or 3", "95 % interval"), rows),
         "",
-        "Most groups of this forum come from its duplicate links, and what was linked to one original is often not the"
-        " same as what else was: groups say which kind they are."
-        f" Largest by kind, at the default minimum: {largest}.",
+        "Shown: "
+        + ", ".join(f"{count} groups of the kind {kind}" for kind, count in reading["kinds"].items())
+        + f"; the largest has {reading['largest']} questions.",
     ]
     if cost:
         after = cost["after one link or judgement, ms"]
@@ -48,6 +50,8 @@ def held_together(result: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _cells(found: Mapping[str, Any]) -> tuple[str, str, str]:
+def _cells(found: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    if not found["pairs"]:
+        return str(found["in groups"]), "0", "", ""
     low, high = (f"{100 * end:.0f}" for end in found["interval"])
-    return str(found["pairs"]), f"{100 * found['share']:.0f} %", f"{low} to {high} %"
+    return str(found["in groups"]), str(found["pairs"]), f"{100 * found['share']:.0f} %", f"{low} to {high} %"

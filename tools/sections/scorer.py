@@ -7,6 +7,8 @@ from typing import Any
 
 from tools.sections.cells import table
 
+INFORMATIVE = "copy of title, informative"
+
 
 def believed(result: Mapping[str, Any]) -> list[str]:
     """Return order, calibration, known answers and the effect of judgements."""
@@ -39,6 +41,7 @@ def believed(result: Mapping[str, Any]) -> list[str]:
                 "titles of other forums and nonsense: no hit above 15 %",
                 "copies at 97 % or more",
                 "titles alone",
+                "informative titles alone",
             ),
             [
                 (
@@ -47,6 +50,7 @@ def believed(result: Mapping[str, Any]) -> list[str]:
                     f" {one['elsewhere and nonsense']['queries']:,}",
                     f"{one['copy']['97% or more']:.1f} %",
                     f"{one['copy of title']['97% or more']:.1f} %",
+                    f"{one[INFORMATIVE]['97% or more']:.1f} %" if INFORMATIVE in one else "",
                 )
                 for name, one in result["known answers"].items()
             ],

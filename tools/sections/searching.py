@@ -7,7 +7,19 @@ from typing import Any
 
 from tools.sections.cells import seconds, table
 
-__all__ = ["cost", "damage", "indexing", "journeys", "kills", "many", "ramn_tuning", "reranking", "tuning", "updates"]
+__all__ = [
+    "cost",
+    "damage",
+    "indexing",
+    "journeys",
+    "kills",
+    "many",
+    "ramn_tuning",
+    "reranking",
+    "scale",
+    "tuning",
+    "updates",
+]
 
 PERCENTILES = ("p50_ms", "p95_ms", "p99_ms")
 
@@ -38,6 +50,56 @@ def indexing(result: Mapping[str, Any]) -> list[str]:
         f" answers and the words that matched.{default} Building the rivals took"
         f" {seconds(result['rivals_build_s'])}; of them, only FTS5 takes single changes.",
     ]
+
+
+def scale(result: Mapping[str, Any]) -> list[str]:
+    """Return what one forum of a size costs to build, keep and ask, beside the rivals of each part."""
+    made, opening, pairs = result["indexing"], result["opening"], result["likely pairs"]
+    copies = f" ({result['copies']:,} of them copies with other words)" if result["copies"] else ""
+    phases = [
+        (name, f"{one['seconds']:,.1f}", f"{one['time left wrong by at most']:.1f}")
+        for name, one in made["phases"].items()
+    ]
+    worker, own = made["peak_memory_mb"].get("a worker", 0), made["peak_memory_mb"]["this process"]
+    lines = [
+        f"## One forum of {result['questions']:,} questions",
+        "",
+        f"Built from Reddit's questions{copies} in {made['seconds']:,.0f} s;"
+        f" {sum(made['processor_s'].values()):,.0f} s of processor time, of which workers took"
+        f" {made['processor_s']['its workers']:,.0f}. Memory: {own:,} MB"
+        + (f", and up to {worker:,} MB in each worker" if worker else "")
+        + f". Largest write-ahead log {made['largest write-ahead log, MB']:,.0f} MB; another writer waited for at most"
+        f" {made['longest wait of another writer, s']:.1f} s. The machine's load was"
+        f" {result['load_15_min_at_end']:.0f} at the end: seconds on the clock are far above those of a quiet one.",
+        "",
+        *table(("phase", "seconds", "time left wrong by a factor of at most"), phases),
+        "",
+        "On disk: " + ", ".join(f"{part} {size:,.1f} MB" for part, size in result["disk_mb"].items()) + ".",
+        "",
+        f"Opened in {opening['open, processor_s']:.2f} s of processor time, first search"
+        f" {opening['first search, processor_s']:.2f} s. Likely pairs: {pairs['a question, ms']:.1f} ms a question."
+        f" Milliseconds of processor time, {result['queries']:,} queries:",
+        "",
+    ]
+    searches = {f"search, {kind}": found for kind, found in result["search"].items()}
+    words = {name: found for name, found in result["words"].items() if "p50_ms" in found}
+    rest = {
+        "nearest vectors in the forum's index": result["nearest vectors"],
+        "an addition until it is found": result["added until found"],
+    }
+    rows = [
+        (name, *(f"{found[key]:.2f}" for key in ("p50_ms", "p95_ms")), _share_found(found))
+        for name, found in (searches | words | rest).items()
+    ]
+    rows += [
+        (f"vectors alone: {one['name']}", f"{one['p50_ms']:.2f}", f"{one['p95_ms']:.2f}", _share_found(one))
+        for one in result["vectors beside rivals"]
+    ]
+    return [*lines, *table(("work", "p50", "p95", "recall@10"), rows)]
+
+
+def _share_found(found: Mapping[str, Any]) -> str:
+    return f"{found['recall_at_10']:.3f}" if "recall_at_10" in found else ""
 
 
 def cost(result: Mapping[str, Any]) -> list[str]:

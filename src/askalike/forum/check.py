@@ -47,8 +47,9 @@ from askalike.index.cursor import Cursor
 from askalike.index.encoder_settings import FILE as ENCODER_FILE
 from askalike.index.encoder_settings import RerankerSettings, read_settings
 from askalike.index.model_source import fingerprint as model_fingerprint
+from askalike.index.model_source import packaged_model
 from askalike.index.vector_set import OWNED as VECTOR_FILES
-from askalike.index.vector_set import has_its_model, parse_current, read_current
+from askalike.index.vector_set import has_copy, has_its_model, parse_current, read_current
 from askalike.index.vectors import VectorIndex
 from askalike.index.word_indexer import fingerprint
 from askalike.index.words import WordIndex, sums
@@ -324,11 +325,27 @@ def _maker(place: Path, name: str) -> Iterator[Finding]:
             part = ENCODER_FILE
             read_settings(place / ENCODER_FILE)
         else:
+            if not has_copy(place):
+                yield from _packaged(place, name)
+                return
             Model.load(place / "model")
         if not has_its_model(place):
             yield Finding("vectors", f"{name}/{part}", "is not what made the vectors of this set")
     except (AskalikeError, OSError) as error:
         yield refused("vectors", f"{name}/{part}", error)
+
+
+def _packaged(place: Path, name: str) -> Iterator[Finding]:
+    """Check the model of a set that has no copy of it: the package's. Nothing in the forum mends that."""
+    folder = packaged_model()
+    if folder is None or not has_its_model(place):
+        what = "was made by a general model that the installed package does not carry; it is made anew"
+        yield Finding("vectors", name, what, "", is_damage=False)
+        return
+    try:
+        Model.load(folder)
+    except (AskalikeError, OSError) as error:
+        yield refused("files", str(folder), error, "install askalike again")
 
 
 # -- what is made anew or learned ----------------------------------------------------------------------------------

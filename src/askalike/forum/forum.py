@@ -581,8 +581,8 @@ class Forum:
     def groups(self, minimum: float = DEFAULT_MINIMUM) -> GroupList:
         """Return groups of questions that ask the same, largest first, announcements last, as far as was compared.
 
-        In a group, each question is as likely as ``minimum`` the same as every other, unless people's links and
-        judgements or the same text join both; what was judged different is in no group together. ``compare``
+        In a group, each question is as likely as ``minimum`` the same as every other, unless people's judgements or the
+        same text join both; what was judged different is in no group together. ``compare``
         compares what waits.
 
         Args:

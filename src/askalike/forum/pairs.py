@@ -17,7 +17,7 @@ import hashlib
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -48,6 +48,9 @@ _SEED_OF_KEPT: Final = -1
 
 PARTNERS: Final = 5
 """So many of the best are kept for each question."""
+
+MARKED: Final = "marked"
+"""How a pair is settled whose ways by duplicate links meet."""
 
 LEAST_SCORE: Final = 0.1
 """Pairs below are not shown, and ``KEPT_BELOW`` of them are kept, so that chance can draw them for people to judge."""
@@ -151,7 +154,7 @@ class Pairs:
         return self._settled_as(pair) != ""
 
     def _settled_as(self, pair: Pair) -> str:
-        """Return "gone", the verdict, or "marked"; "" for a pair that is open."""
+        """Return "gone", the verdict, or ``MARKED``; "" for a pair that is open."""
         held = self._records.questions_by_num([pair.first, pair.second])
         if len(held) < 2:
             return "gone"
@@ -161,7 +164,7 @@ class Pairs:
             return verdict
         originals = self._records.originals_of([one, other])
         ways = ({start, *reached(start, lambda name: originals.get(name, ()))} for start in (one, other))
-        return "marked" if set.intersection(*ways) else ""  # their ways by duplicate links meet
+        return MARKED if set.intersection(*ways) else ""  # their ways by duplicate links meet
 
     def _advance(self, end: float, is_stopped: Callable[[], bool]) -> int:
         if not self._follow():
@@ -258,11 +261,14 @@ class Pairs:
         if alone:  # no others are compared for those that have a twin
             partners |= self._indexes.ask(partial(self._searched, questions=alone, is_over=is_over))
         done = {num: pairs or [] for num, pairs in partners.items() if pairs is not None or num not in held}
-        settled = [pair for num in done for pair in self.store.of(num) if self.is_settled(pair)]
+        before = [pair for num in done for pair in self.store.of(num)]
+        kept = self._kept(before)
+        ends = {(pair.first, pair.second) for pair in kept}
         with self.store.writing() as store:
-            store.remove(settled)
+            store.remove(pair for pair in before if (pair.first, pair.second) not in ends)
+            store.put(kept)
             for num, pairs in done.items():
-                store.put([pair for pair in pairs if not self.is_settled(pair)])
+                store.put(self._kept(pairs))
                 store.remove_waiting(num)
 
     def _next_lacking(self) -> list[Ends]:
@@ -299,7 +305,12 @@ class Pairs:
                 likely = self._indexes.ask(ask)
                 found.extend(Pair(min(num, one), max(num, one), score) for one, score in likely.items() if one in held)
         with self.store.writing() as store:
-            store.put([pair for pair in found if not self.is_settled(pair)])
+            store.put(self._kept(found))
+
+    def _kept(self, pairs: Iterable[Pair]) -> list[Pair]:
+        """Return those of the pairs that are open, or that people linked; nobody is shown the latter to judge."""
+        settled = [(pair, self._settled_as(pair)) for pair in pairs]
+        return [replace(pair, is_open=not how) for pair, how in settled if how in ("", MARKED)]
 
     def _twin(self, num: int) -> list[Pair] | None:
         """Return the pair of a question with the first of the same text, none where it is settled that both ask the

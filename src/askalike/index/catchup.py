@@ -6,13 +6,14 @@ changes that it has not seen. A killed process leaves a cursor from which the ne
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Protocol, TypeVar
 
 from askalike.index.cursor import Cursor
+from askalike.index.workers import Numbered, Remote, prepared
 from askalike.progress import Progress
 from askalike.store import ChangeLog
 from askalike.types import Question
@@ -59,9 +60,10 @@ class Index(Protocol):
 
 
 _Writer = TypeVar("_Writer", bound=EntryWriter)
+_Entries = TypeVar("_Entries")
 
 
-class Indexer(Protocol[_Writer]):
+class Indexer(Protocol[_Writer, _Entries]):
     """An index that follows a store, together with what makes its entries from questions."""
 
     @property
@@ -79,8 +81,15 @@ class Indexer(Protocol[_Writer]):
     def writing(self) -> AbstractContextManager[_Writer]:
         """Give the index's writer; what it has committed stays, the rest is dropped at the end."""
 
-    def put(self, writer: _Writer, questions: Sequence[tuple[int, Question]]) -> None:
-        """Add the questions under their numbers, or replace what has these numbers."""
+    def prepare(self, questions: Numbered) -> _Entries:
+        """Make entries of questions; this takes most of the time, and depends on nothing else."""
+
+    @property
+    def remote(self) -> Remote[_Entries] | None:
+        """Return how another process makes the same, None where it cannot."""
+
+    def put(self, writer: _Writer, entries: _Entries) -> None:
+        """Add entries under their questions' numbers, or replace what has these numbers."""
 
 
 def pending(cursor: Cursor, log: ChangeLog) -> int:
@@ -89,7 +98,9 @@ def pending(cursor: Cursor, log: ChangeLog) -> int:
     return changes if cursor.is_complete else max(changes, log.count_questions(cursor.scanned))
 
 
-def catch_up(log: ChangeLog, indexer: Indexer[_Writer], progress: Progress, most_changes: int | None = None) -> int:
+def catch_up(
+    log: ChangeLog, indexer: Indexer[_Writer, _Entries], progress: Progress, most_changes: int | None = None
+) -> int:
     """Bring the index in step with the store; return how many entries were written or removed.
 
     Args:
@@ -108,16 +119,17 @@ def catch_up(log: ChangeLog, indexer: Indexer[_Writer], progress: Progress, most
         return done + _replay(log, indexer, writer, progress, most_changes)
 
 
-def _scan(log: ChangeLog, indexer: Indexer[_Writer], writer: _Writer, progress: Progress) -> int:
+def _scan(log: ChangeLog, indexer: Indexer[_Writer, _Entries], writer: _Writer, progress: Progress) -> int:
     """Fill an index from nothing, going on after the last number that a killed process committed."""
     cursor = indexer.index.cursor
     if not cursor.scanned and not indexer.index.entries:  # a killed process may have kept entries, but no cursor
         cursor = replace(cursor, applied=log.last_change())  # what the scan sees need not be replayed after it
-    progress.start(indexer.phase, log.count_questions(cursor.scanned), "questions")
+    total = log.count_questions(cursor.scanned)
+    progress.start(indexer.phase, total, "questions")
     done = uncommitted = 0
-    questions = log.all_questions(cursor.scanned)
-    while batch := list(islice(questions, indexer.steps.batch)):
-        indexer.put(writer, batch)
+    batches = ((None, batch) for batch in _in_batches(log.all_questions(cursor.scanned), indexer.steps.batch))
+    for _, batch, entries in prepared(batches, total, indexer.prepare, indexer.remote):
+        indexer.put(writer, entries)
         progress.advance(len(batch))
         done += len(batch)
         uncommitted += len(batch)
@@ -129,8 +141,13 @@ def _scan(log: ChangeLog, indexer: Indexer[_Writer], writer: _Writer, progress: 
     return done
 
 
+def _in_batches(questions: Iterator[tuple[int, Question]], size: int) -> Iterator[Numbered]:
+    while batch := list(islice(questions, size)):
+        yield batch
+
+
 def _replay(
-    log: ChangeLog, indexer: Indexer[_Writer], writer: _Writer, progress: Progress, most_changes: int | None
+    log: ChangeLog, indexer: Indexer[_Writer, _Entries], writer: _Writer, progress: Progress, most_changes: int | None
 ) -> int:
     """Apply the changes that the index has not seen; each question is taken in its newest state."""
     cursor, step = indexer.index.cursor, indexer.steps.changes
@@ -141,17 +158,46 @@ def _replay(
     elif waiting > step:
         progress.start(indexer.phase, waiting, "changes")
     done = 0
-    while left > 0 and (changes := log.changes(cursor.applied, min(step, left))):
-        nums = list(dict.fromkeys(change.num for change in changes))
-        held = log.questions_by_num(nums)
-        writer.remove([num for num in nums if num not in held])
-        indexer.put(writer, list(held.items()))
-        done += len(nums)
-        left -= len(changes)
-        cursor = replace(cursor, applied=changes[-1].seq)
-        if len(changes) == step or left <= 0:
-            writer.commit(cursor)
-            progress.advance(len(changes))
+    steps = _steps(log, cursor.applied, left, indexer.steps)
+    for one, batch, entries in prepared(steps, left, indexer.prepare, indexer.remote):
+        writer.remove(one.gone)
+        if batch:
+            indexer.put(writer, entries)
+        done += len(one.gone) + len(batch)
+        if one.changes:
+            cursor = replace(cursor, applied=one.applied)
+            left -= one.changes
+            if one.changes == step or left <= 0:
+                writer.commit(cursor)
+                progress.advance(one.changes)
     if last > cursor.applied and (most_changes is None or most_changes >= waiting):
         writer.commit(replace(cursor, applied=last))  # changes of answers and links, which need no work
     return done
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """Changes whose newest questions are in this batch and in those before it.
+
+    Args:
+        gone: numbers of questions that are there no longer.
+        changes: how many, 0 where the next batch belongs to them too.
+        applied: the last of them.
+    """
+
+    gone: Sequence[int]
+    changes: int
+    applied: int
+
+
+def _steps(log: ChangeLog, applied: int, left: int, steps: Steps) -> Iterator[tuple[_Step, Numbered]]:
+    """Yield the questions of ``left`` changes after ``applied``, in batches."""
+    while left > 0 and (changes := log.changes(applied, min(steps.changes, left))):
+        nums = list(dict.fromkeys(change.num for change in changes))
+        held = log.questions_by_num(nums)
+        left -= len(changes)
+        applied = changes[-1].seq
+        batches = list(_in_batches(iter(held.items()), steps.batch))
+        for batch in batches[:-1]:
+            yield _Step((), 0, applied), batch
+        yield _Step([num for num in nums if num not in held], len(changes), applied), batches[-1] if batches else []

@@ -64,7 +64,7 @@ def quick_model(layout: ForumLayout, language: str) -> ModelSource | None:
         ModelError: a model is there and its manifest cannot be read.
     """
     own = own_model(layout)
-    if own is None and language == DEFAULT_MODEL_LANGUAGE and default_model() is not None:
+    if own is None and language == DEFAULT_MODEL_LANGUAGE and packaged_model() is not None:
         return general_model(language)
     return own
 
@@ -80,6 +80,11 @@ def own_model(layout: ForumLayout) -> ModelSource | None:
     return ModelSource(folder, "own", fingerprint(folder)) if folder.is_dir() else None
 
 
+def packaged_model() -> Path | None:
+    """Return the folder of the general model that the installed package carries, None where it carries none."""
+    return default_model()
+
+
 def general_model(language: str) -> ModelSource:
     """Return the package's general model for a forum in this language.
 
@@ -87,7 +92,7 @@ def general_model(language: str) -> ModelSource:
         SettingError: the package carries none, or it reads another language.
         ModelError: its manifest cannot be read.
     """
-    folder = default_model()
+    folder = packaged_model()
     if folder is None:
         raise SettingError(
             "the package contains no general model",

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from askalike.index.catchup import Steps
-from askalike.index.vector_set import VectorSet
+from askalike.index.vector_set import VectorSet, model_in
 from askalike.index.vectors import VectorWriter
-from askalike.types import Question
+from askalike.index.workers import Numbered, Remote
+
+Vectors = tuple[list[int], NDArray[np.float32]]
+"""Numbers of questions, and a row for each.  # (N,), (N, D)"""
 
 STEPS = Steps(batch=1_024, scan=8_192, changes=1_024)
 """About a second, and six seconds, of encoding on one core."""
@@ -18,6 +26,8 @@ STEPS_OF_TEXTS = Steps(batch=64, scan=512, changes=64)
 
 PATIENCE_S = 10.0
 """How long to wait for another writer."""
+
+_DECODER = msgspec.msgpack.Decoder(tuple[list[int], bytes])
 
 
 class VectorIndexer:
@@ -34,11 +44,42 @@ class VectorIndexer:
         """Give the index's writer; raise BusyForumError where another is open for longer than a moment."""
         return self.index.writing(PATIENCE_S)
 
-    def put(self, writer: VectorWriter, questions: Sequence[tuple[int, Question]]) -> None:
-        """Write the vectors of questions.
+    @property
+    def remote(self) -> Remote[Vectors] | None:
+        """Return how another process makes the same vectors; None for a text encoder, which has threads of its own."""
+        if self.vectors.settings is not None:
+            return None
+        return Remote(__name__, str(self.vectors.folder.resolve()), self._unpacked)
+
+    def prepare(self, questions: Numbered) -> Vectors:
+        """Return the numbers and vectors of questions.
 
         Raises:
             ModelError: the set's model cannot be read.
         """
-        if questions:
-            writer.put([num for num, _ in questions], self.vectors.encode([question for _, question in questions]))
+        if not questions:  # no encoder is called for nothing
+            return [], np.empty((0, 0), np.float32)
+        return [num for num, _ in questions], self.vectors.encode([question for _, question in questions])
+
+    def put(self, writer: VectorWriter, entries: Vectors) -> None:
+        """Write vectors."""
+        writer.put(*entries)
+
+    def _unpacked(self, packed: bytes) -> Vectors:
+        nums, vectors = _DECODER.decode(packed)
+        return nums, np.frombuffer(vectors, "<f4").reshape(len(nums), self.vectors.dimensions)
+
+
+def preparing(order: str) -> Callable[[Numbered], bytes]:
+    """Return what makes packed vectors by the model of a set, as a worker of ``index.workers`` is told to.
+
+    Raises:
+        DamagedModelError: the model cannot be read.
+    """
+    model = model_in(Path(order))
+
+    def packed(questions: Numbered) -> bytes:
+        vectors = model.encode([question for _, question in questions])
+        return msgspec.msgpack.encode(([num for num, _ in questions], vectors.astype("<f4").tobytes()))
+
+    return packed

@@ -1,4 +1,4 @@
-"""A set of vectors: the vectors of a forum's questions by one model, and a copy of that model.
+"""A set of vectors: the vectors of a forum's questions by one model, and that model.
 
 ::
 
@@ -7,7 +7,8 @@
       encode.lock         held by the one process that makes or removes sets
       FINGERPRINT/
         model/            a copy of the model, so that its vectors answer until those of a new one are complete; the
-                          set's name is this model's fingerprint, and with another model its vectors do not answer
+                          set's name is this model's fingerprint, and with another model its vectors do not answer.
+                          Without it the model is the one that the package carries (decision 36)
         encoder.json      in its place where a text encoder makes the vectors: which, and how it is asked
         directions.safetensors  the principal directions that are kept of its vectors, where only some are
         index/            a VectorIndex
@@ -44,7 +45,7 @@ from askalike.files import (
 )
 from askalike.index.encoder_settings import FILE as ENCODER_FILE
 from askalike.index.encoder_settings import EncoderSettings, read_settings
-from askalike.index.model_source import ModelSource, describe, fingerprint
+from askalike.index.model_source import ModelSource, describe, fingerprint, packaged_model
 from askalike.index.states import KeptStates
 from askalike.index.text_questions import TextQuestions, loaded, problem_of
 from askalike.index.vectors import VectorIndex
@@ -73,6 +74,7 @@ _TRIES = 3
 _HEADER_BYTES = 4_096
 _COPIED_AT_ONCE = 1 << 20
 _REBUILD = 'rebuild the vectors with "askalike reindex FORUM"'
+_REINSTALL = "install askalike again; the forum itself is whole"
 _MODELS: WeakValueDictionary[str, Model] = WeakValueDictionary()
 """The models of all open forums, by their fingerprints."""
 _SHARING = threading.Lock()
@@ -169,7 +171,7 @@ class VectorSet:
     @property
     def shown(self) -> str:
         """Return the name of the model or encoder, with its kind and size."""
-        return f"{self.name} ({describe(self.folder / 'model')})" if self.settings is None else self.settings.shown
+        return f"{self.name} ({describe(model_of(self.folder))})" if self.settings is None else self.settings.shown
 
     @property
     def dimensions(self) -> int:
@@ -232,19 +234,12 @@ class VectorSet:
         """
         with self._loading:
             if self._model is None:
-                found = self._read()  # whether or not another forum has the same: its files are compared
+                with _SHARING:
+                    found = None if has_copy(self.folder) else _MODELS.get(self.fingerprint)
+                found = found or model_in(self.folder)  # a copy is compared, whether or not another forum has the same
                 with _SHARING:
                     self._model = _MODELS.setdefault(self.fingerprint, found)
             return self._model
-
-    def _read(self) -> Model:
-        try:
-            model = Model.load(self.folder / "model")
-        except ModelError as error:
-            raise DamagedModelError(error.message, _REBUILD) from error
-        if not has_its_model(self.folder):
-            raise DamagedModelError(f"the model in {self.folder} is not the one of its vectors", _REBUILD)
-        return model
 
     @property
     def states(self) -> KeptStates:
@@ -281,13 +276,41 @@ def read_directions(folder: Path, settings: EncoderSettings) -> NDArray[np.float
     return found
 
 
+def has_copy(place: Path) -> bool:
+    """Return whether a set has its model, or something in the model's place, in its own folder."""
+    return os.path.lexists(place / "model")
+
+
+def model_of(place: Path) -> Path:
+    """Return the folder of a set's model, in the set or in the package; it may hold another one."""
+    packaged = None if has_copy(place) else packaged_model()
+    return place / "model" if packaged is None else packaged
+
+
+def model_in(place: Path) -> Model:
+    """Return the model of a set.
+
+    Raises:
+        DamagedModelError: it cannot be read, or is not the one that made the vectors.
+    """
+    folder, is_copy = model_of(place), has_copy(place)
+    try:
+        model = Model.load(folder)
+    except ModelError as error:
+        raise DamagedModelError(error.message, _REBUILD if is_copy else _REINSTALL) from error
+    if not has_its_model(place):
+        mend = _REBUILD if is_copy else "open the forum again"
+        raise DamagedModelError(f"the model in {folder} is not the one of its vectors", mend)
+    return model
+
+
 def has_its_model(place: Path) -> bool:
     """Return whether the model or encoder in a set's folder is the one that its vectors are made by, as it says."""
     try:
         named = read_settings(place / ENCODER_FILE)
         if named is not None:
             return named.fingerprint == place.name
-        return fingerprint(place / "model") == place.name
+        return fingerprint(model_of(place)) == place.name
     except ModelError:
         return False
 
@@ -315,6 +338,7 @@ def make_set(
     last_change: int,
     *,
     is_new: bool,
+    is_copied: bool = True,
     encoder: TextEncoder | None = None,
     sample: Callable[[], Sequence[Question]] = tuple,
 ) -> VectorSet:
@@ -324,6 +348,7 @@ def make_set(
         folder: of all sets.
         last_change: the archive's last change.
         is_new: begin its index anew, whatever is there.
+        is_copied: put a copy of the model into the set, also of the one that the package carries.
         encoder: the source's, where it is there already.
         sample: gives questions by which principal directions are found, where only some are kept.
 
@@ -334,12 +359,15 @@ def make_set(
     place = folder / source.fingerprint
     if source.encoder is not None:
         return _make_set_of_texts(place, source.encoder, last_change, encoder, sample, is_new=is_new)
-    if not has_its_model(place):
-        Model.load(source.folder)  # what is damaged is not copied
+    if is_copied or source.folder != packaged_model():
+        copy_model(source, place)
+    elif not has_its_model(place):
         with writing(place):
-            _copy_model(source, place)
+            _clear(place)
+    with writing(place):
+        place.mkdir(exist_ok=True)
     index = place / "index"
-    model = Model.load(place / "model")
+    model = Model.load(model_of(place))
     if is_new or not VectorIndex.exists(index):
         VectorIndex.create(index, model.dimensions, applied=last_change, fingerprint=source.fingerprint)
     return VectorSet(place, source.name, model)
@@ -390,31 +418,48 @@ def forget_sets(folder: Path) -> None:
         remove_sets(folder, ())
 
 
-def _copy_model(source: ModelSource, place: Path) -> None:
-    """Put a copy of the model into a new set, whole or not at all; what is written over the model leaves it alone."""
+def copy_model(source: ModelSource, place: Path) -> None:
+    """Put a copy of the model into a set, whole or not at all; what is written over the model leaves it alone.
+
+    The caller holds the lock of makers; what the set holds of vectors by this model stays.
+
+    Raises:
+        ModelError: the model cannot be read, or changed while it was copied.
+        ForumError: the copy cannot be written.
+    """
+    if has_copy(place) and has_its_model(place):
+        return
+    Model.load(source.folder)  # what is damaged is not copied
     temporary = place.with_name(f"{place.name}.{os.getpid()}.tmp")
-    for _ in range(_TRIES):
+    with writing(place):
+        for _ in range(_TRIES):
+            remove_owned(temporary, _SET)
+            (temporary / "model").mkdir(parents=True)
+            try:
+                for name in MAX_BYTES:
+                    _copy(source.folder / name, temporary / "model" / name)
+            except FileNotFoundError:
+                continue  # another process is putting a new model there
+            if fingerprint(temporary / "model") == source.fingerprint:
+                sync_folder(temporary / "model")
+                if has_copy(place):
+                    _clear(place)
+                place.mkdir(exist_ok=True)
+                (temporary / "model").rename(place / "model")
+                temporary.rmdir()
+                sync_folder(place)
+                sync_folder(place.parent)
+                return
         remove_owned(temporary, _SET)
-        (temporary / "model").mkdir(parents=True)
-        try:
-            for name in MAX_BYTES:
-                _copy(source.folder / name, temporary / "model" / name)
-        except FileNotFoundError:
-            continue  # another process is putting a new model there
-        if fingerprint(temporary / "model") == source.fingerprint:
-            sync_folder(temporary / "model")
-            remove_owned(place, _SET)
-            if (place / "model").exists():
-                foreign = foreign_in(place / "model", model_folder.OWNED)
-                raise ForumError(f"{[*foreign, place][0]} is in the way of the forum's vectors", "move it elsewhere")
-            place.mkdir(exist_ok=True)
-            (temporary / "model").rename(place / "model")
-            temporary.rmdir()
-            sync_folder(place)
-            sync_folder(place.parent)
-            return
-    remove_owned(temporary, _SET)
     raise ModelError(f"the model in {source.folder} changed while it was copied", "try again")
+
+
+def _clear(place: Path) -> None:
+    """Delete a set whose model is not its own."""
+    remove_owned(place, _SET)
+    if has_copy(place):
+        foreign = foreign_in(place / "model", model_folder.OWNED)
+        raise ForumError(f"{[*foreign, place][0]} is in the way of the forum's vectors", "move it elsewhere")
 
 
 def _copy(origin: Path, target: Path) -> None:

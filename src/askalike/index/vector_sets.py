@@ -20,15 +20,24 @@ from itertools import islice
 
 import filelock
 
-from askalike.errors import BusyForumError, DamagedForumError, EncoderError, ForumError, ModelNotFoundError
+from askalike.errors import (
+    BusyForumError,
+    DamagedForumError,
+    EncoderError,
+    ForumError,
+    ModelError,
+    ModelNotFoundError,
+)
 from askalike.files import held
 from askalike.index.catchup import catch_up, pending
 from askalike.index.encoder_settings import REMOTE, EncoderSettings
-from askalike.index.model_source import ModelSource, name_encoder, quick_model, wanted_model
+from askalike.index.model_source import ModelSource, general_model, name_encoder, quick_model, wanted_model
 from askalike.index.vector_indexer import PATIENCE_S, VectorIndexer
 from askalike.index.vector_set import (
     Current,
     VectorSet,
+    copy_model,
+    has_copy,
     has_its_model,
     lock_of_makers,
     make_set,
@@ -43,7 +52,11 @@ from askalike.store import ChangeLog, ForumLayout
 from askalike.types import Question
 
 AT_ONCE = 2_000
-"""Questions that are encoded when a forum is opened or changed, in a second or two; more is left to ``encode``."""
+"""Questions that are encoded when a forum is opened or changed, in a second or two; more is left to ``encode``.
+
+A forum of so many has no copy of the package's general model: after an upgrade with another one it is encoded anew when
+it is opened. One of more has a copy, by which it answers until ``encode`` has made the vectors of the new model.
+"""
 
 SAMPLE = 2_000
 """Questions by which the principal directions of a forum's vectors are found."""
@@ -166,6 +179,7 @@ class Vectors:
                 raise
             except ForumError:
                 pass  # as on a full disk: until they can be written, all vectors are looked at
+        self._keep_model(answering)
         with suppress(EncoderError):
             source = wanted_model(self._layout, self._language)
             if source is None or (answering is not None and answering.fingerprint == source.fingerprint):
@@ -204,6 +218,8 @@ class Vectors:
                     answering = self._made(source, is_new=False)
                     self._seen = None
                 self._finish_changes(answering, progress, locked)
+                if source.encoder is None and self._is_large():
+                    copy_model(source, self._folder / source.fingerprint)
                 remove_sets(self._folder, [source.fingerprint])
 
     def _make_quick(
@@ -263,7 +279,29 @@ class Vectors:
     def _made(self, source: ModelSource, *, is_new: bool) -> VectorSet:
         encoder = self._encoder(source.fingerprint)
         last = self._log.last_change()
-        return make_set(self._folder, source, last, is_new=is_new, encoder=encoder, sample=self._sample)
+        return make_set(
+            self._folder,
+            source,
+            last,
+            is_new=is_new,
+            is_copied=self._is_large(),
+            encoder=encoder,
+            sample=self._sample,
+        )
+
+    def _is_large(self) -> bool:
+        return self._log.count_questions() > AT_ONCE
+
+    def _keep_model(self, answering: VectorSet | None) -> None:
+        """Copy the package's model into a forum that has become too large to be encoded anew when it is opened.
+
+        Where that cannot be done now, as on a full disk or beside another process, the next call does it.
+        """
+        if answering is None or answering.settings is not None or has_copy(answering.folder) or not self._is_large():
+            return
+        with suppress(ForumError, ModelError), self._making(is_waiting=False) as is_ours:
+            if is_ours:
+                copy_model(general_model(self._language), answering.folder)
 
     def _sample(self) -> list[Question]:
         """Return questions from all of the forum."""

@@ -14,6 +14,9 @@ body's beginning alone. With S the words of both texts, Q and C those of each::
     commonness                    cos of the query and the mean of the forum's vectors
     same title, same text         1 where they are, less where that is of few informative words
 
+A query that is a title alone says nothing of a body, so that bodies of candidates with that title count neither way:
+there texts, texts by words' vectors and cosine are no less than same title, which a title has with itself.
+
 Each is a property of the pair: who else was found does not change it. u is ``interaction.rarities``.
 """
 
@@ -21,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import chain
 from math import log
 from typing import Final, Protocol
@@ -36,8 +40,9 @@ IN_BODY: Final = 0.5
 TYPICAL: Final = 0.6
 """The rarity of a candidate's word, as a share of that of a word which one question has."""
 
-ENOUGH: Final = 2.0
-"""A text whose words are together as rare as so many of the rarest is the same by no chance."""
+ENOUGH: Final = 1.5
+"""A text whose words are together as rare as so many of the rarest is the same by no chance: words that met by chance
+would be as rare as one. Two people's questions under one such title were read as the same in five of six."""
 
 FEATURES: Final = (
     "title in text",
@@ -55,7 +60,9 @@ FEATURES: Final = (
 )
 
 _OF_WORDS: Final = 7
+_OF_BODIES: Final = ("texts", "texts by words' vectors", "cosine")
 _LEAST: Final = 1e-300
+_NO_WORDS: Final = blake2b(digest_size=8).digest()
 
 
 class WordTable(Protocol):
@@ -92,7 +99,17 @@ def features(
         found[:, _OF_WORDS : _OF_WORDS + 3] = _by_vectors(query, candidates, table)
     if cosines is not None:
         found[:, -2], found[:, -1] = cosines, commonness
+    parts = (True, table is not None, cosines is not None)
+    regard_title_alone(query, found, [name for name, is_known in zip(_OF_BODIES, parts, strict=True) if is_known])
     return found
+
+
+def regard_title_alone(query: Text, found: Floats, names: Iterable[str]) -> None:
+    """Raise these features to ``same title`` where a query without a body has a candidate's title.  # (N, F)"""
+    if query.body_order == _NO_WORDS:
+        same = found[:, FEATURES.index("same title")]
+        for place in map(FEATURES.index, names):
+            found[:, place] = np.where(same > 0, np.maximum(found[:, place], same), found[:, place])
 
 
 def _by_words(query: Text, rarity: Floats, candidates: Sequence[Text], rarest: float) -> Floats:

@@ -27,12 +27,14 @@ class Pair:
         first: the smaller number.
         score: in [0, 1].
         cosine: of their vectors, None where they have none.
+        is_open: for people to judge; what they linked is not, and is kept for groups.
     """
 
     first: int
     second: int
     score: float
     cosine: float | None = None
+    is_open: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +91,13 @@ class PairStore(Protocol):
         """Return the numbers of some questions whose text is to be read, ascending."""
 
     def count(self, low: float = 0.0, high: float = 2.0) -> int:
-        """Return how many pairs there are with low ≤ score < high."""
+        """Return how many open pairs there are with low ≤ score < high."""
 
     def drawn(self, low: float, high: float, limit: int, seed: int) -> list[Pair]:
-        """Return those of the pairs with low ≤ score < high that have the least ``permanent_number``, ascending."""
+        """Return the open pairs with low ≤ score < high that have the least ``permanent_number``, ascending."""
 
     def page(self, minimum: float, limit: int, after: PairPosition | None = None) -> list[Pair]:
-        """Return pairs of at least this score, best first, from after a position on."""
+        """Return open pairs of at least this score, best first, from after a position on."""
 
     def of(self, num: int) -> list[Pair]:
         """Return the pairs of one question."""
@@ -114,8 +116,8 @@ class PairStore(Protocol):
             nums: only those with one of these among them; None for all.
         """
 
-    def among(self, nums: Iterable[int], minimum: float) -> list[Pair]:
-        """Return the pairs of at least this score of any of these questions, by their numbers."""
+    def among(self, nums: Iterable[int] | None, minimum: float) -> list[Pair]:
+        """Return the pairs of at least this score of any of these questions, or of all for None, by their numbers."""
 
     def touched(self, after: int) -> list[int]:
         """Return the questions whose pairs or text have changed since a "version", ascending."""

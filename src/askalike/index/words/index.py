@@ -61,6 +61,7 @@ class WordWriter:
         self._inner = inner
         self._folder = folder
         self._texts = texts
+        self.has_uncommitted = False
 
     def clear(self) -> None:
         """Delete the files that a killed writer left: their names would be taken again."""
@@ -84,6 +85,7 @@ class WordWriter:
         if entry.created_us is not None:
             document.add_integer("created_us", entry.created_us)
         with writing(self._folder):
+            self.has_uncommitted = True
             self._inner.add_document(document)
             if entry.text:
                 self._texts.put(entry.num, entry.text)
@@ -91,6 +93,7 @@ class WordWriter:
     def remove(self, nums: Sequence[int]) -> None:
         """Remove the entries with these numbers; nothing happens where there is none."""
         with writing(self._folder):
+            self.has_uncommitted = True
             for num in nums:
                 self._inner.delete_documents_by_term("key", str(num))
             self._texts.remove(nums)
@@ -104,6 +107,7 @@ class WordWriter:
         with writing(self._folder):
             self._texts.commit()
             self._inner.commit()
+            self.has_uncommitted = False
             _write_cursor(self._folder, cursor)
 
 
@@ -232,6 +236,8 @@ class WordIndex(WordSnapshot):
     def writing(self) -> Iterator[WordWriter]:
         """Give the writer; what it has committed stays, the rest is dropped at the end.
 
+        What is merged then is waited for: a roll-back would give it up, and each writer would begin with it again.
+
         Raises:
             BusyForumError: another writer is open, in this process or another.
             DamagedForumError: a file of the index is damaged.
@@ -239,6 +245,7 @@ class WordIndex(WordSnapshot):
         """
         with writing(self.folder):
             inner = self._index.writer(WRITER_MEMORY_BYTES, 1)
+        writer = None
         try:
             with writing(self.folder):
                 texts = TextWriter(self.folder)
@@ -248,7 +255,8 @@ class WordIndex(WordSnapshot):
                 yield writer
         finally:
             with writing(self.folder):
-                inner.rollback()
+                if writer is not None and writer.has_uncommitted:
+                    inner.rollback()
                 inner.wait_merging_threads()
                 sums.write_down(self.folder)
             self.reopen()

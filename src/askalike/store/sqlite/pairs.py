@@ -14,7 +14,7 @@ from askalike.store.connections import ThreadConnections
 from askalike.store.pairs import DamagedPairsError, Pair, PairPosition, permanent_factors
 from askalike.store.sqlite.schema import identity
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 BUSY_TIMEOUT_S: Final = 10.0
 
 _TABLES_1: Final = """
@@ -45,8 +45,12 @@ CREATE INDEX touched_by_version ON touched (version);
 INSERT INTO state VALUES ('begun', lower(hex(randomblob(8))));
 """
 
-_UPGRADES: Final[Mapping[int, str]] = {0: _TABLES_1, 1: _TABLES_2, 2: _TABLES_3}
+_TABLES_4: Final = "ALTER TABLE pairs ADD COLUMN is_open INTEGER NOT NULL DEFAULT 1"
+
+_UPGRADES: Final[Mapping[int, str]] = {0: _TABLES_1, 1: _TABLES_2, 2: _TABLES_3, 3: _TABLES_4}
 """From a format to the tables that the next one has beside it; 0 is an empty file."""
+
+_PAIR: Final = "first, second, score, cosine, is_open"
 
 _PARTS: Final = 500
 """SQLite takes so many values in one statement."""
@@ -94,23 +98,24 @@ class SqlitePairStore:
         return [row[0] for row in self._rows("SELECT num FROM unread ORDER BY num LIMIT ?", limit)]
 
     def count(self, low: float = 0.0, high: float = 2.0) -> int:
-        """Return how many pairs there are with low ≤ score < high."""
-        return int(self._rows("SELECT count(*) FROM pairs WHERE score >= ? AND score < ?", low, high)[0][0])
+        """Return how many open pairs there are with low ≤ score < high."""
+        found = self._rows("SELECT count(*) FROM pairs WHERE score >= ? AND score < ? AND is_open", low, high)
+        return int(found[0][0])
 
     def drawn(self, low: float, high: float, limit: int, seed: int) -> list[Pair]:
-        """Return those of the pairs with low ≤ score < high that have the least ``permanent_number``, ascending."""
+        """Return the open pairs with low ≤ score < high that have the least ``permanent_number``, ascending."""
         found = self._rows(
-            "SELECT first, second, score, cosine FROM pairs WHERE score >= ? AND score < ?"
+            "SELECT first, second, score, cosine FROM pairs WHERE score >= ? AND score < ? AND is_open"
             " ORDER BY (? * first + ? * second + ?) % ?, first, second LIMIT ?",
             *(low, high, *permanent_factors(seed), limit),
         )
         return [Pair(*row) for row in found]
 
     def page(self, minimum: float, limit: int, after: PairPosition | None = None) -> list[Pair]:
-        """Return pairs of at least this score, best first, from after a position on."""
+        """Return open pairs of at least this score, best first, from after a position on."""
         start = after or PairPosition(2.0, 0, 0)
         found = self._rows(
-            "SELECT first, second, score, cosine FROM pairs WHERE score <= ? AND score >= ?"
+            "SELECT first, second, score, cosine FROM pairs WHERE score <= ? AND score >= ? AND is_open"
             " AND (score < ? OR (first, second) > (?, ?)) ORDER BY score DESC, first, second LIMIT ?",
             *(start.score, minimum, start.score, start.first, start.second, limit),
         )
@@ -118,8 +123,7 @@ class SqlitePairStore:
 
     def of(self, num: int) -> list[Pair]:
         """Return the pairs of one question."""
-        found = self._rows("SELECT first, second, score, cosine FROM pairs WHERE first = ? OR second = ?", num, num)
-        return [Pair(*row) for row in found]
+        return _pairs(self._rows(f"SELECT {_PAIR} FROM pairs WHERE first = ? OR second = ?", num, num))
 
     def copies(self, num: int, limit: int) -> list[int]:
         """Return the smallest numbers of the questions with the text of this one, itself among them, ascending."""
@@ -140,17 +144,13 @@ class SqlitePairStore:
         listed = ([num for _, num in rows] for _, rows in groupby(found, key=lambda row: row[0]))
         return [one for one in listed if len(one) > 1]
 
-    def among(self, nums: Iterable[int], minimum: float) -> list[Pair]:
-        """Return the pairs of at least this score of any of these questions, by their numbers."""
-        found = {
-            row
-            for part in _parts(nums)
-            for name in ("first", "second")
-            for row in self._rows(
-                f"SELECT first, second, score, cosine FROM pairs WHERE {name} IN ({part}) AND score >= ?", minimum
-            )
-        }
-        return [Pair(*row) for row in sorted(found)]
+    def among(self, nums: Iterable[int] | None, minimum: float) -> list[Pair]:
+        """Return the pairs of at least this score of any of these questions, or of all for None, by their numbers."""
+        likely = f"SELECT {_PAIR} FROM pairs WHERE score >= ?"
+        if nums is None:
+            return _pairs(self._rows(f"{likely} ORDER BY first, second", minimum))
+        parts = [f"{likely} AND {name} IN ({part})" for part in _parts(nums) for name in ("first", "second")]
+        return _pairs(sorted({row for part in parts for row in self._rows(part, minimum)}))
 
     def touched(self, after: int) -> list[int]:
         """Return the questions whose pairs or text have changed since a version, ascending."""
@@ -199,9 +199,10 @@ class SqlitePairStore:
             *((num, one.first, one.second, one.score) for one in pairs for num in (one.first, one.second)),
         )
         self._run(
-            "INSERT INTO pairs VALUES (?, ?, ?, ?) ON CONFLICT (first, second) DO UPDATE SET"
-            " score = max(score, excluded.score), cosine = coalesce(excluded.cosine, cosine)",
-            *((one.first, one.second, one.score, one.cosine) for one in pairs),
+            f"INSERT INTO pairs ({_PAIR}) VALUES (?, ?, ?, ?, ?) ON CONFLICT (first, second) DO UPDATE SET"
+            " score = max(score, excluded.score), cosine = coalesce(excluded.cosine, cosine),"
+            " is_open = excluded.is_open",
+            *((one.first, one.second, one.score, one.cosine, one.is_open) for one in pairs),
         )
 
     def remove(self, pairs: Iterable[Pair]) -> None:
@@ -325,6 +326,10 @@ class SqlitePairStore:
             version += 1
             connection.execute(f"PRAGMA user_version = {version}")
         return version
+
+
+def _pairs(rows: Iterable[tuple[int, int, float, float | None, int]]) -> list[Pair]:
+    return [Pair(first, second, score, cosine, bool(is_open)) for first, second, score, cosine, is_open in rows]
 
 
 def _parts(nums: Iterable[int]) -> Iterator[str]:
