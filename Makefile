@@ -3,23 +3,29 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: help setup demo test test-page check format bench clean constraints
+.PHONY: help setup demo test test-page check format bench docs journeys pythons release-check clean constraints
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
 
-setup: $(VENV)/.ready  ## make .venv with everything that development needs, in exact versions
-
-$(VENV)/.ready: pyproject.toml constraints.txt
+$(VENV)/.core: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "askalike needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; say make PYTHON=/path/to/python")'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt --editable . --group dev
+	@echo "Setting up $(VENV) with what searching needs ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) --no-compile --constraint constraints.txt --editable .
 	@touch $@
 
-demo: setup  ## index the bundled forum and answer three questions
+setup: $(VENV)/.ready  ## make .venv with everything that development needs, in exact versions
+
+$(VENV)/.ready: $(VENV)/.core
+	$(PIP) --constraint constraints.txt pip
+	$(PIP) --constraint constraints.txt --build-constraint constraints.txt --editable . --group dev
+	@touch $@
+
+demo: $(VENV)/.core  ## index the bundled forum and answer three questions
 	@$(BIN)/askalike demo
 
 test: setup  ## run the tests
@@ -39,11 +45,33 @@ format: setup  ## put the code into its format
 	$(BIN)/ruff format .
 
 $(VENV)/.bench: $(VENV)/.ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group bench
+	$(PIP) --constraint constraints.txt --group bench
 	@touch $@
 
 bench: $(VENV)/.bench  ## measure speed and quality on the real data sets; writes results/
 	$(BIN)/python -m benchmarks
+
+$(VENV)/.docs: $(VENV)/.core
+	$(PIP) --constraint constraints.txt pip
+	$(PIP) --constraint constraints.txt --group docs
+	@touch $@
+
+docs: $(VENV)/.docs  ## build the documentation into build/docs; a warning is an error
+	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet docs build/docs
+
+journeys: setup  ## play five people from a bare folder to their goals by the documents alone; writes results/journeys.json
+	$(BIN)/python -m tools.journeys
+
+pythons:  ## install the core with every Python from 3.11 on that is here, and run the demonstration
+	tools/journeys/pythons.sh
+
+$(VENV)/.release: $(VENV)/.core
+	$(PIP) --constraint constraints.txt pip
+	$(PIP) --constraint constraints.txt --group release
+	@touch $@
+
+release-check: $(VENV)/.release  ## build wheel and sdist twice, compare, inspect, install, run the demonstration
+	tools/release_check.sh $(BIN)/python
 
 constraints:  ## write constraints.txt anew from what is installed
 	$(BIN)/python -m pip freeze --exclude-editable --all | grep -v '^setuptools' | sed -E 's|^torch==([0-9.]+).*|torch==\1|' > constraints.txt

@@ -97,6 +97,7 @@ PAGES: Mapping[str, Page] = {
             "autoencoders": training.autoencoders,
             "moments": training.moments,
             "training-time": training.training_time,
+            "journeys": searching.journeys,
         },
     ),
     "docs/results/robustness.md": Page(

@@ -10,6 +10,7 @@ import errno
 import os
 import re
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,10 @@ from typing import BinaryIO, Final
 import filelock
 
 from askalike.errors import ForumError
+
+IS_WINDOWS: Final = os.name == "nt"
+REPLACING_S: Final = 2.0
+"""How long a file that others read there is tried to be replaced."""
 
 REFUSED: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 """Errors of the system that say nothing about what is on disk."""
@@ -63,13 +68,27 @@ def replace_whole(path: Path, content: bytes, *, is_narrow: bool = False) -> Non
     with writing_whole(temporary, is_narrow=is_narrow) as file:
         file.write(content)
     sync_folder(path.parent)  # the files that the content names, before the content
-    temporary.replace(path)
+    _put(temporary, path)
     sync_folder(path.parent)
+
+
+def _put(temporary: Path, path: Path) -> None:
+    """Rename a file over another; on Windows again, for a while, where somebody is reading the other."""
+    last_s = time.monotonic() + REPLACING_S
+    while True:
+        try:
+            temporary.replace(path)
+        except PermissionError:
+            if not IS_WINDOWS or time.monotonic() > last_s:
+                raise
+            time.sleep(0.02)
+        else:
+            return
 
 
 def sync_folder(folder: Path) -> None:
     """Put the folder's list of names on disk, where the system can."""
-    if os.name == "nt":  # a folder cannot be opened there; renames are journalled
+    if IS_WINDOWS:  # a folder cannot be opened there; renames are journalled
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:

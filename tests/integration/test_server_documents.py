@@ -9,6 +9,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -126,3 +127,33 @@ def test_systemd_understands_the_unit(tmp_path: Path) -> None:
         ["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, env={**os.environ}, check=False
     )
     assert "Unknown key" not in done.stderr
+
+
+def test_the_dockerfile_asks_for_extras_that_there_are() -> None:
+    text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+    extras = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
+    [asked] = re.findall(r'"/source\[([^]]+)\]"', text)
+    assert set(asked.split(",")) <= set(extras)
+
+
+@pytest.mark.skipif(not (shutil.which("nginx") and shutil.which("openssl")), reason="nginx or openssl is not here")
+def test_nginx_takes_its_sample(tmp_path: Path) -> None:
+    key, certificate = tmp_path / "privkey.pem", tmp_path / "fullchain.pem"
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=askalike.example.org"]
+    subprocess.run([*made, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    sample = (DEPLOY / "nginx.conf").read_text(encoding="utf-8").replace("/etc/ssl/askalike", str(tmp_path))
+    (tmp_path / "askalike.conf").write_text(sample, encoding="utf-8")
+    http = f"http {{ access_log off; include {tmp_path}/*.conf; }}"
+    whole = f"pid {tmp_path}/pid; error_log {tmp_path}/log; events {{}} {http}"
+    (tmp_path / "whole").write_text(whole, encoding="utf-8")
+    done = subprocess.run(["nginx", "-t", "-c", tmp_path / "whole"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("caddy"), reason="Caddy is not here")
+def test_caddy_takes_its_sample() -> None:
+    words = ["caddy", "validate", "--adapter", "caddyfile", "--config", DEPLOY / "Caddyfile"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from math import exp, log
 from typing import Any
 
@@ -22,6 +23,7 @@ from askalike.models.language.topics import (
     pair_counts,
     vote_weights,
 )
+from askalike.models.language.topics import digamma as own_digamma
 
 Floats = NDArray[np.float64]
 
@@ -138,7 +140,8 @@ def test_a_step_is_that_of_the_equations_and_the_bound_is_the_bound() -> None:
     counts = pair_counts(questions, answers, V, np.linspace(0.2, 2, len(answers.ids)))
     settings = TopicLearning(topics=3, alpha=0.3, eta=0.05, seed=5)
     training = TopicTraining(counts, settings)
-    dense = counts.toarray()
+    dense = np.zeros((len(questions), counts.width))
+    dense[np.repeat(np.arange(len(questions)), np.diff(counts.starts)), counts.columns] = counts.values
     for _ in range(3):
         words, gamma = training._words.copy(), training._gamma.copy()
         bound = training.step()
@@ -146,6 +149,20 @@ def test_a_step_is_that_of_the_equations_and_the_bound_is_the_bound() -> None:
         expected = step_by_loops(dense, words, gamma, 0.05, 0.3)
         np.testing.assert_allclose(training._words, expected[0])
         np.testing.assert_allclose(training._gamma, expected[1])
+
+
+def test_the_digamma_function_is_scipys() -> None:
+    values = np.concatenate([np.geomspace(1e-6, 1e6, 500), np.linspace(0.01, 20, 500)])
+    np.testing.assert_allclose(own_digamma(values), digamma(values), rtol=1e-13, atol=1e-14)
+
+
+def test_a_text_gets_its_topics_without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
+    questions, answers = two_topics(6, seed=1)
+    topics = learn_topics(questions, answers, V, TopicLearning(topics=2, iterations=5))
+    expected = topics.mixtures(questions, answers)
+    for name in ("scipy", "scipy.sparse", "scipy.special"):
+        monkeypatch.setitem(sys.modules, name, None)
+    np.testing.assert_array_equal(topics.mixtures(questions, answers), expected)
 
 
 def test_no_step_makes_the_bound_smaller() -> None:

@@ -244,6 +244,25 @@ def test_json_lines_under_other_names_are_a_table(tmp_path: Path) -> None:
     assert context.rejects.first[0].line == 3
 
 
+def test_ids_of_originals_may_be_numbers_as_databases_give_them(tmp_path: Path) -> None:
+    rows = [
+        '{"nr": 1, "subject": "Why?", "duplicate_of": 2}',
+        '{"nr": 2, "subject": "Why not?", "duplicate_of": [3, "4"]}',
+    ]
+    records, context, _ = read_text(
+        tmp_path,
+        "\n".join([*rows, '{"nr": 3, "subject": "How?", "duplicate_of": null}']),
+        "a.jsonl",
+        mapping={"id": "nr"},
+    )
+    assert [(link.source_id, link.target_id) for link in records if isinstance(link, Link)] == [
+        ("1", "2"),
+        ("2", "3"),
+        ("2", "4"),
+    ]
+    assert context.rejects.count == 0
+
+
 def test_ids_are_made_where_no_column_holds_them_and_an_edit_elsewhere_leaves_them(tmp_path: Path) -> None:
     rows = ["Why?,one,2020-01-01,A", "How?,two,,B", "Why?,three,2021-01-01,", "How?,four,,"]
     header = "title,body,created,answer"

@@ -7,7 +7,19 @@ from typing import Any
 
 from tools.sections.cells import seconds, table
 
-__all__ = ["cost", "damage", "indexing", "kills", "many", "ramn_tuning", "reranking", "scale", "tuning", "updates"]
+__all__ = [
+    "cost",
+    "damage",
+    "indexing",
+    "journeys",
+    "kills",
+    "many",
+    "ramn_tuning",
+    "reranking",
+    "scale",
+    "tuning",
+    "updates",
+]
 
 PERCENTILES = ("p50_ms", "p95_ms", "p99_ms")
 
@@ -299,4 +311,27 @@ def reranking(result: Mapping[str, Any]) -> list[str]:
         " a forum keeps them; new: they are computed too.",
         "",
         *table(("candidates", "system", "p50 ms", "p95 ms"), rows),
+    ]
+
+
+def journeys(result: Mapping[str, Any]) -> list[str]:
+    """Return what it takes five people from a bare folder to their goals."""
+    rows = [
+        (
+            name,
+            one["goal"],
+            ", ".join(one["pages"]),
+            one["commands"],
+            f"{one['seconds']:.0f}",
+            *(f"{one[key]:.0f}" if key in one else "" for key in ("setting_up_s", "processor_s")),
+        )
+        for name, one in result["people"].items()
+    ]
+    return [
+        "## Five people, from a bare folder to their goals",
+        "",
+        "Each types what stands in the pages named, in a copy of what is committed and without an environment; package"
+        f" files were in the cache. {result['note']}",
+        "",
+        *table(("who", "goal", "pages", "commands", "seconds", "of them setting up", "processor's"), rows),
     ]

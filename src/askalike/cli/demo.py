@@ -17,11 +17,11 @@ from askalike.errors import ForumNotFoundError, SettingError
 from askalike.forum import Forum, ImportOptions
 
 QUESTIONS: Final = (
-    "Clock is wrong after booting Windows",
-    "Bluetooth headset sounds awful in calls",
+    "Headset drops to telephone quality in Zoom",
+    "New light bulbs never finish their setup on our mesh",
     "ssh says the remote host identification has changed, am I hacked?",
 )
-"""The second shares no word with the question that it repeats: only the encoder finds it."""
+"""The first shares no word with the question that it repeats, the second hardly any: the encoder finds them."""
 
 SHOWN = 3
 SOURCE = "homenet"

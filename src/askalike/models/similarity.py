@@ -757,5 +757,5 @@ class SimilarityFeatures:
 
 def _tfidf_profile(model: TfIdf, terms: Sequence[str]) -> Profile:
     row = model.vectors([terms])
-    order = np.argsort(row.indices)
-    return Profile(row.indices[order].astype(np.uint64), row.data[order])
+    order = np.argsort(row.columns)
+    return Profile(row.columns[order].astype(np.uint64), row.values[order])

@@ -526,8 +526,8 @@ class _Rows:
             yield question
             if str(cells.get("answer") or "").strip():
                 yield self._answer(f"{record_id}-a1", record_id, cells, "answer")
-            for original in tags(cells.get("duplicate_of"), self.context):
-                yield Link(record_id, identifier(original), "duplicate")
+            for original in _originals(cells.get("duplicate_of"), self.context):
+                yield Link(record_id, original, "duplicate")
         else:
             self.context.skipped[kind] += 1
 
@@ -582,6 +582,15 @@ class _Rows:
     def _author(self, cells: dict[str, object]) -> str:
         name = one_line(cells.get("author"), "author", self.context)
         return name or _reference(cells.get("author_id"))
+
+
+def _originals(value: object, context: ReadContext) -> list[str]:
+    """Return the ids of a cell: a number, a list of numbers or texts, or text with commas."""
+    if isinstance(value, int | float):
+        return [identifier(value, "duplicate_of")] if value == value else []  # NaN stands for an empty cell
+    if isinstance(value, list | tuple):
+        return [identifier(one, "duplicate_of") for one in value]
+    return [identifier(one, "duplicate_of") for one in tags(value, context)]
 
 
 def _reference(value: object) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import errno
 import logging
+import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -157,7 +158,8 @@ def listen(host: str, port: int) -> list[socket.socket]:
 
 def _listening(made: socket.socket, address: Any) -> socket.socket:
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if os.name == "posix":  # on Windows it would let two services take one port
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if made.family == socket.AF_INET6:
             made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         made.bind(address)

@@ -276,7 +276,7 @@ def checked_recipe(name: str | Path, options: TrainingOptions) -> AnyRecipe:
 
     Raises:
         SettingError: there is none, options do not fit it, or the device is not there.
-        MissingExtraError: torch is not installed, and it trains a network.
+        MissingExtraError: what it trains with is not installed: torch for a network, SciPy for phrases and topics.
     """
     recipe = load_recipe(name)
     if options.is_kept and recipe.ranker:
@@ -289,6 +289,9 @@ def checked_recipe(name: str | Path, options: TrainingOptions) -> AnyRecipe:
     }
     if isinstance(recipe, LanguageRecipe):
         _refuse(given, recipe.ranker, "trains no network")
+        learns = recipe.options.phrase_learning or recipe.options.topic_learning
+        if learns and importlib.util.find_spec("scipy") is None:
+            raise MissingExtraError("learning phrases or topics needs SciPy, which is not installed", "train")
         return recipe.seeded(options.seed) if options.seed else recipe
     if importlib.util.find_spec("torch") is None:
         raise MissingExtraError("training needs torch, which is not installed", "train")

@@ -440,7 +440,7 @@ class PhraseModel(QueryModel):
         return self.collection.probabilities(words)
 
 
-if TYPE_CHECKING:  # SciPy takes long to import, and no search needs it
+if TYPE_CHECKING:  # of the extra train; no search needs it
     from scipy.sparse import csr_array
 
 

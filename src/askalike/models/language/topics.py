@@ -88,15 +88,38 @@ from askalike.errors import SettingError
 from askalike.models.language.likelihood import QueryModel, TermLists
 from askalike.settings import check_settings
 
-if TYPE_CHECKING:  # SciPy takes long to import, and no search needs it
-    from scipy.sparse import csr_array
-
-
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
 _WORDS_AT_ONCE = 8192
 """So many rows of topics fit into a processor's cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordCounts:
+    """How often each word occurs in each of N texts.
+
+    Args:
+        values: > 0, text by text.  # (C,)
+        columns: the word of each, ascending within a text.  # (C,)
+        starts: where each text begins, and C.  # (N + 1,)
+        width: how many words there could be.
+    """
+
+    values: Floats
+    columns: Ids
+    starts: Ids
+    width: int
+
+    def totals(self) -> Floats:
+        """Return the sum of each text's counts.  # (N,)"""
+        rows = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+        return np.bincount(rows, self.values, minlength=len(self.starts) - 1).astype(np.float64, copy=False)
+
+    def pieces(self) -> Iterator[tuple[int, int]]:
+        """Yield first and last + 1 of so many texts as have about ``_WORDS_AT_ONCE`` numbers together."""
+        cuts = np.flatnonzero(np.diff(self.starts[:-1] // _WORDS_AT_ONCE)) + 1
+        yield from pairwise([0, *cuts.tolist(), len(self.starts) - 1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,22 +166,27 @@ class Topics:
         size = len(self.questions)
         weights = None if answers is None else np.full(len(answers.ids), self.answer_weight)
         counts, words = self._occurring(pair_counts(questions, answers, size, weights))
-        count = words.shape[1]
-        gamma = np.repeat(self.alpha + counts.sum(axis=1)[:, None] / count, count, axis=1)  # (N, K)
+        gamma = first_gamma(counts, self.alpha, words.shape[1])
         for _ in range(iterations):
-            found, gamma_of = responsibilities(counts, words, gamma)
-            gamma = self.alpha + gamma_of * (found @ words)
+            shared, gamma_of = responsibilities(counts, words, gamma)
+            found = np.zeros_like(gamma)
+            for first, last in counts.pieces():
+                places = slice(counts.starts[first], counts.starts[last])
+                own = shared[places, None] * words[counts.columns[places]]
+                has_words = np.diff(counts.starts[first : last + 1]) > 0
+                starts = counts.starts[first:last][has_words] - counts.starts[first]
+                if len(starts):
+                    found[first:last][has_words] = np.add.reduceat(own, starts)
+            gamma = self.alpha + gamma_of * found
         return np.asarray(gamma / gamma.sum(axis=1, keepdims=True))
 
-    def _occurring(self, counts: csr_array) -> tuple[csr_array, Floats]:
+    def _occurring(self, counts: WordCounts) -> tuple[WordCounts, Floats]:
         """Return counts with a column for each word that occurs, and φ or ψ of those words.  # (N, W), (W, K)"""
-        from scipy.sparse import csr_array
-
         size = len(self.questions)
-        columns, places = np.unique(counts.indices, return_inverse=True)
+        columns, places = np.unique(counts.columns, return_inverse=True)
         of_questions, of_answers = columns[columns < size], columns[columns >= size] - size
         words = np.concatenate([self.questions[of_questions], self.answers[of_answers]]).astype(np.float64)
-        return csr_array((counts.data, places, counts.indptr), shape=(counts.shape[0], len(columns))), words
+        return WordCounts(counts.values, places, counts.starts, len(columns)), words
 
     def probabilities(self, words: Ids, mixtures: Floats) -> Floats:
         """Return ``Σ_z φ_zw θ_z(d)``, 0 for a word that was never learned.  # (T, N)
@@ -171,7 +199,9 @@ class Topics:
         return np.asarray(held @ mixtures.T)
 
 
-def pair_counts(questions: TermLists, answers: TermLists | None, size: int, weights: Floats | None = None) -> csr_array:
+def pair_counts(
+    questions: TermLists, answers: TermLists | None, size: int, weights: Floats | None = None
+) -> WordCounts:
     """Return how often each word occurs in each question, and then the same of its answers.  # (N, 2V)
 
     Args:
@@ -179,11 +209,10 @@ def pair_counts(questions: TermLists, answers: TermLists | None, size: int, weig
         size: V, ids of the vocabulary with 0; what the vocabulary lacks is left out.
         weights: how much each term of the answers counts, ≥ 0; None for 1.  # (M,)
 
-    >>> pair_counts(TermLists.of([[1, 1, -5]]), TermLists.of([[1, 2]]), 3, np.array([0.5, 1.0])).toarray().tolist()
-    [[0.0, 2.0, 0.0, 0.0, 0.5, 1.0]]
+    >>> made = pair_counts(TermLists.of([[1, 1, -5]]), TermLists.of([[1, 2]]), 3, np.array([0.5, 1.0]))
+    >>> made.values.tolist(), made.columns.tolist(), made.starts.tolist()
+    ([2.0, 0.5, 1.0], [1, 4, 5], [0, 3])
     """
-    from scipy.sparse import coo_array, csr_array
-
     rows, columns, values = questions.owners(), questions.ids, np.ones(len(questions.ids))
     is_known = (columns > 0) & (columns < size)
     if answers is not None:
@@ -191,12 +220,14 @@ def pair_counts(questions: TermLists, answers: TermLists | None, size: int, weig
         rows, columns = np.concatenate([rows, answers.owners()]), np.concatenate([columns, answers.ids + size])
         values = np.concatenate([values, np.ones(len(answers.ids)) if weights is None else weights])
         is_known = np.concatenate([is_known, known & (values[len(is_known) :] > 0)])
-    places = rows[is_known], columns[is_known]
-    return csr_array(coo_array((values[is_known], places), shape=(len(questions), 2 * size)))
+    cells, places = np.unique(rows[is_known] * (2 * size) + columns[is_known], return_inverse=True)
+    starts = np.searchsorted(cells, np.arange(len(questions) + 1) * (2 * size))
+    sums = np.bincount(places, values[is_known], minlength=len(cells)).astype(np.float64, copy=False)
+    return WordCounts(sums, cells % (2 * size), starts.astype(np.int64), 2 * size)
 
 
-def responsibilities(counts: csr_array, words: Floats, gamma: Floats) -> tuple[csr_array, Floats]:
-    """Return ``n_w / Σ_z exp(Ψ(γ_z)) φ_zw`` of each count, and exp(Ψ(γ)).  # (N, 2V), (N, K)
+def responsibilities(counts: WordCounts, words: Floats, gamma: Floats) -> tuple[Floats, Floats]:
+    """Return ``n_w / Σ_z exp(Ψ(γ_z)) φ_zw`` of each count, and exp(Ψ(γ)).  # (C,), (N, K)
 
     The first times φ_zw and exp(Ψ(γ_z)) is n_w · r_wz, so that no array has a number for each count and topic.
 
@@ -205,24 +236,41 @@ def responsibilities(counts: csr_array, words: Floats, gamma: Floats) -> tuple[c
         words: φ and below it ψ.  # (2V, K)
         gamma: γ > 0.  # (N, K)
     """
-    from scipy.sparse import csr_array
-    from scipy.special import digamma
-
     weights = np.exp(digamma(gamma))
-    sums = np.empty(len(counts.data))
-    for first, last in _pieces(counts.indptr):
-        places = slice(counts.indptr[first], counts.indptr[last])
-        own = np.repeat(weights[first:last], np.diff(counts.indptr[first : last + 1]), axis=0)
-        np.einsum("ck,ck->c", own, words[counts.indices[places]], out=sums[places])
-    shared = counts.data / np.maximum(sums, np.finfo(np.float64).tiny)
-    return csr_array((shared, counts.indices, counts.indptr), shape=counts.shape), weights
+    sums = np.empty(len(counts.values))
+    for first, last in counts.pieces():
+        places = slice(counts.starts[first], counts.starts[last])
+        own = np.repeat(weights[first:last], np.diff(counts.starts[first : last + 1]), axis=0)
+        np.einsum("ck,ck->c", own, words[counts.columns[places]], out=sums[places])
+    return counts.values / np.maximum(sums, np.finfo(np.float64).tiny), weights
 
 
-def _pieces(starts: NDArray[np.integer]) -> Iterator[tuple[int, int]]:
-    """Yield first and last + 1 of so many rows as have about ``_WORDS_AT_ONCE`` numbers together."""
-    cuts = np.flatnonzero(np.diff(starts[:-1] // _WORDS_AT_ONCE)) + 1
-    bounds = [0, *cuts.tolist(), len(starts) - 1]
-    yield from pairwise(bounds)
+def first_gamma(counts: WordCounts, alpha: float, topics: int) -> Floats:
+    """Return γ where each text is about all topics alike.  # (N, K)"""
+    return np.repeat(alpha + counts.totals()[:, None] / topics, topics, axis=1)
+
+
+_SERIES_FROM = 8.0
+"""The terms of the series that are left out are below 1e-15 from here on."""
+
+
+def digamma(values: Floats) -> Floats:
+    """Return Ψ of numbers > 0: ``Ψ(x) = Ψ(x + 1) - 1/x`` until x is large, then Ψ's asymptotic series.
+
+    Source: Abramowitz and Stegun 1964, 6.3.5 and 6.3.18. In NumPy, so that no search needs SciPy.
+
+    >>> digamma(np.array([1.0, 0.5])).round(12).tolist()  # -γ and -γ - 2 ln 2, γ Euler's constant
+    [-0.577215664902, -1.963510026021]
+    """
+    large, found = np.array(values, np.float64), np.zeros(np.shape(values))
+    while (is_small := large < _SERIES_FROM).any():
+        found -= np.divide(1.0, large, out=np.zeros_like(large), where=is_small)
+        large += is_small
+    square = 1.0 / (large * large)
+    series = np.zeros_like(large)
+    for factor in (-691 / 32760, 1 / 132, -1 / 240, 1 / 252, -1 / 120, 1 / 12):  # B_2n / 2n, the last first
+        series = (series + factor) * square
+    return found + np.log(large) - 0.5 / large - series
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +331,7 @@ class TopicModel(QueryModel):
         return texts.sums(((texts.ids > 0) & (texts.ids < len(self.topics.questions))).astype(np.float64))
 
 
-if TYPE_CHECKING:  # SciPy takes long to import, and no search needs it
+if TYPE_CHECKING:  # of the extra train; no search needs it
     from scipy.sparse import csr_array
 
 
@@ -361,19 +409,20 @@ class TopicTraining:
         settings: K, α, η, and the seed.
     """
 
-    def __init__(self, counts: csr_array, settings: TopicLearning) -> None:
+    def __init__(self, counts: WordCounts, settings: TopicLearning) -> None:
         self._counts = counts
         self._settings = settings
-        words, count = counts.shape[1], settings.topics
-        self._total = max(float(counts.sum()), np.finfo(np.float64).tiny)
+        words, count = counts.width, settings.topics
+        self._total = max(float(counts.values.sum()), np.finfo(np.float64).tiny)
         # all topics nearly alike, so that what parts them first is what the texts part most
         self._words = self._normalised(np.random.default_rng(settings.seed).gamma(100, size=(words, count)))  # (2V, K)
-        self._gamma = np.repeat(settings.alpha + counts.sum(axis=1)[:, None] / count, count, axis=1)  # (N, K)
+        self._gamma = first_gamma(counts, settings.alpha, count)  # (N, K)
 
     def step(self) -> float:
         """Make γ, φ and ψ anew, and return the bound per word before it."""
-        shared, weights = responsibilities(self._counts, self._words, self._gamma)
-        bound = self._bound(shared)
+        values, weights = responsibilities(self._counts, self._words, self._gamma)
+        bound = self._bound(values)
+        shared = self._matrix(values)
         self._gamma = self._settings.alpha + weights * (shared @ self._words)
         self._words = self._normalised(self._settings.eta + self._words * (shared.T @ weights))
         return bound / self._total
@@ -390,18 +439,25 @@ class TopicTraining:
         either /= np.maximum(either.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
         return either.reshape(words.shape)
 
-    def _bound(self, shared: csr_array) -> float:
+    def _matrix(self, values: Floats) -> csr_array:
+        """Return a number for each count as a matrix.  # (N, 2V)"""
+        from scipy.sparse import csr_array
+
+        counts = self._counts
+        return csr_array((values, counts.columns, counts.starts), shape=(len(self._gamma), counts.width))
+
+    def _bound(self, shared: Floats) -> float:
         """Return the bound at γ, φ and ψ as they are.
 
         Args:
             shared: n_dw / Σ_z exp(E log θ_dz + log Σ_z' γ_dz') φ_zw, as ``responsibilities`` gives it.
         """
-        from scipy.special import digamma, gammaln
+        from scipy.special import gammaln
 
         alpha, gamma = self._settings.alpha, self._gamma
         totals = gamma.sum(axis=1)
-        likelihood = float(self._counts.data @ np.log(self._counts.data / shared.data))
-        likelihood -= float(self._counts.sum(axis=1) @ digamma(totals))  # E log θ = Ψ(γ) - Ψ(Σ γ)
+        likelihood = float(self._counts.values @ np.log(self._counts.values / shared))
+        likelihood -= float(self._counts.totals() @ digamma(totals))  # E log θ = Ψ(γ) - Ψ(Σ γ)
         expected = digamma(gamma) - digamma(totals)[:, None]  # (N, K)
         divergence = gammaln(totals) - gammaln(gamma).sum(axis=1) + ((gamma - alpha) * expected).sum(axis=1)
         divergence -= gammaln(alpha * gamma.shape[1]) - gamma.shape[1] * gammaln(alpha)

@@ -53,7 +53,7 @@ from askalike.errors import SettingError
 from askalike.models.language.likelihood import Collection, Parallel, QueryModel, Smoothing, TermLists, row_sums, shares
 from askalike.settings import check_settings
 
-if TYPE_CHECKING:  # SciPy takes long to import, and no search needs it
+if TYPE_CHECKING:  # of the extra train; no search needs it
     from scipy.sparse import csr_array
 
 
