@@ -87,8 +87,8 @@ def whole_forums(result: Mapping[str, Any]) -> list[str]:
         " minilm` in each forum, from the forum's text alone or going on from another; no text of these queries, or of"
         " travel's dev and test queries, is learned from. MiniLM encodes the questions in every row but words, general"
         " and those on both sides. The package's scorer was learned on these pools among others: the table compares"
-        " encoders under the same scorer, and its level is that of a forum with judged pairs. With each forum left out,"
-        " general has 57.2 and MiniLM 71.4 (the section on probabilities).",
+        " encoders under the same scorer, and its level is that of a forum with judged pairs. What"
+        " they reach with each forum left out is in the section on probabilities.",
         "",
         *table(("queries by", *FORUMS, "all"), rows),
         "",
