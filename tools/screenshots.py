@@ -27,9 +27,9 @@ FOLDER = REPOSITORY / "docs" / "screens"
 LARGEST_BYTES = 150_000
 SIZE = (1120, 740)
 PHONE = (320, 640)
-TITLE = "Laptop keeps losing the wifi"
-PAIR = "ssh session freezes"
-BODY = "It drops every few minutes and comes back by itself. Ubuntu, Intel card. The phone has no trouble."
+TITLE = "Bluetooth headphones sound awful in calls"
+PAIR = "REMOTE HOST"
+BODY = "Music is fine. As soon as a call starts they sound like an old telephone."
 
 
 def ask(page: Page) -> None:
@@ -67,7 +67,7 @@ def status(page: Page) -> None:
 def widget(page: Page) -> None:
     """Type into the ask form of the example forum."""
     page.goto("./example.html")
-    page.fill("#title", "my laptop keeps losing the wireless")
+    page.fill("#title", "my bluetooth headphones sound awful in calls")
     page.wait_for_selector("[data-askalike-suggestions] li")
     page.locator("[data-askalike-suggestions] summary").first.click()
 
