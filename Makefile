@@ -29,7 +29,7 @@ demo: $(VENV)/.core  ## index the bundled forum and answer three questions
 	@$(BIN)/askalike demo
 
 test: setup  ## run the tests
-	$(BIN)/python -m pytest --ignore tests/browser
+	$(BIN)/python -m pytest --ignore tests/browser --numprocesses auto --dist loadfile
 
 test-page: setup  ## run the tests of the page and the widget, in Chromium
 	$(BIN)/python -m pytest tests/browser

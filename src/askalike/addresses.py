@@ -48,7 +48,7 @@ def read_config(path: Path) -> dict[str, Any]:
     """
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read: {error}", "correct it, or delete it") from error

@@ -94,7 +94,7 @@ def test_the_readmes_screen_is_what_the_command_prints(
 ) -> None:
     typed, *shown = blocks(REPOSITORY / "README.md", "console")[0].splitlines()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(console, "width", 80)  # whatever the terminal of who runs the tests has
+    monkeypatch.setattr(console, "_width", 80)  # whatever the terminal of who runs the tests has
     with Forum.create("homenet.forum") as forum:
         forum.load(bundled_forum())
     monkeypatch.setattr("sys.argv", shlex.split(typed.removeprefix("$ ")))

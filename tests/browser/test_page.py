@@ -391,11 +391,11 @@ def test_what_was_asked_again_is_listed_under_the_question_to_answer_it_by(opene
     page = opened("/#/explore")
     often = page.locator(".often")
     expect(often).to_be_visible()
-    group = often.locator(".picks > li", has_text="Laptop drops off the wireless every few minutes").first
-    assert "3 times" in group.inner_text()
+    group = often.locator(".picks > li", has_text="passphrase").first
+    assert "2 times" in group.inner_text()
     group.locator("summary").click()
     others = group.locator(".rest a")
-    assert others.count() == 2
+    assert others.count() == 1
     title = others.first.inner_text()
     others.first.click()
     page.get_by_role("heading", name=title).wait_for()
