@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from askalike.cli.arguments import ForumArgument, JsonOption
@@ -36,7 +36,7 @@ def info(forum: ForumArgument, as_json: JsonOption = False) -> None:
     if as_json:
         print_json(found)
         return
-    table = Table(show_header=False, box=None, pad_edge=False)
+    table = Table("", Column(overflow="fold"), show_header=False, box=None, pad_edge=False)
     for name, value in found.items():
         if not value and name in UNUSUAL:
             continue
