@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_args
 from urllib.parse import urlsplit
 
-from askalike.errors import SettingError
+from askalike.errors import SettingError, SourceError
 from askalike.follow.database import Database, named_query
 from askalike.follow.discourse import Discourse
 from askalike.follow.feed import Feed
@@ -115,7 +115,7 @@ def open_source(settings: FollowSettings, pace: Pace) -> Source:
 
     Raises:
         SettingError: its key is not in the environment.
-        SourceError: there is no such database, query or repository.
+        SourceError: there is no such file, database, query or repository.
     """
     key = os.environ.get(settings.key_variable, "") if settings.key_variable else ""
     if settings.key_variable and not key:
@@ -126,6 +126,8 @@ def open_source(settings: FollowSettings, pace: Pace) -> Source:
         return GitHub(settings.address, pace, key, settings.api)
     if settings.kind == "database":
         return Database(settings.address, pace, named_query(settings.query))
+    if not _WEB.match(settings.address) and not Path(settings.address).is_file():
+        raise SourceError(f"there is no file {settings.address}", "expected a feed's file, or an address with https://")
     return Feed(settings.address, pace, key)
 
 
