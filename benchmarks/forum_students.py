@@ -130,7 +130,7 @@ def travel_figures(folder: Path) -> dict[str, Any]:
         for split in ("dev", "test"):
             task = duplicate_task(forum, split)
             titles = [Question("", one.title) for one in task.queries.values()]
-            exact = np.stack([vectors.texts.encode_query(one) for one in titles])
+            exact = vectors.texts.encode_queries(titles)
             for by, queries in (("teacher", exact), ("student", student.encode(titles))):
                 part = [
                     ranked_gain(vectors.index.search(row[None], 11)[0], forum, name, task.qrels[name])
