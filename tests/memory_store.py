@@ -109,6 +109,12 @@ class MemoryStore:
     def settings(self) -> dict[str, str]:
         return dict(self._settings)
 
+    def identity(self) -> str:
+        return f"memory{id(self):x}"
+
+    def alone(self, name: str) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
     def sources(self) -> tuple[str, ...]:
         return tuple(self._now.sources)
 

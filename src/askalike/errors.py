@@ -14,6 +14,7 @@
     │   ├── ForumVersionError   written by another, incompatible version
     │   ├── DamagedForumError   a stored file is damaged
     │   ├── BusyForumError      another process is writing
+    │   ├── EngineError         the engine that finds a forum's questions does not answer
     │   └── NotLearnedError     it has no vectors, or has not learned the ranker that was named
     ├── ModelError              a trained model's folder
     │   ├── ModelNotFoundError  there is no model at this path
@@ -95,6 +96,10 @@ class DamagedForumError(ForumError):
 
 class BusyForumError(ForumError):
     """Another process is writing to the forum."""
+
+
+class EngineError(ForumError):
+    """The engine that finds a forum's questions does not answer, or lacks them; nothing that is stored is lost."""
 
 
 class NotLearnedError(ForumError):

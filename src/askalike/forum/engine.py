@@ -54,11 +54,34 @@ class QuestionStates:
         return known[key]
 
 
-@dataclass(frozen=True, slots=True)
-class LocalEngine:
-    """``search.Engine`` over a store and one state of its word index and, where there are some, of its vectors."""
+@dataclass(slots=True)
+class Records:
+    """``search.engine.RecordSource`` over a store."""
 
     store: Store
+
+    def questions(self, keys: Sequence[int]) -> dict[int, Question]:
+        """Return the questions with these internal numbers."""
+        return self.store.questions_by_num(keys)
+
+    def answers(self, ids: Sequence[str]) -> dict[str, list[Answer]]:
+        """Return the answers of each of these questions, best first."""
+        return self.store.answers_of(ids)
+
+    def duplicate_links(self, ids: Sequence[str]) -> DuplicateLinks:
+        """Return the duplicate links of these questions, and of all that they lead to."""
+        targets = self.store.originals_of(ids)
+        found = sorted({target for one in targets.values() for target in one})
+        return DuplicateLinks(targets, self.store.questions_by_id(found) if found else {})
+
+    def _excluded(self, filters: Filters) -> set[int]:
+        return set(self.store.nums_by_id(filters.exclude_ids).values())
+
+
+@dataclass(slots=True)
+class LocalEngine(Records):
+    """``search.Engine`` over a store and one state of its word index and, where there are some, of its vectors."""
+
     index: WordSnapshot
     fields: FieldWeights
     vectors: VectorSnapshot | None = None
@@ -127,20 +150,6 @@ class LocalEngine:
         found = ((num, unpacked(packed)) for num, packed in self.index.texts(keys).items())
         return {num: text for num, text in found if text is not None}
 
-    def questions(self, keys: Sequence[int]) -> dict[int, Question]:
-        """Return the questions with these internal numbers."""
-        return self.store.questions_by_num(keys)
-
-    def answers(self, ids: Sequence[str]) -> dict[str, list[Answer]]:
-        """Return the answers of each of these questions, best first."""
-        return self.store.answers_of(ids)
-
-    def duplicate_links(self, ids: Sequence[str]) -> DuplicateLinks:
-        """Return the duplicate links of these questions, and of all that they lead to."""
-        targets = self.store.originals_of(ids)
-        found = sorted({target for one in targets.values() for target in one})
-        return DuplicateLinks(targets, self.store.questions_by_id(found) if found else {})
-
     def _by_words(
         self, search: Callable[[int, Filters, list[int] | None], list[tuple[int, float]]], limit: int, filters: Filters
     ) -> list[Candidate]:
@@ -165,9 +174,6 @@ class LocalEngine:
     def _states(self, filters: Filters) -> frozenset[int]:
         """Return the questions that are (not) answered or closed as asked for."""
         return (self.states or QuestionStates(self.store)).of(filters.is_answered, filters.is_closed)
-
-    def _excluded(self, filters: Filters) -> set[int]:
-        return set(self.store.nums_by_id(filters.exclude_ids).values())
 
 
 class EncoderWords:

@@ -97,7 +97,7 @@ MOST_NAMED = 20
 
 _OWNED = Owned(
     r"(archive|pairs|loading|helped|follow)\.sqlite(-wal|-shm|-journal)?|(index|pairs|loading|follow)\.lock"
-    r"|rejects\.jsonl|(archive|encoder|reranker)\.json(\.\d+\.tmp)?|config\.toml(\.\d+\.tmp)?",
+    r"|rejects\.jsonl|(archive|encoder|engine|reranker)\.json(\.\d+\.tmp)?|config\.toml(\.\d+\.tmp)?",
     (("lexical", LEXICAL_FILES), ("vectors", VECTOR_FILES)),
 )
 """What a forum's folder holds before anything was learned or keys were made."""

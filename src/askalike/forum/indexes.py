@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from typing import TypeVar
 
@@ -13,9 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
-from askalike.errors import BusyForumError, DamagedModelError, EncoderError, NotLearnedError, SettingError
+from askalike.errors import (
+    BusyForumError,
+    DamagedModelError,
+    EncoderError,
+    EngineError,
+    NotLearnedError,
+    SettingError,
+)
 from askalike.files import UnlockableError, held
 from askalike.forum.calibrations import JudgedPair, Scorings
+from askalike.forum.distributed import MilvusEngine
 from askalike.forum.encoders import NamedReranker
 from askalike.forum.engine import GeneralWords, LocalEngine, QueryEncoder, QuestionStates, TextQueryEncoder
 from askalike.forum.rerankers import Rerankers
@@ -23,9 +31,13 @@ from askalike.forum.settings import ForumSettings
 from askalike.forum.students import StudentQueries, Students
 from askalike.index.catchup import catch_up, pending
 from askalike.index.encoder_settings import EncoderSettings
+from askalike.index.milvus.choice import engine_of, named_engine
+from askalike.index.milvus.vectors import MilvusSets, MilvusVectors
+from askalike.index.milvus.words import MilvusWords
 from askalike.index.vector_set import VectorSet, forget_sets, lock_of_makers
-from askalike.index.vector_sets import Vectors, VectorsState
-from askalike.index.word_indexer import WordIndexer, fitting_index, open_index
+from askalike.index.vector_sets import AT_ONCE, Vectors, VectorsState
+from askalike.index.vectors import VectorSnapshot
+from askalike.index.word_indexer import WordIndexer, begin, fingerprint, fitting_index, open_index
 from askalike.index.words import WordIndex
 from askalike.models.student import Student
 from askalike.models.text_encoder import TextEncoder, checked
@@ -35,7 +47,7 @@ from askalike.search import Searcher, SearchSettings
 from askalike.search.cross_encoder import MAX_CHARACTERS, in_unit, pair_scores
 from askalike.search.query import TermCounts
 from askalike.search.scorer import probability
-from askalike.store import ForumLayout, Store
+from askalike.store import ForumLayout, Store, open_store
 from askalike.text.analyzer import Analyzer
 from askalike.types import Query, Question
 
@@ -65,9 +77,11 @@ class Indexes:
         self.settings = settings
         self._guard = threading.RLock()
         self._lock = filelock.FileLock(layout.lock, thread_local=False)
-        self.lexical: WordIndex = self._open_lexical()
+        self._engine = engine_of(layout, store)
+        self.lexical: WordIndex | MilvusWords = self._open_lexical()
         language = analyzer.settings.language
-        self.vectors = Vectors(layout, store, language) if settings.has_vectors else None
+        sets = None if self._engine is None else MilvusSets(self._engine, store.alone)
+        self.vectors = Vectors(layout, store, language, sets) if settings.has_vectors else None
         self._begun = self._finished = 0
         self._tuned: dict[str, SearchSettings] = {}
         self.reranker = NamedReranker(layout)
@@ -133,10 +147,14 @@ class Indexes:
         """Return the pairs that people have judged, with their logits by the indexes as they are on disk now."""
         return self._scorings.judged(*self._state())
 
-    def _state(self) -> tuple[VectorSet | None, LocalEngine]:
+    def _state(self) -> tuple[VectorSet | None, LocalEngine | MilvusEngine]:
         self.lexical.refresh()
         answering = None if self.vectors is None else self.vectors.answering()
         index = None if answering is None else answering.index.snapshot()
+        if isinstance(self.lexical, MilvusWords):
+            assert not isinstance(index, VectorSnapshot)
+            return answering, MilvusEngine(self._store, self.lexical, self.settings.fields, index, self._states)
+        assert not isinstance(index, MilvusVectors)
         words = self.lexical.snapshot()
         return answering, LocalEngine(self._store, words, self.settings.fields, index, self._states)
 
@@ -253,10 +271,10 @@ class Indexes:
                 if self._finished > before:  # another thread began after this one had stored its changes
                     return
                 self._begun += 1
-                catch_up(self._store, WordIndexer(self.lexical, self._analyzer), progress)
-                if self.vectors is not None:
-                    self.vectors.follow(progress)
+                self._follow(progress)
                 self._finished = self._begun
+        except EngineError:  # what is stored is found when the engine is back; searches say that it is not
+            return
         except filelock.Timeout as error:
             if is_waiting:
                 raise BusyForumError(
@@ -267,13 +285,43 @@ class Indexes:
             if is_waiting:  # who only searches need not be able to write
                 raise
 
+    def _follow(self, progress: Progress) -> None:
+        """Bring everything in step; the caller holds the lock."""
+        words = self.lexical
+        if isinstance(words, MilvusWords):
+            words.reopen()
+            if not words.exists or not words.cursor.can_catch_up(fingerprint(self._analyzer), self._store.last_change()):
+                with self._store.alone(words.name):  # another machine may have begun it meanwhile
+                    words.reopen()
+                    if not words.exists or words.cursor.applied > self._store.last_change():
+                        begin(words, self._store, self._analyzer)
+        catch_up(self._store, WordIndexer(words, self._analyzer), progress)
+        if isinstance(words, MilvusWords) and words.has_drifted and words.entries <= AT_ONCE:
+            self._make_words_anew(words, progress)
+        if self.vectors is not None:
+            self.vectors.follow(progress)
+
+    def _make_words_anew(self, words: MilvusWords, progress: Progress) -> None:
+        """Fill other collections with the same words while these answer, and let those answer then."""
+        anew = words.successor()
+        if not anew.exists or not anew.cursor.can_catch_up(fingerprint(self._analyzer), self._store.last_change()):
+            begin(anew, self._store, self._analyzer)
+        catch_up(self._store, WordIndexer(anew, self._analyzer), progress)
+        with self._locked(ENCODER_TIMEOUT_S):
+            catch_up(self._store, WordIndexer(anew, self._analyzer), progress)  # what was written meanwhile
+            words.take(anew)
+
     def encode(self, progress: Progress) -> None:
-        """Encode all that waits; nothing without vectors.
+        """Encode all that waits; nothing without vectors. Words whose counts have drifted are counted anew.
 
         Raises:
             BusyForumError: another process encodes, or has been indexing for too long.
             ModelError: there is no model, or it cannot be read.
         """
+        if isinstance(self.lexical, MilvusWords):
+            self.lexical.reopen()
+            if self.lexical.cursor.is_complete and self.lexical.has_drifted:
+                self._make_words_anew(self.lexical, progress)
         if self.vectors is not None:
             self.vectors.encode(progress, self._locked_for_encoder)
 
@@ -305,6 +353,11 @@ class Indexes:
         self.lexical.refresh()
         return pending(self.lexical.cursor, self._store)
 
+    @property
+    def engine(self) -> str:
+        """Return the address of the engine; "" where this machine finds its questions itself."""
+        return "" if self._engine is None else self._engine.address
+
     @contextmanager
     def _locked(self, timeout_s: float) -> Iterator[None]:
         """Hold the lock of who writes the indexes that answer, in this process and over all.
@@ -326,8 +379,14 @@ class Indexes:
                 f"another process is indexing {self._layout.folder}", "encode again; vectors encoded so far are kept"
             ) from error
 
-    def _open_lexical(self) -> WordIndex:
-        """Open the index; only one that has to be made first waits for another process that is making it."""
+    def _open_lexical(self) -> WordIndex | MilvusWords:
+        """Open the index; only one that has to be made first waits for another process that is making it.
+
+        One in an engine is looked at when it is first needed: a forum can be opened while its engine is away.
+        """
+        if self._engine is not None:
+            made_by = fingerprint(self._analyzer)
+            return MilvusWords(self._engine, f"words_{made_by}", made_by, self._store.alone)
         index = fitting_index(self._layout.lexical, self._store, self._analyzer)
         if index is not None:
             return index
@@ -370,6 +429,12 @@ def remove_indexes(layout: ForumLayout, settings: ForumSettings) -> None:
             raise BusyForumError(
                 f"another process is indexing {layout.folder}", "wait until it has finished"
             ) from error
+        if named_engine(layout):
+            with closing(open_store(layout)) as store:
+                engine = engine_of(layout, store)
+            assert engine is not None
+            for kind in ("words", "next", *(("vectors",) if settings.has_vectors else ())):
+                engine.forget(kind)
         WordIndex.remove(layout.lexical)
         if settings.has_vectors:
             forget_sets(layout.vectors)

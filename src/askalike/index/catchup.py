@@ -88,8 +88,8 @@ class Indexer(Protocol[_Writer, _Entries]):
     def remote(self) -> Remote[_Entries] | None:
         """Return how another process makes the same, None where it cannot."""
 
-    def put(self, writer: _Writer, entries: _Entries) -> None:
-        """Add entries under their questions' numbers, or replace what has these numbers."""
+    def put(self, writer: _Writer, questions: Numbered, entries: _Entries) -> None:
+        """Add what was made of questions under their numbers, or replace what has these numbers."""
 
 
 def pending(cursor: Cursor, log: ChangeLog) -> int:
@@ -129,7 +129,7 @@ def _scan(log: ChangeLog, indexer: Indexer[_Writer, _Entries], writer: _Writer, 
     done = uncommitted = 0
     batches = ((None, batch) for batch in _in_batches(log.all_questions(cursor.scanned), indexer.steps.batch))
     for _, batch, entries in prepared(batches, total, indexer.prepare, indexer.remote):
-        indexer.put(writer, entries)
+        indexer.put(writer, batch, entries)
         progress.advance(len(batch))
         done += len(batch)
         uncommitted += len(batch)
@@ -162,7 +162,7 @@ def _replay(
     for one, batch, entries in prepared(steps, left, indexer.prepare, indexer.remote):
         writer.remove(one.gone)
         if batch:
-            indexer.put(writer, entries)
+            indexer.put(writer, batch, entries)
         done += len(one.gone) + len(batch)
         if one.changes:
             cursor = replace(cursor, applied=one.applied)

@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 
 from askalike.index.catchup import Steps
 from askalike.index.vector_set import VectorSet, model_in
+from askalike.index.milvus.vectors import MilvusVectorWriter
 from askalike.index.vectors import VectorWriter
 from askalike.index.workers import Numbered, Remote
 
 Vectors = tuple[list[int], NDArray[np.float32]]
 """Numbers of questions, and a row for each.  # (N,), (N, D)"""
+
+Writer = VectorWriter | MilvusVectorWriter
 
 STEPS = Steps(batch=1_024, scan=8_192, changes=1_024)
 """About a second, and six seconds, of encoding on one core."""
@@ -40,7 +43,7 @@ class VectorIndexer:
         self.index = vectors.index
         self.steps = steps or (STEPS if vectors.settings is None else STEPS_OF_TEXTS)
 
-    def writing(self) -> AbstractContextManager[VectorWriter]:
+    def writing(self) -> AbstractContextManager[Writer]:
         """Give the index's writer; raise BusyForumError where another is open for longer than a moment."""
         return self.index.writing(PATIENCE_S)
 
@@ -61,9 +64,12 @@ class VectorIndexer:
             return [], np.empty((0, 0), np.float32)
         return [num for num, _ in questions], self.vectors.encode([question for _, question in questions])
 
-    def put(self, writer: VectorWriter, entries: Vectors) -> None:
-        """Write vectors."""
-        writer.put(*entries)
+    def put(self, writer: Writer, questions: Numbered, entries: Vectors) -> None:
+        """Write vectors, to an engine with what filters ask of their questions."""
+        if isinstance(writer, MilvusVectorWriter):
+            writer.put(*entries, dict(questions))
+        else:
+            writer.put(*entries)
 
     def _unpacked(self, packed: bytes) -> Vectors:
         nums, vectors = _DECODER.decode(packed)

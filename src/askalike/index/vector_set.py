@@ -24,6 +24,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Protocol
 from weakref import WeakValueDictionary
 
 import filelock
@@ -45,6 +46,7 @@ from askalike.files import (
 )
 from askalike.index.encoder_settings import FILE as ENCODER_FILE
 from askalike.index.encoder_settings import EncoderSettings, read_settings
+from askalike.index.milvus.vectors import MilvusVectors
 from askalike.index.model_source import ModelSource, describe, fingerprint, packaged_model
 from askalike.index.states import KeptStates
 from askalike.index.text_questions import TextQuestions, loaded, problem_of
@@ -133,6 +135,35 @@ def parse_current(state: bytes, folder: Path) -> Current:
     return current
 
 
+class Indexes(Protocol):
+    """Where the vectors of sets are, each known by its set's folder."""
+
+    def exists(self, place: Path) -> bool:
+        """Return whether the set's index was begun."""
+
+    def open(self, place: Path) -> VectorIndex | MilvusVectors:
+        """Return the set's index."""
+
+    def create(self, place: Path, dimensions: int, *, applied: int, fingerprint: str) -> object:
+        """Make an empty index in place of whatever is there."""
+
+
+class LocalIndexes:
+    """Indexes in their sets' folders."""
+
+    def exists(self, place: Path) -> bool:
+        """Return whether the set's index was begun."""
+        return VectorIndex.exists(place / "index")
+
+    def open(self, place: Path) -> VectorIndex:
+        """Return the set's index."""
+        return VectorIndex(place / "index")
+
+    def create(self, place: Path, dimensions: int, *, applied: int, fingerprint: str) -> object:
+        """Make an empty index in place of whatever is there."""
+        return VectorIndex.create(place / "index", dimensions, applied=applied, fingerprint=fingerprint)
+
+
 class VectorSet:
     """One set; its model or encoder is read when it is first needed, where it is not given.
 
@@ -140,20 +171,28 @@ class VectorSet:
         name: of the model, "own" or "general", or of the encoder.
         model: where it is read already.
         encoder: where it is there already; taken only if its vectors are of a text encoder.
+        indexes: where its vectors are; None for its folder.
 
     Raises:
         DamagedForumError: its index cannot be read.
         EncoderError: its encoder's settings cannot be read.
     """
 
-    def __init__(self, folder: Path, name: str, model: Model | None = None, encoder: TextEncoder | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        model: Model | None = None,
+        encoder: TextEncoder | None = None,
+        indexes: Indexes | None = None,
+    ) -> None:
         self.folder = folder
         self.name = name
         self.settings: EncoderSettings | None = read_settings(folder / ENCODER_FILE)
         self._given = encoder
         self._texts: TextQuestions | None = None
-        self.index = VectorIndex(folder / "index")
-        if self.settings is not None and self.settings.dimensions != self.index.dimensions:
+        self.index = (indexes or LocalIndexes()).open(folder)
+        if self.settings is not None and self.index.cursor.is_complete and self.settings.dimensions != self.index.dimensions:
             raise DamagedForumError(
                 f"{folder} holds vectors of {self.index.dimensions} dimensions, and its encoder gives"
                 f" {self.settings.dimensions}",
@@ -341,6 +380,7 @@ def make_set(
     is_copied: bool = True,
     encoder: TextEncoder | None = None,
     sample: Callable[[], Sequence[Question]] = tuple,
+    indexes: Indexes | None = None,
 ) -> VectorSet:
     """Begin a set for a model or encoder, or open the one that was begun; the caller holds the lock of makers.
 
@@ -357,8 +397,9 @@ def make_set(
         DamagedForumError: what is there cannot be read.
     """
     place = folder / source.fingerprint
+    indexes = indexes or LocalIndexes()
     if source.encoder is not None:
-        return _make_set_of_texts(place, source.encoder, last_change, encoder, sample, is_new=is_new)
+        return _make_set_of_texts(place, source.encoder, last_change, encoder, sample, indexes, is_new=is_new)
     if is_copied or source.folder != packaged_model():
         copy_model(source, place)
     elif not has_its_model(place):
@@ -366,11 +407,10 @@ def make_set(
             _clear(place)
     with writing(place):
         place.mkdir(exist_ok=True)
-    index = place / "index"
     model = Model.load(model_of(place))
-    if is_new or not VectorIndex.exists(index):
-        VectorIndex.create(index, model.dimensions, applied=last_change, fingerprint=source.fingerprint)
-    return VectorSet(place, source.name, model)
+    if is_new or not indexes.exists(place):
+        indexes.create(place, model.dimensions, applied=last_change, fingerprint=source.fingerprint)
+    return VectorSet(place, source.name, model, indexes=indexes)
 
 
 def _make_set_of_texts(
@@ -379,6 +419,7 @@ def _make_set_of_texts(
     last_change: int,
     encoder: TextEncoder | None,
     sample: Callable[[], Sequence[Question]],
+    indexes: Indexes,
     *,
     is_new: bool,
 ) -> VectorSet:
@@ -390,9 +431,9 @@ def _make_set_of_texts(
         if not has_its_model(place) or read_settings(place / ENCODER_FILE) != settings:  # it may lie elsewhere now
             replace_whole(place / ENCODER_FILE, settings.to_bytes())
         sync_folder(place.parent)
-    if is_new or not VectorIndex.exists(place / "index"):
-        VectorIndex.create(place / "index", settings.dimensions, applied=last_change, fingerprint=settings.fingerprint)
-    return VectorSet(place, settings.name, encoder=encoder)
+    if is_new or not indexes.exists(place):
+        indexes.create(place, settings.dimensions, applied=last_change, fingerprint=settings.fingerprint)
+    return VectorSet(place, settings.name, encoder=encoder, indexes=indexes)
 
 
 def remove_sets(folder: Path, kept: Iterable[str]) -> None:

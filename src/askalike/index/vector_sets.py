@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -33,8 +33,11 @@ from askalike.index.catchup import catch_up, pending
 from askalike.index.encoder_settings import REMOTE, EncoderSettings
 from askalike.index.model_source import ModelSource, general_model, name_encoder, quick_model, wanted_model
 from askalike.index.vector_indexer import PATIENCE_S, VectorIndexer
+from askalike.index.milvus.vectors import MilvusSets, MilvusVectors
 from askalike.index.vector_set import (
     Current,
+    Indexes,
+    LocalIndexes,
     VectorSet,
     copy_model,
     has_copy,
@@ -98,7 +101,11 @@ class VectorsState:
 class Vectors:
     """The sets of vectors in a forum's folder; any thread may ask, one process at a time makes a set."""
 
-    def __init__(self, layout: ForumLayout, log: ChangeLog, language: str) -> None:
+    def __init__(
+        self, layout: ForumLayout, log: ChangeLog, language: str, indexes: MilvusSets | None = None
+    ) -> None:
+        self._indexes: Indexes = indexes or LocalIndexes()
+        self._engine = indexes
         self._layout = layout
         self._folder = layout.vectors
         self._log = log
@@ -138,6 +145,10 @@ class Vectors:
         answering = self._answering
         if answering is not None:
             answering.index.refresh()
+            if not answering.index.cursor.is_complete:  # an engine has lost it
+                with self._opening:
+                    self._answering, self._seen = None, None
+                return None
         return answering
 
     def _open(self, state: bytes) -> VectorSet | None:
@@ -148,7 +159,8 @@ class Vectors:
         current = parse_current(state, self._folder)
         place = self._folder / current.fingerprint
         try:
-            found = VectorSet(place, current.model, encoder=self._encoder(current.fingerprint))
+            encoder = self._encoder(current.fingerprint)
+            found = VectorSet(place, current.model, encoder=encoder, indexes=self._indexes)
             cursor, last = found.index.cursor, self._log.last_change()
             if cursor.is_complete and cursor.can_catch_up(current.fingerprint, last) and has_its_model(place):
                 return found
@@ -220,7 +232,7 @@ class Vectors:
                 self._finish_changes(answering, progress, locked)
                 if source.encoder is None and self._is_large():
                     copy_model(source, self._folder / source.fingerprint)
-                remove_sets(self._folder, [source.fingerprint])
+                self._remove_sets([source.fingerprint])
 
     def _make_quick(
         self, answering: VectorSet | None, wanted: ModelSource, progress: Progress, locked: Locked
@@ -264,19 +276,25 @@ class Vectors:
             is_of_texts=answering.settings is not None,
         )
 
-    def _begun(self, source: ModelSource) -> VectorIndex | None:
+    def _begun(self, source: ModelSource) -> VectorIndex | MilvusVectors | None:
         """Return the index of the set for this model, if one was begun that can be gone on with."""
-        folder = self._folder / source.fingerprint / "index"
-        if not VectorIndex.exists(folder) or not has_its_model(folder.parent):
+        place = self._folder / source.fingerprint
+        is_known = self._engine is not None or has_its_model(place)  # an engine's vectors may be another machine's
+        if not is_known or not self._indexes.exists(place):
             return None
-        index = VectorIndex(folder)
+        index = self._indexes.open(place)
         return index if index.cursor.can_catch_up(source.fingerprint, self._log.last_change()) else None
 
-    def _waiting(self, index: VectorIndex | None) -> int:
+    def _waiting(self, index: VectorIndex | MilvusVectors | None) -> int:
         """Return how many questions are to be encoded until the index is in step."""
         return self._log.count_questions() if index is None else pending(index.cursor, self._log)
 
     def _made(self, source: ModelSource, *, is_new: bool) -> VectorSet:
+        if self._engine is not None and source.encoder is not None and source.encoder.pca is not None:
+            raise EncoderError(
+                "principal directions are each machine's own, and an engine's vectors are those of all",
+                "name the encoder without them",
+            )
         encoder = self._encoder(source.fingerprint)
         last = self._log.last_change()
         return make_set(
@@ -287,6 +305,7 @@ class Vectors:
             is_copied=self._is_large(),
             encoder=encoder,
             sample=self._sample,
+            indexes=self._indexes,
         )
 
     def _is_large(self) -> bool:
@@ -320,8 +339,13 @@ class Vectors:
         with locked():
             catch_up(self._log, indexer, progress)  # what was written meanwhile
             Current(source.fingerprint, source.name, secrets.token_hex(8)).write(self._folder)
-        remove_sets(self._folder, [source.fingerprint, kept])
+        self._remove_sets([source.fingerprint, kept])
         return made
+
+    def _remove_sets(self, kept: Sequence[str]) -> None:
+        remove_sets(self._folder, kept)
+        if self._engine is not None:
+            self._engine.sweep(kept)
 
     def _finish_changes(self, answering: VectorSet, progress: Progress, locked: Locked) -> None:
         """Encode changes some at a time, so that who writes one question need not wait for all."""

@@ -20,6 +20,7 @@ class ForumLayout:
 
         FORUM/
           archive.json        in place of archive.sqlite: the PostgreSQL database that holds the same
+          engine.json         the engine that finds questions in place of lexical/ and the vectors' indexes, if one does
           archive.sqlite      questions, answers, links, change log: the only thing that cannot be rebuilt
           lexical/            word index, rebuilt from the archive at need
           model/              the forum's own model, where it has one
@@ -63,6 +64,11 @@ class ForumLayout:
     def attached(self) -> Path:
         """Return the file that names the database that holds the forum's records; it need not be there."""
         return self.folder / "archive.json"
+
+    @property
+    def engine(self) -> Path:
+        """Return the file that names the engine that finds questions; it need not be there."""
+        return self.folder / "engine.json"
 
     def is_forum(self) -> bool:
         """Return whether the folder holds a forum, or stands for one in a database."""

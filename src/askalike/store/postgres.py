@@ -9,6 +9,7 @@ visible; without it a follower would pass over what commits late. A database hol
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -240,6 +241,23 @@ class PostgresStore(SqlStore):
         if self._connections.get().is_lost:
             self._connections.forget()
         return self._connections.get()
+
+    @contextlib.contextmanager
+    def alone(self, name: str) -> Iterator[None]:
+        """Keep every other machine, and thread, from doing what has this name, by a session of its own.
+
+        Raises:
+            BusyForumError: another one has been at it for too long.
+            ForumError: the server went away meanwhile, so that another one may have begun.
+        """
+        number = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), signed=True)
+        with _explained(self._address), contextlib.closing(_Connection(self._address)) as connection:
+            try:
+                connection.execute("SELECT pg_advisory_lock(?)", (number,))
+            except _psycopg().errors.LockNotAvailable as error:
+                raise BusyForumError(f"another machine has {name} in hand", "wait until it has finished") from error
+            yield
+            connection.execute("SELECT 1")
 
     @contextlib.contextmanager
     def held_if_empty(self) -> Iterator[bool]:

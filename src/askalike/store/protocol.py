@@ -19,6 +19,9 @@ RecordKind = Literal["question", "answer", "link", "feedback"]
 QUESTIONS: Final[tuple[RecordKind, ...]] = ("question",)
 """The kinds of changes that an index follows."""
 
+IDENTITY: Final = "identity"
+"""The row of a store's settings that is none of the forum's."""
+
 MANUAL_SOURCE: Final = "manual"
 """The source of what was added by hand or by a program; a load never deletes it."""
 
@@ -177,6 +180,16 @@ class Store(ChangeLog, Protocol):
 
     def settings(self) -> dict[str, str]:
         """Return the forum's settings as they were stored when it was made."""
+
+    def identity(self) -> str:
+        """Return a name that no other store has, drawn when it is first asked for: what an engine knows a forum by."""
+
+    def alone(self, name: str) -> AbstractContextManager[None]:
+        """Keep every other machine from doing what has this name.
+
+        Raises:
+            BusyForumError: another one has been at it for too long.
+        """
 
     def sources(self) -> tuple[str, ...]:
         """Return the names of the sources that records came from, in the order of their first use."""

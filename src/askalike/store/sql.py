@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import secrets
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -15,7 +17,17 @@ from msgspec import structs
 from askalike.addresses import address
 from askalike.errors import InputError
 from askalike.store import rows, writes
-from askalike.store.protocol import QUESTIONS, Change, Counts, LoadReport, Operation, Position, RecordKind, SourceCounts
+from askalike.store.protocol import (
+    IDENTITY,
+    QUESTIONS,
+    Change,
+    Counts,
+    LoadReport,
+    Operation,
+    Position,
+    RecordKind,
+    SourceCounts,
+)
 from askalike.store.rows import unreadable_date
 from askalike.store.writes import Connection
 from askalike.types import Answer, Draw, Feedback, Link, Question, Source, Thread, Verdict
@@ -68,7 +80,20 @@ class SqlStore(ABC):
 
     def settings(self) -> dict[str, str]:
         """Return the forum's settings as they were stored."""
-        return dict(self.rows("SELECT key, value FROM settings"))
+        return {key: value for key, value in self.rows("SELECT key, value FROM settings") if key != IDENTITY}
+
+    def identity(self) -> str:
+        """Return a name that no other store has, drawn when it is first asked for."""
+        wanted = "SELECT value FROM settings WHERE key = ?"
+        if not self.rows(wanted, (IDENTITY,)):
+            with self.write() as connection:
+                drawn = json.dumps(secrets.token_hex(6))
+                connection.execute("INSERT INTO settings VALUES (?, ?) ON CONFLICT DO NOTHING", (IDENTITY, drawn))
+        return str(json.loads(self.rows(wanted, (IDENTITY,))[0][0]))
+
+    def alone(self, name: str) -> AbstractContextManager[None]:
+        """Keep nobody out: a file is used on one machine, and its folder's locks keep other processes out."""
+        return contextlib.nullcontext()
 
     def sources(self) -> tuple[str, ...]:
         """Return the names of the sources that records came from, in the order of their first use."""

@@ -17,7 +17,7 @@ from typing import Any, Final, get_args
 from askalike.errors import DamagedForumError
 from askalike.store import rows
 from askalike.store.layout import ForumLayout
-from askalike.store.protocol import Contents
+from askalike.store.protocol import IDENTITY, Contents
 from askalike.store.sqlite.schema import APPLICATION_ID, FORMAT, UPGRADES
 from askalike.types import DrawnBy, LinkKind, Verdict
 
@@ -61,7 +61,7 @@ def _contents(connection: sqlite3.Connection) -> Contents:
         frozenset(row["num"] for row in connection.execute("SELECT num FROM questions")),
         int(connection.execute("SELECT coalesce(max(seq), 0) FROM changes").fetchone()[0]),
         tuple((row["seq"], row["num"]) for row in changes),
-        {row["key"]: row["value"] for row in connection.execute("SELECT key, value FROM settings")},
+        {key: value for key, value in connection.execute("SELECT key, value FROM settings") if key != IDENTITY},
     )
 
 

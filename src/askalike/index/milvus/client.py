@@ -1,0 +1,435 @@
+"""The border to Milvus: one connection, collections of a forum by name, and rows that say which collections answer.
+
+::
+
+    askalike_FORUM_state                the rows, by name; each is replaced whole
+    askalike_FORUM_words_FP_GENERATION  words by one analysis        row words_FP
+    askalike_FORUM_terms_FP_GENERATION  its terms, with their counts
+    askalike_FORUM_vectors_FP_GENERATION  vectors by one model       row vectors_FP
+
+FP is the fingerprint of the analysis or the model, so that who asks by one model never gets the answer of another. A
+generation is filled beside the one that answers; the row then names it, and the one before is dropped an hour later,
+when no search can be under way in it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import secrets
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from askalike.errors import EngineError, MissingExtraError, SettingError
+from askalike.index.cursor import Cursor
+
+SERVER: Final = "milvus://"
+FILE: Final = "milvus:"
+TOKEN_VARIABLE: Final = "ASKALIKE_ENGINE_TOKEN"
+"""Names the environment variable of the server's key, or "user:password"."""
+TIMEOUT_S: Final = 30
+CONNECT_S: Final = 5
+MOST_FOUND: Final = 16_384
+"""Milvus gives no more at once."""
+MOST_BYTES: Final = 65_000
+"""Of a text in a row."""
+ROWS_TOGETHER: Final = 500
+DROPPED_AFTER_S: Final = 3_600
+UNUSED_AFTER_S: Final = 3_600
+FRESH_S: Final = 1.0
+"""So old may be what a search knows of the rows that other machines write."""
+FORMAT: Final = 1
+
+Alone = Callable[[str], AbstractContextManager[None]]
+"""Keeps other machines from writing the index of this name."""
+
+
+class Milvus:
+    """What one forum has in a Milvus; any thread may ask, and the connection is made when it is first needed.
+
+    Args:
+        address: as ``choice.check_engine`` gives it.
+        forum: a name that no other forum has.
+        token: the server's key, or "".
+        clock: seconds since 1970.
+    """
+
+    def __init__(self, address: str, forum: str, token: str = "", clock: Callable[[], float] = time.time) -> None:
+        self.address = address
+        self.clock = clock
+        self._prefix = f"askalike_{forum}_"
+        self._token = token
+        self._guard = threading.Lock()
+        self._client: Any = None
+        self._failed: tuple[float, EngineError] | None = None
+        self._rows: tuple[float, dict[str, dict[str, Any]]] | None = None
+
+    # -- calls -----------------------------------------------------------------------------------------------------
+
+    def call(self, name: str, *given: Any, **named: Any) -> Any:
+        """Call a method of ``pymilvus.MilvusClient``.
+
+        Raises:
+            EngineError: the engine does not answer, or refuses.
+        """
+        client = self._connected()
+        with self._explained():
+            return getattr(client, name)(*given, timeout=TIMEOUT_S, **named)
+
+    def _connected(self) -> Any:
+        with self._guard:
+            if self._client is None:
+                if self._failed is not None and time.monotonic() - self._failed[0] < FRESH_S:
+                    raise self._failed[1]
+                try:
+                    with self._explained():
+                        self._client = self._connect()
+                except EngineError as error:
+                    self._failed = (time.monotonic(), error)
+                    raise
+            return self._client
+
+    def _connect(self) -> Any:
+        if not self.address.startswith(SERVER):
+            path = Path(self.address.removeprefix(FILE))
+            if not path.parent.is_dir():
+                raise EngineError(f"{self.address} cannot be opened: there is no folder {path.parent}", "make it first")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # how it looks for its own version is deprecated
+                try:
+                    import milvus_lite  # noqa: F401
+                except ImportError as error:
+                    raise MissingExtraError(
+                        "Milvus Lite is not installed", 'pip install milvus-lite "setuptools<81"'
+                    ) from error
+                return _pymilvus().MilvusClient(str(path))
+        parts = urlsplit(self.address)
+        scheme = "https" if parts.query else "http"
+        address = f"{scheme}://{parts.hostname}:{parts.port or 19530}"
+        return _pymilvus().MilvusClient(address, token=self._token, timeout=CONNECT_S)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        pymilvus, failed = _pymilvus(), _rpc_error()
+        try:
+            yield
+        except (pymilvus.MilvusException, failed) as error:
+            what = str(getattr(error, "message", "") or error).strip().partition("\n")[0][:300]
+            if "Open local milvus failed" in what:
+                raise EngineError(
+                    f"{self.address} cannot be opened: another process has it open, or it is no file of Milvus Lite",
+                    "one process at a time uses Milvus Lite; several need a server",
+                ) from error
+            raise EngineError(
+                f"the engine {self.address} does not answer: {what}",
+                "start it; what is stored meanwhile is kept, and found when it is back",
+            ) from error
+
+    # -- rows that say which collections answer --------------------------------------------------------------------
+
+    def row(self, name: str, *, is_fresh: bool = False) -> dict[str, Any] | None:
+        """Return a row, as it was less than a second ago; None where there is none."""
+        known = self._rows
+        if is_fresh or known is None or time.monotonic() - known[0] > FRESH_S:
+            known = self._rows = (time.monotonic(), self._read())
+        return known[1].get(name)
+
+    def _read(self) -> dict[str, dict[str, Any]]:
+        name = f"{self._prefix}state"
+        if not self.call("has_collection", name):
+            return {}
+        found = self.call("query", name, filter='name != ""', output_fields=["name", "content"], limit=1_000)
+        return {row["name"]: json.loads(row["content"]) for row in found}
+
+    def keep_row(self, name: str, content: Mapping[str, Any]) -> None:
+        """Replace a row."""
+        state = f"{self._prefix}state"
+        if not self.call("has_collection", state):
+            types = _pymilvus().DataType
+            fields = [("content", types.VARCHAR, {"max_length": MOST_BYTES})]
+            self._create(state, ("name", types.VARCHAR, {"max_length": 200}), fields, _nothing(), "Strong")
+        self.call("upsert", state, [{"name": name, "content": json.dumps(content), "nothing": [0.0, 0.0]}])
+        if self._rows is not None:
+            self._rows[1][name] = dict(content)
+
+    def forget_row(self, name: str) -> None:
+        """Remove a row, where there is one."""
+        state = f"{self._prefix}state"
+        if self.call("has_collection", state):
+            self.call("delete", state, ids=[name])
+        self._rows = None
+
+    # -- collections -----------------------------------------------------------------------------------------------
+
+    def create(self, name: str, fields: Sequence[tuple[str, Any, dict[str, Any]]], vector: _Vector) -> None:
+        """Make an empty collection whose rows are known by a number."""
+        self._create(f"{self._prefix}{name}", ("num", _pymilvus().DataType.INT64, {}), fields, vector, "Session")
+
+    def _create(
+        self,
+        name: str,
+        key: tuple[str, Any, dict[str, Any]],
+        fields: Sequence[tuple[str, Any, dict[str, Any]]],
+        vector: _Vector,
+        consistency: str,
+    ) -> None:
+        client = self._connected()
+        schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
+        schema.add_field(key[0], key[1], is_primary=True, **key[2])
+        for field, kind, more in (*fields, (vector.name, vector.kind, vector.more)):
+            schema.add_field(field, kind, **more)
+        index = client.prepare_index_params()
+        index.add_index(vector.name, index_type=vector.index, metric_type="IP")
+        self.call("create_collection", name, schema=schema, index_params=index, consistency_level=consistency)
+
+    def upsert(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Add rows, or replace those with their numbers."""
+        listed = list(rows)
+        for start in range(0, len(listed), ROWS_TOGETHER):
+            self.call("upsert", f"{self._prefix}{name}", listed[start : start + ROWS_TOGETHER])
+
+    def delete(self, name: str, nums: Sequence[int]) -> None:
+        """Remove rows; nothing happens where there is none."""
+        for start in range(0, len(nums), MOST_FOUND):
+            self.call("delete", f"{self._prefix}{name}", ids=list(nums[start : start + MOST_FOUND]))
+
+    def get(self, name: str, nums: Sequence[int], fields: Sequence[str]) -> list[Mapping[str, Any]]:
+        """Return the rows with these numbers that are there."""
+        found: list[Mapping[str, Any]] = []
+        for start in range(0, len(nums), MOST_FOUND):
+            among = list(nums[start : start + MOST_FOUND])
+            found.extend(self.call("query", f"{self._prefix}{name}", ids=among, output_fields=["num", *fields]))
+        return found
+
+    def count(self, name: str, condition: str = "") -> int:
+        """Return how many rows satisfy a condition."""
+        found = self.call("query", f"{self._prefix}{name}", filter=condition, output_fields=["count(*)"])
+        return int(found[0]["count(*)"])
+
+    def numbers(self, name: str, condition: str = "", among: tuple[int, int] = (0, 1 << 62)) -> list[int]:
+        """Return the numbers of all rows that satisfy a condition, ascending; the range is halved until they fit."""
+        first, last = among
+        within = f"num >= {first} and num < {last}"
+        wanted = f"{within} and {condition}" if condition else within
+        size = self.count(name, wanted)
+        if not size:
+            return []
+        if size <= MOST_FOUND // 2:
+            found = self.call(
+                "query", f"{self._prefix}{name}", filter=wanted, output_fields=["num"], limit=MOST_FOUND
+            )
+            return sorted(int(row["num"]) for row in found)
+        middle = (first + last) // 2
+        halves = ((first, middle), (middle, last))
+        return [num for half in halves for num in self.numbers(name, condition, half)]
+
+    def search(
+        self, name: str, vectors: Sequence[Any], limit: int, condition: str = "", fields: Sequence[str] = ()
+    ) -> list[list[Mapping[str, Any]]]:
+        """Return the rows of the greatest inner product with each vector: ``id``, ``distance`` and ``entity``."""
+        found: list[list[Mapping[str, Any]]] = self.call(
+            "search",
+            f"{self._prefix}{name}",
+            data=list(vectors),
+            limit=limit,
+            filter=condition,
+            output_fields=list(fields),
+            search_params={"metric_type": "IP"},
+        )
+        return found
+
+    def flush(self, name: str) -> None:
+        """Seal what was written; it can be found, and survives, without."""
+        self.call("flush", f"{self._prefix}{name}")
+
+    def drop(self, names: Iterable[str]) -> None:
+        """Remove collections, where they are."""
+        for name in names:
+            self.call("drop_collection", f"{self._prefix}{name}")
+
+    def drop_later(self, names: Sequence[str]) -> None:
+        """Let collections be removed by ``sweep``, when no search can be under way in them."""
+        self.keep_row(f"gone_{secrets.token_hex(4)}", {"collections": list(names), "since": self.clock()})
+
+    def sweep(self, kept: Iterable[str] = ()) -> None:
+        """Drop what was replaced, and vectors that no machine has followed, for an hour.
+
+        Args:
+            kept: names of rows that stay.
+        """
+        self.row("", is_fresh=True)
+        rows = {} if self._rows is None else dict(self._rows[1])
+        for name, row in rows.items():
+            if name.startswith("gone_") and self.clock() - row["since"] > DROPPED_AFTER_S:
+                self.drop(row["collections"])
+                self.forget_row(name)
+            elif name.startswith("vectors_") and name not in kept and self.clock() - row["used"] > UNUSED_AFTER_S:
+                self.forget_row(name)
+                self.drop(row["collections"])
+
+    def forget(self, kind: str) -> None:
+        """Drop every index of a kind, whatever its state."""
+        self.row("", is_fresh=True)
+        for name, row in ({} if self._rows is None else dict(self._rows[1])).items():
+            if name.startswith(f"{kind}_"):
+                self.forget_row(name)
+                self.drop(row["collections"])
+
+
+@dataclass(frozen=True, slots=True)
+class _Vector:
+    """The field of a collection that is searched."""
+
+    name: str
+    kind: Any
+    index: str
+    more: dict[str, Any]
+
+
+def dense(name: str, dimensions: int) -> _Vector:
+    """Return a field of vectors that are all compared."""
+    return _Vector(name, _pymilvus().DataType.FLOAT_VECTOR, "FLAT", {"dim": max(2, dimensions)})
+
+
+def sparse(name: str) -> _Vector:
+    """Return a field of sparse vectors."""
+    return _Vector(name, _pymilvus().DataType.SPARSE_FLOAT_VECTOR, "SPARSE_INVERTED_INDEX", {})
+
+
+def _nothing() -> _Vector:
+    """Return the field of vectors that every collection has to have."""
+    return dense("nothing", 2)
+
+
+def text_field(name: str) -> tuple[str, Any, dict[str, Any]]:
+    """Return a field of text."""
+    return name, _pymilvus().DataType.VARCHAR, {"max_length": 65_535}
+
+
+def number_field(name: str) -> tuple[str, Any, dict[str, Any]]:
+    """Return a field of whole numbers."""
+    return name, _pymilvus().DataType.INT64, {}
+
+
+def _pymilvus() -> Any:
+    try:
+        import pymilvus
+    except ImportError as error:
+        raise MissingExtraError("pymilvus is not installed", 'pip install "askalike[milvus]"') from error
+    logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # every error is raised too
+    return pymilvus
+
+
+def _rpc_error() -> Any:
+    import grpc  # type: ignore[import-untyped, unused-ignore]
+
+    return grpc.RpcError
+
+
+class MilvusIndex:
+    """An index in Milvus as one that follows a store: its row, and the collections that the row names.
+
+    Args:
+        name: of its row.
+        fingerprint: of what makes its entries.
+        alone: keeps other machines from writing it.
+    """
+
+    def __init__(self, milvus: Milvus, name: str, fingerprint: str, alone: Alone = lambda _: nullcontext()) -> None:
+        if not re.fullmatch(r"\w+", name):
+            raise SettingError(f"{name!r} is no name of an index", "expected letters, digits and underscores")
+        self.milvus = milvus
+        self.name = name
+        self._fingerprint = fingerprint
+        self._alone = alone
+        self._row: dict[str, Any] | None = None
+
+    @property
+    def exists(self) -> bool:
+        """Return whether it was begun, as of the last look."""
+        return self._row is not None
+
+    @property
+    def cursor(self) -> Cursor:
+        """Return how far it has come, as of the last look; nowhere where the engine has lost it."""
+        if self._row is None:
+            return Cursor(0, 0, is_complete=False, fingerprint=self._fingerprint)
+        return Cursor.from_json(self._row["cursor"], FORMAT)
+
+    @property
+    def entries(self) -> int:
+        """Return how many entries it has."""
+        return 0 if self._row is None else self.milvus.count(self.collection)
+
+    @property
+    def collection(self) -> str:
+        """Return the name of its entries' collection.
+
+        Raises:
+            EngineError: the engine has lost it.
+        """
+        return str(self._held()["collections"][0])
+
+    def numbers(self) -> list[int]:
+        """Return the numbers of all entries, ascending."""
+        return [] if self._row is None else self.milvus.numbers(self.collection)
+
+    def refresh(self) -> None:
+        """See what another machine (or this one) has committed, as of a second ago."""
+        self._row = self.milvus.row(self.name)
+
+    def reopen(self) -> None:
+        """See what is there now."""
+        self._row = self.milvus.row(self.name, is_fresh=True)
+        if self._row is not None and self.milvus.clock() - self._row["used"] > UNUSED_AFTER_S / 6:
+            self._keep(used=self.milvus.clock())
+
+    def probe(self) -> None:
+        """Look whether the engine answers, and has the index.
+
+        Raises:
+            EngineError: it does not.
+        """
+        self.reopen()
+        self.milvus.count(self.collection, "num == 0")
+
+    def _begin(self, applied: int, collections: Sequence[str], **more: Any) -> None:
+        """Name new collections in the row; those before are dropped later."""
+        before = self.milvus.row(self.name, is_fresh=True)
+        cursor = Cursor(applied, scanned=0, is_complete=False, fingerprint=self._fingerprint)
+        self._row = {
+            "collections": list(collections),
+            "cursor": cursor.to_json(FORMAT),
+            "used": self.milvus.clock(),
+            **more,
+        }
+        self.milvus.keep_row(self.name, self._row)
+        if before is not None:
+            self.milvus.drop_later(before["collections"])
+        self.milvus.sweep([self.name])
+
+    def _keep(self, **changed: Any) -> None:
+        row = {**self._held(), **changed}
+        self.milvus.keep_row(self.name, row)
+        self._row = row
+
+    def _held(self) -> dict[str, Any]:
+        if self._row is None:
+            raise EngineError(
+                f"the engine {self.milvus.address} does not hold this forum's {self.name.partition('_')[0]}",
+                'they are made anew from the store by the service, or by "askalike reindex FORUM"',
+            )
+        return self._row
+
+
+def generation(name: str, fingerprint: str) -> str:
+    """Return a name for a new collection."""
+    return f"{name}_{fingerprint}_{secrets.token_hex(4)}"

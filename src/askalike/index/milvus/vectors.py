@@ -1,0 +1,162 @@
+"""Vectors of questions in Milvus: what ``index.vectors`` gives on one machine, with the conditions of filters."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from askalike.index.cursor import Cursor
+from askalike.index.milvus.client import (
+    FORMAT,
+    Alone,
+    Milvus,
+    MilvusIndex,
+    dense,
+    generation,
+    number_field,
+    text_field,
+)
+from askalike.index.milvus.conditions import conditions_of, listed
+from askalike.types import Question
+
+Neighbour = tuple[int, float]
+MOST_ROWS = 2_000
+"""Of vectors that are read together."""
+
+
+class MilvusVectors(MilvusIndex):
+    """The vectors of a forum by one model."""
+
+    wants_codes = False
+
+    @property
+    def dimensions(self) -> int:
+        """Return D."""
+        return int(self._held()["dimensions"])
+
+    def snapshot(self) -> MilvusVectors:
+        """Return itself: what another machine commits is seen at once."""
+        return self
+
+    def make_codes(self, patience_s: float = 0) -> None:
+        """Do nothing: the engine has no codes."""
+
+    def begin(self, dimensions: int, applied: int) -> None:
+        """Make an empty collection, in place of whatever was there."""
+        name = generation("vectors", self._fingerprint)
+        self.milvus.create(name, [text_field("tags"), number_field("created_us")], dense("vector", dimensions))
+        self._begin(applied, [name], dimensions=dimensions)
+
+    @contextmanager
+    def writing(self, patience_s: float = 0) -> Iterator[MilvusVectorWriter]:
+        """Give the writer, while no other machine has it."""
+        with self._alone(self.name):
+            self.reopen()
+            yield MilvusVectorWriter(self)
+
+    def commit(self, cursor: Cursor) -> None:
+        """Write the cursor, after everything that it covers."""
+        if cursor.is_complete and not self.cursor.is_complete:
+            self.milvus.flush(self.collection)
+        self._keep(cursor=cursor.to_json(FORMAT))
+
+    def vectors(self, nums: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return those of the numbers that are held, in the order given, and their vectors (n, D) of length 1."""
+        wanted = [int(num) for num in np.asarray(nums).tolist()]
+        found: dict[int, Any] = {}
+        for start in range(0, len(wanted) if self.entries else 0, MOST_ROWS):
+            rows = self.milvus.get(self.collection, wanted[start : start + MOST_ROWS], ["vector"])
+            found.update((int(row["num"]), row["vector"]) for row in rows)
+        held = [num for num in wanted if num in found]
+        matrix = np.array([found[num] for num in held], np.float32).reshape(len(held), -1 if held else self.dimensions)
+        return np.array(held, np.int64), matrix[:, : self.dimensions]
+
+    def search(
+        self, queries: ArrayLike, limit: int, allowed: Collection[int] | None = None, excluded: Collection[int] = ()
+    ) -> list[list[Neighbour]]:
+        """Return the entries with the greatest cosine to each query, descending; a vector of zeros is never found."""
+        parts = [] if allowed is None else [listed("num in", allowed)]
+        return self.nearest(queries, limit, " and ".join([*parts, *([listed("num not in", excluded)] if excluded else [])]))
+
+    def nearest(self, queries: ArrayLike, limit: int, condition: str) -> list[list[Neighbour]]:
+        """Return the entries that satisfy a condition with the greatest cosine to each query (Q, D)."""
+        aims = _directions(np.asarray(queries, np.float32), max(2, self.dimensions))
+        found = self.milvus.search(self.collection, list(aims), limit, condition)
+        return [_ranked(rows) if aim.any() else [] for aim, rows in zip(aims, found, strict=True)]
+
+    def cosines(self, query: ArrayLike, nums: Sequence[int]) -> list[Neighbour]:
+        """Return those of the numbers that can be found, with their cosines to a query (D,)."""
+        return self.nearest(np.asarray(query)[None], len(nums), listed("num in", nums))[0] if len(nums) else []
+
+
+class MilvusVectorWriter:
+    """Adds, replaces and removes vectors; each call is sent at once, and the cursor follows in ``commit``."""
+
+    def __init__(self, index: MilvusVectors) -> None:
+        self._index = index
+
+    def put(self, nums: Sequence[int], vectors: NDArray[np.float32], questions: Mapping[int, Question]) -> None:
+        """Add vectors (n, D), or replace those with their numbers, with what filters ask of their questions."""
+        if not len(nums):
+            return
+        rows = _directions(np.asarray(vectors, np.float32), max(2, self._index.dimensions))
+        self._index.milvus.upsert(
+            self._index.collection,
+            (
+                {"num": num, "vector": row, **conditions_of(questions[num])}
+                for num, row in zip(nums, rows, strict=True)
+            ),
+        )
+
+    def remove(self, nums: Sequence[int]) -> None:
+        """Remove the vectors with these numbers."""
+        if nums:
+            self._index.milvus.delete(self._index.collection, nums)
+
+    def commit(self, cursor: Cursor) -> None:
+        """Write the cursor."""
+        self._index.commit(cursor)
+
+
+class MilvusSets:
+    """``index.vector_set.Indexes`` of a forum whose vectors are in Milvus: a set's index by the name of its folder."""
+
+    def __init__(self, milvus: Milvus, alone: Alone) -> None:
+        self._milvus = milvus
+        self._alone = alone
+
+    def sweep(self, kept: Sequence[str]) -> None:
+        """Drop the vectors that no machine has followed for an hour, but those of these sets."""
+        self._milvus.sweep([f"vectors_{fingerprint}" for fingerprint in kept])
+
+    def exists(self, place: Path) -> bool:
+        """Return whether the set's index was begun."""
+        return self._milvus.row(f"vectors_{place.name}", is_fresh=True) is not None
+
+    def open(self, place: Path) -> MilvusVectors:
+        """Return the set's index."""
+        found = MilvusVectors(self._milvus, f"vectors_{place.name}", place.name, self._alone)
+        found.reopen()
+        return found
+
+    def create(self, place: Path, dimensions: int, *, applied: int, fingerprint: str) -> None:
+        """Begin the set's index."""
+        self.open(place).begin(dimensions, applied)
+
+
+def _directions(vectors: NDArray[np.float32], dimensions: int) -> NDArray[np.float32]:
+    """Return vectors at length 1, as wide as the engine has them."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    found = np.zeros((len(vectors), dimensions), np.float32)
+    np.divide(vectors, lengths, out=found[:, : vectors.shape[1]], where=lengths > 0)
+    return found
+
+
+def _ranked(rows: Sequence[Mapping[str, Any]]) -> list[Neighbour]:
+    found = [(int(row["id"]), float(row["distance"])) for row in rows if row["distance"]]
+    return sorted(found, key=lambda one: (-one[1], one[0]))

@@ -1,0 +1,369 @@
+"""Words of questions in Milvus: BM25 over title and text as the inner product of two sparse vectors.
+
+``score(q, d) = Σ_t w(t) · Σ_f boost_f · idf_f(t) · tf·(k1 + 1) / (tf + k1·(1 − b + b·|d|_f / avg_f))``, where the last
+factor is the document's side, stored, and the others are the query's, so that no score depends on shards. A term is a
+place below 2³¹ by its hash, and has a dimension for each field: of a million terms some 200 share their place.
+
+Source: Robertson, Zaragoza 2009, "The Probabilistic Relevance Framework", equation 3.15; idf as Lucene has it.
+
+Document frequencies are rows of their own, one for a term, changed with each write. The mean lengths stay those of the
+beginning, the same for all questions. What departs from the truth is bounded: where a killed writer may have counted a
+tenth of the questions twice, or the mean length of what was written is a quarter off, ``has_drifted`` asks for all anew.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from askalike.index.cursor import Cursor
+from askalike.index.milvus.client import (
+    FORMAT,
+    MOST_BYTES,
+    ROWS_TOGETHER,
+    MilvusIndex,
+    generation,
+    number_field,
+    sparse,
+    text_field,
+)
+from askalike.index.milvus.conditions import fields_of
+from askalike.index.words.index import IndexEntry
+from askalike.index.words.snapshot import MOST_TERMS, FieldWeights, edits
+
+K1: Final = 1.2
+B: Final = 0.75
+PLACES: Final = (1 << 31) - 1
+SIZE: Final = -1
+"""The row of ``terms`` that counts the questions."""
+USUAL_LENGTHS: Final = (6.0, 60.0)
+"""Terms of a title and of a whole text, before there are any."""
+MOST_DISTINCT: Final = 10_000
+"""Terms of one question that are indexed; Milvus Lite takes a minute for a question of 300,000."""
+MOST_NEAR: Final = 100
+"""Terms that are looked at as spellings of one."""
+DRIFT_SHARE, DRIFT_LEAST = 0.1, 100
+LENGTHS_OFF: Final = 1.25
+LONGEST_TERM: Final = 100
+
+
+class Counts(NamedTuple):
+    """In how many questions a term is."""
+
+    titles: int
+    texts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """Mean numbers of terms."""
+
+    title: float
+    text: float
+
+
+def place(term: str) -> int:
+    """Return a term's place, below 2³¹ − 1."""
+    return _place(term) if len(term) <= LONGEST_TERM else _place.__wrapped__(term)
+
+
+@lru_cache(maxsize=100_000)
+def _place(term: str) -> int:
+    return int.from_bytes(hashlib.blake2b(term.encode(errors="surrogatepass"), digest_size=8).digest()) % PLACES
+
+
+def saturated(times: int, length: int, mean: float) -> float:
+    """Return a term's weight on the document's side.
+
+    >>> round(saturated(times=2, length=60, mean=60.0), 3)  # 2 · 2.2 / (2 + 1.2)
+    1.375
+    """
+    return times * (K1 + 1) / (times + K1 * (1 - B + B * length / mean))
+
+
+def rarity(size: int, frequency: int) -> float:
+    """Return ``idf = ln(1 + (N − df + ½) / (df + ½))``.
+
+    >>> round(rarity(10, 1), 3)  # ln(1 + 9.5 / 1.5)
+    1.992
+    """
+    return math.log(1 + (max(size, frequency) - frequency + 0.5) / (frequency + 0.5))
+
+
+def document(title: Sequence[str], text: Sequence[str], lengths: Lengths) -> dict[int, float]:
+    """Return the sparse vector of a question; ``text`` is title and body joined."""
+    found = {}
+    for field, terms, mean in ((0, title, lengths.title), (1, text, lengths.text)):
+        for term, times in list(Counter(terms).items())[:MOST_DISTINCT]:
+            found[2 * place(term) + field] = saturated(times, len(terms), mean)
+    return found or {2 * PLACES: 1.0}  # a row needs a dimension; no term has this one
+
+
+def asked(
+    weights: Mapping[str, float], counts: Mapping[str, Counts], size: int, fields: FieldWeights
+) -> dict[int, float]:
+    """Return the sparse vector of a query."""
+    found = {}
+    for term, weight in weights.items():
+        known = counts.get(term, Counts(0, 0))
+        for field, boost, frequency in ((0, fields.title, known.titles), (1, fields.text, known.texts)):
+            if frequency and boost and weight:
+                found[2 * place(term) + field] = weight * boost * rarity(size, frequency)
+    return found
+
+
+def spelling(term: str) -> dict[int, float]:
+    """Return how a term is found by terms spelled nearly as it: its pairs of neighbouring letters, at length 1."""
+    marked = f"\x02{term}\x03"
+    pairs = {place(marked[at : at + 2]) for at in range(len(marked) - 1)}
+    return dict.fromkeys(pairs, 1 / math.sqrt(len(pairs)))
+
+
+def distance(first: str, second: str, most: int) -> int:
+    """Return how many letters have to be put in, left out, changed or turned round with a neighbour, up to most + 1.
+
+    >>> distance("roter", "router", 2), distance("wiif", "wifi", 2), distance("cat", "dogs", 2)
+    (1, 1, 3)
+    """
+    if abs(len(first) - len(second)) > most:
+        return most + 1
+    before: list[int] = []
+    row = list(range(len(second) + 1))
+    for at, letter in enumerate(first, start=1):
+        previous, before, row = before, row, [at]
+        for to, other in enumerate(second, start=1):
+            cost = min(before[to] + 1, row[to - 1] + 1, before[to - 1] + (letter != other))
+            if at > 1 and to > 1 and letter == second[to - 2] and first[at - 2] == other:
+                cost = min(cost, previous[to - 2] + 1)
+            row.append(cost)
+        if min(row) > most:
+            return most + 1
+    return row[-1]
+
+
+class MilvusWords(MilvusIndex):
+    """The words of a forum by one analysis."""
+
+    def begin(self, applied: int, lengths: Lengths) -> None:
+        """Make empty collections; in the row of this index they take the place of those before."""
+        entries, terms = (generation(kind, self._fingerprint) for kind in ("words", "terms"))
+        fields = [text_field("tags"), number_field("created_us"), text_field("text")]
+        self.milvus.create(entries, fields, sparse("words"))
+        counted = [text_field("term"), number_field("titles"), number_field("texts")]
+        self.milvus.create(terms, counted, sparse("spelling"))
+        self._begin(
+            applied,
+            [entries, terms],
+            lengths=[lengths.title, lengths.text],
+            open=0,
+            drift=0,
+            seen=[0, 0, 0],
+        )
+
+    def successor(self) -> MilvusWords:
+        """Return an index that is filled beside this one."""
+        found = MilvusWords(self.milvus, f"next_{self.name}", self._fingerprint, self._alone)
+        found.reopen()
+        return found
+
+    def take(self, successor: MilvusWords) -> None:
+        """Let the successor answer: one row is replaced, and who searches sees either."""
+        before = self._held()["collections"]
+        self._row = dict(successor._held())
+        self.milvus.keep_row(self.name, self._row)
+        self.milvus.forget_row(successor.name)
+        self.milvus.drop_later(before)
+
+    @property
+    def terms(self) -> str:
+        """Return the name of the collection of terms."""
+        return str(self._held()["collections"][1])
+
+    @property
+    def lengths(self) -> Lengths:
+        """Return the mean lengths that its entries are made by."""
+        return Lengths(*self._held()["lengths"])
+
+    @property
+    def has_drifted(self) -> bool:
+        """Return whether its counts or lengths may be so far from the truth that it should be made anew."""
+        row = self._held()
+        seen, title, text = row["seen"]
+        if row["drift"] > DRIFT_LEAST and row["drift"] > DRIFT_SHARE * self.entries:
+            return True
+        if seen < DRIFT_LEAST:
+            return False
+        pairs = ((title / seen, self.lengths.title), (text / seen, self.lengths.text))
+        return any(not 1 / LENGTHS_OFF < max(now, 1.0) / mean < LENGTHS_OFF for now, mean in pairs)
+
+    @contextmanager
+    def writing(self) -> Iterator[MilvusWordWriter]:
+        """Give the writer, while no other machine has it; what it has not committed is written again."""
+        with self._alone(self.name):
+            self.reopen()
+            row = self._held()
+            if row["open"]:  # a killed writer may have counted these
+                self._keep(drift=row["drift"] + row["open"], open=0)
+            yield MilvusWordWriter(self)
+
+    def open_rows(self, size: int) -> None:
+        """Note that so many more rows are written whose terms are not counted yet."""
+        self._keep(open=self._held()["open"] + size)
+
+    def commit(self, cursor: Cursor, seen: Sequence[int]) -> None:
+        """Write the cursor, after everything that it covers."""
+        if cursor.is_complete and not self.cursor.is_complete:
+            self.milvus.flush(self.collection)
+            self.milvus.flush(self.terms)
+        total = [now + more for now, more in zip(self._held()["seen"], seen, strict=True)]
+        self._keep(cursor=cursor.to_json(FORMAT), open=0, seen=total)
+
+    def counts(self, terms: Iterable[str]) -> tuple[int, dict[str, Counts]]:
+        """Return how many questions there are, and how many have each of these terms, of those that occur."""
+        places = {place(term): term for term in terms}
+        rows = self.milvus.get(self.terms, [SIZE, *places], ["term", "titles", "texts"])
+        size, found = 0, {}
+        for row in rows:
+            if row["num"] == SIZE:
+                size = int(row["texts"])
+            elif row["term"] == shown(places[row["num"]]):  # another term may have the same place
+                found[places[row["num"]]] = Counts(int(row["titles"]), int(row["texts"]))
+        return size, found
+
+    def near(self, terms: Sequence[str]) -> dict[str, Counts]:
+        """Return the terms that are spelled nearly as these, each for the first few that are long enough."""
+        wanted = [term for term in terms if edits(term) and len(term) <= LONGEST_TERM][:MOST_TERMS]
+        if not wanted:
+            return {}
+        rows = self.milvus.search(
+            self.terms, [spelling(term) for term in wanted], MOST_NEAR, "texts > 0", ["term", "titles", "texts"]
+        )
+        return {
+            one["entity"]["term"]: Counts(int(one["entity"]["titles"]), int(one["entity"]["texts"]))
+            for term, found in zip(wanted, rows, strict=True)
+            for one in found
+            if distance(term, one["entity"]["term"], edits(term)) <= edits(term)
+        }
+
+    def texts(self, nums: Sequence[int]) -> dict[int, bytes]:
+        """Return what entries are compared by, as far as it is there."""
+        found = {}
+        for row in self.milvus.get(self.collection, nums, ["text"]):
+            if row["text"]:
+                try:
+                    found[int(row["num"])] = base64.b64decode(row["text"], validate=True)
+                except binascii.Error:
+                    continue  # it is made from the question instead
+        return found
+
+
+def shown(term: str) -> str:
+    """Return a term as its row has it; one of a hundred letters is nobody's spelling of another."""
+    return term if len(term) <= LONGEST_TERM else ""
+
+
+class MilvusWordWriter:
+    """Adds, replaces and removes entries; they are sent some hundred at a time, and counted before the cursor."""
+
+    def __init__(self, index: MilvusWords) -> None:
+        self._index = index
+        self._rows: dict[int, dict[str, Any]] = {}
+        self._deltas: dict[int, list[int]] = {}
+        self._terms: dict[int, str] = {}
+        self._seen = [0, 0, 0]
+        self._lengths = index.lengths
+        self._is_new = not index.cursor.is_complete and not index.entries
+        self._changed = 0
+
+    def put(self, entry: IndexEntry) -> None:
+        """Add an entry, or replace the one with its number."""
+        title, text = list(entry.title), [*entry.title, *entry.body]
+        packed = base64.b64encode(entry.text).decode()
+        self._rows[entry.num] = {
+            "num": entry.num,
+            **fields_of(entry.tags, entry.created_us),
+            "text": packed if len(packed) <= MOST_BYTES else "",
+            "words": document(title, text, self._lengths),
+        }
+        for term in text:
+            self._terms[place(term)] = term
+        for at, more in enumerate((1, len(title), len(text))):
+            self._seen[at] += more
+        if len(self._rows) >= ROWS_TOGETHER:
+            self._send()
+
+    def remove(self, nums: Sequence[int]) -> None:
+        """Remove the entries with these numbers."""
+        if not nums:
+            return
+        self._send()
+        self._index.open_rows(len(nums))
+        self._count_away(nums)
+        self._index.milvus.delete(self._index.collection, nums)
+
+    def commit(self, cursor: Cursor) -> None:
+        """Send what is left, count its terms, and write the cursor."""
+        self._send()
+        if self._changed:
+            self._count()
+        self._index.commit(cursor, self._seen)
+        self._seen = [0, 0, 0]
+        self._is_new = self._is_new and not cursor.is_complete
+
+    def _send(self) -> None:
+        rows, self._rows = self._rows, {}
+        if not rows:
+            return
+        self._index.open_rows(len(rows))
+        if not self._is_new:
+            self._count_away(list(rows))
+        for row in rows.values():
+            self._add(row["words"], 1)
+        self._index.milvus.upsert(self._index.collection, rows.values())
+        self._changed += len(rows)
+
+    def _count_away(self, nums: Sequence[int]) -> None:
+        """Take away the terms of what entries were."""
+        if not self._index.entries:  # Milvus Lite gives no vectors of an empty collection, but an error
+            return
+        for row in self._index.milvus.get(self._index.collection, nums, ["words"]):
+            self._add(row["words"], -1)
+            self._changed += 1
+
+    def _add(self, words: Mapping[int, float], times: int) -> None:
+        for dimension in words:
+            number, field = divmod(dimension, 2)
+            if number < PLACES:
+                self._deltas.setdefault(number, [0, 0])[field] += times
+
+    def _count(self) -> None:
+        deltas = {number: delta for number, delta in self._deltas.items() if any(delta)}
+        milvus, terms = self._index.milvus, self._index.terms
+        held = {} if self._is_new and not milvus.count(terms) else {
+            int(row["num"]): row for row in milvus.get(terms, [*deltas], ["term", "titles", "texts"])
+        }
+        rows = [{"num": SIZE, "term": "", "titles": 0, "texts": self._index.entries, "spelling": {0: 1.0}}]
+        gone = []
+        for number, (titles, texts) in deltas.items():
+            row = held.get(number, {"term": shown(self._terms.get(number, "")), "titles": 0, "texts": 0})
+            term = str(row["term"])
+            counted = Counts(max(0, row["titles"] + titles), max(0, row["texts"] + texts))
+            if counted.texts:
+                letters = spelling(term) if edits(term) else {0: 1.0}
+                rows.append({"num": number, "term": term, **counted._asdict(), "spelling": letters})
+            elif number in held:
+                gone.append(number)
+        milvus.upsert(terms, rows)
+        if gone:
+            milvus.delete(terms, gone)
+        self._deltas.clear()
+        self._terms.clear()
+        self._changed = 0
