@@ -26,6 +26,7 @@ from askalike.forum.frames import FrameLibrary, archive_of, frame_of
 from askalike.forum.groups import DEFAULT_MINIMUM, Groups
 from askalike.forum.importing import ImportOptions, ImportReport, import_archive
 from askalike.forum.indexes import Indexes, remove_indexes
+from askalike.index.milvus.choice import name_engine
 from askalike.forum.linkage import Node
 from askalike.forum.pairs import Pairs
 from askalike.forum.queue import Queue
@@ -110,6 +111,7 @@ class Info:
     Args:
         behind: changes that the index has not seen; 0 when it is in step.
         vectors: which model answers, and what is still to be encoded.
+        engine: the address of what finds the questions; "" where this machine does.
         unreadable_dates: the first questions and answers with a date outside the years 1 to 9999, such as
             "question 'q7'"; they are read as if it were not known, and putting them again heals them.
     """
@@ -122,6 +124,7 @@ class Info:
     size_bytes: int
     vectors: VectorsState = field(default_factory=VectorsState)
     unreadable_dates: tuple[str, ...] = ()
+    engine: str = ""
 
 
 class Forum:
@@ -541,6 +544,7 @@ class Forum:
             behind=behind,
             size_bytes=size_bytes(self.path),
             vectors=self._indexes.state(),
+            engine=self._indexes.engine,
             unreadable_dates=tuple(unreadable),
         )
 
@@ -903,6 +907,22 @@ class Forum:
         """
         settings, found, is_named = take_encoder(encoder, self._layout)
         self._indexes.take(settings, found, is_named=is_named)
+
+    def use_engine(self, address: str) -> None:
+        """Let an engine find the questions, for this machine and others with the same store; fill it if it is empty.
+
+        Args:
+            address: such as "milvus://host:19530"; "milvus:PATH.db" for Milvus Lite, which one process at a time uses;
+                or "local" for indexes in the forum's folder. The server's key is taken from ASKALIKE_ENGINE_TOKEN.
+
+        Raises:
+            SettingError: it is no address, or holds a password.
+            EngineError: it does not answer; nothing is changed then.
+            MissingExtraError: pymilvus is not installed.
+        """
+        name_engine(self._layout, self._store, address)
+        self._indexes.open()
+        self.catch_up()
 
     def use_queries(self, by: str) -> None:
         """Let queries be encoded by what encodes the questions, by its student, or by both; no vector is made anew.

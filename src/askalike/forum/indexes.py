@@ -37,7 +37,7 @@ from askalike.index.milvus.words import MilvusWords
 from askalike.index.vector_set import VectorSet, forget_sets, lock_of_makers
 from askalike.index.vector_sets import AT_ONCE, Vectors, VectorsState
 from askalike.index.vectors import VectorSnapshot
-from askalike.index.word_indexer import WordIndexer, begin, fingerprint, fitting_index, open_index
+from askalike.index.word_indexer import LEAST_SAMPLE, WordIndexer, begin, fingerprint, fitting_index, open_index
 from askalike.index.words import WordIndex
 from askalike.models.student import Student
 from askalike.models.text_encoder import TextEncoder, checked
@@ -77,11 +77,8 @@ class Indexes:
         self.settings = settings
         self._guard = threading.RLock()
         self._lock = filelock.FileLock(layout.lock, thread_local=False)
-        self._engine = engine_of(layout, store)
-        self.lexical: WordIndex | MilvusWords = self._open_lexical()
+        self.open()
         language = analyzer.settings.language
-        sets = None if self._engine is None else MilvusSets(self._engine, store.alone)
-        self.vectors = Vectors(layout, store, language, sets) if settings.has_vectors else None
         self._begun = self._finished = 0
         self._tuned: dict[str, SearchSettings] = {}
         self.reranker = NamedReranker(layout)
@@ -91,6 +88,18 @@ class Indexes:
         self._states = QuestionStates(store)
         words = default_model() if language == DEFAULT_MODEL_LANGUAGE else None
         self._speller = None if words is None else GeneralWords(words)
+
+    def open(self) -> None:
+        """Open the word index and the vectors where they are now: on this machine, or in an engine.
+
+        Raises:
+            EngineError: the user has not agreed to the engine that the forum's folder names.
+        """
+        layout, store, language = self._layout, self._store, self._analyzer.settings.language
+        self._engine = engine_of(layout, store)
+        self.lexical: WordIndex | MilvusWords = self._open_lexical()
+        sets = None if self._engine is None else MilvusSets(self._engine, store.alone)
+        self.vectors = Vectors(layout, store, language, sets) if self.settings.has_vectors else None
 
     def searcher(self) -> Searcher:
         """Return a searcher over the indexes as they are on disk now; vectors and model belong together."""
@@ -295,6 +304,8 @@ class Indexes:
                     words.reopen()
                     if not words.exists or words.cursor.applied > self._store.last_change():
                         begin(words, self._store, self._analyzer)
+            elif words.is_unused and self._store.count_questions() >= LEAST_SAMPLE:  # their lengths are known now
+                begin(words, self._store, self._analyzer)
         catch_up(self._store, WordIndexer(words, self._analyzer), progress)
         if isinstance(words, MilvusWords) and words.has_drifted and words.entries <= AT_ONCE:
             self._make_words_anew(words, progress)

@@ -50,11 +50,13 @@ def check_engine(address: str) -> str:
     raise SettingError(f"{address[:200]!r} is no engine's address", expected)
 
 
-def name_engine(layout: ForumLayout, address: str) -> None:
+def name_engine(layout: ForumLayout, store: Store, address: str) -> None:
     """Let an engine find the forum's questions from now on, or the machine itself where it is "local".
 
     Raises:
         SettingError: it is no address, or holds a password.
+        EngineError: it does not answer; nothing is changed.
+        MissingExtraError: its client is not installed.
         ForumError: it cannot be written down.
     """
     try:
@@ -62,6 +64,7 @@ def name_engine(layout: ForumLayout, address: str) -> None:
             remove_file(layout.engine)
             return
         address = check_engine(address)
+        _engine(address, store).row("", is_fresh=True)
         agreement.agree(address)
         replace_whole(layout.engine, json.dumps({"format": FORMAT, "engine": address}).encode())
     except OSError as error:
@@ -102,4 +105,8 @@ def engine_of(layout: ForumLayout, store: Store) -> Milvus | None:
             f"the forum {layout.folder} names the engine {address}, which you have not agreed to use",
             f'agree with "askalike engine {layout.folder} {address}" or {AGREED_VARIABLE}="{address}"',
         )
+    return _engine(address, store)
+
+
+def _engine(address: str, store: Store) -> Milvus:
     return Milvus(address, store.identity(), os.environ.get(TOKEN_VARIABLE, ""))

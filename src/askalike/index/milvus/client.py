@@ -188,7 +188,9 @@ class Milvus:
             schema.add_field(field, kind, **more)
         index = client.prepare_index_params()
         index.add_index(vector.name, index_type=vector.index, metric_type="IP")
-        self.call("create_collection", name, schema=schema, index_params=index, consistency_level=consistency)
+        self.call("create_collection", name, schema=schema, consistency_level=consistency)
+        self.call("create_index", name, index, sync=False)  # waiting for it takes half a second, of nothing
+        self.call("load_collection", name)
 
     def upsert(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
         """Add rows, or replace those with their numbers."""

@@ -193,6 +193,12 @@ class MilvusWords(MilvusIndex):
         return Lengths(*self._held()["lengths"])
 
     @property
+    def is_unused(self) -> bool:
+        """Return whether nothing was ever written."""
+        row = self._held()
+        return not row["seen"][0] and not row["open"]
+
+    @property
     def has_drifted(self) -> bool:
         """Return whether its counts or lengths may be so far from the truth that it should be made anew."""
         row = self._held()

@@ -1,0 +1,118 @@
+"""A forum whose questions Milvus Lite finds, beside one that finds them itself: how alike, and how fast.
+
+Command: ``python -m benchmarks.engines [QUESTIONS]``: questions of Reddit, 200 of them asked by title in both forums in
+turn, by the default ranker, by words and meaning joined, by words, and by vectors; and what filling both takes. The overlap is the share of the local
+ten best that the engine finds too, the mean over all queries.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import random
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any, Final
+
+from askalike.forum import Forum
+from askalike.index.milvus.client import Milvus
+from askalike.index.vectors import VectorIndex
+from askalike.processes import one_blas_thread
+from askalike.types import Filters, Query, Question
+from benchmarks.record import WORK, need_data, percentiles, write
+
+COMMAND: Final = "python -m benchmarks.engines"
+QUESTIONS, QUERIES, WARMING = 20_000, 200, 10
+FOLDER: Final = WORK / "engines"
+RANKERS: Final = (None, "hybrid", "lexical", "vector")
+
+
+def filled(size: int) -> tuple[dict[str, Forum], dict[str, float]]:
+    """Return both forums with the same questions, and the seconds that filling them took."""
+    path = FOLDER / "questions.jsonl"
+    with gzip.open(need_data("reddit/questions.jsonl.gz"), "rt", encoding="utf-8") as lines, path.open("w") as out:
+        out.writelines(line for line, _ in zip(lines, range(size), strict=False))
+    forums, seconds = {}, {}
+    for name in ("local", "milvus"):
+        forums[name] = Forum.create(FOLDER / name)
+        if name == "milvus":
+            forums[name].use_engine(f"milvus:{FOLDER / 'milvus.db'}")
+        began = time.perf_counter()
+        forums[name].load(path)
+        seconds[name] = round(time.perf_counter() - began, 1)
+        print(name, seconds[name], flush=True)
+    return forums, seconds
+
+
+def compared(forums: dict[str, Forum], asked: Sequence[Question], ranker: str | None) -> dict[str, Any]:
+    """Return times and overlap of one ranker."""
+    seconds: dict[str, list[float]] = {name: [] for name in forums}
+    shared: list[float] = []
+    calls: list[int] = []
+    counted = [0]
+    inner = Milvus.call
+
+    def counting(self: Milvus, name: str, *given: Any, **named: Any) -> Any:
+        counted[0] += 1
+        return inner(self, name, *given, **named)
+
+    Milvus.call = counting  # type: ignore[method-assign]
+    for question in [*asked[:WARMING], *asked]:
+        query = Query(question.title, filters=Filters(exclude_ids=frozenset([question.id])), ranker=ranker)
+        found = {}
+        for name, forum in forums.items():
+            counted[0] = 0
+            began = time.perf_counter()
+            hits = forum.search(query).hits
+            seconds[name].append(time.perf_counter() - began)
+            found[name] = {hit.question.id for hit in hits}
+        calls.append(counted[0])
+        if found["local"]:
+            shared.append(len(found["local"] & found["milvus"]) / len(found["local"]))
+    Milvus.call = inner  # type: ignore[method-assign]
+    times = {name: percentiles(values[WARMING:]) for name, values in seconds.items()}
+    return {
+        "overlap_at_10": round(sum(shared[WARMING:]) / max(1, len(shared[WARMING:])), 4),
+        "search": times,
+        "p50_ratio": round(times["milvus"]["p50_ms"] / times["local"]["p50_ms"], 2),
+        "most_calls": max(calls[WARMING:]),
+    }
+
+
+def nearest(forums: dict[str, Forum], asked: Sequence[Question]) -> float:
+    """Return the share of the ten exactly nearest vectors that the engine finds; equally near ones count."""
+    sets = {name: forum.answering_vectors() for name, forum in forums.items()}
+    local, there = sets["local"], sets["milvus"]
+    assert local is not None and there is not None and isinstance(local.index, VectorIndex)
+    shared = 0.0
+    with one_blas_thread():
+        vectors = local.encode(asked)
+    for vector in vectors:
+        exact = local.index.search_exactly(vector[None], 10)[0]
+        least = exact[-1][1] - 1e-4  # the local vectors are kept in 16 bits
+        shared += sum(cosine >= least for _, cosine in there.index.search(vector[None], 10)[0]) / len(exact)
+    return round(shared / len(vectors), 4)
+
+
+def main() -> None:
+    """Measure and write results/engines.json."""
+    size = int(sys.argv[1]) if len(sys.argv) > 1 else QUESTIONS
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.mkdir(parents=True)
+    os.environ["XDG_CONFIG_HOME"] = str(FOLDER / "settings")
+    forums, seconds = filled(size)
+    asked = random.Random(0).sample(list(forums["local"].questions()), QUERIES)
+    found = {ranker or "default": compared(forums, asked, ranker) for ranker in RANKERS}
+    found_nearest = nearest(forums, asked)
+    print(found, found_nearest)
+    for forum in forums.values():
+        forum.close()
+    command = COMMAND if size == QUESTIONS else f"{COMMAND} {size}"
+    body = {"questions": size, "queries": QUERIES, "load_s": seconds, "rankers": found, "nearest": found_nearest}
+    write("engines", command, body)
+
+
+if __name__ == "__main__":
+    main()
