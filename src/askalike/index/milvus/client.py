@@ -144,9 +144,12 @@ class Milvus:
 
     def _read(self) -> dict[str, dict[str, Any]]:
         name = f"{self._prefix}state"
-        if not self.call("has_collection", name):
+        try:
+            found = self.call("query", name, filter='name != ""', output_fields=["name", "content"], limit=1_000)
+        except EngineError:
+            if self.call("has_collection", name):
+                raise
             return {}
-        found = self.call("query", name, filter='name != ""', output_fields=["name", "content"], limit=1_000)
         return {row["name"]: json.loads(row["content"]) for row in found}
 
     def keep_row(self, name: str, content: Mapping[str, Any]) -> None:
@@ -368,7 +371,11 @@ class MilvusIndex:
 
     @property
     def entries(self) -> int:
-        """Return how many entries it has."""
+        """Return how many entries it had at the last commit."""
+        return 0 if self._row is None else int(self._row["entries"])
+
+    def count(self) -> int:
+        """Return how many entries it has, committed or not."""
         return 0 if self._row is None else self.milvus.count(self.collection)
 
     @property
@@ -411,6 +418,7 @@ class MilvusIndex:
             "collections": list(collections),
             "cursor": cursor.to_json(FORMAT),
             "used": self.milvus.clock(),
+            "entries": 0,
             **more,
         }
         self.milvus.keep_row(self.name, self._row)

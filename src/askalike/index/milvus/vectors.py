@@ -63,13 +63,13 @@ class MilvusVectors(MilvusIndex):
         """Write the cursor, after everything that it covers."""
         if cursor.is_complete and not self.cursor.is_complete:
             self.milvus.flush(self.collection)
-        self._keep(cursor=cursor.to_json(FORMAT))
+        self._keep(cursor=cursor.to_json(FORMAT), entries=self.count())
 
     def vectors(self, nums: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Return those of the numbers that are held, in the order given, and their vectors (n, D) of length 1."""
         wanted = [int(num) for num in np.asarray(nums).tolist()]
         found: dict[int, Any] = {}
-        for start in range(0, len(wanted) if self.entries else 0, MOST_ROWS):
+        for start in range(0, len(wanted) if self.count() else 0, MOST_ROWS):
             rows = self.milvus.get(self.collection, wanted[start : start + MOST_ROWS], ["vector"])
             found.update((int(row["num"]), row["vector"]) for row in rows)
         held = [num for num in wanted if num in found]

@@ -230,7 +230,7 @@ class MilvusWords(MilvusIndex):
             self.milvus.flush(self.collection)
             self.milvus.flush(self.terms)
         total = [now + more for now, more in zip(self._held()["seen"], seen, strict=True)]
-        self._keep(cursor=cursor.to_json(FORMAT), open=0, seen=total)
+        self._keep(cursor=cursor.to_json(FORMAT), open=0, seen=total, entries=self.count())
 
     def counts(self, terms: Iterable[str]) -> tuple[int, dict[str, Counts]]:
         """Return how many questions there are, and how many have each of these terms, of those that occur."""
@@ -286,7 +286,7 @@ class MilvusWordWriter:
         self._terms: dict[int, str] = {}
         self._seen = [0, 0, 0]
         self._lengths = index.lengths
-        self._is_new = not index.cursor.is_complete and not index.entries
+        self._is_new = not index.cursor.is_complete and not index.count()
         self._changed = 0
 
     def put(self, entry: IndexEntry) -> None:
@@ -338,7 +338,7 @@ class MilvusWordWriter:
 
     def _count_away(self, nums: Sequence[int]) -> None:
         """Take away the terms of what entries were."""
-        if not self._index.entries:  # Milvus Lite gives no vectors of an empty collection, but an error
+        if not self._index.count():  # Milvus Lite gives no vectors of an empty collection, but an error
             return
         for row in self._index.milvus.get(self._index.collection, nums, ["words"]):
             self._add(row["words"], -1)
@@ -356,7 +356,7 @@ class MilvusWordWriter:
         held = {} if self._is_new and not milvus.count(terms) else {
             int(row["num"]): row for row in milvus.get(terms, [*deltas], ["term", "titles", "texts"])
         }
-        rows = [{"num": SIZE, "term": "", "titles": 0, "texts": self._index.entries, "spelling": {0: 1.0}}]
+        rows = [{"num": SIZE, "term": "", "titles": 0, "texts": self._index.count(), "spelling": {0: 1.0}}]
         gone = []
         for number, (titles, texts) in deltas.items():
             row = held.get(number, {"term": shown(self._terms.get(number, "")), "titles": 0, "texts": 0})
