@@ -37,6 +37,13 @@ def _ranker_names(incomplete: str) -> list[str]:
 ForumArgument = Annotated[
     Path, typer.Argument(metavar="FORUM", help="The forum's folder.", show_default=False, autocompletion=forum_names)
 ]
+EngineOption = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        help="What finds the questions from now on: milvus://HOST, milvus:PATH.db, or local; by default as before.",
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 CsvOption = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
 ParquetOption = Annotated[bool, typer.Option("--parquet", help="Write Parquet to standard output.")]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from askalike.cli.arguments import JsonOption
+from askalike.cli.arguments import EngineOption, JsonOption
 from askalike.cli.calling import command
 from askalike.cli.display import print_json, print_whole
 from askalike.cli.progress import BarProgress
@@ -21,6 +21,7 @@ def attach(
     language: Annotated[
         str, typer.Option("--language", help="Of a forum that is made; one that is there keeps its own.")
     ] = "english",
+    engine: EngineOption = "",
     as_json: JsonOption = False,
 ) -> None:
     """Make or join a forum in a PostgreSQL database.
@@ -30,6 +31,8 @@ def attach(
     """
     text = TextSettings(language=language)
     with BarProgress() as progress, Forum.attach(into, database, text=text, progress=progress) as forum:
+        if engine:
+            forum.use_engine(engine)
         forum.catch_up(progress=progress)
         if forum.vectors.waiting:
             forum.encode(progress=progress)

@@ -13,7 +13,7 @@ from typing import Annotated, Any, cast, get_args
 
 import typer
 
-from askalike.cli.arguments import ForumArgument, JsonOption
+from askalike.cli.arguments import EngineOption, ForumArgument, JsonOption
 from askalike.cli.calling import command, same_again, telling_how_to_go_on
 from askalike.cli.display import console, print_json, print_whole, safe
 from askalike.cli.encode import DEFAULT_VARIABLE, minilm_hint, use_named
@@ -90,6 +90,7 @@ def index(
             " minilm where that is installed, after general, which answers meanwhile; an older one keeps what it has.",
         ),
     ] = "",
+    engine: EngineOption = "",
     as_json: JsonOption = False,
 ) -> None:
     """Read an archive into a forum, or read it again.
@@ -119,6 +120,8 @@ def index(
         BarProgress() as progress,
         _opened_or_made(into, language, code, settings, progress) as forum,
     ):
+        if engine:
+            forum.use_engine(engine)
         if encode:
             _take_encoder(forum, encoder, progress, is_new=is_new)
         report = forum.load(archive, options=options, progress=progress)
@@ -165,6 +168,7 @@ def reindex(
             help="Whether to encode questions again too, which takes most of the time; otherwise their vectors stay.",
         ),
     ] = True,
+    engine: EngineOption = "",
     as_json: JsonOption = False,
 ) -> None:
     """Rebuild a forum's indexes from its archive.
@@ -176,7 +180,7 @@ def reindex(
     with (
         telling_how_to_go_on(lambda: ("the archive is complete; what was indexed and encoded is kept", again)),
         BarProgress() as progress,
-        Forum.reindex(forum, settings=settings, progress=progress) as opened,
+        Forum.reindex(forum, settings=settings, engine=engine, progress=progress) as opened,
     ):
         indexed = opened.info().indexed
     if as_json:

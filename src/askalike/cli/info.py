@@ -21,6 +21,7 @@ UNUSUAL = (
     "judgements_without_question",
     "unreadable_dates",
     "encoder_problem",
+    "engine",
     "student",
     "queries_by",
 )
@@ -68,6 +69,7 @@ def info_object(found: Info, learned: list[str]) -> dict[str, Any]:
         "last_question": msgspec.to_builtins(from_microseconds(counts.last_us)),
         "indexed": found.indexed,
         "changes_not_indexed": found.behind,
+        "engine": found.engine or None,
         "model": found.vectors.model or None,
         "next_model": found.vectors.next_model or None,
         "encoded": found.vectors.entries,

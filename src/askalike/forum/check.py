@@ -12,12 +12,14 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Final, Literal
 
 import filelock
+import numpy as np
 
 from askalike.errors import (
     AskalikeError,
@@ -46,10 +48,14 @@ from askalike.forum.students import chosen_queries
 from askalike.index.cursor import Cursor
 from askalike.index.encoder_settings import FILE as ENCODER_FILE
 from askalike.index.encoder_settings import RerankerSettings, read_settings
+from askalike.index.milvus.choice import engine_of
+from askalike.index.milvus.client import Milvus
+from askalike.index.milvus.vectors import MilvusSets
+from askalike.index.milvus.words import MilvusWords
 from askalike.index.model_source import fingerprint as model_fingerprint
 from askalike.index.model_source import packaged_model
 from askalike.index.vector_set import OWNED as VECTOR_FILES
-from askalike.index.vector_set import has_copy, has_its_model, parse_current, read_current
+from askalike.index.vector_set import Indexes, LocalIndexes, has_copy, has_its_model, parse_current, read_current
 from askalike.index.vectors import VectorIndex
 from askalike.index.word_indexer import fingerprint
 from askalike.index.words import WordIndex, sums
@@ -62,7 +68,7 @@ from askalike.models.encoders.model import Model
 from askalike.models.student import Student
 from askalike.progress import Progress, SilentProgress
 from askalike.search.texts import unpacked
-from askalike.store import Contents, ForumLayout, pair_faults, stored_faults
+from askalike.store import Contents, ForumLayout, open_store, pair_faults, stored_faults
 from askalike.store.layout import not_found
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
@@ -158,8 +164,19 @@ def _findings(layout: ForumLayout, progress: Progress) -> Iterator[Finding]:
     held: list[Contents] = []
     yield from _named("archive", _archive(layout, progress, held.append))
     contents = held[0] if held else None
-    yield from _named("words", _words(layout, progress, contents))
-    yield from _named("vectors", _vectors(layout, progress, contents))
+    indexes: Indexes = LocalIndexes()
+    try:
+        with closing(open_store(layout)) if layout.engine.is_file() else nullcontext() as store:
+            engine = None if store is None else engine_of(layout, store)
+    except AskalikeError as error:
+        yield refused("words", layout.engine.name, error)
+        return
+    if engine is None:
+        yield from _named("words", _words(layout, progress, contents))
+    else:
+        indexes = MilvusSets(engine, lambda _: nullcontext())
+        yield from _named("words", _engine_words(layout, engine, contents))
+    yield from _named("vectors", _vectors(layout, progress, contents, indexes))
     yield from _named("pairs", _pairs(layout, contents))
     yield from _named("model", _models(layout, progress))
     yield from _named("files", _files(layout))
@@ -236,6 +253,31 @@ def _words(layout: ForumLayout, progress: Progress, contents: Contents | None) -
         yield from _agreement("words", name, index.cursor, numbers, contents)
 
 
+def _engine_words(layout: ForumLayout, engine: Milvus, contents: Contents | None) -> Iterator[Finding]:
+    """Compare what the engine holds with the archive."""
+    name = layout.engine.name
+    settings = None if contents is None else _text_settings(contents)
+    if isinstance(settings, str):
+        yield Finding("archive", layout.archive.name, settings, RESTORE)
+    if contents is None or not isinstance(settings, TextSettings):
+        return
+    made_by = fingerprint(Analyzer(settings))
+    index = MilvusWords(engine, f"words_{made_by}", made_by)
+    try:
+        index.reopen()
+        if not index.exists:
+            yield Finding("words", name, "the engine holds no words; the next command that opens the forum sends them")
+            return
+        numbers = index.numbers()
+        size, _ = index.counts(())
+    except AskalikeError as error:
+        yield refused("words", name, error)
+        return
+    if index.cursor.is_complete and numbers and size != len(numbers):
+        yield Finding("words", name, f"counts {size:,} questions and holds {len(numbers):,}")
+    yield from _agreement("words", name, index.cursor, numbers, contents)
+
+
 def _text_settings(contents: Contents) -> TextSettings | str:
     """Return the forum's text settings, or what is wrong with them."""
     try:
@@ -270,7 +312,9 @@ def _agreement(
 # -- vectors -------------------------------------------------------------------------------------------------------
 
 
-def _vectors(layout: ForumLayout, progress: Progress, contents: Contents | None) -> Iterator[Finding]:
+def _vectors(
+    layout: ForumLayout, progress: Progress, contents: Contents | None, indexes: Indexes
+) -> Iterator[Finding]:
     folder = layout.vectors
     name = folder.name
     if not folder.is_dir():
@@ -291,19 +335,22 @@ def _vectors(layout: ForumLayout, progress: Progress, contents: Contents | None)
         yield Finding("vectors", f"{name}/current.json", f"names the set {answering}, which is not there")
     progress.start("checking vectors and models", 0, "sets")
     for place in places:
-        yield from _set(layout, place, answering, contents)
+        yield from _set(layout, place, answering, contents, indexes)
 
 
-def _set(layout: ForumLayout, place: Path, answering: str, contents: Contents | None) -> Iterator[Finding]:
+def _set(
+    layout: ForumLayout, place: Path, answering: str, contents: Contents | None, indexes: Indexes
+) -> Iterator[Finding]:
     name = _within(place, layout)
     yield from _maker(place, name)
-    if not VectorIndex.exists(place / "index"):
-        yield Finding("vectors", f"{name}/index", "there is no index", is_damage=place.name == answering)
-        return
     try:
-        index = VectorIndex(place / "index")
-        index.check()
-        numbers = index.numbers().tolist()
+        if not indexes.exists(place):
+            yield Finding("vectors", f"{name}/index", "there is no index", is_damage=place.name == answering)
+            return
+        index = indexes.open(place)
+        if isinstance(index, VectorIndex):
+            index.check()
+        numbers = np.asarray(index.numbers()).tolist()
     except (AskalikeError, OSError) as error:
         yield refused("vectors", f"{name}/index", error)
         return
@@ -457,7 +504,7 @@ def _are_sound_without_codes(layout: ForumLayout) -> bool:
     for path in layout.vectors.glob("*/index"):
         with contextlib.suppress(DamagedForumError):
             VectorIndex.forget_codes(path)
-    return not any(finding.is_damage for finding in _vectors(layout, SilentProgress(), None))
+    return not any(finding.is_damage for finding in _vectors(layout, SilentProgress(), None, LocalIndexes()))
 
 
 def _restore_model(layout: ForumLayout) -> bool:

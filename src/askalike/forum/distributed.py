@@ -21,6 +21,7 @@ from askalike.search.engine import TermStatistics
 from askalike.search.texts import Text, unpacked
 from askalike.types import Filters
 
+FEW_EXCLUDED = 100
 TIES = 1
 """Found beyond what is asked for, to see whether the last one shares its score with others."""
 
@@ -126,20 +127,26 @@ class MilvusEngine(Records):
         """
         excluded = self._excluded(filters) if filters.exclude_ids else set()
         states = self._states(filters) if filters.has_states else None
-        parts = [one for one in (condition(filters), listed("num not in", excluded) if excluded else "") if one]
+        parts = list(filter(None, [condition(filters)]))
+        dropped = excluded if len(excluded) <= FEW_EXCLUDED else set()  # cheaper than an expression over all rows
+        if excluded and not dropped:
+            parts.append(listed("num not in", excluded))
         if states is not None and len(states) <= MOST_LISTED:
             if not states - excluded:
                 return [[] for _ in queries]
             parts.append(listed("num in", sorted(states)))
             states = None
         keys = {tag_key(tag) for tag in filters.exclude_tags}
-        wanted = limit + TIES
+        wanted = limit + TIES + len(dropped)
         if states is not None:
-            wanted = math.ceil(1.5 * limit * max(self._total(), len(states)) / len(states)) + 10
+            wanted += math.ceil(1.5 * limit * max(self._total(), len(states)) / len(states)) + 10
         while True:
             wanted = min(wanted, MOST_FOUND)
             found = self._found(index, queries, wanted, " and ".join(parts), keys)
-            kept = [[one for one in some if states is None or one.key in states] for some, _ in found]
+            kept = [
+                [one for one in some if one.key not in dropped and (states is None or one.key in states)]
+                for some, _ in found
+            ]
             is_enough = all(
                 is_all or _is_settled(some, limit) for some, (_, is_all) in zip(kept, found, strict=True)
             )

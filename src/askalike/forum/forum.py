@@ -1161,16 +1161,27 @@ class Forum:
 
     @classmethod
     def reindex(
-        cls, path: str | Path, *, settings: ForumSettings | None = None, progress: Progress | None = None
+        cls,
+        path: str | Path,
+        *,
+        settings: ForumSettings | None = None,
+        engine: str = "",
+        progress: Progress | None = None,
     ) -> Forum:
         """Build the indexes anew from the archive, whatever their state; where settings have no vectors, those stay.
 
+        Args:
+            engine: what finds the questions from now on, as ``use_engine`` takes it; "" changes nothing.
+
         Raises:
+            SettingError, EngineError: as ``use_engine``.
             BusyForumError: another process is indexing or encoding.
             ModelError: the model cannot be read.
         """
         layout, settings = ForumLayout(Path(path)), settings or ForumSettings()
-        open_store(layout).close()
+        with contextlib.closing(open_store(layout)) as store:
+            if engine:
+                name_engine(layout, store, engine)
         remove_indexes(layout, settings)
         forum = cls.open(path, settings=settings, progress=progress)
         forum._encode_if_possible(progress or SilentProgress())

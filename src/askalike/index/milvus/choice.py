@@ -86,7 +86,7 @@ def named_engine(layout: ForumLayout) -> str:
             raise ValueError("it does not have the fields that are expected")
         return check_engine(found["engine"])
     except (OSError, ValueError, RecursionError, SettingError) as error:
-        again = f'write it again with "askalike engine {layout.folder} ADDRESS"'
+        again = f'write it again with "askalike reindex {layout.folder} --engine ADDRESS"'
         raise ForumError(f"{layout.engine} cannot be read: {error}", again) from error
 
 
@@ -103,7 +103,7 @@ def engine_of(layout: ForumLayout, store: Store) -> Milvus | None:
     if not agreement.is_agreed(address, AGREED_VARIABLE):
         raise EngineError(
             f"the forum {layout.folder} names the engine {address}, which you have not agreed to use",
-            f'agree with "askalike engine {layout.folder} {address}" or {AGREED_VARIABLE}="{address}"',
+            f'agree with "askalike reindex {layout.folder} --engine {address}" or {AGREED_VARIABLE}="{address}"',
         )
     return _engine(address, store)
 

@@ -98,6 +98,8 @@ class Milvus:
             return self._client
 
     def _connect(self) -> Any:
+        _pymilvus()
+        _be_silent()
         if not self.address.startswith(SERVER):
             path = Path(self.address.removeprefix(FILE))
             if not path.parent.is_dir():
@@ -210,8 +212,9 @@ class Milvus:
         """Return the rows with these numbers that are there."""
         found: list[Mapping[str, Any]] = []
         for start in range(0, len(nums), MOST_FOUND):
-            among = list(nums[start : start + MOST_FOUND])
-            found.extend(self.call("query", f"{self._prefix}{name}", ids=among, output_fields=["num", *fields]))
+            among = ",".join(map(str, nums[start : start + MOST_FOUND]))  # by "ids" the schema is asked for each time
+            wanted = f"num in [{among}]"
+            found += self.call("query", f"{self._prefix}{name}", filter=wanted, output_fields=["num", *fields])
         return found
 
     def count(self, name: str, condition: str = "") -> int:
@@ -329,8 +332,13 @@ def _pymilvus() -> Any:
         import pymilvus
     except ImportError as error:
         raise MissingExtraError("pymilvus is not installed", 'pip install "askalike[milvus]"') from error
-    logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # every error is raised too
     return pymilvus
+
+
+def _be_silent() -> None:
+    """Let pymilvus write nothing to the log, in which it tells each error before it raises it."""
+    for name in [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "pymilvus"]:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def _rpc_error() -> Any:
