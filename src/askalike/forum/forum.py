@@ -297,6 +297,7 @@ class Forum:
     def close(self) -> None:
         """Close the forum's files; everything is on disk already."""
         self._is_closed = True
+        self._indexes.close()
         self.pairs.close()
         self._store.close()
 

@@ -101,6 +101,11 @@ class Indexes:
         sets = None if self._engine is None else MilvusSets(self._engine, store.alone)
         self.vectors = Vectors(layout, store, language, sets) if self.settings.has_vectors else None
 
+    def close(self) -> None:
+        """Close the connection to the engine, where there is one."""
+        if self._engine is not None:
+            self._engine.close()
+
     def searcher(self) -> Searcher:
         """Return a searcher over the indexes as they are on disk now; vectors and model belong together."""
         answering, engine = self._state()

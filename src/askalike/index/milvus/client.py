@@ -20,6 +20,7 @@ import re
 import secrets
 import threading
 import time
+import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -35,7 +36,8 @@ SERVER: Final = "milvus://"
 FILE: Final = "milvus:"
 TOKEN_VARIABLE: Final = "ASKALIKE_ENGINE_TOKEN"
 """Names the environment variable of the server's key, or "user:password"."""
-TIMEOUT_S: Final = 30
+TIMEOUT_S: Final = 60
+READ_TIMEOUT_S: Final = 10
 CONNECT_S: Final = 5
 MOST_FOUND: Final = 16_384
 """Milvus gives no more at once."""
@@ -81,8 +83,21 @@ class Milvus:
             EngineError: the engine does not answer, or refuses.
         """
         client = self._connected()
-        with self._explained():
-            return getattr(client, name)(*given, timeout=TIMEOUT_S, **named)
+        timeout_s = READ_TIMEOUT_S if name in ("search", "query") else TIMEOUT_S
+        try:
+            with self._explained():
+                return getattr(client, name)(*given, timeout=timeout_s, **named)
+        except EngineError as error:
+            if not is_refusal(error.__cause__):  # the next call makes another connection
+                self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the connection; a later call makes another."""
+        with self._guard:
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
 
     def _connected(self) -> Any:
         with self._guard:
@@ -112,11 +127,12 @@ class Milvus:
                     raise MissingExtraError(
                         "Milvus Lite is not installed", 'pip install milvus-lite "setuptools<81"'
                     ) from error
-                return _pymilvus().MilvusClient(str(path))
+                return _pymilvus().MilvusClient(str(path), alias=uuid.uuid4().hex)
         parts = urlsplit(self.address)
         scheme = "https" if parts.query else "http"
         address = f"{scheme}://{parts.hostname}:{parts.port or 19530}"
-        return _pymilvus().MilvusClient(address, token=self._token, timeout=CONNECT_S)
+        alias = uuid.uuid4().hex  # one that is shared goes on with a connection that was lost
+        return _pymilvus().MilvusClient(address, token=self._token, timeout=CONNECT_S, alias=alias)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -339,6 +355,12 @@ def _be_silent() -> None:
     """Let pymilvus write nothing to the log, in which it tells each error before it raises it."""
     for name in [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "pymilvus"]:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
+def is_refusal(error: BaseException | None) -> bool:
+    """Return whether the engine answered, and does not do what it was asked for."""
+    code = getattr(error, "code", None)
+    return isinstance(code, int) and code >= 100
 
 
 def _rpc_error() -> Any:

@@ -1,0 +1,241 @@
+"""Milvus in particular: lost or away, restarted, drifted, refused; and what a folder may name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+from tests.engine.conftest import SETTINGS
+from tests.milvus_server import stop_milvus
+from tests.tiny_models import synonym_model
+
+from askalike import Filters, Forum, ForumSettings, Question
+from askalike.errors import EngineError, ForumError, SettingError
+from askalike.forum.check import check_forum
+from askalike.index.milvus import words as words_module
+from askalike.index.milvus.choice import check_engine
+from askalike.index.milvus.client import DROPPED_AFTER_S, Milvus
+from askalike.index.milvus.words import Lengths, MilvusWords, document, place, rarity, saturated
+from askalike.progress import SilentProgress
+from askalike.server.app import build
+from askalike.server.settings import ServeSettings
+from askalike.store import ForumLayout
+
+AWAY = "milvus://127.0.0.1:1"
+
+
+@pytest.fixture
+def forum(engine: str, tmp_path: Path) -> Iterator[Forum]:
+    with Forum.create(tmp_path / "forum", settings=SETTINGS) as made:
+        made.use_engine(engine)
+        made.add([Question("1", "Wifi drops"), Question("2", "Printer is offline")])
+        yield made
+
+
+def ids(forum: Forum, title: str) -> list[str]:
+    return [hit.question.id for hit in forum.similar(title, ranker="lexical")]
+
+
+def words_of(forum: Forum) -> MilvusWords:
+    words = forum._indexes.lexical
+    assert isinstance(words, MilvusWords)
+    return words
+
+
+def name_away(forum: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a closed forum's folder name an engine that is not there."""
+    ForumLayout(forum.path).engine.write_text(json.dumps({"format": 1, "engine": AWAY}))
+    monkeypatch.setenv("ASKALIKE_ENGINES", AWAY)
+
+
+def test_while_the_engine_is_away_writes_go_on_and_searches_name_it(
+    forum: Forum, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("askalike.index.milvus.client.CONNECT_S", 0.2)
+    forum.close()
+    name_away(forum, monkeypatch)
+    with Forum.open(forum.path, settings=SETTINGS) as away:
+        away.add(Question("3", "Scanner hums"))
+        away.edit(Question("1", "Bluetooth stutters"))
+        assert away.question("3").title == "Scanner hums"
+        with pytest.raises(EngineError, match="127.0.0.1:1"):
+            away.similar("scanner")
+    with TestClient(build(ServeSettings(str(forum.path))), base_url="http://localhost:8765") as client:
+        found = client.post("/v1/similar", json={"title": "scanner"})
+        assert found.status_code == 503
+        assert AWAY in found.text
+    ForumLayout(forum.path).engine.write_text(json.dumps({"format": 1, "engine": engine}))
+    with Forum.open(forum.path, settings=SETTINGS) as back:
+        assert (ids(back, "scanner"), ids(back, "bluetooth"), ids(back, "wifi")) == (["3"], ["1"], [])
+
+
+def test_what_the_engine_has_lost_is_made_anew_from_the_store(engine: str, tmp_path: Path) -> None:
+    synonym_model().save(tmp_path / "model")
+    with Forum.create(tmp_path / "forum") as forum:
+        forum.use_engine(engine)
+        forum.use_model(tmp_path / "model")
+        forum.add([Question("1", "Wifi drops"), Question("2", "Printer is offline")])
+        milvus = words_of(forum).milvus
+        for kind in ("words", "vectors"):
+            milvus.forget(kind)
+        with pytest.raises(EngineError, match="does not hold"):
+            forum.similar("wifi", ranker="lexical")
+        forum.store([Question("3", "Scanner hums")])
+        forum.catch_up()
+        assert ids(forum, "wifi scanner") == ["1", "3"]
+        assert [hit.question.id for hit in forum.similar("wireless", ranker="vector", k=1)] == ["1"]
+
+
+def test_an_engine_that_was_stopped_has_what_was_committed_when_it_runs_again(forum: Forum, engine: str) -> None:
+    forum.close()
+    stop_milvus(engine)
+    with Forum.open(forum.path, settings=SETTINGS) as again:
+        assert ids(again, "wifi printer") == ["1", "2"]
+        again.add(Question("3", "Scanner hums"))
+        assert ids(again, "scanner") == ["3"]
+
+
+def test_a_writer_that_is_killed_between_its_rows_and_its_cursor_leaves_nothing_out(
+    forum: Forum, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(MilvusWords, "commit", killed)
+        with pytest.raises(KeyboardInterrupt):
+            forum.add([Question("3", "Scanner hums"), Question("4", "Scanner beeps")])
+    forum.catch_up()
+    assert ids(forum, "scanner") == ["3", "4"]
+    words = words_of(forum)
+    assert words.milvus.row(words.name, is_fresh=True)["drift"] == 2  # type: ignore[index]
+    assert words.counts(["scanner", "hum", "wifi"])[1]["scanner"].texts == 2
+
+
+def test_counts_that_have_drifted_are_made_anew_while_the_old_ones_answer(
+    forum: Forum, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = words_of(forum)
+    before, answered = words.collection, []
+    words._keep(drift=1_000)
+    take = MilvusWords.take
+
+    def taking(self: MilvusWords, successor: MilvusWords) -> None:
+        answered.append(ids(forum, "wifi printer"))
+        take(self, successor)
+
+    monkeypatch.setattr(MilvusWords, "take", taking)
+    forum.add(Question("3", "Scanner hums"))
+    assert answered == [["1", "2"]]
+    assert words.collection != before
+    assert ids(forum, "wifi scanner") == ["1", "3"]
+    milvus = words.milvus
+    assert milvus.call("has_collection", f"{milvus._prefix}{before}")  # a search may be under way in it
+    now = milvus.clock()
+    milvus.clock = lambda: now + DROPPED_AFTER_S + 1
+    milvus.sweep()
+    assert not milvus.call("has_collection", f"{milvus._prefix}{before}")
+    assert ids(forum, "wifi scanner") == ["1", "3"]
+
+
+def test_mean_lengths_that_are_far_off_are_taken_anew(forum: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(words_module, "DRIFT_LEAST", 5)
+    assert words_of(forum).lengths == Lengths(6.0, 60.0)
+    forum.add([Question(f"long{number}", "wifi " * 20, "cellar router " * 100) for number in range(20)])
+    lengths = words_of(forum).lengths
+    assert 15 < lengths.title < 20
+    assert 150 < lengths.text < 220
+
+
+def test_counts_follow_edits_and_deletes_exactly(forum: Forum) -> None:
+    forum.add([Question("3", "wifi wifi", "printer"), Question("4", "wifi")])
+    forum.edit(Question("1", "Printer"))
+    forum.delete("4")
+    size, counts = words_of(forum).counts(["wifi", "printer", "drop"])
+    assert size == 3
+    assert counts == {"wifi": (1, 1), "printer": (2, 3)}
+    assert check_forum(forum.path, SilentProgress()).is_sound
+
+
+def test_a_question_that_the_engine_lacks_is_found_by_the_check(forum: Forum) -> None:
+    words = words_of(forum)
+    words.milvus.delete(words.collection, words.numbers()[:1])
+    found = check_forum(forum.path, SilentProgress())
+    assert any("holds 1 questions not" in finding.what for finding in found.damaged("words"))
+
+
+def test_a_score_is_bm25_over_title_and_text(forum: Forum) -> None:
+    forum.add([Question("3", "wifi router", "wifi")])
+    title = 0.25 * rarity(3, 2) * saturated(1, 2, 6.0)
+    text = 1.0 * rarity(3, 2) * saturated(2, 3, 60.0)
+    [best, _] = forum.similar("wifi", ranker="lexical")
+    assert best.question.id == "3"
+    assert best.components["bm25"] == pytest.approx(title + text, rel=1e-5)
+
+
+def test_a_question_without_words_has_a_dimension_that_no_term_has() -> None:
+    [dimension] = document([], [], Lengths(6.0, 60.0))
+    assert dimension > 2 * max(place(term) for term in ("wifi", "printer", "")) + 1
+    assert dimension < 2**32 - 1
+
+
+def test_forums_in_one_engine_know_nothing_of_each_other(forum: Forum, engine: str, tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "other", settings=SETTINGS) as other:
+        other.use_engine(engine)
+        other.add(Question("1", "Scanner hums"))
+        assert (ids(other, "wifi scanner"), ids(forum, "wifi scanner")) == (["1"], ["1"])
+        assert other.count(Filters()) == 1
+
+
+def test_a_folder_names_no_engine_that_its_user_has_not_agreed_to(
+    forum: Forum, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forum.close()
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "another"))
+    with pytest.raises(EngineError, match="have not agreed"):
+        Forum.open(forum.path)
+    monkeypatch.setenv("ASKALIKE_ENGINES", engine)
+    Forum.open(forum.path, settings=SETTINGS).close()
+
+
+def test_a_forum_is_taken_back_from_an_engine(forum: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
+    forum.close()
+    name_away(forum, monkeypatch)
+    with Forum.reindex(forum.path, settings=ForumSettings(has_vectors=False), engine="local") as back:
+        assert back.info().engine == ""
+        assert ids(back, "wifi printer") == ["1", "2"]
+
+
+def test_an_engine_that_does_not_answer_is_not_taken(forum: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("askalike.index.milvus.client.CONNECT_S", 0.2)
+    named = forum.info().engine
+    with pytest.raises(EngineError, match="does not answer"):
+        forum.use_engine(AWAY)
+    assert forum.info().engine == named
+    assert ids(forum, "wifi") == ["1"]
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["", "milvus:", "milvus://", "milvus:file", "http://host", "milvus://user:secret@host", "milvus://h/x", "milvus://["],
+)
+def test_an_address_that_is_none_or_holds_a_secret_is_refused(address: str) -> None:
+    with pytest.raises(SettingError) as found:
+        check_engine(address)
+    assert "secret" not in str(found.value)
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"format": 1, "engine": 3}', '{"format": 2}', "[" * 100_000])
+def test_a_file_that_names_no_engine_is_named(tmp_path: Path, content: str) -> None:
+    Forum.create(tmp_path / "forum", settings=SETTINGS).close()
+    ForumLayout(tmp_path / "forum").engine.write_text(content)
+    with pytest.raises(ForumError, match=r"engine\.json cannot be read"):
+        Forum.open(tmp_path / "forum", settings=SETTINGS)
+
+
+def test_a_call_that_is_refused_names_the_engine(engine: str) -> None:
+    with pytest.raises(EngineError, match="engine.db"):
+        Milvus(engine, "x").count("no_such_collection")
