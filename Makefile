@@ -74,7 +74,7 @@ release-check: $(VENV)/.release  ## build wheel and sdist twice, compare, inspec
 	tools/release_check.sh $(BIN)/python
 
 constraints:  ## write constraints.txt anew from what is installed
-	$(BIN)/python -m pip freeze --exclude-editable --all | grep -v '^setuptools' | sed -E 's|^torch==([0-9.]+).*|torch==\1|' > constraints.txt
+	$(BIN)/python -m pip freeze --exclude-editable --all | sed -E 's|^torch==([0-9.]+).*|torch==\1|' > constraints.txt
 
 clean:  ## remove what was built
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache homenet.forum

@@ -85,7 +85,9 @@ def nearest(forums: dict[str, Forum], asked: Sequence[Question]) -> float:
     """Return the share of the ten exactly nearest vectors that the engine finds; equally near ones count."""
     sets = {name: forum.answering_vectors() for name, forum in forums.items()}
     local, there = sets["local"], sets["milvus"]
-    assert local is not None and there is not None and isinstance(local.index, VectorIndex)
+    assert local is not None
+    assert there is not None
+    assert isinstance(local.index, VectorIndex)
     shared = 0.0
     with one_blas_thread():
         vectors = local.encode(asked)

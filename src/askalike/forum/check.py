@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Final, Literal
 
 import filelock
-import numpy as np
 
 from askalike.errors import (
     AskalikeError,
@@ -268,7 +267,7 @@ def _engine_words(layout: ForumLayout, engine: Milvus, contents: Contents | None
         if not index.exists:
             yield Finding("words", name, "the engine holds no words; the next command that opens the forum sends them")
             return
-        numbers = index.numbers()
+        numbers = index.numbers().tolist()
         size, _ = index.counts(())
     except AskalikeError as error:
         yield refused("words", name, error)
@@ -312,9 +311,7 @@ def _agreement(
 # -- vectors -------------------------------------------------------------------------------------------------------
 
 
-def _vectors(
-    layout: ForumLayout, progress: Progress, contents: Contents | None, indexes: Indexes
-) -> Iterator[Finding]:
+def _vectors(layout: ForumLayout, progress: Progress, contents: Contents | None, indexes: Indexes) -> Iterator[Finding]:
     folder = layout.vectors
     name = folder.name
     if not folder.is_dir():
@@ -350,7 +347,7 @@ def _set(
         index = indexes.open(place)
         if isinstance(index, VectorIndex):
             index.check()
-        numbers = np.asarray(index.numbers()).tolist()
+        numbers = index.numbers().tolist()
     except (AskalikeError, OSError) as error:
         yield refused("vectors", f"{name}/index", error)
         return

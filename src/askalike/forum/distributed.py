@@ -117,9 +117,7 @@ class MilvusEngine(Records):
         self._look_up(weights)
         return asked(weights, self._known, self._size or 0, self.fields)
 
-    def _best(
-        self, index: MilvusIndex, queries: Sequence[Any], limit: int, filters: Filters
-    ) -> list[list[Candidate]]:
+    def _best(self, index: MilvusIndex, queries: Sequence[Any], limit: int, filters: Filters) -> list[list[Candidate]]:
         """Return the best of an index for each query, of those that satisfy the filters, ties by number.
 
         Tags, dates and short lists are asked of the engine. What else is not wanted is dropped from what is found, of
@@ -147,9 +145,7 @@ class MilvusEngine(Records):
                 [one for one in some if one.key not in dropped and (states is None or one.key in states)]
                 for some, _ in found
             ]
-            is_enough = all(
-                is_all or _is_settled(some, limit) for some, (_, is_all) in zip(kept, found, strict=True)
-            )
+            is_enough = all(is_all or _is_settled(some, limit) for some, (_, is_all) in zip(kept, found, strict=True))
             if is_enough or wanted == MOST_FOUND:
                 if is_enough or states is None:
                     return [some[:limit] for some in kept]
@@ -162,7 +158,7 @@ class MilvusEngine(Records):
     ) -> list[tuple[list[Candidate], bool]]:
         """Return for each query what a search finds without these tags, and whether it is all that there is."""
         answers = index.milvus.search(index.collection, queries, wanted, expression, ["tags"] if keys else ())
-        found = []
+        found: list[tuple[list[Candidate], bool]] = []
         for query, rows in zip(queries, answers, strict=True):
             some = [
                 Candidate(int(row["id"]), float(row["distance"]))

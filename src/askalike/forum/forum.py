@@ -26,7 +26,6 @@ from askalike.forum.frames import FrameLibrary, archive_of, frame_of
 from askalike.forum.groups import DEFAULT_MINIMUM, Groups
 from askalike.forum.importing import ImportOptions, ImportReport, import_archive
 from askalike.forum.indexes import Indexes, remove_indexes
-from askalike.index.milvus.choice import name_engine
 from askalike.forum.linkage import Node
 from askalike.forum.pairs import Pairs
 from askalike.forum.queue import Queue
@@ -35,6 +34,7 @@ from askalike.forum.rerankers import take_ranker
 from askalike.forum.settings import ForumSettings, stored_text_settings
 from askalike.forum.students import choose_queries
 from askalike.forum.thresholds import Thresholds
+from askalike.index.milvus.choice import name_engine
 from askalike.index.model_source import forget_encoder, wanted_model
 from askalike.index.vector_set import OWNED as VECTOR_FILES
 from askalike.index.vector_sets import VectorsState

@@ -304,7 +304,9 @@ class Indexes:
         words = self.lexical
         if isinstance(words, MilvusWords):
             words.reopen()
-            if not words.exists or not words.cursor.can_catch_up(fingerprint(self._analyzer), self._store.last_change()):
+            if not words.exists or not words.cursor.can_catch_up(
+                fingerprint(self._analyzer), self._store.last_change()
+            ):
                 with self._store.alone(words.name):  # another machine may have begun it meanwhile
                     words.reopen()
                     if not words.exists or words.cursor.applied > self._store.last_change():

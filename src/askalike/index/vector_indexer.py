@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.index.catchup import Steps
-from askalike.index.vector_set import VectorSet, model_in
 from askalike.index.milvus.vectors import MilvusVectorWriter
+from askalike.index.vector_set import VectorSet, model_in
 from askalike.index.vectors import VectorWriter
 from askalike.index.workers import Numbered, Remote
 

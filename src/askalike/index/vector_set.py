@@ -192,7 +192,11 @@ class VectorSet:
         self._given = encoder
         self._texts: TextQuestions | None = None
         self.index = (indexes or LocalIndexes()).open(folder)
-        if self.settings is not None and self.index.cursor.is_complete and self.settings.dimensions != self.index.dimensions:
+        if (
+            self.settings is not None
+            and self.index.cursor.is_complete
+            and self.settings.dimensions != self.index.dimensions
+        ):
             raise DamagedForumError(
                 f"{folder} holds vectors of {self.index.dimensions} dimensions, and its encoder gives"
                 f" {self.settings.dimensions}",

@@ -31,9 +31,9 @@ from askalike.errors import (
 from askalike.files import held
 from askalike.index.catchup import catch_up, pending
 from askalike.index.encoder_settings import REMOTE, EncoderSettings
+from askalike.index.milvus.vectors import MilvusSets, MilvusVectors
 from askalike.index.model_source import ModelSource, general_model, name_encoder, quick_model, wanted_model
 from askalike.index.vector_indexer import PATIENCE_S, VectorIndexer
-from askalike.index.milvus.vectors import MilvusSets, MilvusVectors
 from askalike.index.vector_set import (
     Current,
     Indexes,
@@ -101,9 +101,7 @@ class VectorsState:
 class Vectors:
     """The sets of vectors in a forum's folder; any thread may ask, one process at a time makes a set."""
 
-    def __init__(
-        self, layout: ForumLayout, log: ChangeLog, language: str, indexes: MilvusSets | None = None
-    ) -> None:
+    def __init__(self, layout: ForumLayout, log: ChangeLog, language: str, indexes: MilvusSets | None = None) -> None:
         self._indexes: Indexes = indexes or LocalIndexes()
         self._engine = indexes
         self._layout = layout

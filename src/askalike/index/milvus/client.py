@@ -29,6 +29,9 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+import numpy as np
+from numpy.typing import NDArray
+
 from askalike.errors import EngineError, MissingExtraError, SettingError
 from askalike.index.cursor import Cursor
 
@@ -247,9 +250,7 @@ class Milvus:
         if not size:
             return []
         if size <= MOST_FOUND // 2:
-            found = self.call(
-                "query", f"{self._prefix}{name}", filter=wanted, output_fields=["num"], limit=MOST_FOUND
-            )
+            found = self.call("query", f"{self._prefix}{name}", filter=wanted, output_fields=["num"], limit=MOST_FOUND)
             return sorted(int(row["num"]) for row in found)
         middle = (first + last) // 2
         halves = ((first, middle), (middle, last))
@@ -364,7 +365,7 @@ def is_refusal(error: BaseException | None) -> bool:
 
 
 def _rpc_error() -> Any:
-    import grpc  # type: ignore[import-untyped, unused-ignore]
+    import grpc
 
     return grpc.RpcError
 
@@ -417,9 +418,9 @@ class MilvusIndex:
         """
         return str(self._held()["collections"][0])
 
-    def numbers(self) -> list[int]:
+    def numbers(self) -> NDArray[np.int64]:
         """Return the numbers of all entries, ascending."""
-        return [] if self._row is None else self.milvus.numbers(self.collection)
+        return np.array([] if self._row is None else self.milvus.numbers(self.collection), np.int64)
 
     def refresh(self) -> None:
         """See what another machine (or this one) has committed, as of a second ago."""

@@ -27,7 +27,10 @@ def fields_of(tags: Iterable[str], created_us: int | None) -> dict[str, Any]:
     {'tags': ',', 'created_us': -4611686018427387904}
     """
     keys = list(dict.fromkeys(map(tag_key, tags)))[:MOST_TAGS]
-    return {"tags": "".join([",", *(f"{key}," for key in keys)]), "created_us": UNDATED if created_us is None else created_us}
+    return {
+        "tags": "".join([",", *(f"{key}," for key in keys)]),
+        "created_us": UNDATED if created_us is None else created_us,
+    }
 
 
 def tag_key(tag: str) -> str:

@@ -81,7 +81,9 @@ class MilvusVectors(MilvusIndex):
     ) -> list[list[Neighbour]]:
         """Return the entries with the greatest cosine to each query, descending; a vector of zeros is never found."""
         parts = [] if allowed is None else [listed("num in", allowed)]
-        return self.nearest(queries, limit, " and ".join([*parts, *([listed("num not in", excluded)] if excluded else [])]))
+        return self.nearest(
+            queries, limit, " and ".join([*parts, *([listed("num not in", excluded)] if excluded else [])])
+        )
 
     def nearest(self, queries: ArrayLike, limit: int, condition: str) -> list[list[Neighbour]]:
         """Return the entries that satisfy a condition with the greatest cosine to each query (Q, D)."""
@@ -107,10 +109,7 @@ class MilvusVectorWriter:
         rows = _directions(np.asarray(vectors, np.float32), max(2, self._index.dimensions))
         self._index.milvus.upsert(
             self._index.collection,
-            (
-                {"num": num, "vector": row, **conditions_of(questions[num])}
-                for num, row in zip(nums, rows, strict=True)
-            ),
+            ({"num": num, "vector": row, **conditions_of(questions[num])} for num, row in zip(nums, rows, strict=True)),
         )
 
     def remove(self, nums: Sequence[int]) -> None:

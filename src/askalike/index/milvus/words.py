@@ -8,7 +8,7 @@ Source: Robertson, Zaragoza 2009, "The Probabilistic Relevance Framework", equat
 
 Document frequencies are rows of their own, one for a term, changed with each write. The mean lengths stay those of the
 beginning, the same for all questions. What departs from the truth is bounded: where a killed writer may have counted a
-tenth of the questions twice, or the mean length of what was written is a quarter off, ``has_drifted`` asks for all anew.
+tenth of the questions twice, or the mean length of what was written is a quarter off, all is asked for anew.
 """
 
 from __future__ import annotations
@@ -353,9 +353,11 @@ class MilvusWordWriter:
     def _count(self) -> None:
         deltas = {number: delta for number, delta in self._deltas.items() if any(delta)}
         milvus, terms = self._index.milvus, self._index.terms
-        held = {} if self._is_new and not milvus.count(terms) else {
-            int(row["num"]): row for row in milvus.get(terms, [*deltas], ["term", "titles", "texts"])
-        }
+        held = (
+            {}
+            if self._is_new and not milvus.count(terms)
+            else {int(row["num"]): row for row in milvus.get(terms, [*deltas], ["term", "titles", "texts"])}
+        )
         rows = [{"num": SIZE, "term": "", "titles": 0, "texts": self._index.count(), "spelling": {0: 1.0}}]
         gone = []
         for number, (titles, texts) in deltas.items():
