@@ -56,6 +56,7 @@ from askalike.store import (
     Store,
     attach_store,
     create_store,
+    migrate_store,
     open_helped,
     open_store,
 )
@@ -217,6 +218,22 @@ class Forum:
             _refuse_taken(layout)
         attach_store(layout, database, _stored(text or TextSettings())).close()
         return cls.open(path, settings=settings, progress=progress)
+
+    @staticmethod
+    def migrate(path: str | Path, into: str | Path, database: str = "", progress: Progress | None = None) -> None:
+        """Make a forum of the same records, indexes and models in a new folder; the one at ``path`` stays as it is.
+
+        Nothing is encoded again. Nobody can write to the forum meanwhile; who follows a living forum has to be told of
+        the new one.
+
+        Args:
+            database: an empty PostgreSQL database for the records; "" for a file in the new folder.
+
+        Raises:
+            ForumExistsError: the folder or the database holds something already.
+            ForumNotFoundError, ForumError, SettingError, BusyForumError: what is missing, damaged or held by others.
+        """
+        migrate_store(ForumLayout(Path(path)), Path(into), database, progress or SilentProgress())
 
     @classmethod
     def from_dataframe(
