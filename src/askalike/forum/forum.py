@@ -215,7 +215,7 @@ class Forum:
         """
         layout = ForumLayout(Path(path))
         if not layout.attached.is_file():
-            _refuse_taken(layout)
+            _refuse_taken(layout, layout.keys.name)  # the same keys may have been put into each machine's folder
         attach_store(layout, database, _stored(text or TextSettings())).close()
         return cls.open(path, settings=settings, progress=progress)
 
@@ -1199,10 +1199,10 @@ def _new_store(layout: ForumLayout, text: TextSettings) -> Store:
     return create_store(layout, _stored(text))
 
 
-def _refuse_taken(layout: ForumLayout) -> None:
-    """Raise ForumExistsError where a forum's folder holds something."""
+def _refuse_taken(layout: ForumLayout, *expected: str) -> None:
+    """Raise ForumExistsError where a forum's folder holds something but for files that are expected."""
     folder = layout.folder
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if folder.exists() and (not folder.is_dir() or any(path.name not in expected for path in folder.iterdir())):
         raise ForumExistsError(f"{folder} exists and is not empty", "choose another folder for the forum")
 
 
