@@ -1,13 +1,15 @@
 """A forum whose questions Milvus Lite finds, beside one that finds them itself: how alike, and how fast.
 
-Command: ``python -m benchmarks.engines [QUESTIONS]``: questions of Reddit, 200 of them asked by title in both forums in
-turn, by the default ranker, by words and meaning joined, by words, and by vectors; and what filling both takes. The
-overlap is the share of the local ten best that the engine finds too, the mean over all queries.
+Command: ``python -m benchmarks.engines [QUESTIONS [again]]``: questions of Reddit, 200 of them asked by title in both
+forums in turn, by the default ranker, by words and meaning joined, by words, and by vectors; and what filling both
+takes. The overlap is the share of the local ten best that the engine finds too, the mean over all queries. With ``again`` the
+forums of the run before are asked.
 """
 
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import random
 import shutil
@@ -35,6 +37,10 @@ def filled(size: int) -> tuple[dict[str, Forum], dict[str, float]]:
     with gzip.open(need_data("reddit/questions.jsonl.gz"), "rt", encoding="utf-8") as lines, path.open("w") as out:
         out.writelines(line for line, _ in zip(lines, range(size), strict=False))
     forums, seconds = {}, {}
+    if (FOLDER / "seconds.json").exists():
+        return {name: Forum.open(FOLDER / name) for name in ("local", "milvus")}, json.loads(
+            (FOLDER / "seconds.json").read_text()
+        )
     for name in ("local", "milvus"):
         forums[name] = Forum.create(FOLDER / name)
         if name == "milvus":
@@ -43,6 +49,7 @@ def filled(size: int) -> tuple[dict[str, Forum], dict[str, float]]:
         forums[name].load(path)
         seconds[name] = round(time.perf_counter() - began, 1)
         print(name, seconds[name], flush=True)
+    (FOLDER / "seconds.json").write_text(json.dumps(seconds))
     return forums, seconds
 
 
@@ -101,8 +108,9 @@ def nearest(forums: dict[str, Forum], asked: Sequence[Question]) -> float:
 def main() -> None:
     """Measure and write results/engines.json."""
     size = int(sys.argv[1]) if len(sys.argv) > 1 else QUESTIONS
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    FOLDER.mkdir(parents=True)
+    if "again" not in sys.argv:
+        shutil.rmtree(FOLDER, ignore_errors=True)
+        FOLDER.mkdir(parents=True)
     os.environ["XDG_CONFIG_HOME"] = str(FOLDER / "settings")
     forums, seconds = filled(size)
     asked = random.Random(0).sample(list(forums["local"].questions()), QUERIES)
@@ -112,7 +120,14 @@ def main() -> None:
     for forum in forums.values():
         forum.close()
     command = COMMAND if size == QUESTIONS else f"{COMMAND} {size}"
-    body = {"questions": size, "queries": QUERIES, "load_s": seconds, "rankers": found, "nearest": found_nearest}
+    body = {
+        "questions": size,
+        "queries": QUERIES,
+        "load_s": seconds,
+        "load_average": os.getloadavg(),
+        "rankers": found,
+        "nearest": found_nearest,
+    }
     write("engines", command, body)
 
 

@@ -57,7 +57,10 @@ def test_while_the_engine_is_away_writes_go_on_and_searches_name_it(
     monkeypatch.setattr("askalike.index.milvus.client.CONNECT_S", 0.2)
     forum.close()
     name_away(forum, monkeypatch)
-    with Forum.open(forum.path, settings=SETTINGS) as away:
+    archive = forum.path.parent / "archive.jsonl"
+    archive.write_text('{"id": "4", "title": "Keyboard clicks"}\n')
+    with Forum.open(forum.path) as away:
+        away.load(archive)
         away.add(Question("3", "Scanner hums"))
         away.edit(Question("1", "Bluetooth stutters"))
         assert away.question("3").title == "Scanner hums"
@@ -70,6 +73,7 @@ def test_while_the_engine_is_away_writes_go_on_and_searches_name_it(
     ForumLayout(forum.path).engine.write_text(json.dumps({"format": 1, "engine": engine}))
     with Forum.open(forum.path, settings=SETTINGS) as back:
         assert (ids(back, "scanner"), ids(back, "bluetooth"), ids(back, "wifi")) == (["3"], ["1"], [])
+        assert ids(back, "keyboard") == ["4"]
 
 
 def test_what_the_engine_has_lost_is_made_anew_from_the_store(engine: str, tmp_path: Path) -> None:

@@ -14,13 +14,15 @@ from askalike.forum.engine import MOST_LISTED, QuestionStates, Records
 from askalike.index.milvus.client import MOST_FOUND, MilvusIndex
 from askalike.index.milvus.conditions import condition, has_one, listed, tag_key
 from askalike.index.milvus.vectors import MilvusVectors
-from askalike.index.milvus.words import Counts, MilvusWords, asked
+from askalike.index.milvus.words import Counts, MilvusWords, asked, packed_text
 from askalike.index.words import FieldWeights
 from askalike.search import Candidate
 from askalike.search.engine import TermStatistics
 from askalike.search.texts import Text, unpacked
 from askalike.types import Filters
 
+MOST_TEXTS = 200
+"""Up to so many are taken along with what is found, to be compared."""
 FEW_EXCLUDED = 100
 TIES = 1
 """Found beyond what is asked for, to see whether the last one shares its score with others."""
@@ -43,6 +45,7 @@ class MilvusEngine(Records):
     states: QuestionStates
     _size: int | None = None
     _known: dict[str, Counts] = field(default_factory=dict)
+    _texts: dict[int, str] = field(default_factory=dict)
 
     def statistics(self, terms: Collection[str]) -> TermStatistics:
         """Return how many questions can be found, and how many have each of these terms."""
@@ -92,19 +95,24 @@ class MilvusEngine(Records):
         """Return the inner products of some questions, and the cosines of others."""
         by_words: dict[int, float] = {}
         wanted = self._asked(weights) if unmatched else {}
-        if wanted:
-            found = self.words.milvus.search(
-                self.words.collection, [wanted], len(unmatched), listed("num in", unmatched)
-            )
-            by_words = {int(row["id"]): float(row["distance"]) for row in found[0] if row["distance"] > 0}
+        if wanted:  # with their texts, which are asked for next
+            for row in self.words.milvus.get(self.words.collection, unmatched, ["words", "text"]):
+                self._texts[int(row["num"])] = row["text"]
+                score = sum(value * wanted.get(dimension, 0.0) for dimension, value in row["words"].items())
+                if score:
+                    by_words[int(row["num"])] = score
         if self.vectors is None or vector is None or not far:
             return by_words, {}
         return by_words, dict(self.vectors.cosines(vector, far))
 
     def texts(self, keys: Sequence[int]) -> dict[int, Text]:
         """Return the questions as they are compared, as far as the engine has kept them."""
-        found = ((num, unpacked(packed)) for num, packed in self.words.texts(keys).items())
-        return {num: text for num, text in found if text is not None}
+        missing = [key for key in keys if key not in self._texts]
+        if missing:
+            rows = self.words.milvus.get(self.words.collection, missing, ["text"])
+            self._texts.update((int(row["num"]), row["text"]) for row in rows)
+        found = ((key, unpacked(packed_text(self._texts.get(key, "")))) for key in keys)
+        return {key: text for key, text in found if text is not None}
 
     def _look_up(self, terms: Collection[str]) -> None:
         missing = set(terms).difference(self._known)
@@ -157,7 +165,11 @@ class MilvusEngine(Records):
         self, index: MilvusIndex, queries: Sequence[Any], wanted: int, expression: str, keys: Collection[str]
     ) -> list[tuple[list[Candidate], bool]]:
         """Return for each query what a search finds without these tags, and whether it is all that there is."""
-        answers = index.milvus.search(index.collection, queries, wanted, expression, ["tags"] if keys else ())
+        is_words = index is self.words
+        fields = [*(("text",) if is_words and wanted <= MOST_TEXTS else ()), *(("tags",) if keys else ())]
+        answers = index.milvus.search(index.collection, queries, wanted, expression, fields)
+        if "text" in fields:
+            self._texts.update((int(row["id"]), row["entity"]["text"]) for rows in answers for row in rows)
         found: list[tuple[list[Candidate], bool]] = []
         for query, rows in zip(queries, answers, strict=True):
             some = [

@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.errors import BusyForumError, EncoderError, ForumExistsError, ForumNotFoundError, SettingError
+from askalike.errors import (
+    BusyForumError,
+    EncoderError,
+    EngineError,
+    ForumExistsError,
+    ForumNotFoundError,
+    SettingError,
+)
 from askalike.files import Owned, remove_owned
 from askalike.forum.check import CheckReport, check_forum, clear_damage
 from askalike.forum.duplicates import Duplicate, compare, open_duplicates, proposals
@@ -1144,6 +1151,8 @@ class Forum:
                 self._indexes.encode(progress)
         except EncoderError as error:
             progress.notice(f"what waits to be encoded is found by words alone: {error}")
+        except EngineError as error:
+            progress.notice(f"what was stored is found when the engine is back: {error}")
 
     @classmethod
     def check(cls, path: str | Path, *, progress: Progress | None = None) -> CheckReport:
