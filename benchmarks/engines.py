@@ -1,8 +1,8 @@
 """A forum whose questions Milvus Lite finds, beside one that finds them itself: how alike, and how fast.
 
 Command: ``python -m benchmarks.engines [QUESTIONS [again]]``: questions of Reddit, 200 of them asked by title in both
-forums in turn, by the default ranker, by words and meaning joined, by words, and by vectors; and what filling both
-takes. The overlap is the share of the local ten best that the engine finds too, the mean over all queries. With ``again`` the
+forums in turn, by the default ranker, by words and meaning joined, by words, and by vectors; and what filling takes.
+The overlap is the share of the local ten best that the engine finds too, the mean over all queries. With ``again`` the
 forums of the run before are asked.
 """
 
