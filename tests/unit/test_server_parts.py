@@ -33,6 +33,7 @@ from askalike.server.admission import SPARE, Admission
 from askalike.server.app import static_files
 from askalike.server.guards import (
     MOST_CLIENTS,
+    Keys,
     Rates,
     check_host,
     check_origin,
@@ -40,7 +41,6 @@ from askalike.server.guards import (
     rights_of,
     rights_without_key,
 )
-from askalike.server.keys import Keys
 from askalike.server.metrics import Gauge, Metrics
 from askalike.server.pool import Pool
 from askalike.server.presentation import LONGEST_MARKDOWN, highlights, safe_html

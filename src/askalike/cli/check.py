@@ -7,8 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from askalike.cli.arguments import ForumArgument, JsonOption
-from askalike.cli.display import console, print_json, print_whole, safe
-from askalike.cli.progress import BarProgress
+from askalike.cli.display import BarProgress, console, print_json, print_whole, safe
 from askalike.forum import CheckReport, Finding, Forum
 
 

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from askalike.cli.arguments import ForumArgument, JsonOption
-from askalike.cli.display import console, messages, print_aligned, print_json
-from askalike.cli.progress import BarProgress
+from askalike.cli.display import BarProgress, console, messages, print_aligned, print_json
 from askalike.cli.score import comparison_line, comparison_object, notes, report_object, report_table
 from askalike.errors import SettingError
 from askalike.evaluation import compare, write_trec_qrels, write_trec_run

@@ -17,10 +17,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from askalike.cli.arguments import ForumArgument, JsonOption
-from askalike.cli.calling import command, same_again, telling_how_to_go_on
-from askalike.cli.display import console, likely, print_json, safe
-from askalike.cli.progress import BarProgress
+from askalike.cli.arguments import ForumArgument, JsonOption, command, same_again, telling_how_to_go_on
+from askalike.cli.display import BarProgress, console, likely, print_json, safe
 from askalike.errors import SettingError
 from askalike.forum import Duplicate, Forum
 from askalike.text.markup import plain_text

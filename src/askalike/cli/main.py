@@ -16,7 +16,6 @@ import typer
 
 from askalike._version import __version__
 from askalike.cli import (
-    attach,
     change,
     check,
     config,
@@ -54,7 +53,7 @@ app = typer.Typer(
 
 app.command("demo")(demo.demo)
 app.command("index")(index.index)
-app.command("attach")(attach.attach)
+app.command("attach")(index.attach)
 app.command("reindex")(index.reindex)
 app.command("check")(check.check)
 app.command("encode")(encode.encode)

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from askalike.cli.arguments import ForumArgument, JsonOption
-from askalike.cli.calling import command
+from askalike.cli.arguments import ForumArgument, JsonOption, command
 from askalike.cli.display import print_json, print_whole
 from askalike.errors import SettingError
 from askalike.forum import Forum

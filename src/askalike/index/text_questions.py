@@ -22,10 +22,9 @@ from askalike.index.encoder_settings import (
     is_agreed,
     needs_agreement,
 )
-from askalike.models.fast_embed import FastEmbedEncoder
 from askalike.models.remote import Dialect, RemoteEncoder, RemoteReranker, key_in
 from askalike.models.static import StaticEncoder
-from askalike.models.text_encoder import Array, TextEncoder, checked, document_vectors, query_vectors
+from askalike.models.text_encoder import Array, FastEmbedEncoder, TextEncoder, checked, document_vectors, query_vectors
 from askalike.models.transformer import CrossEncoder, Transformer, read_folder
 from askalike.search import PairScorer
 from askalike.text.markup import plain_text

@@ -30,8 +30,15 @@ from askalike.errors import (
 )
 from askalike.files import held
 from askalike.index.catchup import catch_up, pending
-from askalike.index.encoder_settings import REMOTE, EncoderSettings
-from askalike.index.model_source import ModelSource, general_model, name_encoder, quick_model, wanted_model
+from askalike.index.encoder_settings import (
+    REMOTE,
+    EncoderSettings,
+    ModelSource,
+    general_model,
+    name_encoder,
+    quick_model,
+    wanted_model,
+)
 from askalike.index.vector_indexer import PATIENCE_S, VectorIndexer
 from askalike.index.vector_set import (
     Current,

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from askalike.errors import SettingError
 from askalike.models.encoders.model import Model
 from askalike.models.encoders.networks.encoder import EncoderNetwork, build, from_arrays, to_arrays
-from askalike.models.encoders.vocabulary import QuestionReader, Vocabulary
+from askalike.models.vocabulary import QuestionReader, Vocabulary
 from askalike.progress import Progress, SilentProgress
 from askalike.settings import check_settings
 from askalike.training.corpus import Corpus, TrainingData, WordSource, dev_measures

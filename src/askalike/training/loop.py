@@ -28,7 +28,7 @@ from torch import Tensor, nn
 
 from askalike.errors import DamagedModelError, ModelError
 from askalike.files import replace_whole
-from askalike.models.encoders.vocabulary import UNKNOWN, Vocabulary
+from askalike.models.vocabulary import UNKNOWN, Vocabulary
 from askalike.progress import Progress, SilentProgress
 from askalike.training.distributed import DistributedContext
 from askalike.training.objectives import Example, Trainable
