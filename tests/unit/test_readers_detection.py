@@ -165,7 +165,12 @@ def test_a_pipe_is_refused_whatever_its_format_is_said_to_be(tmp_path: Path, nam
         ("a.zip", b"PK\x03\x04" * 9, "it is a zip archive", "unpack it first"),
         ("a.xlsx", b"PK\x03\x04" * 9, "it is a workbook", "save its sheet as CSV"),
         ("a.tar", b"Posts.xml".ljust(257, b"\0") + b"ustar", "it is a tar archive", "unpack it first"),
-        ("a.tar.gz", gzip.compress(b"q".ljust(257, b"\0") + b"ustar", mtime=0), "it is a tar archive", "unpack it first"),
+        (
+            "a.tar.gz",
+            gzip.compress(b"q".ljust(257, b"\0") + b"ustar", mtime=0),
+            "it is a tar archive",
+            "unpack it first",
+        ),
         ("a.json", b'[{"id": 1, "title": "t"}]', "it is a JSON array", "jq -c"),
         ("a.jsonl", b'[\n{"id": 1, "title": "t"}]', "it is a JSON array", "jq -c"),
         ("a.json", b'{"id": 1, "title": "t"}\n', "it holds JSON objects", "posts.jsonl"),
