@@ -37,6 +37,7 @@ from askalike.server.guards import (
     Rates,
     check_host,
     check_origin,
+    client_of,
     host_names,
     rights_of,
     rights_without_key,
@@ -45,7 +46,6 @@ from askalike.server.metrics import Gauge, Metrics
 from askalike.server.pool import Pool
 from askalike.server.presentation import LONGEST_MARKDOWN, highlights, safe_html
 from askalike.server.problem import STATUSES, Refused, problem_of
-from askalike.server.proxies import client_of
 from askalike.server.requests import MOST_VALUES, parse_body, parse_query, path_values, values_in
 from askalike.server.routes import ROUTES
 from askalike.server.settings import Limits, ServeSettings

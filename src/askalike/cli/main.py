@@ -17,7 +17,6 @@ import typer
 from askalike._version import __version__
 from askalike.cli import (
     change,
-    check,
     config,
     demo,
     duplicates,
@@ -31,11 +30,9 @@ from askalike.cli import (
     keys,
     mcp,
     reproduce,
-    score,
     search,
     serve,
     show,
-    threshold,
     train,
 )
 from askalike.cli.config import configured
@@ -55,7 +52,7 @@ app.command("demo")(demo.demo)
 app.command("index")(index.index)
 app.command("attach")(index.attach)
 app.command("reindex")(index.reindex)
-app.command("check")(check.check)
+app.command("check")(info.check)
 app.command("encode")(encode.encode)
 app.command("train")(train.train)
 app.command("search")(configured(search.search))
@@ -64,7 +61,7 @@ app.command("show")(show.show)
 app.command("duplicates")(configured(duplicates.duplicates))
 app.command("follow")(follow.follow)
 app.command("serve")(configured(serve.serve))
-app.command("threshold")(threshold.threshold)
+app.command("threshold")(judge.threshold)
 app.command("mcp")(mcp.mcp)
 app.command("keys")(keys.keys)
 app.command("info")(info.info)
@@ -77,7 +74,7 @@ app.command("unlink")(change.unlink)
 app.command("judge")(judge.judge)
 app.command("source")(show.source)
 app.command("export")(export.export)
-app.command("score")(score.score)
+app.command("score")(evaluate.score)
 app.command("evaluate")(evaluate.evaluate)
 app.command("reproduce")(reproduce.reproduce)
 

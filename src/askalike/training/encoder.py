@@ -25,8 +25,7 @@ from askalike.progress import Progress, SilentProgress
 from askalike.settings import check_settings
 from askalike.training.corpus import Corpus, TrainingData, WordSource, dev_measures
 from askalike.training.decoders import Decoding, Reconstruction
-from askalike.training.distributed import DistributedContext, joined
-from askalike.training.loop import StageContext, run_stage, write_examples
+from askalike.training.loop import DistributedContext, StageContext, joined, run_stage, write_examples
 from askalike.training.objectives import Contrastive, MaxMargin, Objective, TextNetwork
 from askalike.training.recipe import (
     DecodingOptions,

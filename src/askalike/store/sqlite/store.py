@@ -16,13 +16,12 @@ import filelock
 from askalike.errors import BusyForumError, DamagedForumError, ForumError, ForumNotFoundError
 from askalike.files import narrow, writing_named
 from askalike.store import rows
-from askalike.store.connections import ThreadConnections
 from askalike.store.layout import not_found
 from askalike.store.load import STAGING, load
 from askalike.store.protocol import (
     LoadReport,
 )
-from askalike.store.sql import SqlStore
+from askalike.store.sql import SqlStore, ThreadConnections
 from askalike.store.sqlite import schema
 from askalike.store.sqlite.schema import BUSY_TIMEOUT_S, refusal, roll_back
 from askalike.types import Answer, Link, Question, Record, Reject, Source
