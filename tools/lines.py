@@ -42,8 +42,10 @@ ADDED: Final[dict[str, tuple[str, ...]]] = {
     "PostgreSQL and several machines": (
         "store/postgres.py",
         "store/protocol.py",
-        "cli/index.py:attach",
+        "cli/attach.py",
+        "store/migration.py",
         "forum/forum.py:Forum.attach",
+        "forum/forum.py:Forum.migrate",
         "forum/forum.py:_new_store",
         "forum/forum.py:_refuse_taken",
     ),

@@ -1,4 +1,4 @@
-"""``askalike index``, ``reindex`` and ``attach``: records into a forum, and a forum's indexes anew."""
+"""``askalike index`` and ``askalike reindex``: an archive's files into a forum, and a forum's indexes anew."""
 
 from __future__ import annotations
 
@@ -315,31 +315,3 @@ def _opened_or_made(
                 "leave --language and --code out, or index into a new folder",
             )
         yield forum
-
-
-def attach(
-    database: Annotated[str, typer.Argument(help="Such as postgresql://HOST/DATABASE.", show_default=False)],
-    into: Annotated[Path, typer.Option("--into", help="The folder of the forum on this machine.")],
-    language: Annotated[
-        str, typer.Option("--language", help="Of a forum that is made; one that is there keeps its own.")
-    ] = "english",
-    as_json: JsonOption = False,
-) -> None:
-    """Make or join a forum in a PostgreSQL database.
-
-    The folder holds this machine's indexes and models; every command takes it as any other forum. Several machines may
-    attach one database: each sees what the others write. Secrets come from PGPASSWORD or ~/.pgpass.
-    """
-    text = TextSettings(language=language)
-    with BarProgress() as progress, Forum.attach(into, database, text=text, progress=progress) as forum:
-        forum.catch_up(progress=progress)
-        if forum.vectors.waiting:
-            forum.encode(progress=progress)
-        questions, model = len(forum), forum.vectors.model or None
-    found = {"forum": str(into), "database": database, "questions": questions, "model": model}
-    if as_json:
-        print_json(found)
-        return
-    print_whole(f"{questions:,} questions in {database}, indexed in {into}")
-    if not questions:
-        print_whole(f"  {command('index', 'ARCHIVE', '--into', into)}")

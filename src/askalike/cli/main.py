@@ -16,6 +16,7 @@ import typer
 
 from askalike._version import __version__
 from askalike.cli import (
+    attach,
     change,
     config,
     demo,
@@ -50,7 +51,8 @@ app = typer.Typer(
 
 app.command("demo")(demo.demo)
 app.command("index")(index.index)
-app.command("attach")(index.attach)
+app.command("attach")(attach.attach)
+app.command("migrate")(attach.migrate)
 app.command("reindex")(index.reindex)
 app.command("check")(info.check)
 app.command("encode")(encode.encode)

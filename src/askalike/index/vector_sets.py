@@ -88,7 +88,7 @@ class VectorsState:
         problem: what keeps queries from being encoded, so that words alone answer, and what mends it; or "".
         is_of_texts: a text encoder made what answers, which knows nothing of single words.
         student: the name of the encoder's student, or "".
-        queries: who encodes queries: "teacher" is what made the vectors; see ``forum.students``.
+        queries: who encodes queries: "teacher" is what made the vectors; see ``forum.encoders``.
     """
 
     model: str = ""

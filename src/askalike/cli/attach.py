@@ -1,0 +1,65 @@
+"""``askalike attach`` and ``migrate``: a forum whose records are in PostgreSQL, and how it gets there and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from askalike.cli.arguments import ForumArgument, JsonOption, command
+from askalike.cli.display import BarProgress, print_json, print_whole
+from askalike.forum import Forum
+from askalike.text.settings import TextSettings
+
+
+def attach(
+    database: Annotated[str, typer.Argument(help="Such as postgresql://HOST/DATABASE.", show_default=False)],
+    into: Annotated[Path, typer.Option("--into", help="The folder of the forum on this machine.")],
+    language: Annotated[
+        str, typer.Option("--language", help="Of a forum that is made; one that is there keeps its own.")
+    ] = "english",
+    as_json: JsonOption = False,
+) -> None:
+    """Make or join a forum in a PostgreSQL database.
+
+    The folder holds this machine's indexes and models; every command takes it as any other forum. Several machines may
+    attach one database: each sees what the others write. Secrets come from PGPASSWORD or ~/.pgpass.
+    """
+    text = TextSettings(language=language)
+    with BarProgress() as progress, Forum.attach(into, database, text=text, progress=progress) as forum:
+        forum.catch_up(progress=progress)
+        if forum.vectors.waiting:
+            forum.encode(progress=progress)
+        questions, model = len(forum), forum.vectors.model or None
+    found = {"forum": str(into), "database": database, "questions": questions, "model": model}
+    if as_json:
+        print_json(found)
+        return
+    print_whole(f"{questions:,} questions in {database}, indexed in {into}")
+    if not questions:
+        print_whole(f"  {command('index', 'ARCHIVE', '--into', into)}")
+
+
+def migrate(
+    forum: ForumArgument,
+    into: Annotated[Path, typer.Option("--into", help="The new forum's folder.")],
+    database: Annotated[
+        str, typer.Option("--database", help="For the records, such as postgresql://HOST/DATABASE.")
+    ] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Copy a forum into a PostgreSQL database, or from there into a folder.
+
+    The new folder has the same records, indexes and models; nothing is encoded again, and the old forum stays as it is.
+    Without --database the records go into a file in the folder.
+    """
+    with BarProgress() as progress:
+        Forum.migrate(forum, into, database, progress)
+    with Forum.open(into) as made:
+        found = {"forum": str(into), "database": database or None, "questions": len(made)}
+    if as_json:
+        print_json(found)
+        return
+    print_whole(f"{found['questions']:,} questions of {forum} are in {database or into} too")
+    print_whole(f"  {command('info', into)}")
