@@ -301,6 +301,12 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_importing_the_library_loads_no_http_client() -> None:
+    program = "import sys, askalike; print([name for name in ('ssl', 'http.client', 'faiss') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_every_public_name_of_the_package_exists_and_is_listed() -> None:
     assert askalike.__all__ == sorted(askalike.__all__)
     for name in askalike.__all__:
