@@ -139,7 +139,7 @@ def test_the_change_log_names_what_a_load_did(archive: SqliteStore) -> None:
 def test_a_second_load_waits_for_the_first_and_then_says_so(
     archive: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("askalike.store.sqlite.store.BUSY_TIMEOUT_S", 0.0)
+    monkeypatch.setattr("askalike.store.sqlite.staging.BUSY_TIMEOUT_S", 0.0)
 
     def records() -> Iterator[Record]:
         yield Question("a", "t")
