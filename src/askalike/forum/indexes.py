@@ -24,11 +24,10 @@ from askalike.errors import (
 from askalike.files import UnlockableError, held
 from askalike.forum.calibrations import JudgedPair, Scorings
 from askalike.forum.distributed import MilvusEngine
-from askalike.forum.encoders import NamedReranker
+from askalike.forum.encoders import NamedReranker, StudentQueries, Students
 from askalike.forum.engine import GeneralWords, LocalEngine, QueryEncoder, QuestionStates, TextQueryEncoder
 from askalike.forum.rerankers import Rerankers
 from askalike.forum.settings import ForumSettings
-from askalike.forum.students import StudentQueries, Students
 from askalike.index.catchup import catch_up, pending
 from askalike.index.encoder_settings import EncoderSettings
 from askalike.index.milvus.choice import engine_of, named_engine
