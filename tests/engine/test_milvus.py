@@ -145,6 +145,28 @@ def test_counts_that_have_drifted_are_made_anew_while_the_old_ones_answer(
     assert ids(forum, "wifi scanner") == ["1", "3"]
 
 
+def test_vectors_that_are_in_use_stay_and_others_go_after_an_hour(engine: str, tmp_path: Path) -> None:
+    for name, model in (("one", synonym_model()), ("other", synonym_model(({"wifi"}, {"printer"})))):
+        model.save(tmp_path / name)
+    with Forum.create(tmp_path / "forum") as forum:
+        forum.use_engine(engine)
+        forum.use_model(tmp_path / "one")
+        forum.add([Question("1", "Wifi drops"), Question("2", "Printer is offline")])
+        milvus = words_of(forum).milvus
+        [before] = [name for name in milvus._read() if name.startswith("vectors_")]
+        forum.use_model(tmp_path / "other")
+        forum.encode()
+        assert before in milvus._read()  # another machine may ask it
+        now = milvus.clock()
+        milvus.clock = lambda: now + DROPPED_AFTER_S + 1
+        words_of(forum)._keep(drift=1_000)
+        forum.add(Question("3", "Scanner hums"))  # makes the words anew
+        forum.encode()
+        [left] = [name for name in milvus._read() if name.startswith("vectors_")]
+        assert left != before
+        assert [hit.question.id for hit in forum.similar("wifi", ranker="vector", k=1)] == ["1"]
+
+
 def test_mean_lengths_that_are_far_off_are_taken_anew(forum: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(words_module, "DRIFT_LEAST", 5)
     assert words_of(forum).lengths == Lengths(6.0, 60.0)

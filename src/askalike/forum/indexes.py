@@ -303,20 +303,22 @@ class Indexes:
         words = self.lexical
         if isinstance(words, MilvusWords):
             words.reopen()
-            if not words.exists or not words.cursor.can_catch_up(
-                fingerprint(self._analyzer), self._store.last_change()
-            ):
+            if self._is_to_begin(words):
                 with self._store.alone(words.name):  # another machine may have begun it meanwhile
                     words.reopen()
-                    if not words.exists or words.cursor.applied > self._store.last_change():
+                    if self._is_to_begin(words):
                         begin(words, self._store, self._analyzer)
-            elif words.is_unused and self._store.count_questions() >= LEAST_SAMPLE:  # their lengths are known now
-                begin(words, self._store, self._analyzer)
         catch_up(self._store, WordIndexer(words, self._analyzer), progress)
         if isinstance(words, MilvusWords) and words.has_drifted and words.entries <= AT_ONCE:
             self._make_words_anew(words, progress)
         if self.vectors is not None:
             self.vectors.follow(progress)
+
+    def _is_to_begin(self, words: MilvusWords) -> bool:
+        """Return whether an engine has no words, those of a newer store, or none by which mean lengths were known."""
+        if not words.exists or not words.cursor.can_catch_up(fingerprint(self._analyzer), self._store.last_change()):
+            return True
+        return words.is_unused and self._store.count_questions() >= LEAST_SAMPLE
 
     def _make_words_anew(self, words: MilvusWords, progress: Progress) -> None:
         """Fill other collections with the same words while these answer, and let those answer then."""
@@ -324,8 +326,9 @@ class Indexes:
         if not anew.exists or not anew.cursor.can_catch_up(fingerprint(self._analyzer), self._store.last_change()):
             begin(anew, self._store, self._analyzer)
         catch_up(self._store, WordIndexer(anew, self._analyzer), progress)
-        with self._locked(ENCODER_TIMEOUT_S):
+        with self._locked(ENCODER_TIMEOUT_S), self._store.alone(words.name):
             catch_up(self._store, WordIndexer(anew, self._analyzer), progress)  # what was written meanwhile
+            words.reopen()
             words.take(anew)
 
     def encode(self, progress: Progress) -> None:

@@ -284,8 +284,17 @@ class Milvus:
         """Let collections be removed by ``sweep``, when no search can be under way in them."""
         self.keep_row(f"gone_{secrets.token_hex(4)}", {"collections": list(names), "since": self.clock()})
 
-    def sweep(self, kept: Iterable[str] = ()) -> None:
-        """Drop what was replaced, and vectors that no machine has followed, for an hour.
+    def sweep(self) -> None:
+        """Drop what was replaced an hour ago."""
+        self.row("", is_fresh=True)
+        rows = {} if self._rows is None else dict(self._rows[1])
+        for name, row in rows.items():
+            if name.startswith("gone_") and self.clock() - row["since"] > DROPPED_AFTER_S:
+                self.drop(row["collections"])
+                self.forget_row(name)
+
+    def sweep_vectors(self, kept: Iterable[str]) -> None:
+        """Drop vectors that no machine has asked or followed for an hour.
 
         Args:
             kept: names of rows that stay.
@@ -293,12 +302,17 @@ class Milvus:
         self.row("", is_fresh=True)
         rows = {} if self._rows is None else dict(self._rows[1])
         for name, row in rows.items():
-            if name.startswith("gone_") and self.clock() - row["since"] > DROPPED_AFTER_S:
-                self.drop(row["collections"])
-                self.forget_row(name)
-            elif name.startswith("vectors_") and name not in kept and self.clock() - row["used"] > UNUSED_AFTER_S:
-                self.forget_row(name)
-                self.drop(row["collections"])
+            if name.startswith("vectors_") and name not in kept:
+                used = rows.get(f"used_{name}", {"at": 0.0})["at"]
+                if self.clock() - used > UNUSED_AFTER_S:
+                    self.forget_row(name)
+                    self.drop(row["collections"])
+
+    def touch(self, name: str) -> None:
+        """Note that an index is in use, in a row of its own: the index's row is written by its writer alone."""
+        used = self.row(f"used_{name}")
+        if used is None or self.clock() - used["at"] > UNUSED_AFTER_S / 6:
+            self.keep_row(f"used_{name}", {"at": self.clock()})
 
     def forget(self, kind: str) -> None:
         """Drop every index of a kind, whatever its state."""
@@ -429,8 +443,6 @@ class MilvusIndex:
     def reopen(self) -> None:
         """See what is there now."""
         self._row = self.milvus.row(self.name, is_fresh=True)
-        if self._row is not None and self.milvus.clock() - self._row["used"] > UNUSED_AFTER_S / 6:
-            self._keep(used=self.milvus.clock())
 
     def probe(self) -> None:
         """Look whether the engine answers, and has the index.
@@ -448,14 +460,13 @@ class MilvusIndex:
         self._row = {
             "collections": list(collections),
             "cursor": cursor.to_json(FORMAT),
-            "used": self.milvus.clock(),
             "entries": 0,
             **more,
         }
         self.milvus.keep_row(self.name, self._row)
         if before is not None:
             self.milvus.drop_later(before["collections"])
-        self.milvus.sweep([self.name])
+        self.milvus.sweep()
 
     def _keep(self, **changed: Any) -> None:
         row = {**self._held(), **changed}

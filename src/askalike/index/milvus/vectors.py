@@ -46,8 +46,15 @@ class MilvusVectors(MilvusIndex):
     def make_codes(self, patience_s: float = 0) -> None:
         """Do nothing: the engine has no codes."""
 
+    def refresh(self) -> None:
+        """See what another machine (or this one) has committed, as of a second ago, and note that it is in use."""
+        super().refresh()
+        if self._row is not None:
+            self.milvus.touch(self.name)
+
     def begin(self, dimensions: int, applied: int) -> None:
         """Make an empty collection, in place of whatever was there."""
+        self.milvus.touch(self.name)
         name = generation("vectors", self._fingerprint)
         self.milvus.create(name, [text_field("tags"), number_field("created_us")], dense("vector", dimensions))
         self._begin(applied, [name], dimensions=dimensions)
@@ -131,7 +138,8 @@ class MilvusSets:
 
     def sweep(self, kept: Sequence[str]) -> None:
         """Drop the vectors that no machine has followed for an hour, but those of these sets."""
-        self._milvus.sweep([f"vectors_{fingerprint}" for fingerprint in kept])
+        self._milvus.sweep()
+        self._milvus.sweep_vectors([f"vectors_{fingerprint}" for fingerprint in kept])
 
     def exists(self, place: Path) -> bool:
         """Return whether the set's index was begun."""
