@@ -44,8 +44,8 @@ USUAL: Final = {WORDS: 0.08, WORD_VECTORS: 0.04, SENTENCES: 0.03}
 """The least probability that a widget shows: 9 of 10 titles of other subjects find nothing (by
 ``benchmarks.judgements``)."""
 
-FREE: Final = frozenset({"commonness"})
-"""Features that may count against a pair; all others never do."""
+FREE: Final = frozenset({"commonness", "size of the forum"})
+"""What is no likeness of a pair and may count against it; all others never do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +167,9 @@ class Scoring:
         rarity = np.array([inverse_document_frequency(max(size, one), one) for one in frequencies])
         rarest = inverse_document_frequency(max(size, 1), 0)
         if vector is None or cosines is None or self.usual is None:
-            return features(asked, rarity, texts, rarest)
+            return features(asked, rarity, texts, rarest, size=size)
         near = self.usual.of(vector, np.asarray(cosines, dtype=np.float64))
-        return features(asked, rarity, texts, rarest, self.table, near, self.usual.commonness(vector))
+        return features(asked, rarity, texts, rarest, self.table, near, self.usual.commonness(vector), size)
 
     def logits(
         self,
