@@ -51,7 +51,7 @@ def migrate(
     ] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Copy a forum into a PostgreSQL database, or from there into a folder.
+    """Copy a forum into PostgreSQL, or from there into a folder.
 
     The new folder has the same records, indexes and models; nothing is encoded again, and the old forum stays as it is.
     Without --database the records go into a file in the folder.
