@@ -10,8 +10,8 @@ readings the mean counts, and 1.75 is enough. By how the pairs were drawn:
 - ``without links``: all 160 pairs within groups at a minimum of 0.6, made as if the forum had no links. By these and by
   pairs of groups in which each link was taken at its word (``linked, by group``, ``linked, by pair``), it was chosen
   what links and names count.
-- ``slicer``: of the groups of the Slicer forum, which has no duplicate links; ``slicer, afresh``: 45 of the 66 pairs that
-  were not read when what one author posts again was set apart, which was chosen by the others.
+- ``slicer``: of the groups of the Slicer forum, which has no duplicate links; ``slicer, afresh``: 45 of the 66 pairs
+  that were not read when what one author posts again was set apart, which was chosen by the others.
 
 The cost is taken over Reddit's questions with pairs drawn at random, since comparing them all takes hours: chains of 3
 to 12 questions, five times as many likely pairs for a question as travel has.
