@@ -34,9 +34,9 @@ def believed(result: Mapping[str, Any]) -> list[str]:
         f" {travel['mrr@10']['hybrid']:.3f} by the sum, {travel['mrr@10']['probability']:.3f} by the probability"
         f" ({travel['difference'][0]:+.3f}, {low} to {high}).",
         "",
-        "Every judged query by its title and with its body, by weights without its forum: how many of 100 pairs are said"
-        " to have grade 2 or 3, how many have, and by how much ten equal groups are off (of some forums these are of three"
-        " pairs each, where chance alone brings 5 to 10).",
+        "Every judged query by its title and with its body, by weights without its forum: how many of 100 pairs are"
+        " said to have grade 2 or 3, how many have, and by how much ten equal groups are off (of some forums these are"
+        " of three pairs each, where chance alone brings 5 to 10).",
         "",
         *table(
             ("forum", "pairs", *(f"{version}, {form}" for version in forms for form in forms[version])),
