@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import os
 import random
 import resource
 import shutil
@@ -114,6 +115,7 @@ def measure(folder: Path, sample: int) -> dict[str, Any]:
                 "a question, ms": round(1000 * (all_spent - spent) / len(numbers), 2),
             },
             "pairs": len(held),
+            "load_15_min_at_end": round(os.getloadavg()[2], 2),
             "questions compared exactly": len(alone),
             "exact pairs": {
                 f"from {least}": {
@@ -133,7 +135,7 @@ def main() -> None:
     """Measure one forum."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--questions", type=int, default=20_000)
-    parser.add_argument("--sample", type=int, default=2_000)
+    parser.add_argument("--sample", type=int, default=600)
     parser.add_argument("--forum", type=Path, help="a forum that is there; its pairs are made anew")
     given = parser.parse_args()
     body = measure(given.forum or made(given.questions), given.sample)

@@ -697,7 +697,9 @@ def normalised_mean(steps: Iterator[Step], packing: BatchOrder, size: int) -> ND
             row[:] = states[0]
         norms = np.sqrt(np.einsum("td,td->t", each, each))
         each /= np.maximum(norms, _TINY)[:, None]
-        return each.sum(axis=0, keepdims=True) / np.float32(max(1, len(each)))
+        found: NDArray[np.float32] = each.sum(axis=0, keepdims=True)
+        found /= np.float32(max(1, len(each)))
+        return found
     buffer = np.empty((len(packing.order), size), dtype=np.float32)
 
     def units() -> Iterator[Step]:
