@@ -4,15 +4,19 @@ The rest of askalike knows ``Store`` and ``PairStore`` alone. Records are in an 
 a PostgreSQL database that ``archive.json`` names there; likely pairs are in a file in any case, since they are rebuilt.
 """
 
+import contextlib
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Final
 
 from askalike import agreement
 from askalike.addresses import site_pattern
 from askalike.errors import AskalikeError, ForumError, SettingError
 from askalike.files import replace_whole
+from askalike.progress import Progress
 from askalike.store.layout import ForumLayout
+from askalike.store.migration import migrate_records
 from askalike.store.pairs import PairStore
 from askalike.store.postgres import PostgresStore, check_address
 from askalike.store.protocol import (
@@ -49,6 +53,7 @@ __all__ = [
     "attach_store",
     "check_question",
     "create_store",
+    "migrate_store",
     "open_helped",
     "open_pairs",
     "open_store",
@@ -152,6 +157,17 @@ def stored_faults(
         store.close()
     except AskalikeError as error:
         yield f"cannot be read: {error}"
+
+
+def migrate_store(layout: ForumLayout, target: Path, database: str, progress: Progress) -> None:
+    """Make a forum of the same records, indexes and models in a new folder, with the records in a PostgreSQL database,
+    or in a file where ``database`` is "".
+
+    Raises:
+        as ``open_store`` and ``migration.migrate_records``.
+    """
+    with contextlib.closing(_opened(layout)) as source:
+        migrate_records(source, layout, target, check_address(database) if database else "", progress)
 
 
 def create_store(layout: ForumLayout, settings: dict[str, str]) -> Store:
