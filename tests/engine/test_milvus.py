@@ -153,17 +153,17 @@ def test_vectors_that_are_in_use_stay_and_others_go_after_an_hour(engine: str, t
         forum.use_model(tmp_path / "one")
         forum.add([Question("1", "Wifi drops"), Question("2", "Printer is offline")])
         milvus = words_of(forum).milvus
-        [before] = [name for name in milvus._read() if name.startswith("vectors_")]
+        before = {name for name in milvus._read() if name.startswith("vectors_")}
         forum.use_model(tmp_path / "other")
         forum.encode()
-        assert before in milvus._read()  # another machine may ask it
+        assert before < set(milvus._read())  # another machine may ask them
         now = milvus.clock()
         milvus.clock = lambda: now + DROPPED_AFTER_S + 1
         words_of(forum)._keep(drift=1_000)
         forum.add(Question("3", "Scanner hums"))  # makes the words anew
         forum.encode()
         [left] = [name for name in milvus._read() if name.startswith("vectors_")]
-        assert left != before
+        assert left not in before
         assert [hit.question.id for hit in forum.similar("wifi", ranker="vector", k=1)] == ["1"]
 
 
