@@ -158,7 +158,7 @@ def main() -> None:
         print(f"kill {kill + 1}: {acknowledged:,} acknowledged, {wrong(index, held, unknown)}", flush=True)
     found = wrong(index, held, unknown)
     index.milvus.forget("vectors")
-    server.terminate()
+    server.kill()
     server.wait()
     body = {
         "kills": kills,
