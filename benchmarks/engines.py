@@ -119,7 +119,7 @@ def main() -> None:
     print(found, found_nearest)
     for forum in forums.values():
         forum.close()
-    command = COMMAND if size == QUESTIONS else f"{COMMAND} {size}"
+    command = " ".join([COMMAND, *sys.argv[1:]])
     body = {
         "questions": size,
         "queries": QUERIES,
