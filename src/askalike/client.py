@@ -34,6 +34,7 @@ from msgspec.structs import asdict, astuple
 from askalike.errors import AskalikeError, SettingError
 from askalike.schemas import (
     Acknowledgement,
+    Counted,
     Embeddings,
     Error,
     Followed,
@@ -48,7 +49,7 @@ from askalike.schemas import (
     Status,
     Written,
 )
-from askalike.types import Draw, Feedback, Question, Verdict
+from askalike.types import Draw, Feedback, Outcome, Question, Report, Verdict
 
 _Answer = TypeVar("_Answer", bound=msgspec.Struct)
 _Found = TypeVar("_Found")
@@ -73,6 +74,8 @@ ROUTES: Final[Mapping[str, str]] = {
     "GET /v1/duplicates": "duplicates",
     "GET /v1/duplicates/groups": "groups",
     "POST /v1/questions/{id}/helped": "helped",
+    "POST /v1/outcomes": "count_outcomes",
+    "GET /v1/report": "report",
     "POST /v1/embeddings": "embeddings",
     "POST /embed": "embed",
     "POST /rerank": "rerank",
@@ -160,7 +163,7 @@ class Client:
 
         Args:
             more: further fields of the request: markup, tags, not_tags, before, after, answered, closed, minimum,
-                order, exclude, ranker, explain, id, draft.
+                order, exclude, ranker, explain, id, draft, session.
 
         Raises:
             ServiceError: it was refused.
@@ -321,6 +324,25 @@ class Client:
             ServiceError: it was refused.
         """
         return self._ask(HelpedCount, "POST", f"{_path(identifier)}/helped")
+
+    def count_outcomes(self, session: str, outcomes: Sequence[Outcome]) -> Counted:
+        """Count what became of suggestions in one visit of an ask form.
+
+        Args:
+            session: a random name of the visit, of 16 to 64 letters and digits, that is used for nothing else.
+
+        Raises:
+            ServiceError: it was refused, or the service counts nothing.
+        """
+        return self._ask(Counted, "POST", "/v1/outcomes", {"session": session, "outcomes": [*map(asdict, outcomes)]})
+
+    def report(self, month: str = "") -> Report:
+        """Return what the suggestions of a month brought, such as "2026-11"; of the running one if omitted.
+
+        Raises:
+            ServiceError: it was refused.
+        """
+        return self._ask(Report, "GET", f"/v1/report?{_query(month=month or None)}")
 
     def follow(self, content: bytes, headers: Mapping[str, str]) -> Followed:
         """Pass on a webhook of the forum that this one follows, as it came.
@@ -557,6 +579,8 @@ class AsyncClient:
     duplicates = _awaited(Client.duplicates)
     groups = _awaited(Client.groups)
     helped = _awaited(Client.helped)
+    count_outcomes = _awaited(Client.count_outcomes)
+    report = _awaited(Client.report)
     follow = _awaited(Client.follow)
     embeddings = _awaited(Client.embeddings)
     embed = _awaited(Client.embed)

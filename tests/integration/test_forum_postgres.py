@@ -215,3 +215,17 @@ def test_a_changed_row_is_found_by_the_check(database: str, tmp_path: Path) -> N
             connection.execute("UPDATE askalike.questions SET title = 'other' WHERE id = '1'")
     found = check_forum(tmp_path / "forum", SilentProgress())
     assert any("'1'" in finding.what and "does not hold what was written" in finding.what for finding in found.findings)
+
+
+def test_a_database_of_format_1_is_brought_to_the_newest_with_all_that_it_holds(database: str, tmp_path: Path) -> None:
+    with Forum.attach(tmp_path / "here", database) as forum:
+        forum.add(Question("1", "Wifi drops every evening"))
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute("SET search_path = askalike")
+        connection.execute("DROP TABLE outcomes")
+        connection.execute("UPDATE format SET version = 1")
+    with Forum.open(tmp_path / "here") as forum:
+        assert forum.add_helped("1") == 1
+        assert [one.id for one in forum.questions()] == ["1"]
+    with contextlib.closing(PostgresStore(database)) as store:
+        assert store.helped() == (1, 1)

@@ -27,6 +27,7 @@ from askalike.forum.groups import DEFAULT_MINIMUM, Groups
 from askalike.forum.importing import ImportOptions, ImportReport, import_archive
 from askalike.forum.indexes import Indexes, remove_indexes
 from askalike.forum.linkage import Node
+from askalike.forum.outcomes import Outcomes
 from askalike.forum.pairs import Pairs
 from askalike.forum.queue import Queue
 from askalike.forum.reliability import Reliability
@@ -56,7 +57,6 @@ from askalike.store import (
     Store,
     attach_store,
     create_store,
-    open_helped,
     open_store,
 )
 from askalike.text.analyzer import Analyzer
@@ -73,9 +73,12 @@ from askalike.types import (
     Hits,
     Link,
     Markup,
+    Outcome,
+    OutcomeLabel,
     Query,
     Question,
     ReliabilityBin,
+    Report,
     SearchResult,
     Source,
     Thread,
@@ -152,7 +155,7 @@ class Forum:
         self.queue = Queue(self.pairs)
         self._thresholds = Thresholds(store, self._indexes, self.queue)
         self._reliability = Reliability(store, self._indexes)
-        self._helped = open_helped(self._layout)
+        self._outcomes = Outcomes(self._layout, store)
         self._groups = Groups(store, self.pairs.store, self.likelihoods)
 
     # -- making and opening ------------------------------------------------------------------------------------
@@ -859,11 +862,41 @@ class Forum:
         Raises:
             UnknownIdError: there is no such question.
         """
-        return self._helped.add(self._store.question(question_id).id)
+        return self._outcomes.add_helped(question_id)
 
     def helped(self) -> tuple[int, int]:
         """Return how often an earlier question answered somebody's, and how many questions did."""
-        return self._helped.total()
+        return self._outcomes.helped()
+
+    def add_outcomes(self, session: str, outcomes: Sequence[Outcome]) -> int:
+        """Count what became of suggestions in one visit of an ask form; return how many were new.
+
+        Args:
+            session: a random name of the visit, of 16 to 64 letters and digits, that is used for nothing else.
+
+        Raises:
+            SettingError: the session is no such name.
+        """
+        return self._outcomes.add(session, outcomes)
+
+    def report(self, month: str = "") -> Report:
+        """Return what the suggestions of a month brought, by UTC.
+
+        Args:
+            month: such as "2026-11"; "" for the running one.
+
+        Raises:
+            SettingError: it is none.
+        """
+        return self._outcomes.report(month)
+
+    def outcome_labels(self, month: str = "") -> Iterator[OutcomeLabel]:
+        """Yield what people did with suggestions before they asked a question, as labels with their propensity.
+
+        Raises:
+            SettingError: the month is none.
+        """
+        return self._outcomes.labels(month)
 
     def reliability(self) -> tuple[ReliabilityBin, ...]:
         """Return what the package's scorer said of the pairs that people judged, beside what they said."""
