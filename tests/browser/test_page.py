@@ -75,6 +75,29 @@ def test_who_was_helped_is_counted_and_shown_in_the_status(opened: Opened, servi
     expect(page.get_by_text("Askers who were helped")).to_be_visible()
 
 
+def test_a_visit_is_counted_once_its_asker_agrees_and_the_report_shows_it(opened: Opened, service: str) -> None:
+    page = opened()
+    sent: list[object] = []
+    page.on("request", lambda one: sent.append(one.post_data_json) if one.url.endswith("/v1/outcomes") else None)
+    ask(page)
+    assert sent == []
+    page.get_by_label("Count, without my name or text, what these bring").check()
+    with page.expect_response("**/v1/outcomes"):
+        ask(page, f"{TITLE} at home")
+        page.wait_for_function("document.querySelectorAll('.hit').length > 0")
+    page.locator(".unfold").first.click()
+    with page.expect_response("**/v1/outcomes"):
+        page.get_by_role("button", name="This answered my question").click()
+    page.get_by_text("Thank you.").wait_for()
+    page.locator(".views a", has_text="Report").click()
+    expect(page.get_by_role("img", name="Visits, opened and saved by day")).to_be_visible()
+    expect(page.get_by_role("heading", name="Saved:")).to_contain_text("of")
+    assert page.locator("[aria-label='Questions that save most'] tbody tr").count() >= 1
+    assert accessibility_wrongs(page) == []
+    page.locator("#month").fill("2001-05")
+    expect(page.get_by_text("Nothing was counted.")).to_be_visible()
+
+
 def test_questions_with_an_answer_only_are_asked_for_by_a_box(opened: Opened) -> None:
     page = opened()
     ask(page)
