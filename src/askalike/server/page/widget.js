@@ -6,7 +6,7 @@
   if (!script || document.querySelector("[data-askalike-suggestions]")) return;
   const base = new URL(".", script.src);
   const set = script.dataset;
-  // Every language has every message; # stands for a number, and where one counts, each plural form of the language is there.
+  // Every language has every message; # stands for a number, and what is counted has each plural form.
   const WORDS = {
     en: { head: "Asked before?", found: { one: "# similar question", other: "# similar questions" }, accepted: "Accepted answer", answers: { one: "# answer", other: "# answers" }, show: "Answer", tab: "opens a new tab", hide: "Hide the suggestions", helped: "This answered my question", thanks: "Thank you.", likely: ["almost certainly the same", "probably the same", "perhaps the same", "maybe related"] },
     de: { head: "Schon gefragt?", found: { one: "# ähnliche Frage", other: "# ähnliche Fragen" }, accepted: "Akzeptierte Antwort", answers: { one: "# Antwort", other: "# Antworten" }, show: "Antwort", tab: "öffnet einen neuen Tab", hide: "Vorschläge ausblenden", helped: "Das beantwortet meine Frage", thanks: "Danke.", likely: ["fast sicher dieselbe Frage", "wahrscheinlich dieselbe Frage", "vielleicht dieselbe Frage", "vielleicht verwandt"] },
@@ -19,7 +19,7 @@
     ru: { head: "Уже спрашивали?", found: { one: "# похожий вопрос", few: "# похожих вопроса", many: "# похожих вопросов", other: "# похожего вопроса" }, accepted: "Принятый ответ", answers: { one: "# ответ", few: "# ответа", many: "# ответов", other: "# ответа" }, show: "Ответ", tab: "откроется в новой вкладке", hide: "Скрыть подсказки", helped: "Это отвечает на мой вопрос", thanks: "Спасибо.", likely: ["почти наверняка тот же вопрос", "вероятно, тот же вопрос", "возможно, тот же вопрос", "возможно, связанный вопрос"] },
     ja: { head: "同じ質問がありませんか？", found: { other: "似た質問が#件" }, accepted: "承認された回答", answers: { other: "回答#件" }, show: "回答", tab: "新しいタブで開きます", hide: "候補を隠す", helped: "これで解決しました", thanks: "ありがとうございます。", likely: ["ほぼ確実に同じ質問", "おそらく同じ質問", "同じ質問かもしれません", "関連があるかもしれません"] },
     zh: { head: "有人问过了吗？", found: { other: "#个相似的问题" }, accepted: "已采纳的回答", answers: { other: "#个回答" }, show: "回答", tab: "在新标签页中打开", hide: "隐藏建议", helped: "这解答了我的问题", thanks: "谢谢。", likely: ["几乎肯定是同一个问题", "很可能是同一个问题", "也许是同一个问题", "可能相关"] },
-    ar: { head: "هل سبق طرح هذا السؤال؟", found: { zero: "لا أسئلة مشابهة (#)", one: "سؤال واحد مشابه (#)", two: "سؤالان مشابهان (#)", few: "# أسئلة مشابهة", many: "# سؤالًا مشابهًا", other: "# سؤال مشابه" }, accepted: "الإجابة المقبولة", answers: { zero: "لا إجابات (#)", one: "إجابة واحدة (#)", two: "إجابتان (#)", few: "# إجابات", many: "# إجابة", other: "# إجابة" }, show: "الإجابة", tab: "يُفتح في علامة تبويب جديدة", hide: "إخفاء الاقتراحات", helped: "هذا يجيب عن سؤالي", thanks: "شكرًا لك.", likely: ["السؤال نفسه على الأرجح تمامًا", "السؤال نفسه على الأرجح", "ربما السؤال نفسه", "ربما ذو صلة"] },
+    ar: { head: "هل سبق طرح هذا السؤال؟", found: { zero: "لا أسئلة مشابهة", one: "سؤال واحد مشابه", two: "سؤالان مشابهان", few: "# أسئلة مشابهة", many: "# سؤالًا مشابهًا", other: "# سؤال مشابه" }, accepted: "الإجابة المقبولة", answers: { zero: "لا إجابات", one: "إجابة واحدة", two: "إجابتان", few: "# إجابات", many: "# إجابة", other: "# إجابة" }, show: "الإجابة", tab: "يُفتح في علامة تبويب جديدة", hide: "إخفاء الاقتراحات", helped: "هذا يجيب عن سؤالي", thanks: "شكرًا لك.", likely: ["السؤال نفسه على الأرجح تمامًا", "السؤال نفسه على الأرجح", "ربما السؤال نفسه", "ربما ذو صلة"] },
   };
   const LIKELY = ["almost certain", "likely", "possible", "unlikely"];
   const wanted = (set.lang || set.language || document.documentElement.lang || "en").slice(0, 2).toLowerCase();
@@ -38,10 +38,10 @@
   const BODIES = '.d-editor-input, #wmd-input, textarea[name="body"], textarea[name="message"], textarea[name="content"], textarea, [contenteditable="true"]';
   const STYLE = `:host{display:block;width:100%;flex:1 0 100%;box-sizing:border-box;margin:.5em 0;text-transform:none;letter-spacing:normal;text-align:start}
 :host([hidden]){display:none}
-section{position:relative;padding:.7em 1em;border:1px solid;border-color:color-mix(in srgb,currentColor 30%,transparent);border-radius:10px;background:color-mix(in srgb,currentColor 4%,transparent);font-size:.95em;line-height:1.45}
+section{position:relative;padding:.7em 1em;border:1px solid var(--askalike-border,color-mix(in srgb,currentColor 30%,transparent));border-radius:var(--askalike-radius,10px);background:var(--askalike-background,color-mix(in srgb,currentColor 4%,transparent));font-size:.95em;line-height:1.45}
 p,ul{margin:0;padding:0}ul{list-style:none}li{padding:.35em 0}li+li{border-top:1px solid color-mix(in srgb,currentColor 14%,transparent)}
-.head{font-weight:600;padding-inline-end:2em}a{color:inherit;font-weight:500;text-underline-offset:.2em;overflow-wrap:anywhere}a:hover{text-decoration-thickness:2px}
-mark{background:color-mix(in srgb,#f0b400 35%,transparent);color:inherit;border-radius:3px}
+.head{font-weight:600;padding-inline-end:2em}a{color:var(--askalike-link,inherit);font-weight:500;text-underline-offset:.2em;overflow-wrap:anywhere}a:hover{text-decoration-thickness:2px}
+mark{background:var(--askalike-mark,color-mix(in srgb,#f0b400 35%,transparent));color:inherit;border-radius:3px}
 small,.helped{font-size:.87em}small{display:block;opacity:.85}summary{cursor:pointer;font-size:.87em;width:fit-content;padding:.25em 0}details p{padding-block:.3em;padding-inline-start:.8em;border-inline-start:3px solid color-mix(in srgb,currentColor 40%,transparent);white-space:pre-line;overflow-wrap:anywhere}
 button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:pointer}.hide{position:absolute;top:.4em;inset-inline-end:.5em;width:2em;height:2em;border:0}.helped{margin:.3em 0 .2em;margin-inline-start:.8em}.helped button{min-height:2em;padding:.1em .7em;border:1px solid}
 :focus-visible{outline:2px solid;outline-offset:2px}
@@ -129,8 +129,8 @@ button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:point
     });
   }
   const outcomeOf = ({ question, rank, team, propensity }) => ({ question: question.id, place: rank, team: team ?? "", propensity: propensity ?? 1 });
-  function asked() {
-    const text = textOf(title).slice(0, 1000);
+  function asked(name) {
+    const text = (name || textOf(title)).trim().slice(0, 1000);
     if (!text || !told.size) return;
     count("asked", { title: text });
     begin(); // what is typed next is another visit
@@ -260,7 +260,7 @@ button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:point
   const start = () => {
     if (set.count && set.count !== "ask") agree();
     document.addEventListener("askalike:consent", calmly(agree));
-    document.addEventListener("askalike:asked", calmly(asked));
+    document.addEventListener("askalike:asked", calmly(({ detail }) => asked(detail?.title)));
     document.addEventListener("submit", calmly(({ target }) => title && target.contains(title) && asked()), { capture: true });
     for (const gone of ["pagehide", "visibilitychange"]) window.addEventListener(gone, calmly(send), { capture: true });
     document.addEventListener("input", typed, { capture: true, passive: true });
