@@ -38,6 +38,7 @@ check: setup  ## lint, format, types, architecture
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/zizmor --offline --quiet .github
 	$(BIN)/python -m pytest tests/architecture
 
 format: setup  ## put the code into its format

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What has to hold before a release: the same hashes from two builds, sound wheel and sdist, one version everywhere, and a
+# What has to hold before a release: files of deployment that their schemas accept, the same hashes from two builds, sound wheel and sdist, one version everywhere, and a
 # demonstration that runs where nothing but the wheel is installed. Argument: the Python with the group "release".
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,6 +14,11 @@ version=$(sed -n 's/^__version__ = "\(.*\)"/\1/p' src/askalike/_version.py)
 grep -q "^version: $version\$" CITATION.cff || { echo "CITATION.cff has another version than $version" >&2; exit 1; }
 grep -qE "^## \[$version\] - [0-9]{4}-[0-9]{2}-[0-9]{2}\$" CHANGELOG.md \
   || { echo "CHANGELOG.md has no dated heading for $version" >&2; exit 1; }
+
+tools_of=$(dirname "$python")
+"$tools_of/check-jsonschema" --quiet --builtin-schema vendor.compose-spec deploy/compose*.yaml
+"$tools_of/check-jsonschema" --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+"$tools_of/kubernetes-validate" --strict --quiet deploy/kubernetes/*.yaml
 
 for build in first second; do
   # from a copy of what is committed, so that nothing else in the checkout gets in

@@ -12,6 +12,7 @@ from typing import Any
 
 from tools.headlines import headlines
 from tools.sections import (
+    capacity,
     das2016,
     encoders,
     groups,
@@ -195,7 +196,14 @@ def readings_page() -> str:
     return "\n".join(["# Readings of the papers", "", about, "", *readings(loaded)]) + "\n"
 
 
+def capacity_page() -> str:
+    """Return the page of what larger forums need."""
+    measured = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(RESULTS.glob("scale-*.json"))]
+    return "\n".join(capacity.capacity(measured)) + "\n"
+
+
 RESULT_DOCUMENTS: Mapping[str, Callable[[], str]] = {
+    "docs/capacity.md": capacity_page,
     "docs/results.md": overview,
     "docs/papers/readings.md": readings_page,
     **{path: partial(page_text, page) for path, page in PAGES.items()},

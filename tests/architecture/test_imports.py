@@ -32,7 +32,7 @@ ALLOWED: dict[str, set[str]] = {
     "records": {"types", "errors"},
     "readers": {"types", "errors", "addresses", "files", "text", "records"},
     "agreement": {"files"},
-    "store": {"types", "errors", "addresses", "files", "agreement"},
+    "store": {"types", "errors", "addresses", "files", "agreement", "progress"},
     "evaluation": {"types", "errors"},
     "models": set(),
     "models.term_weighting": {"errors"},

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from tests.command import Run
+from tests.command import Done, Run
 
 from askalike import Answer, Forum, Question
 from askalike.cli.arguments import forum_names
@@ -90,6 +90,66 @@ def test_notes_and_progress_are_json_lines_or_left_out(run: Run, forum: Path, tm
     assert "searching: 0." in run(*words, "--verbose").err
 
 
+WALK: tuple[tuple[str, ...], ...] = (
+    ("index", "ARCHIVE", "--into", "NEW"),
+    ("migrate", "FORUM", "--into", "NEW"),
+    ("reindex", "FORUM"),
+    ("check", "FORUM"),
+    ("encode", "FORUM"),
+    ("search", "FORUM", "printer 1"),
+    ("search", "FORUM", "printer 1", "--explain"),
+    ("similar", "FORUM", "q1"),
+    ("show", "FORUM", "q1"),
+    ("duplicates", "FORUM", "--min", "0.1"),
+    ("duplicates", "FORUM", "--groups"),
+    ("threshold", "FORUM", "--precision", "0.9"),
+    ("keys", "FORUM", "--add", "read"),
+    ("info", "FORUM"),
+    ("config", "FORUM"),
+    ("add", "FORUM", "--title", "Scanner hums"),
+    ("edit", "FORUM", "q1", "--title", "Scanner hums"),
+    ("delete", "FORUM", "q1"),
+    ("link", "FORUM", "q1", "q2"),
+    ("unlink", "FORUM", "q1", "q2"),
+    ("judge", "FORUM", "q1", "q2", "duplicate"),
+    ("source", "list", "FORUM"),
+    ("report", "FORUM"),
+    ("export", "FORUM", "--into", "NEW"),
+    ("evaluate", "FORUM"),
+    ("train", "FORUM"),
+    ("follow", "FORUM", "--status"),
+)
+"""A command for most of what there is; the rest serves until it is stopped, or needs a server or a research set."""
+ELSEWHERE = {"demo", "serve", "mcp", "attach", "score", "reproduce"}
+
+
+def test_the_walk_takes_every_command() -> None:
+    assert {words[0] for words in WALK} | ELSEWHERE == set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("words", WALK, ids=" ".join)
+def test_every_command_keeps_notes_out_of_its_output_and_says_nothing_when_quiet(
+    run: Run, forum: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    (tmp_path / "archive.jsonl").write_text('{"id": "1", "title": "Wifi drops"}\n', encoding="utf-8")
+
+    def called(copy: str, *options: str) -> Done:
+        shutil.copytree(forum, tmp_path / copy / "a.forum")
+        places = {"FORUM": "a.forum", "NEW": "new", "ARCHIVE": "../archive.jsonl"}
+        named = [str(tmp_path / copy / places[word]) if word in places else word for word in words]
+        return run(*named, *options)
+
+    quiet = called("quiet", "--quiet")
+    lines = called("json", "--log-json")
+    if quiet.code == 0:
+        assert quiet.err == ""
+    assert quiet.code == lines.code
+    assert all("level" in json.loads(line) for line in lines.err.splitlines())
+    named = {option for one in typer.main.get_command(app).commands[words[0]].params for option in one.opts}  # type: ignore[attr-defined]
+    if "--json" in named and quiet.code == 0:
+        json.loads(called("out", "--json", "--quiet").out)
+
+
 def test_an_error_is_said_whatever_else_is_not(run: Run, tmp_path: Path) -> None:
     quiet = run("info", tmp_path / "none", "--quiet")
     assert (quiet.code, "error: there is no forum" in quiet.err, "hint: " in quiet.err) == (1, True, True)
@@ -98,6 +158,18 @@ def test_an_error_is_said_whatever_else_is_not(run: Run, tmp_path: Path) -> None
     assert json.loads(line)["hint"]
     assert "Traceback" in run("info", tmp_path / "none", "--verbose").err
     assert "Traceback" not in run("info", tmp_path / "none").err
+
+
+@pytest.mark.parametrize(
+    "words", [("search",), ("info", "a", "--nonsense"), ("nonsense",), ("search", "a", "t", "-k", "x")]
+)
+def test_a_wrong_call_is_an_error_as_any_other_for_a_program(run: Run, words: tuple[str, ...]) -> None:
+    plain, logged, asked = run(*words), run(*words, "--log-json"), run(*words, "--json")
+    assert (plain.code, logged.code, asked.code) == (2, 2, 2)
+    assert "Usage: " in plain.err
+    (line,) = logged.err.splitlines()
+    assert json.loads(line)["message"] == asked.json["error"]
+    assert json.loads(line)["message"] in plain.err.replace("\n", " ")
 
 
 def test_the_summary_of_every_command_stands_whole_on_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,13 +10,14 @@ import pytest
 from tests.command import Run
 from tests.postgres_server import new_database
 
-from askalike import Forum, Link, Question
+from askalike import Answer, Forum, Link, Question
 from askalike.errors import ForumError, ForumExistsError, ForumNotFoundError, SettingError
 from askalike.forum.check import check_forum
 from askalike.progress import SilentProgress
 from askalike.store import ForumLayout, open_store
 from askalike.store.postgres import WRITING, PostgresStore
-from askalike.types import Source
+from askalike.store.sql import SqlStore
+from askalike.types import Outcome, Source
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
 
@@ -229,3 +230,92 @@ def test_a_database_of_format_1_is_brought_to_the_newest_with_all_that_it_holds(
         assert [one.id for one in forum.questions()] == ["1"]
     with contextlib.closing(PostgresStore(database)) as store:
         assert store.helped() == (1, 1)
+
+
+def filled(folder: Path) -> Forum:
+    """Return a forum with judgements, links, numbers of deleted questions and texts that PostgreSQL does not keep."""
+    forum = Forum.create(folder)
+    forum.add([Question(str(num), f"Printer {num} is \x01 offline", f"wifi\x00 {num}") for num in range(1, 12)])
+    forum.add_answers([Answer("a1", "1", "Switch it on.")])
+    forum.add_links([Link("2", "1")])
+    forum.judge("3", "4", "different", by="eve")
+    forum.add_outcomes("visit-of-an-ask-form", [Outcome("shown", "1", place=1, team="rival", propensity=0.5)])
+    forum.add_helped("2")
+    forum.delete("11")
+    return forum
+
+
+def everything(forum: Forum) -> dict[str, object]:
+    store = open_store(ForumLayout(forum.path))
+    assert isinstance(store, SqlStore)
+    with contextlib.closing(store):
+        return {
+            table: [tuple(row) for row in store.rows(f"SELECT * FROM {table} ORDER BY 1, 2")]
+            for table in ("settings", "sources", "questions", "answers", "links", "changes", "feedback", "outcomes")
+        }
+
+
+def test_a_forum_moves_to_a_database_and_back_with_numbers_judgements_and_indexes(
+    run: Run, database: str, tmp_path: Path
+) -> None:
+    with filled(tmp_path / "old") as forum:
+        asked = forum.similar("printer 7 offline")
+        assert forum.vectors.model
+    assert run("migrate", forum.path, "--into", tmp_path / "there", "--database", database, "--json").json == {
+        "forum": str(tmp_path / "there"),
+        "database": database,
+        "questions": 10,
+    }
+    assert run("migrate", tmp_path / "there", "--into", tmp_path / "back", "--json").json["database"] is None
+    made = [Forum.open(path) for path in (forum.path, tmp_path / "there", tmp_path / "back")]
+    old, there, back = map(everything, made)
+    assert old == there == back
+    for one in made:
+        assert one.info().behind == one.vectors.waiting == 0
+        assert [(hit.question, hit.score) for hit in one.similar("printer 7 offline")] == [
+            (hit.question, hit.score) for hit in asked
+        ]
+        assert check_forum(one.path, SilentProgress()).is_sound
+        one.add(Question("new", "Scanner hums"))  # the deleted question's number is not given again
+        assert one.numbers(["new"]) == {"new": 12}
+        one.close()
+
+
+def test_a_migrated_index_is_taken_as_it_is(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(tmp_path / "old").close()
+    Forum.migrate(tmp_path / "old", tmp_path / "new", database)
+    monkeypatch.setattr("askalike.index.catchup._scan", lambda *_: pytest.fail("it was built anew"))
+    Forum.open(tmp_path / "new").close()
+
+
+@pytest.mark.parametrize("table", ["questions", "changes"])
+def test_a_migration_that_was_not_written_as_read_leaves_nothing(
+    table: str, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(tmp_path / "old").close()
+    append = PostgresStore.append
+
+    def changed(self, connection, to, columns, values):  # type: ignore[no-untyped-def]
+        append(self, connection, to, columns, [(*row[:-1], None) if to == table else row for row in values])
+
+    monkeypatch.setattr(PostgresStore, "append", changed)
+    with pytest.raises(Exception):  # noqa: B017, PT011 - PostgreSQL itself refuses some of it
+        Forum.migrate(tmp_path / "old", tmp_path / "new", database)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["home", "old"] or not (tmp_path / "new").exists()
+    with contextlib.closing(PostgresStore(database)) as store:
+        assert (store.count_questions(), store.sources()) == (0, ())
+    monkeypatch.undo()
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    Forum.migrate(tmp_path / "old", tmp_path / "new", database)
+
+
+def test_a_full_folder_or_database_is_not_migrated_into(database: str, tmp_path: Path) -> None:
+    filled(tmp_path / "old").close()
+    Forum.migrate(tmp_path / "old", tmp_path / "new", database)
+    with pytest.raises(ForumExistsError, match="is not empty"):
+        Forum.migrate(tmp_path / "old", tmp_path / "new")
+    with pytest.raises(ForumExistsError, match="holds a forum already"):
+        Forum.migrate(tmp_path / "old", tmp_path / "other", database)
+    with pytest.raises(ForumNotFoundError):
+        Forum.migrate(tmp_path / "none", tmp_path / "other")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["home", "new", "old"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -15,10 +16,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.postgres_server import new_database
 
 from askalike import Forum, Question
 from askalike.client import Client, ServiceError
 from askalike.errors import SettingError
+from askalike.server.keys import Keys
 
 START_S = 60.0
 
@@ -226,3 +229,27 @@ def test_more_connections_than_file_handles_end_nothing_and_fill_no_log(folder: 
     told = [json.loads(line) for line in lines]
     assert len([one for one in told if one["level"] != "info"]) <= 10
     assert len(lines) < 100
+
+
+def test_two_servers_of_one_database_take_the_same_keys_and_see_each_others_changes(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    database = new_database()
+    _, secret = Keys(folder).add("writer", "write")
+    made = []
+    for name in ("one", "two"):  # each in a folder of its own, with the keys there first
+        (tmp_path / name / "f.forum").mkdir(parents=True)
+        shutil.copy(folder / "keys.json", tmp_path / name / "f.forum")
+        Forum.attach(tmp_path / name / "f.forum", database).close()
+        made.append(tmp_path / name / "f.forum")
+    with serving(made[0], "--open-read") as (_, one), serving(made[1], "--open-read") as (_, two):
+        with pytest.raises(ServiceError, match="key"):
+            one.put("9", "Scanner hums")
+        for client, name, title in ((one, "9", "Scanner hums"), (two, "8", "Toaster burns")):
+            Client(f"http://127.0.0.1:{client._port}", secret).put(name, title)
+        for client in (one, two):
+            end = time.monotonic() + START_S
+            while {"8", "9"} - {hit.question.id for hit in client.similar("scanner hums toaster burns").hits}:
+                assert time.monotonic() < end, "a change of the other server was not found"
+                time.sleep(0.1)

@@ -429,7 +429,7 @@ class Crowd:
         if not self.admission.opens(made, address):
             self.admission.closes(made)
             return None
-        self.admission.waits(made, is_strange=is_strange)
+        self.admission.note(made, "strange" if is_strange else "known")
         return made
 
 
@@ -472,7 +472,7 @@ def test_of_one_clients_waiting_connections_strange_ones_go_first_unless_they_ha
     few.now_s += 0.001
     assert few.admission.make_room()
     assert known[1] is not None
-    few.admission.works(known[1])  # its client waits for the service now
+    few.admission.note(known[1], "work")  # its client waits for the service now
     assert few.admission.make_room()
     assert not few.admission.make_room()
     assert few.closed[2:] == ["known 1", "has just come"]
@@ -497,7 +497,7 @@ def test_a_client_whose_connections_are_all_at_work_takes_none_of_those_who_hold
     for number in range(3):
         made = full.comes(f"busy {number}", "192.0.2.9")
         assert made is not None
-        full.admission.works(made)
+        full.admission.note(made, "work")
     assert full.comes("the next", "192.0.2.9") is None
     assert full.comes("a newcomer", "192.0.2.2") is not None
     assert full.closed == ["one of few"], "each has one now, and this one has waited"

@@ -1,4 +1,4 @@
-"""``askalike attach``: a forum whose records are in PostgreSQL, with indexes on this machine."""
+"""``askalike attach`` and ``migrate``: a forum whose records are in PostgreSQL, and how it gets there and back."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from askalike.cli.arguments import JsonOption
+from askalike.cli.arguments import ForumArgument, JsonOption
 from askalike.cli.calling import command
 from askalike.cli.display import print_json, print_whole
 from askalike.cli.progress import BarProgress
@@ -41,3 +41,27 @@ def attach(
     print_whole(f"{questions:,} questions in {database}, indexed in {into}")
     if not questions:
         print_whole(f"  {command('index', 'ARCHIVE', '--into', into)}")
+
+
+def migrate(
+    forum: ForumArgument,
+    into: Annotated[Path, typer.Option("--into", help="The new forum's folder.")],
+    database: Annotated[
+        str, typer.Option("--database", help="For the records, such as postgresql://HOST/DATABASE.")
+    ] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Copy a forum into PostgreSQL, or from there into a folder.
+
+    The new folder has the same records, indexes and models; nothing is encoded again, and the old forum stays as it is.
+    Without --database the records go into a file in the folder.
+    """
+    with BarProgress() as progress:
+        Forum.migrate(forum, into, database, progress)
+    with Forum.open(into) as made:
+        found = {"forum": str(into), "database": database or None, "questions": len(made)}
+    if as_json:
+        print_json(found)
+        return
+    print_whole(f"{found['questions']:,} questions of {forum} are in {database or into} too")
+    print_whole(f"  {command('info', into)}")

@@ -10,7 +10,7 @@ import os
 import sys
 import traceback
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -56,6 +56,7 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("index")(index.index)
 app.command("attach")(attach.attach)
+app.command("migrate")(attach.migrate)
 app.command("reindex")(index.reindex)
 app.command("check")(check.check)
 app.command("encode")(encode.encode)
@@ -114,6 +115,9 @@ EXIT_CODES: tuple[tuple[type[AskalikeError], int], ...] = ((SettingError, 2), (A
 """From an error to an exit code; the first fitting row counts."""
 
 
+_UsageError: type[Any] = typer.BadParameter.__bases__[0]
+"""A command that cannot be called so; typer does not name it."""
+
 _TORCH_SHORTAGES = ("can't allocate memory", "out of memory")
 """How torch, which raises RuntimeError, says that memory is short."""
 
@@ -126,7 +130,7 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     words = sys.argv[1:]
     try:
-        app(args=_taken(words))
+        _run(_taken(words))
     except AskalikeError as error:
         if messages.is_verbose:
             traceback.print_exception(error)
@@ -146,6 +150,18 @@ def main() -> None:
         where = f"{error.filename}: " if error.filename else "standard output: " if _is_output_lost() else ""
         refused = AskalikeError(f"{where}{error.strerror or error}", "check the path, its rights and the free space")
         raise SystemExit(_explain(refused)) from None
+
+
+def _run(words: list[str]) -> None:
+    """Run one command; where a program reads what comes of it, a wrong call is an error as any other."""
+    if not messages.is_json and "--json" not in words:
+        app(args=words)
+    try:
+        raise SystemExit(app(args=words, standalone_mode=False))
+    except _UsageError as error:
+        raise SettingError(error.format_message(), "-h after a command shows what it takes") from None
+    except typer.Abort:
+        raise SystemExit(1) from None
 
 
 def _taken(words: list[str]) -> list[str]:

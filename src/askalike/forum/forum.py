@@ -57,6 +57,7 @@ from askalike.store import (
     Store,
     attach_store,
     create_store,
+    migrate_store,
     open_store,
 )
 from askalike.text.analyzer import Analyzer
@@ -217,9 +218,25 @@ class Forum:
         """
         layout = ForumLayout(Path(path))
         if not layout.attached.is_file():
-            _refuse_taken(layout)
+            _refuse_taken(layout, layout.keys.name)  # the same keys may have been put into each machine's folder
         attach_store(layout, database, _stored(text or TextSettings())).close()
         return cls.open(path, settings=settings, progress=progress)
+
+    @staticmethod
+    def migrate(path: str | Path, into: str | Path, database: str = "", progress: Progress | None = None) -> None:
+        """Make a forum of the same records, indexes and models in a new folder; the one at ``path`` stays as it is.
+
+        Nothing is encoded again. Nobody can write to the forum meanwhile; who follows a living forum has to be told of
+        the new one.
+
+        Args:
+            database: an empty PostgreSQL database for the records; "" for a file in the new folder.
+
+        Raises:
+            ForumExistsError: the folder or the database holds something already.
+            ForumNotFoundError, ForumError, SettingError, BusyForumError: what is missing, damaged or held by others.
+        """
+        migrate_store(ForumLayout(Path(path)), Path(into), database, progress or SilentProgress())
 
     @classmethod
     def from_dataframe(
@@ -1215,10 +1232,10 @@ def _new_store(layout: ForumLayout, text: TextSettings) -> Store:
     return create_store(layout, _stored(text))
 
 
-def _refuse_taken(layout: ForumLayout) -> None:
-    """Raise ForumExistsError where a forum's folder holds something."""
+def _refuse_taken(layout: ForumLayout, *expected: str) -> None:
+    """Raise ForumExistsError where a forum's folder holds something but for files that are expected."""
     folder = layout.folder
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if folder.exists() and (not folder.is_dir() or any(path.name not in expected for path in folder.iterdir())):
         raise ForumExistsError(f"{folder} exists and is not empty", "choose another folder for the forum")
 
 

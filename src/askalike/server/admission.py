@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 from askalike.server.proxies import is_trusted, rate_key
 from askalike.server.settings import Limits, Network
@@ -97,30 +97,25 @@ class Admission:
 
     def closes(self, connection: Open) -> None:
         """Count a connection no longer."""
-        self.works(connection)
+        self.note(connection, "work")
         client = self._client_of.pop(connection, None)
         if client is not None:
             client.open -= 1
             if not client.open:
                 del self._clients[client.name]
 
-    def waits(self, connection: Open, *, is_strange: bool) -> None:
-        """Note that a connection waits for its client from now on.
+    def note(self, connection: Open, state: Literal["strange", "known", "work"]) -> None:
+        """Note that a connection waits for its client from now on, or its client for the service.
 
         Args:
-            is_strange: the client has never asked for anything that it got.
+            state: "work" where the client waits; "strange" where it has never asked for anything that it got.
         """
-        self.works(connection)
-        client = self._client_of.get(connection)
-        if client is not None:
-            (client.strange if is_strange else client.known)[connection] = time.monotonic()
-
-    def works(self, connection: Open) -> None:
-        """Note that a connection's client waits for the service."""
         client = self._client_of.get(connection)
         if client is not None:
             client.strange.pop(connection, None)
             client.known.pop(connection, None)
+            if state != "work":
+                (client.strange if state == "strange" else client.known)[connection] = time.monotonic()
 
     def make_room(self, share: int = 1) -> bool:
         """Close the connection that may go first; return whether there was one.
@@ -144,7 +139,7 @@ class Admission:
                 self.closes(connection)
                 connection.close_for_another()
                 return True
-            self.waits(connection, is_strange=connection in self._client_of[connection].strange)
+            self.note(connection, "strange" if connection in self._client_of[connection].strange else "known")
         return len(self._client_of) <= self.most + SPARE
 
 

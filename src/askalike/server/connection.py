@@ -93,27 +93,21 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
             self._notices.note("refused: too many connections at work")
             found = Problem(503, "too many connections are open", "try again soon", {"Retry-After": "1"})
             self._refuse(found)
-        self._enter(self._seen())
+        self._look(is_anew=True)
 
     def get_buffer(self, sizehint: int) -> bytearray:
         """Return where the next bytes go; they are taken out at once, so that all connections share it."""
         return _buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Take what has come."""
-        self.data_received(bytes(_buffer[:nbytes]))
-
-    def data_received(self, data: bytes) -> None:
         """Take what has come, and see what is waited for now."""
         if self._phase is Phase.LINGER:
-            self._lingered += len(data)
+            self._lingered += nbytes
             if self._lingered > LINGER_BYTES:
                 self._cut("its request was refused, and it did not stop sending")
                 return
-        super().data_received(data)
-        if self._phase is Phase.BODY and len(data) > 1_000:  # one that sends goes after those that do not
-            self._enter(Phase.BODY)
-        self._look()
+        self.data_received(bytes(_buffer[:nbytes]))
+        self._look(is_anew=self._phase is Phase.BODY and nbytes > 1_000)  # one that sends goes after those that do not
 
     def pause_writing(self) -> None:
         """Note that the client does not read."""
@@ -188,19 +182,18 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
             return Phase.HEAD
         return Phase.NEW if self.cycle is None else Phase.IDLE
 
-    def _look(self) -> None:
-        phase = self._seen()
-        if phase is not self._phase:
-            self._enter(phase)
+    def _look(self, *, is_anew: bool = False) -> None:
+        """See what is waited for now, and begin to wait where it is something else.
 
-    def _enter(self, phase: Phase) -> None:
-        """Wait for something, from now on."""
+        Args:
+            is_anew: begin to wait for the same again as well.
+        """
+        phase = self._seen()
+        if phase is self._phase and not is_anew:
+            return
         self._phase = phase
         self._unsent = self.transport.get_write_buffer_size()
-        if phase is Phase.WORK:
-            self._admission.works(self)
-        else:
-            self._admission.waits(self, is_strange=not self._is_known)
+        self._admission.note(self, "work" if phase is Phase.WORK else "known" if self._is_known else "strange")
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self.loop.call_later(getattr(self._limits, LONGEST[phase]), self._late)
@@ -209,7 +202,7 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
         """Do what is to be done when something did not come in time."""
         phase, unsent = self._phase, self.transport.get_write_buffer_size()
         if self._seen() is not phase or phase is Phase.WORK:
-            self._enter(self._seen())
+            self._look(is_anew=True)
         elif phase is Phase.HEAD:
             self._notices.note("timed out: head")
             hint = "send the whole head of a request at once"
@@ -221,9 +214,9 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
             self.transport.close()
             self._look()
         elif phase is Phase.BODY and not self.flow.write_paused:
-            self._enter(phase)  # the application has its own limits while it reads
+            self._look(is_anew=True)  # the application has its own limits while it reads
         elif phase in (Phase.WRITE, Phase.CLOSING) and 0 < unsent <= self._unsent - TAKEN_BYTES:
-            self._enter(phase)
+            self._look(is_anew=True)
         else:
             self._cut(f"timed out: {phase.name.lower()}")
 

@@ -255,8 +255,8 @@ class Engine:
             InputError: a value cannot be stored.
             BusyForumError: another process has been writing for too long; nothing is stored.
         """
-        (written,) = self.store([question])
-        return structs.replace(written, indexed=self.catch_up())
+        done = self.forum.store([question])
+        return Written(question.id, _WORDS.get(done.get(question.id, "none"), "unchanged"), indexed=self.catch_up())
 
     def store(self, questions: Iterable[Question]) -> list[Written]:
         """Add or replace questions, each on disk when this returns; ``catch_up`` lets them be found.

@@ -71,8 +71,9 @@ class Pool:
                 is_begun = True
                 future = self._executor.submit(contextvars.copy_context().run, call)
                 self._running.add(future)
-                future.add_done_callback(partial(self._ended, loop, is_large))
-                return await asyncio.wrap_future(future)
+                found = asyncio.wrap_future(future)
+                found.add_done_callback(partial(self._end, is_large, future))
+                return await asyncio.shield(found)  # the call has its thread until it ends, whoever waits for it
         except TimeoutError as error:
             if not is_begun:
                 hint = "nothing was done; try again later"
@@ -98,14 +99,10 @@ class Pool:
                 self._end(turn.is_large)
             raise
 
-    def _ended(self, loop: asyncio.AbstractEventLoop, is_large: bool, done: Future[Any]) -> None:
-        """Let the event loop take note that a call has ended, from the thread that did it."""
-        self._running.discard(done)
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(self._end, is_large)
-
-    def _end(self, is_large: bool) -> None:
-        """Take note that a thread is free again."""
+    def _end(self, is_large: bool, done: Future[Any] | None = None, _: object = None) -> None:
+        """Take note that a thread is free again: ``done``, where one was taken, has ended."""
+        if done is not None:
+            self._running.discard(done)
         self.busy -= 1
         self._free += 1
         self._free_large += is_large

@@ -4,17 +4,20 @@ The rest of askalike knows ``Store`` and ``PairStore`` alone. Records are in an 
 a PostgreSQL database that ``archive.json`` names there; likely pairs are in a file in any case, since they are rebuilt.
 """
 
+import contextlib
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from pathlib import Path
 from typing import Final
 
 from askalike import agreement
 from askalike.addresses import site_pattern
 from askalike.errors import AskalikeError, DamagedForumError, ForumError, SettingError
 from askalike.files import replace_whole
+from askalike.progress import Progress
 from askalike.store.layout import ForumLayout
+from askalike.store.migration import migrate_records
 from askalike.store.pairs import PairStore
 from askalike.store.postgres import PostgresStore, check_address
 from askalike.store.protocol import (
@@ -52,6 +55,7 @@ __all__ = [
     "attach_store",
     "check_question",
     "create_store",
+    "migrate_store",
     "open_pairs",
     "open_store",
     "pair_faults",
@@ -157,6 +161,17 @@ def stored_faults(
         yield f"cannot be read: {error}"
 
 
+def migrate_store(layout: ForumLayout, target: Path, database: str, progress: Progress) -> None:
+    """Make a forum of the same records, indexes and models in a new folder, with the records in a PostgreSQL database,
+    or in a file where ``database`` is "".
+
+    Raises:
+        as ``open_store`` and ``migration.migrate_records``.
+    """
+    with contextlib.closing(_opened(layout)) as source:
+        migrate_records(source, layout, target, check_address(database) if database else "", progress)
+
+
 def create_store(layout: ForumLayout, settings: dict[str, str]) -> Store:
     """Make a new, empty store; an unfinished one of a killed process is finished.
 
@@ -176,7 +191,7 @@ def take_over_helped(layout: ForumLayout, store: Store) -> None:
     if not layout.helped.exists():
         return
     try:
-        with closing(sqlite3.connect(layout.helped)) as connection:
+        with contextlib.closing(sqlite3.connect(layout.helped)) as connection:
             counts = dict(connection.execute("SELECT question_id, times FROM helped").fetchall())
     except sqlite3.DatabaseError as error:
         hint = "delete it: counts begin again"

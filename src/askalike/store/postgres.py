@@ -251,6 +251,21 @@ class PostgresStore(SqlStore):
                     raise
                 return self._connection().execute(statement, values).fetchall()
 
+    def append(self, connection: Any, table: str, columns: Sequence[str], values: Iterable[Sequence[object]]) -> None:
+        """Append rows to a table, with their own numbers."""
+        connection.copy(f"{table} ({', '.join(columns)})", values)
+
+    def last_number(self, connection: Any, table: str, column: str) -> int:
+        """Return the last number that a table has ever given."""
+        sequence = connection.execute("SELECT pg_get_serial_sequence(?, ?)", (table, column)).fetchone()[0]
+        number, is_given = connection.execute(f"SELECT last_value, is_called FROM {sequence}").fetchone()
+        return int(number) if is_given else 0
+
+    def keep_last_number(self, connection: Any, table: str, column: str, number: int) -> None:
+        """Let a table give greater numbers alone."""
+        if number:
+            connection.execute("SELECT setval(pg_get_serial_sequence(?, ?), ?)", (table, column, number))
+
     def _connection(self) -> _Connection:
         if self._connections.get().is_lost:
             self._connections.forget()

@@ -39,7 +39,8 @@ _LINKS: Final = (
 _FEEDBACK: Final = "num, question_id, candidate_id, verdict, judge, at_us, draw, probability, propensity"
 _HERE: Final = "EXISTS (SELECT 1 FROM questions WHERE id = {})"
 _BOTH_HERE: Final = f"{_HERE.format('question_id')} AND {_HERE.format('candidate_id')}"
-_OUTCOME: Final = "session, kind, subject, at_us, times, place, team, propensity"
+OUTCOME_COLUMNS: Final = ("session", "kind", "subject", "at_us", "times", "place", "team", "propensity")
+_OUTCOME: Final = ", ".join(OUTCOME_COLUMNS)
 _BATCH: Final = 500
 _LAST: Final = 2**63 - 1
 
@@ -83,6 +84,24 @@ class SqlStore(ABC):
     @abstractmethod
     def rows(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
         """Return all rows that a statement finds."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close every connection; the store must not be used after."""
+
+    @abstractmethod
+    def append(
+        self, connection: Connection, table: str, columns: Sequence[str], values: Iterable[Sequence[object]]
+    ) -> None:
+        """Append rows to a table, with their own numbers."""
+
+    @abstractmethod
+    def last_number(self, connection: Connection, table: str, column: str) -> int:
+        """Return the last number that a table has ever given."""
+
+    @abstractmethod
+    def keep_last_number(self, connection: Connection, table: str, column: str, number: int) -> None:
+        """Let a table give greater numbers alone."""
 
     def _rows_of(self, statement: str, wanted: Iterable[object]) -> Iterator[Any]:
         """Yield what a statement finds for "{wanted}", each of them once, so many together as it may ask for."""

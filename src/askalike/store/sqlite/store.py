@@ -16,12 +16,11 @@ from askalike.files import narrow, writing_named
 from askalike.store.connections import ThreadConnections
 from askalike.store.layout import not_found
 from askalike.store.load import load
-from askalike.store.protocol import (
-    LoadReport,
-)
+from askalike.store.protocol import LoadReport
 from askalike.store.sql import SqlStore
 from askalike.store.sqlite import schema
 from askalike.store.sqlite.staging import is_loading, staging
+from askalike.store.writes import Connection
 from askalike.types import Record, Reject, Source
 
 
@@ -95,6 +94,25 @@ class SqliteStore(SqlStore):
             raise
         finally:
             self._turn.release()
+
+    def append(
+        self, connection: Connection, table: str, columns: Sequence[str], values: Iterable[Sequence[object]]
+    ) -> None:
+        """Append rows to a table, with their own numbers."""
+        marks = ", ".join("?" * len(columns))
+        for row in values:
+            connection.execute(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", row)
+
+    def last_number(self, connection: Connection, table: str, column: str) -> int:
+        """Return the last number that a table has ever given."""
+        found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()
+        highest = connection.execute(f"SELECT max({column}) FROM {table}").fetchone()[0] or 0
+        return max(highest, found[0] if found else 0)
+
+    def keep_last_number(self, connection: Connection, table: str, column: str, number: int) -> None:
+        """Let a table give greater numbers alone."""
+        connection.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
+        connection.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (table, number))
 
     def rows(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
         """Return all rows that a statement finds.
