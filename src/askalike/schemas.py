@@ -417,7 +417,7 @@ class Via(Struct, frozen=True):
     title: str
 
 
-class SimilarHit(Struct, frozen=True, omit_defaults=True):
+class SimilarHit(Struct, frozen=True):
     """A similar question, with what an asker needs to judge it.
 
     ``team`` and ``propensity`` go back with what becomes of it, where two rankers are compared.

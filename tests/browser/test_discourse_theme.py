@@ -43,7 +43,8 @@ COMPOSER = """(action) => {
   control.className = `open composer-action-${action} edit-title topic show-preview`;
   control.innerHTML = `<div role="form" aria-label="Create topic" class="reply-area with-tags">
     <div class="composer-fields"><div class="title-and-category with-preview"><div class="title-input">
-    <input id="reply-title" type="text" aria-label="Title"></div></div></div><div class="d-editor-textarea-wrapper"><textarea class="d-editor-input"
+    <input id="reply-title" type="text" aria-label="Title"></div></div></div>
+    <div class="d-editor-textarea-wrapper"><textarea class="d-editor-input"
     aria-label="Text"></textarea></div></div>`;
 }"""
 

@@ -88,6 +88,8 @@ def test_a_search_answers_as_it_was_agreed(client: TestClient) -> None:
         "excerpt",
         "best_answer",
         "answers",
+        "team",
+        "propensity",
         "via",
         "attended",
     }
@@ -269,7 +271,7 @@ def test_a_visit_tells_sixty_outcomes_at_once_at_most(other: Any) -> None:
 def test_counted_visits_are_shown_what_two_rankers_picked_in_turn_and_no_others(other: Any) -> None:
     compared = other(counts_outcomes=True, rival="lexical")
     (plain,) = search(compared, k=1).json()["hits"]
-    assert "team" not in plain
+    assert (plain["team"], plain["propensity"]) == ("", 1.0)
     hits = search(compared, title="printer prints only blank pages", session=VISIT, k=5).json()["hits"]
     assert {hit["likelihood"]["value"] for hit in hits} == {None}
     assert {hit["team"] for hit in hits} <= {"default", "rival"}
