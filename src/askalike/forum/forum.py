@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.errors import BusyForumError, EncoderError, ForumExistsError, ForumNotFoundError, SettingError
+from askalike.errors import (
+    BusyForumError,
+    EncoderError,
+    ForumExistsError,
+    ForumNotFoundError,
+    InputError,
+    SettingError,
+)
 from askalike.files import Owned, remove_owned
 from askalike.forum.check import CheckReport, check_forum, clear_damage
 from askalike.forum.duplicates import Duplicate, compare, open_duplicates, proposals
@@ -849,6 +856,32 @@ class Forum:
             UnknownIdError: an end of a link is not there; nothing is stored then.
         """
         return self._store.put_links(list(links))
+
+    def mark(self, duplicate: str, original: str) -> bool:
+        """Link a question as a duplicate of another, as a person decides it; return whether that is new.
+
+        Links that are loaded or added together may lead on from one duplicate to the next; a person is asked to name
+        the question at the end.
+
+        Raises:
+            UnknownIdError: one of them is not there.
+            InputError: they are the same; or the original is a duplicate itself, of others or, in a circle, of this one.
+        """
+        found = self._store.originals_of([original, duplicate])
+        if original in found and duplicate != original and original not in found.get(duplicate, ()):
+            ways = {original: [duplicate, original]}  # to what the original leads to, the nearest first
+            for one in (waiting := [original]):
+                for following in found.get(one, ()):
+                    if following not in ways:
+                        ways[following] = [*ways[one], following]
+                        waiting.append(following)
+            told = " -> ".join(ways.get(duplicate, ways[waiting[-1]]))
+            if duplicate in ways:
+                raise InputError(f"the link would close a circle: {told}", f"unlink {original!r} first")
+            ends = [one for one in waiting if one not in found]
+            hint = f"link {duplicate!r} to {ends[0]!r}" if ends else f"these are a circle: unlink {original!r} first"
+            raise InputError(f"{original!r} is a duplicate itself: {told}", hint)
+        return self._store.put_links([Link(duplicate, original)]) > 0
 
     def remove_links(self, links: Iterable[Link]) -> int:
         """Take marks away; return how many there were."""

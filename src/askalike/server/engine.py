@@ -307,10 +307,10 @@ class Engine:
 
         Raises:
             UnknownIdError: one of them is not there.
-            InputError: they are the same.
+            InputError: they are the same, or the original is a duplicate itself.
             BusyForumError: as ``put``.
         """
-        added = self.forum.add_links([Link(identifier, original)])
+        added = self.forum.mark(identifier, original)
         return Written(identifier, "added" if added else "unchanged", indexed=True)
 
     def unmark(self, identifier: str, original: str) -> Written:
