@@ -865,7 +865,7 @@ class Forum:
 
         Raises:
             UnknownIdError: one of them is not there.
-            InputError: they are the same; or the original is a duplicate itself, of others or, in a circle, of this one.
+            InputError: they are the same; or the original is a duplicate itself, of others or of this one.
         """
         found = self._store.originals_of([original, duplicate])
         if original in found and duplicate != original and original not in found.get(duplicate, ()):
