@@ -294,17 +294,25 @@ class Client:
         return self._ask(Feedback, "POST", "/v1/feedback", given)
 
     def duplicates(
-        self, cursor: str | None = None, limit: int = 20, minimum: float = 0.5, *, sample: bool = False
+        self,
+        cursor: str | None = None,
+        limit: int = 20,
+        minimum: float | str = 0.5,
+        *,
+        sample: bool = False,
+        tag: str | None = None,
     ) -> PairsPage:
         """Return a page of the archive's pairs that may be duplicates.
 
         Args:
+            minimum: the least score, or a promise such as "precision:0.9".
+            tag: only pairs of which a question has it.
             sample: every fifth is drawn at random, whatever its score: for a queue that people judge.
 
         Raises:
             ServiceError: it was refused.
         """
-        asked = _query(limit=limit, minimum=minimum, cursor=cursor, sample=str(sample).lower())
+        asked = _query(limit=limit, minimum=minimum, cursor=cursor, sample=str(sample).lower(), tag=tag)
         return self._ask(PairsPage, "GET", f"/v1/duplicates?{asked}")
 
     def groups(self, cursor: str | None = None, limit: int = 20, minimum: float = 0.8) -> GroupsPage:

@@ -321,6 +321,7 @@ class PairsQuery(DuplicatesQuery, frozen=True):
         bool,
         Meta(description="For a queue to judge: every fifth pair is drawn at random, whatever its score."),
     ] = False
+    tag: Annotated[Tag, Meta(description="Only pairs of which a question has this tag.")] | None = None
 
 
 class GroupsQuery(_Request, frozen=True):

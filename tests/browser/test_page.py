@@ -491,6 +491,20 @@ def test_a_moderator_judges_by_keyboard_and_takes_the_last_verdict_back(opened: 
     assert page.locator(".verdicts .main").count() == 0
 
 
+def test_the_queue_of_a_tag_and_of_a_promise_is_asked_for_by_its_address(opened: Opened) -> None:
+    page = opened("/healthz")
+    with page.expect_request("**/v1/duplicates?**") as sent:
+        page.goto(page.url.replace("healthz", "#/review?tag=wifi%20%26%20more&minimum=precision:0.9"))
+    assert "tag=wifi+%26+more" in sent.value.url
+    assert "minimum=precision%3A0.9" in sent.value.url
+    expect(page.locator(".view .tag").first).to_have_text("wifi & more")
+    with page.expect_request("**/v1/duplicates?**") as every:
+        page.get_by_role("link", name="All pairs").click()
+    assert "tag=&" in every.value.url
+    expect(page.get_by_role("link", name="All pairs")).to_have_count(0)
+    assert "null" not in page.locator(".view.review").inner_text()
+
+
 @pytest.mark.parametrize("status", [200, 422])
 def test_undo_takes_a_verdict_back_or_says_that_the_next_one_replaces_it(opened: Opened, status: int) -> None:
     page = opened("/#/review", may_fail=True)

@@ -95,6 +95,18 @@ def test_since_keeps_pairs_of_which_one_is_as_new(run: Run, tmp_path: Path) -> N
     assert len(run("duplicates", forum, "--exact", "--json").json) == 2
 
 
+def test_pairs_of_a_tag_are_those_of_which_a_question_has_it(run: Run, homenet: Path) -> None:
+    every = run("duplicates", homenet, "--min", 0.1, "--json").json
+    with Forum.open(homenet) as forum:
+        tags = {one.id: one.tags for one in forum.questions()}
+    tag = next(one for pair in reversed(every) for one in tags[pair["id"]])
+    wanted = [pair for pair in every if tag in (*tags[pair["id"]], *tags[pair["original_id"]])]
+    assert 0 < len(wanted) < len(every)
+    assert run("duplicates", homenet, "--min", 0.1, "--tag", tag, "--json").json == wanted
+    assert run("duplicates", homenet, "--tag", "none of these", "--json").json == []
+    assert run("duplicates", homenet, "--tag", tag, "--groups").code == 2
+
+
 def test_show_tells_all_that_belongs_to_a_question(run: Run, small: Path) -> None:
     run("add", small, "--answer-to", "a", "--body", "Give it a **fixed** address.", "--id", "answer-1")
     assert run("link", small, "b", "a").out == "linked: b is a duplicate of a\n"

@@ -206,6 +206,24 @@ def test_pages_of_pairs_can_be_asked_for(client: TestClient) -> None:
     assert client.get("/v1/duplicates?cursor=x").status_code == 422
 
 
+def test_a_queue_of_a_tag_holds_the_pairs_of_which_a_question_has_it(client: TestClient) -> None:
+    assert client.put("/v1/questions/twin", json={"title": "Printer prints pages that are blank"}).status_code == 200
+    client.app.state.service.engine.forum.compare()  # type: ignore[attr-defined]
+    asked = {"minimum": 0.01, "limit": 1}
+    pairs = []
+    while True:
+        page = client.get("/v1/duplicates", params={**asked, "tag": "printer"}).json()
+        pairs += page["pairs"]
+        if page["next"] is None:
+            break
+        asked["cursor"] = page["next"]
+    named = [{pair["question"]["id"], pair["candidate"]["id"]} for pair in pairs]
+    assert {"twin", "a/b c"} in named
+    assert all("a/b c" in one for one in named)
+    assert client.get("/v1/duplicates?minimum=0.01&tag=none").json()["pairs"] == []
+    assert client.delete("/v1/questions/twin").status_code == 200
+
+
 def test_the_service_tells_how_it_does(client: TestClient) -> None:
     assert client.get("/healthz").json() == {"status": "ok"}
     assert client.get("/readyz").json() == {"status": "ready"}

@@ -686,6 +686,7 @@ class Forum:
         *,
         since: datetime | None = None,
         is_exact: bool = False,
+        tag: str = "",
         progress: Progress | None = None,
     ) -> Iterator[Duplicate]:
         """Compare all questions that were not compared yet, and yield the pairs that may be duplicates, best first.
@@ -697,11 +698,12 @@ class Forum:
             minimum: the least probability, before what people judged meanwhile.
             since: only pairs of which a question was asked at this moment or later.
             is_exact: only questions with the same text, for which nothing else need be compared.
+            tag: only pairs of which a question has it; "" for all.
 
         Raises:
             BusyForumError: another process has been indexing or comparing for too long.
         """
-        return open_duplicates(self, minimum, since, progress or SilentProgress(), is_exact=is_exact)
+        return open_duplicates(self, minimum, since, progress or SilentProgress(), is_exact=is_exact, tag=tag)
 
     def compare(self, *, progress: Progress | None = None) -> None:
         """Compare all questions that were not compared yet: ``groups`` and ``proposals`` then know of all.

@@ -342,7 +342,7 @@ class Engine:
             SettingError: the cursor is none.
         """
         least = self.forum.least_score(query.minimum)
-        return self.duplicates.pairs(query.cursor, query.limit, least, has_sample=query.sample)
+        return self.duplicates.pairs(query.cursor, query.limit, least, query.tag, has_sample=query.sample)
 
     def helped(self, identifier: str) -> HelpedCount:
         """Count that a question answered somebody's who was about to ask.

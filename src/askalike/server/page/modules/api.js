@@ -58,9 +58,9 @@ export function newest(limit, signal) {
 }
 
 /** Pairs that nobody has judged, the likeliest first; every fifth is drawn at random, so that numbers can be checked. */
-export function duplicates(cursor, minimum, signal) {
-  const after = cursor ? `&cursor=${encodeURIComponent(cursor)}` : "";
-  return call("GET", `v1/duplicates?limit=20&sample=true&minimum=${minimum}${after}`, { signal });
+export function duplicates(cursor, minimum, tag, signal) {
+  const asked = new URLSearchParams({ limit: 20, sample: true, minimum, tag, cursor: cursor ?? "" }); // an empty one asks nothing
+  return call("GET", `v1/duplicates?${asked}`, { signal });
 }
 
 /** Questions that ask the same, each the same as every other, the largest groups first. */
