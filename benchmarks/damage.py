@@ -41,8 +41,8 @@ from askalike import Filters, Forum, Model, Question
 from askalike.errors import AskalikeError
 from askalike.forum import CheckReport, ImportOptions
 from askalike.models.encoders.settings import EncoderConfig, ModelSettings
-from askalike.models.encoders.vocabulary import Vocabulary
-from askalike.server.keys import Keys
+from askalike.models.vocabulary import Vocabulary
+from askalike.server.guards import Keys
 from askalike.text.tokens import words
 from benchmarks.record import WORK, need_data, write
 

@@ -18,7 +18,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from askalike.cli.progress import BarProgress
+from askalike.cli.display import BarProgress
 from askalike.evaluation.forum.tasks import RerankTask
 from askalike.papers.das2016.data import DasData, read_data
 from askalike.papers.das2016.rows import REPORTED_ALPHA, ROWS, DasRow

@@ -31,7 +31,7 @@ from askalike.models.encoders.model import Model
 from askalike.models.encoders.networks.encoder import from_arrays
 from askalike.models.encoders.runtime import Runtime
 from askalike.models.encoders.settings import EncoderConfig, Kind, ModelSettings
-from askalike.models.encoders.vocabulary import QuestionReader, Vocabulary
+from askalike.models.vocabulary import QuestionReader, Vocabulary
 from askalike.text.markup import plain_text
 from askalike.text.tokens import words
 from askalike.training.corpus import WordList

@@ -30,7 +30,7 @@ from askalike.data import default_students
 from askalike.evaluation.forum.links import duplicate_task
 from askalike.evaluation.significance import Interval, bootstrap_difference, bootstrap_mean
 from askalike.forum import Forum, ForumSettings
-from askalike.forum.students import StudentQueries
+from askalike.forum.encoders import StudentQueries
 from askalike.models.student import Student
 from askalike.store import ForumLayout
 from askalike.training import teaching

@@ -32,7 +32,7 @@ from typing import Any
 
 from askalike import Forum, ForumSettings, Link
 from askalike.forum.groups import DEFAULT_MINIMUM
-from askalike.forum.reliability import wilson
+from askalike.forum.thresholds import wilson
 from askalike.store.pairs import Pair
 from benchmarks.record import WORK, need_data, stamp, write
 

@@ -27,8 +27,7 @@ from typing import Any, NoReturn
 from askalike.papers.harness import RowResult, tie_settings
 from askalike.papers.lei2016.rows import ROWS, LeiRow
 from askalike.papers.lei2016.sets import LeiSet, find_sets
-from askalike.papers.lei2016.table import BASELINE, runner_of, table_object
-from askalike.papers.lei2016.training import EncoderTrainer
+from askalike.papers.lei2016.table import BASELINE, EncoderTrainer, runner_of, table_object
 from askalike.training.recipe import network_recipe
 from benchmarks.lei2016_logs import draw_pretraining, read_logs
 from benchmarks.logs import write_logs

@@ -15,7 +15,7 @@ from typing import Any
 from askalike.data import default_model
 from askalike.evaluation.forum.tasks import RerankTask, VectorScorer
 from askalike.models.encoders.model import Model
-from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.models.vocabulary import Vocabulary
 from benchmarks.labelled_pairs import pair_average_precision
 from benchmarks.quality_sets import SETS, Task, present_sets
 from benchmarks.record import write

@@ -16,11 +16,11 @@ import numpy as np
 
 from askalike.index.states import ModelStates
 from askalike.models.encoders.model import Model
-from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.ramn import FORUM
+from askalike.models.vocabulary import Vocabulary
 from askalike.search import Query
+from askalike.search.networks import RamnReranker
 from askalike.search.pool import Pooled
-from askalike.search.ramn import RamnReranker
 from askalike.text.analyzer import stemmer_of
 from askalike.text.tokens import words
 from askalike.training.recipe import load_recipe

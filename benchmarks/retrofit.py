@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from askalike.data import default_model
 from askalike.evaluation.significance import bootstrap_difference
 from askalike.models.encoders.model import Model
-from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.models.vocabulary import Vocabulary
 from benchmarks.record import write
 from benchmarks.students import ARCHIVES, Pools, forum_of, near
 

@@ -29,10 +29,10 @@ from askalike.data import bundled_forum, default_model
 from askalike.evaluation.forum.tasks import Encoder
 from askalike.forum import Forum, ForumSettings
 from askalike.models.encoders.model import Model
-from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.siamese.config import SiameseConfig, SiameseSettings
 from askalike.models.siamese.model import Plan, SiameseModel, TrigramTexts
 from askalike.models.siamese.network import SiameseNetwork, build, to_arrays
+from askalike.models.vocabulary import Vocabulary
 from askalike.training.recipe import PairOptions
 from askalike.training.siamese import PairCorpus, QuestionAnswer
 from askalike.types import Question

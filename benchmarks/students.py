@@ -41,9 +41,9 @@ from askalike.forum import Forum
 from askalike.index.encoder_settings import EncoderSettings
 from askalike.index.text_questions import taken
 from askalike.models.encoders.model import Model
-from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.student import Student
 from askalike.models.transformer import Precision, Transformer
+from askalike.models.vocabulary import Vocabulary
 from askalike.progress import SilentProgress
 from askalike.search.query import TermCounts, weigh
 from askalike.search.searcher import Searcher

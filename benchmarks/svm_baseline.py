@@ -31,7 +31,6 @@ from askalike.evaluation.forum.tasks import (
     rerank,
 )
 from askalike.forum import Forum
-from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.ranking_svm import (
     COSTS,
     LabelledCandidates,
@@ -41,6 +40,7 @@ from askalike.models.ranking_svm import (
     ranking_groups,
 )
 from askalike.models.similarity import SimilarityFeatures
+from askalike.models.vocabulary import Vocabulary
 from askalike.readers.detection import READERS
 from askalike.readers.frame import ReadContext
 from askalike.readers.research.judged import read_judged

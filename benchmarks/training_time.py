@@ -23,7 +23,7 @@ import torch
 from recipes.general.sources import records
 from torch import nn
 
-from askalike.cli.progress import BarProgress
+from askalike.cli.display import BarProgress
 from askalike.forum import Forum, ForumSettings
 from askalike.models.encoders.networks.encoder import EncoderNetwork
 from askalike.training import loop

@@ -30,7 +30,7 @@ from askalike.models.encoders.model import Model
 from askalike.models.ramn import FORUM, RamnSettings, Similarity, WordStates
 from askalike.papers.zhang2018.autoencoders import Autoencoder, ChangedStates, Whitening, all_alike
 from askalike.papers.zhang2018.data import read_data
-from askalike.search.ramn import StateSource
+from askalike.search.networks import StateSource
 from askalike.store import ForumLayout
 from askalike.training.session import forum_training
 from askalike.types import Query, Question

@@ -26,7 +26,7 @@ from askalike.evaluation import Report, compare
 from askalike.evaluation.forum.links import duplicate_task
 from askalike.evaluation.forum.tasks import RerankTask, VectorScorer, forum_rerank_task, judge
 from askalike.forum import Forum
-from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.models.vocabulary import Vocabulary
 from askalike.text.markup import plain_text
 from askalike.text.tokens import words
 from askalike.training.corpus import WordList

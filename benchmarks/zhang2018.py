@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from askalike.cli.progress import BarProgress
+from askalike.cli.display import BarProgress
 from askalike.evaluation.forum.tasks import Matcher, RerankTask, judge
 from askalike.index.states import ModelStates
 from askalike.models.ramn import RamnSettings
@@ -29,7 +29,7 @@ from askalike.papers.zhang2018.autoencoders import Autoencoder, AutoencoderTrain
 from askalike.papers.zhang2018.data import read_data
 from askalike.papers.zhang2018.rows import KINDS, RamnRow
 from askalike.papers.zhang2018.table import measured, tables_object
-from askalike.search.ramn import StateSource
+from askalike.search.networks import StateSource
 from askalike.training.loop import read_log
 from askalike.training.recipe import network_recipe
 from askalike.types import Run

@@ -8,9 +8,9 @@ import numpy as np
 
 from askalike.models.encoders.model import Model
 from askalike.models.encoders.settings import EncoderConfig, ModelSettings
-from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.siamese.config import SiameseConfig, SiameseSettings
 from askalike.models.siamese.model import SiameseModel, trigrams
+from askalike.models.vocabulary import Vocabulary
 
 SYNONYMS = ({"wifi", "wireless", "wlan"}, {"drops", "disconnects", "lost"}, {"printer"}, {"offline", "silent"})
 """Words of one set have one direction, at a right angle to the others'; every other word is unknown, a zero vector."""

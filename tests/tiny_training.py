@@ -9,7 +9,7 @@ import numpy as np
 
 from askalike.evaluation import CandidateTask, evaluate
 from askalike.models.encoders.settings import EncoderConfig
-from askalike.models.encoders.vocabulary import QuestionReader
+from askalike.models.vocabulary import QuestionReader
 from askalike.training.corpus import Corpus, TrainingData, WordSource
 from askalike.training.recipe import OBJECTIVES, LoopSettings, Recipe, StageSettings, WordSettings
 from askalike.training.session import DevScore

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from rich.console import Console
 
-from askalike.cli.progress import BarProgress
+from askalike.cli.display import BarProgress
 from askalike.training.corpus import TrainingData
 from askalike.training.encoder import TrainingRun, train_encoder
 from askalike.training.recipe import load_recipe

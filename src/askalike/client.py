@@ -126,6 +126,7 @@ class Client:
 
     Raises:
         SettingError: the address is none.
+        ServiceError: of every method: the service refused it, with 404 where it does not know an id, or gave no answer.
     """
 
     def __init__(self, address: str, key: str = "", timeout_s: float = 30.0) -> None:
@@ -164,9 +165,6 @@ class Client:
         Args:
             more: further fields of the request: markup, tags, not_tags, before, after, answered, closed, minimum,
                 order, exclude, ranker, explain, id, draft, session.
-
-        Raises:
-            ServiceError: it was refused.
         """
         return self._ask(Similar, "POST", "/v1/similar", {"title": title, "body": body, "k": k, **more})
 
@@ -175,34 +173,19 @@ class Client:
 
         Args:
             more: further names of the query: tag, not_tag, before, after, answered, closed, minimum, ranker, explain.
-
-        Raises:
-            ServiceError: there is none, with status 404, or it was refused.
         """
         return self._ask(Similar, "GET", f"{_path(identifier)}/similar?{_query(k=k, **more)}")
 
     def questions(self, after: str | None = None, limit: int = 20) -> QuestionsPage:
-        """Return a page of the forum's questions, newest first; ``after`` is the ``next`` of the page before.
-
-        Raises:
-            ServiceError: it was refused.
-        """
+        """Return a page of the forum's questions, newest first; ``after`` is the ``next`` of the page before."""
         return self._ask(QuestionsPage, "GET", f"/v1/questions?{_query(limit=limit, after=after)}")
 
     def question(self, identifier: str) -> Question:
-        """Return a stored question.
-
-        Raises:
-            ServiceError: there is none, with status 404, or it was refused.
-        """
+        """Return a stored question."""
         return self.shown(identifier).question
 
     def shown(self, identifier: str) -> ShownQuestion:
-        """Return a stored question with its answers and links.
-
-        Raises:
-            ServiceError: there is none, with status 404, or it was refused.
-        """
+        """Return a stored question with its answers and links."""
         return self._ask(ShownQuestion, "GET", _path(identifier))
 
     def put(self, /, identifier: str, title: str, body: str = "", **more: Any) -> Written:
@@ -210,18 +193,11 @@ class Client:
 
         Args:
             more: further fields: markup, tags, created, closed, score, url, author.
-
-        Raises:
-            ServiceError: it was refused.
         """
         return self._ask(Written, "PUT", _path(identifier), {"title": title, "body": body, **more})
 
     def delete(self, identifier: str) -> Written:
-        """Delete a question with its answers and links.
-
-        Raises:
-            ServiceError: there is none, with status 404, or it was refused.
-        """
+        """Delete a question with its answers and links."""
         return self._ask(Written, "DELETE", _path(identifier))
 
     def put_answer(self, /, identifier: str, question_id: str, body: str, **more: Any) -> Written:
@@ -229,35 +205,20 @@ class Client:
 
         Args:
             more: further fields: markup, created, score, author, accepted.
-
-        Raises:
-            ServiceError: its question is not there, with status 404, or it was refused.
         """
         given = {"question_id": question_id, "body": body, **more}
         return self._ask(Written, "PUT", f"/v1/answers/{quote(identifier, safe='')}", given)
 
     def delete_answer(self, identifier: str) -> Written:
-        """Delete an answer.
-
-        Raises:
-            ServiceError: there is none, with status 404, or it was refused.
-        """
+        """Delete an answer."""
         return self._ask(Written, "DELETE", f"/v1/answers/{quote(identifier, safe='')}")
 
     def mark(self, identifier: str, original: str) -> Written:
-        """Link a question as a duplicate of another.
-
-        Raises:
-            ServiceError: one of them is not there, with status 404, or it was refused.
-        """
+        """Link a question as a duplicate of another."""
         return self._ask(Written, "PUT", f"{_path(identifier)}/originals/{quote(original, safe='')}")
 
     def unmark(self, identifier: str, original: str) -> Written:
-        """Remove a duplicate link.
-
-        Raises:
-            ServiceError: there is none, with status 404, or it was refused.
-        """
+        """Remove a duplicate link."""
         return self._ask(Written, "DELETE", f"{_path(identifier)}/originals/{quote(original, safe='')}")
 
     def put_many(self, questions: Iterable[Mapping[str, Any]]) -> Iterator[Acknowledgement]:
@@ -285,9 +246,6 @@ class Client:
 
         Args:
             draw: as it came with the pair.
-
-        Raises:
-            ServiceError: one of them is not there, with status 404, or it was refused.
         """
         given: dict[str, Any] = {"question": question, "candidate": candidate, "verdict": verdict, "by": by}
         given |= {"draw": asdict(draw)} if draw else {}
@@ -308,29 +266,18 @@ class Client:
             minimum: the least score, or a promise such as "precision:0.9".
             tag: only pairs of which a question has it.
             sample: every fifth is drawn at random, whatever its score: for a queue that people judge.
-
-        Raises:
-            ServiceError: it was refused.
         """
         asked = _query(limit=limit, minimum=minimum, cursor=cursor, sample=str(sample).lower(), tag=tag)
         return self._ask(PairsPage, "GET", f"/v1/duplicates?{asked}")
 
     def groups(self, cursor: str | None = None, limit: int = 20, minimum: float = 0.8) -> GroupsPage:
-        """Return a page of groups of questions that ask the same, largest first, announcements last.
-
-        Raises:
-            ServiceError: it was refused.
-        """
+        """Return a page of groups of questions that ask the same, largest first, announcements last."""
         return self._ask(
             GroupsPage, "GET", f"/v1/duplicates/groups?{_query(limit=limit, minimum=minimum, cursor=cursor)}"
         )
 
     def helped(self, identifier: str) -> HelpedCount:
-        """Count that a question answered the one that somebody was about to ask.
-
-        Raises:
-            ServiceError: it was refused.
-        """
+        """Count that a question answered the one that somebody was about to ask."""
         return self._ask(HelpedCount, "POST", f"{_path(identifier)}/helped")
 
     def count_outcomes(self, session: str, outcomes: Sequence[Outcome]) -> Counted:
@@ -338,18 +285,11 @@ class Client:
 
         Args:
             session: a random name of the visit, of 16 to 64 letters and digits, that is used for nothing else.
-
-        Raises:
-            ServiceError: it was refused, or the service counts nothing.
         """
         return self._ask(Counted, "POST", "/v1/outcomes", {"session": session, "outcomes": [*map(asdict, outcomes)]})
 
     def report(self, month: str = "") -> Report:
-        """Return what the suggestions of a month brought, such as "2026-11"; of the running one if omitted.
-
-        Raises:
-            ServiceError: it was refused.
-        """
+        """Return what the suggestions of a month brought, such as "2026-11"; of the running one if omitted."""
         return self._ask(Report, "GET", f"/v1/report?{_query(month=month or None)}")
 
     def follow(self, content: bytes, headers: Mapping[str, str]) -> Followed:
@@ -358,9 +298,6 @@ class Client:
         Args:
             content: its body, of which its signature is.
             headers: those that say what it is, and who signed it.
-
-        Raises:
-            ServiceError: it was refused.
         """
         return _read(self._send("POST", "/v1/follow", content, more=headers), Followed)
 
@@ -369,9 +306,6 @@ class Client:
 
         Args:
             more: further fields of the request: model, encoding_format, dimensions, input_type.
-
-        Raises:
-            ServiceError: it was refused.
         """
         return self._ask(Embeddings, "POST", "/v1/embeddings", {"input": list(texts), **more})
 
@@ -380,69 +314,38 @@ class Client:
 
         Args:
             more: further fields of the request: prompt_name ("query" for what is searched for), dimensions.
-
-        Raises:
-            ServiceError: it was refused.
         """
         content = json.dumps({"inputs": list(texts), **more}).encode()
         return _read(self._send("POST", "/embed", content), list[list[float]])
 
     def rerank(self, /, query: str, texts: Sequence[str], **more: Any) -> list[Rank]:
-        """Return texts by how likely each asks the same as a query, best first.
-
-        Raises:
-            ServiceError: it was refused.
-        """
+        """Return texts by how likely each asks the same as a query, best first."""
         content = json.dumps({"query": query, "texts": list(texts), **more}).encode()
         return _read(self._send("POST", "/rerank", content), list[Rank])
 
     def feedback(self) -> list[Feedback]:
-        """Return all judgements, oldest first; who judged is named to keys that may write.
-
-        Raises:
-            ServiceError: it was refused.
-        """
+        """Return all judgements, oldest first; who judged is named to keys that may write."""
         return [_read(line, Feedback) for line in self._send("GET", "/v1/feedback").splitlines() if line]
 
     def metrics(self) -> str:
-        """Return counts and times, as Prometheus reads them.
-
-        Raises:
-            ServiceError: it was refused.
-        """
+        """Return counts and times, as Prometheus reads them."""
         return self._send("GET", "/metrics").decode()
 
     def health(self) -> Health:
-        """Return that the service lives.
-
-        Raises:
-            ServiceError: it does not.
-        """
+        """Return that the service lives."""
         return self._ask(Health, "GET", "/healthz")
 
     def ready(self) -> Health:
-        """Return that the service is ready to answer.
-
-        Raises:
-            ServiceError: it is not, with status 503.
-        """
+        """Return that the service is ready to answer."""
         return self._ask(Health, "GET", "/readyz")
 
     def openapi(self) -> dict[str, Any]:
-        """Return the OpenAPI document of the service.
-
-        Raises:
-            ServiceError: it was refused.
-        """
+        """Return the OpenAPI document of the service."""
         found: dict[str, Any] = json.loads(self._send("GET", "/openapi.json"))
         return found
 
     def status(self) -> Status:
-        """Return what the forum holds and how the service does.
-
-        Raises:
-            ServiceError: it was refused.
-        """
+        """Return what the forum holds and how the service does."""
         return self._ask(Status, "GET", "/v1/status")
 
     def _put_batch(self, batch: Sequence[Mapping[str, Any]]) -> Iterator[Acknowledgement]:

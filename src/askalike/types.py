@@ -390,7 +390,7 @@ class Query:
         own: the question's own id, where the forum holds it: neither it nor what was judged different is found.
         is_canonical: a question that is linked as a duplicate gives way to its original.
         order: "probability", or "help": the same hits for who asks, those with a good answer before others that are
-            about as likely (``search.help``).
+            about as likely (``search.rankers``).
         is_explained: each hit comes with how much each word counts.
         is_draft: it is still being typed: a student encodes it where the forum has one for drafts.
         minimum: the least score of a hit, by default its probability, which counts where a reranker has given it

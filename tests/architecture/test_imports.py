@@ -15,6 +15,7 @@ PACKAGE = Path(askalike.__file__).parent
 
 BASE = {"types", "errors", "settings", "_version"}
 INDEX = {"index", "index.words", "index.vectors"}
+MODEL = {"models.folder", "models.vocabulary"}
 ALLOWED: dict[str, set[str]] = {
     "_version": set(),
     "errors": set(),
@@ -38,16 +39,17 @@ ALLOWED: dict[str, set[str]] = {
     "models.term_weighting": {"errors"},
     "models.similarity": {"types", "errors", "text", "models.term_weighting"},
     "models.ranking_svm": {"types", "errors", "models.similarity"},
-    "models.encoders": {*BASE, "files", "text"},
-    "models.language": {*BASE, "files", "text", "models.encoders"},
-    "models.siamese": {*BASE, "text", "models.encoders"},
-    "models.student": {*BASE, "text", "models.encoders", "models.text_encoder"},
+    "models.folder": {*BASE, "files", "models.vocabulary"},
+    "models.vocabulary": {"types", "errors", "text"},
+    "models.encoders": {*BASE, *MODEL, "files", "text"},
+    "models.language": {*BASE, "files", "text", *MODEL, "models.encoders"},
+    "models.siamese": {*BASE, "text", *MODEL, "models.encoders"},
+    "models.student": {*BASE, "text", *MODEL, "models.encoders", "models.text_encoder"},
     "models.ramn": {*BASE},
     "models.transformer": {"errors", "files"},
     "models.text_encoder": {"errors"},
     "models.remote": {"errors", "web", "models.text_encoder"},
     "models.static": {"errors", "models.text_encoder"},
-    "models.fast_embed": {"errors", "models.text_encoder"},
     "index.cursor": set(),
     "index.words": {"types", "errors", "files", "index.cursor"},
     "index.vectors": {"types", "errors", "files", "index.cursor"},
@@ -63,12 +65,12 @@ ALLOWED: dict[str, set[str]] = {
         "store",
         "index.cursor",
         "search",
+        *MODEL,
         "models.encoders",
         "models.text_encoder",
         "models.transformer",
         "models.remote",
         "models.static",
-        "models.fast_embed",
         "data",
     },
     "forum": {
@@ -84,6 +86,7 @@ ALLOWED: dict[str, set[str]] = {
         "store",
         "index.cursor",
         "search",
+        *MODEL,
         "models.encoders",
         "models.siamese",
         "models.student",
@@ -100,6 +103,7 @@ ALLOWED: dict[str, set[str]] = {
         "index",
         "forum",
         "evaluation",
+        *MODEL,
         "models.encoders",
         "models.term_weighting",
         "models.language",
@@ -118,6 +122,7 @@ ALLOWED: dict[str, set[str]] = {
         "forum",
         "evaluation",
         "evaluation.forum",
+        *MODEL,
         "models.encoders",
         "models.siamese",
         "models.student",
@@ -138,6 +143,7 @@ ALLOWED: dict[str, set[str]] = {
         "evaluation",
         "evaluation.forum",
         "training",
+        *MODEL,
         "models.encoders",
         "models.similarity",
         "models.ranking_svm",
@@ -169,6 +175,7 @@ ALLOWED: dict[str, set[str]] = {
         "server",
         "follow",
         "web",
+        *MODEL,
         "models.encoders",
         "models.siamese",
         "data",
@@ -290,6 +297,12 @@ HEAVY = (
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
     program = f"import sys, askalike.cli.main; print([name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_importing_the_library_loads_no_http_client() -> None:
+    program = "import sys, askalike; print([name for name in ('ssl', 'http.client', 'faiss') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -16,7 +16,7 @@ import py7zr
 import pytest
 
 from askalike.errors import AskalikeError
-from askalike.forum.importing import ImportOptions, ImportReport, import_archive
+from askalike.forum.exchange import ImportOptions, ImportReport, import_archive
 from askalike.progress import SilentProgress
 from askalike.readers.detection import READERS, find_archive
 from askalike.readers.frame import Limits, ReadOptions

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from askalike.errors import DamagedModelError, ModelNotFoundError, SettingError
-from askalike.models.encoders.folder import digest
 from askalike.models.encoders.model import Model
-from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.models.folder import digest
 from askalike.models.siamese.config import SiameseConfig, SiameseSettings
 from askalike.models.siamese.model import SiameseModel, trigrams
+from askalike.models.vocabulary import Vocabulary
 from askalike.text.settings import TextSettings
 from askalike.types import Answer, Question
 

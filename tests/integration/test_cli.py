@@ -14,10 +14,9 @@ from rich.console import Console
 from tests.command import Run
 
 from askalike import Forum, ForumSettings
-from askalike.cli.calling import command
+from askalike.cli.arguments import command
 from askalike.cli.demo import QUESTIONS
-from askalike.cli.display import safe
-from askalike.cli.progress import BarProgress
+from askalike.cli.display import BarProgress, safe
 from askalike.data import bundled_forum
 
 
@@ -482,7 +481,7 @@ def test_a_path_with_brackets_is_shown_as_it_is(run: Run, tmp_path: Path, name: 
 
 def test_a_phase_with_brackets_is_shown_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     written = io.StringIO()
-    monkeypatch.setattr("askalike.cli.progress.errors", Console(file=written, force_terminal=True, width=100))
+    monkeypatch.setattr("askalike.cli.display.errors", Console(file=written, force_terminal=True, width=100))
     with BarProgress() as progress:
         progress.start("reading x[old][/b].jsonl", 1, "bytes")
         progress.advance(1)

@@ -11,7 +11,7 @@ import pytest
 from tests.command import Run
 
 from askalike import Forum
-from askalike.server.keys import Keys
+from askalike.server.guards import Keys
 from askalike.server.settings import ServeSettings
 
 

@@ -47,7 +47,7 @@ epochs = 1
 
 @pytest.fixture(autouse=True)
 def no_general_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    for user in ("askalike.training.session", "askalike.index.model_source"):
+    for user in ("askalike.training.session", "askalike.index.encoder_settings"):
         monkeypatch.setattr(f"{user}.default_model", lambda: None)
 
 
@@ -199,7 +199,7 @@ def test_without_marks_texts_alone_are_learned_from_and_nothing_is_compared(
 def general(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the package carry a model."""
     synonym_model().save(tmp_path / "packaged")
-    for user in ("askalike.training.session", "askalike.index.model_source"):
+    for user in ("askalike.training.session", "askalike.index.encoder_settings"):
         monkeypatch.setattr(f"{user}.default_model", lambda: tmp_path / "packaged")
 
 
@@ -309,7 +309,7 @@ def test_a_way_leads_back_to_the_general_model(
     monkeypatch.chdir(tmp_path)
     run("encode", forum, "--model", "./general")
     assert (forum / "model").is_dir()
-    monkeypatch.setattr("askalike.index.model_source.default_model", lambda: None)
+    monkeypatch.setattr("askalike.index.encoder_settings.default_model", lambda: None)
     done = run("encode", forum, "--model", "general")
     assert done.code == 2
     assert "contains no general model" in done.err

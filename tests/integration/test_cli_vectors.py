@@ -25,7 +25,7 @@ from askalike.store import ForumLayout, open_store
 
 @pytest.fixture
 def forum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("askalike.index.model_source.default_model", lambda: None)
+    monkeypatch.setattr("askalike.index.encoder_settings.default_model", lambda: None)
     with Forum.create(tmp_path / "my.forum") as made:
         made.add([Question("wifi", "Wifi drops"), Question("printer", "Printer is offline")])
     return tmp_path / "my.forum"
@@ -95,7 +95,7 @@ def test_encoding_that_is_stopped_says_what_stays_and_how_to_go_on(
         monkeypatch.setattr("askalike.models.encoders.model.Model.encode", encode)
 
     real, forum = Model.encode, tmp_path / "f"
-    monkeypatch.setattr("askalike.index.model_source.default_model", lambda: model)
+    monkeypatch.setattr("askalike.index.encoder_settings.default_model", lambda: model)
     monkeypatch.setattr("askalike.index.vector_sets.AT_ONCE", 1)
     monkeypatch.setattr(VectorIndexer.__init__, "__defaults__", (Steps(batch=64, scan=64, changes=64),))
     words = ("index", bundled_forum(), "--into", forum)
@@ -174,7 +174,7 @@ def test_explain_without_a_model_shows_the_lexical_score(run: Run, forum: Path) 
 def test_index_encodes_unless_told_not_to(
     run: Run, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("askalike.index.model_source.default_model", lambda: model)
+    monkeypatch.setattr("askalike.index.encoder_settings.default_model", lambda: model)
     monkeypatch.setattr("askalike.index.vector_sets.AT_ONCE", 1)
     assert run("index", bundled_forum(), "--into", tmp_path / "f", "--no-encode").code == 0
     waiting = run("info", tmp_path / "f", "--json").json
@@ -243,7 +243,7 @@ def test_search_says_what_is_not_encoded_where_meaning_is_searched(
 def test_index_says_what_it_left_to_encode(
     run: Run, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("askalike.index.model_source.default_model", lambda: model)
+    monkeypatch.setattr("askalike.index.encoder_settings.default_model", lambda: model)
     monkeypatch.setattr("askalike.index.vector_sets.AT_ONCE", 1)
     Forum.create(tmp_path / "f").close()
     with lock_of_makers(tmp_path / "f" / "vectors"):  # another process is encoding

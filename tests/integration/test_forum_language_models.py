@@ -30,7 +30,7 @@ ANSWERS = [
 
 @pytest.fixture
 def forum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("askalike.index.model_source.default_model", lambda: None)
+    monkeypatch.setattr("askalike.index.encoder_settings.default_model", lambda: None)
     with Forum.create(tmp_path / "my.forum") as made:
         made.add(QUESTIONS)
         made.add_answers(ANSWERS)

@@ -26,7 +26,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the folder of the general model of a pretended installation."""
     folder = tmp_path / "package" / "general"
     synonym_model().save(folder)
-    monkeypatch.setattr("askalike.index.model_source.default_model", lambda: folder)
+    monkeypatch.setattr("askalike.index.encoder_settings.default_model", lambda: folder)
     return folder
 
 
@@ -134,7 +134,7 @@ def test_a_small_forum_that_was_moved_answers_as_before(path: Path, tmp_path: Pa
 def test_a_small_forum_is_found_by_words_where_the_package_has_no_model(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("askalike.index.model_source.default_model", lambda: None)
+    monkeypatch.setattr("askalike.index.encoder_settings.default_model", lambda: None)
     with Forum.open(path) as forum:
         assert forum.vectors.model == ""
         assert [hit.question.id for hit in forum.similar("wifi")] == ["wifi"]

@@ -62,7 +62,7 @@ def model(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def forum(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("askalike.index.model_source.default_model", lambda: None)
+    monkeypatch.setattr("askalike.index.encoder_settings.default_model", lambda: None)
     with Forum.create(tmp_path / "my.forum") as made:
         made.add(QUESTIONS)
         made.use_ranker("ramn", model)

@@ -24,7 +24,7 @@ from askalike.data import bundled_forum
 from askalike.errors import BusyForumError, EncoderError, NotLearnedError, SettingError
 from askalike.evaluation.forum.links import duplicate_task
 from askalike.index.encoder_settings import EncoderSettings
-from askalike.models.encoders.folder import digest
+from askalike.models.folder import digest
 from askalike.models.student import Student
 from askalike.server.app import build
 from askalike.server.settings import Limits, ServeSettings

@@ -51,7 +51,7 @@ class Phases(SilentProgress):
 
 @pytest.fixture(autouse=True)
 def no_general_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    for user in ("askalike.training.session", "askalike.index.model_source"):
+    for user in ("askalike.training.session", "askalike.index.encoder_settings"):
         monkeypatch.setattr(f"{user}.default_model", lambda: None)
 
 

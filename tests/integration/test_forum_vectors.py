@@ -25,7 +25,7 @@ from askalike.errors import (
 )
 from askalike.index import vector_sets as vectors_module
 from askalike.index.catchup import Steps, catch_up
-from askalike.index.model_source import own_model
+from askalike.index.encoder_settings import own_model
 from askalike.index.vector_indexer import VectorIndexer
 from askalike.index.vector_set import VectorSet, forget_sets, make_set
 from askalike.progress import SilentProgress
@@ -248,7 +248,7 @@ def test_explanations_weigh_words_where_the_model_has_a_gate(small: Forum, tmp_p
 
 
 def test_a_forum_without_a_model_is_searched_by_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("askalike.index.model_source.default_model", lambda: None)
+    monkeypatch.setattr("askalike.index.encoder_settings.default_model", lambda: None)
     with Forum.create(tmp_path / "f") as forum:
         forum.add(WIFI)
         assert forum.similar("wifi")[0].components.keys() == {"bm25", "bm25_share", "same"}
@@ -262,7 +262,7 @@ def test_a_forum_without_a_model_is_searched_by_words(tmp_path: Path, monkeypatc
 
 def test_a_forum_without_a_model_of_its_own_takes_the_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = saved(synonym_model(), tmp_path / "general")
-    monkeypatch.setattr("askalike.index.model_source.default_model", lambda: folder)
+    monkeypatch.setattr("askalike.index.encoder_settings.default_model", lambda: folder)
     with Forum.create(tmp_path / "f") as forum:
         forum.load(bundled_forum())
         assert forum.vectors == vectors_module.VectorsState("general (cnn, 4 dimensions)", 252)

@@ -13,7 +13,7 @@ from askalike.cli.demo import QUESTIONS
 from askalike.data import bundled_forum, default_model
 from askalike.errors import ModelNotFoundError, NotLearnedError
 from askalike.evaluation.forum.evaluation import evaluate_forum
-from askalike.index.model_source import describe, fingerprint
+from askalike.index.encoder_settings import describe, fingerprint
 from askalike.search import SearchSettings
 
 pytestmark = pytest.mark.skipif(default_model() is None, reason="the package was built without its general model")

@@ -72,7 +72,7 @@ def test_a_forum_whose_questions_workers_encoded_has_the_vectors_of_one_that_did
 ) -> None:
     folder = tmp_path / "general"
     synonym_model().save(folder)
-    monkeypatch.setattr("askalike.index.model_source.default_model", lambda: folder)
+    monkeypatch.setattr("askalike.index.encoder_settings.default_model", lambda: folder)
     asked = [question for _, question in QUESTIONS]
     found = []
     for name, worth_it in (("workers", 10), ("alone", 1000)):

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from askalike.errors import DamagedModelError, ModelError, ModelExistsError, ModelNotFoundError, ModelVersionError
-from askalike.index.model_source import fingerprint
-from askalike.models.encoders import folder
-from askalike.models.encoders.folder import MAX_BYTES, Contents, Manifest, ModelLayout, digest
+from askalike.index.encoder_settings import fingerprint
+from askalike.models import folder
 from askalike.models.encoders.model import Model
 from askalike.models.encoders.settings import EncoderConfig, ModelSettings, Precision, Unknown
-from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.models.folder import MAX_BYTES, Contents, Manifest, ModelLayout, digest
+from askalike.models.vocabulary import Vocabulary
 from askalike.types import Question
 
 WORDS = ["the", "router", "modem", "é", "中"]

@@ -18,9 +18,17 @@ from askalike.index.states import ModelStates
 from askalike.models.ramn import ALPHAS, RamnSettings
 from askalike.papers.harness import tie_settings
 from askalike.papers.zhang2018.autoencoders import ChangedStates, all_alike, kind_recipe
-from askalike.papers.zhang2018.choices import PARTS, choose_settings, choose_weights, combined_run, parts
 from askalike.papers.zhang2018.data import ZhangData, read_data
-from askalike.papers.zhang2018.rows import KINDS, LAYERS, REPORTED
+from askalike.papers.zhang2018.rows import (
+    KINDS,
+    LAYERS,
+    PARTS,
+    REPORTED,
+    choose_settings,
+    choose_weights,
+    combined_run,
+    parts,
+)
 from askalike.papers.zhang2018.table import Trained, kind_rows, search_rows, words_alone
 from askalike.training.recipe import network_recipe
 

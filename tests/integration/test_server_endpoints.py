@@ -21,7 +21,7 @@ from askalike import Forum, Question
 from askalike.index.encoder_settings import EncoderSettings
 from askalike.models.remote import RemoteEncoder
 from askalike.schemas import MOST_TEXTS
-from askalike.server.keys import Keys
+from askalike.server.guards import Keys
 
 MINILM = EncoderSettings("minilm", precision="float32", query_prompt="question: ", document_prompt="")
 TEXTS = ["Wifi drops every evening", "Which battery lasts longest?", "Wireless goes down at night\nSince the update."]

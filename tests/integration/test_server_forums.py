@@ -13,7 +13,7 @@ from tests.command import Run
 
 from askalike import Forum, Question
 from askalike.server.forums import Forums
-from askalike.server.keys import Keys
+from askalike.server.guards import Keys
 from askalike.server.settings import Limits, ServeSettings
 from askalike.store.layout import forum_names
 

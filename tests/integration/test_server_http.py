@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 from askalike import Answer, Forum, Link, Question
 from askalike.errors import DamagedForumError, SettingError
 from askalike.server.app import build
-from askalike.server.keys import Keys
+from askalike.server.guards import Keys
 from askalike.server.routes import ROUTES
 from askalike.server.settings import Limits, ServeSettings
 

@@ -21,7 +21,7 @@ from tests.postgres_server import new_database
 from askalike import Forum, Question
 from askalike.client import Client, ServiceError
 from askalike.errors import SettingError
-from askalike.server.keys import Keys
+from askalike.server.guards import Keys
 
 START_S = 60.0
 

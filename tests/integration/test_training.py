@@ -14,7 +14,7 @@ from tests.tiny_training import recipe, stage, tiny_data
 from askalike import Question
 from askalike.errors import DamagedModelError, ModelError, SettingError
 from askalike.models.encoders.model import Model
-from askalike.models.encoders.vocabulary import QuestionReader
+from askalike.models.vocabulary import QuestionReader
 from askalike.training.corpus import TrainingData
 from askalike.training.loop import Entry, read_log
 from askalike.training.recipe import LoopSettings, Recipe

@@ -20,8 +20,8 @@ from askalike.training.recipe import LoopSettings
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
-from askalike.training.distributed import DistributedContext, joined  # noqa: E402
 from askalike.training.encoder import TrainingRun, train_encoder  # noqa: E402
+from askalike.training.loop import DistributedContext, joined  # noqa: E402
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LOOP = LoopSettings(epochs=3, patience=2, learning_rate=0.02)

@@ -29,9 +29,15 @@ from askalike.papers.das2016.data import (
     read_reddit,
     says_something,
 )
-from askalike.papers.das2016.language import Learner, language_answers
 from askalike.papers.das2016.rows import COMPARED, REPORTED, ROWS, DasRow, grid
-from askalike.papers.das2016.siamese import SiameseTrainer, TrigramCosine, siamese_answers, trigram_answers
+from askalike.papers.das2016.systems import (
+    Learner,
+    SiameseTrainer,
+    TrigramCosine,
+    language_answers,
+    siamese_answers,
+    trigram_answers,
+)
 from askalike.papers.das2016.table import runner_of
 from askalike.papers.harness import RowResult, Runner, compared
 from askalike.papers.paper import Options
@@ -212,7 +218,7 @@ def test_dev_takes_the_first_of_the_best_and_scores_are_those_of_the_model(
     name: str, data: DasData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     few = list(grid(name, 0))[:: max(1, len(list(grid(name, 0))) // 7)]
-    monkeypatch.setattr("askalike.papers.das2016.language.grid", lambda name, seed: iter(few))
+    monkeypatch.setattr("askalike.papers.das2016.systems.grid", lambda name, seed: iter(few))
     learner, one = Learner(data, tmp_path / "out"), data.sets[0]
     found = language_answers(name, 0, learner)
     tried = found.tried[one.name]

@@ -12,8 +12,8 @@ import pytest
 
 from askalike.errors import SettingError
 from askalike.models.encoders.model import Model, WordStates
-from askalike.models.encoders.settings import EncoderConfig, ModelSettings, Precision, Reads, Unknown
-from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.models.encoders.settings import EncoderConfig, ModelSettings, Precision, Unknown
+from askalike.models.vocabulary import Reads, Vocabulary
 from askalike.types import Question
 
 WORDS = ["the", "router", "modem", "is", "slow", "reset", "password", "my", "how", "wifi"]

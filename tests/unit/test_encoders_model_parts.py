@@ -16,11 +16,11 @@ from hypothesis.extra.numpy import arrays as any_array
 from numpy.typing import NDArray
 
 from askalike.errors import DamagedModelError, SettingError
-from askalike.models.encoders import folder
-from askalike.models.encoders.folder import FORMAT, MAX_BYTES, Manifest, ModelLayout
+from askalike.models import folder
 from askalike.models.encoders.settings import PRECISIONS, EncoderConfig, ModelSettings, Precision
-from askalike.models.encoders.vocabulary import UNKNOWN, Vocabulary
 from askalike.models.encoders.weights import Packed
+from askalike.models.folder import FORMAT, MAX_BYTES, Manifest, ModelLayout
+from askalike.models.vocabulary import UNKNOWN, Vocabulary
 from askalike.text.tokens import words
 
 # --- vocabulary ------------------------------------------------------------------------------------------------------

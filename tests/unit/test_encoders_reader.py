@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from askalike.models.encoders.settings import Reads
-from askalike.models.encoders.vocabulary import QuestionReader
+from askalike.models.vocabulary import QuestionReader, Reads
 from askalike.types import Question
 
 QUESTION = Question("1", "WiFi drops daily", "<p>Routers at <code>/etc/hosts</code></p>", "html")

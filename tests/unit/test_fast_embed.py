@@ -15,7 +15,7 @@ onnx = pytest.importorskip("onnx")
 pytest.importorskip("fastembed", reason="fastembed is not installed")
 tokenizers = pytest.importorskip("tokenizers")
 
-from askalike.models.fast_embed import FastEmbedEncoder  # noqa: E402
+from askalike.models.text_encoder import FastEmbedEncoder  # noqa: E402
 
 NAME = "sentence-transformers/all-MiniLM-L6-v2"
 REVISION = "0" * 40

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from askalike.evaluation.forum.tasks import Likelihoods, RerankTask, likelihood_report
-from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.language.kinds import KINDS, Learned, TopicOptions, TransLMOptions
 from askalike.models.language.likelihood import Collection
 from askalike.models.language.model import LanguageModel, LanguageSettings
 from askalike.models.language.topics import Topics
 from askalike.models.language.translation import Translations
+from askalike.models.vocabulary import Vocabulary
 from askalike.types import Answer, Question
 
 QUERY = Question("q", "slow wifi")

@@ -9,7 +9,7 @@ import pytest
 
 from askalike import Forum, Question
 from askalike.errors import UnknownIdError
-from askalike.forum.reliability import bins, wilson
+from askalike.forum.thresholds import bins, wilson
 
 
 def test_an_interval_holds_its_share_and_grows_narrower_with_more_judgements() -> None:

@@ -13,9 +13,8 @@ import safetensors.numpy
 from tests.tiny_models import synonym_model
 
 from askalike.errors import DamagedModelError, ModelNotFoundError, SettingError
-from askalike.models.encoders.folder import Contents, read_folder, write_folder
 from askalike.models.encoders.model import Model
-from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.models.folder import Contents, read_folder, write_folder
 from askalike.models.language.kinds import (
     KINDS,
     Learned,
@@ -30,6 +29,7 @@ from askalike.models.language.model import LanguageModel, LanguageSettings
 from askalike.models.language.phrases import PhraseBook, PhraseTable
 from askalike.models.language.topics import Topics
 from askalike.models.language.translation import Translations
+from askalike.models.vocabulary import Vocabulary
 from askalike.text.settings import TextSettings
 from askalike.types import Answer, Question
 

@@ -18,8 +18,7 @@ from askalike.evaluation.forum.tasks import make_scorer, rerank
 from askalike.papers.harness import Outcome, RowResult, chosen_rows, compared
 from askalike.papers.lei2016.rows import COMPARED, REPORTED, ROWS, THESIS, LeiRow
 from askalike.papers.lei2016.sets import LeiSet, find_sets
-from askalike.papers.lei2016.table import LeiSystems, Trainer, runner_of
-from askalike.papers.lei2016.training import EncoderTrainer
+from askalike.papers.lei2016.table import EncoderTrainer, LeiSystems, Trainer, runner_of
 from askalike.text.settings import TextSettings
 from askalike.training.recipe import Recipe, network_recipe
 from askalike.types import Question

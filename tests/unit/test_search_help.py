@@ -14,7 +14,7 @@ from askalike import Answer, Forum, Hit, Link, Query, Question
 from askalike.cli.main import main
 from askalike.errors import SettingError
 from askalike.schemas import SimilarRequest
-from askalike.search.help import by_help
+from askalike.search.rankers import by_help
 from askalike.server.engine import Engine
 
 text = st.just("a")

@@ -27,8 +27,8 @@ from askalike.models.ramn import (
     reduced,
     scores,
 )
+from askalike.search.networks import RamnReranker
 from askalike.search.pool import Pooled
-from askalike.search.ramn import RamnReranker
 from askalike.types import Query, Question
 
 REPOSITORY = Path(__file__).parents[2]

@@ -11,9 +11,9 @@ from tests.unit.test_search import ListEngine
 
 from askalike.errors import SettingError
 from askalike.search import Query, Searcher, SearchSettings
+from askalike.search.networks import SiameseReranker, TextualSettings
 from askalike.search.pool import Pooled, Scored
 from askalike.search.settings import MAX_HITS, THRESHOLDS, above_average
-from askalike.search.siamese import SiameseReranker, TextualSettings
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.types import Question, WordEffect

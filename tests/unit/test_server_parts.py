@@ -33,19 +33,19 @@ from askalike.server.admission import SPARE, Admission
 from askalike.server.app import static_files
 from askalike.server.guards import (
     MOST_CLIENTS,
+    Keys,
     Rates,
     check_host,
     check_origin,
+    client_of,
     host_names,
     rights_of,
     rights_without_key,
 )
-from askalike.server.keys import Keys
 from askalike.server.metrics import Gauge, Metrics
 from askalike.server.pool import Pool
 from askalike.server.presentation import LONGEST_MARKDOWN, highlights, safe_html
 from askalike.server.problem import STATUSES, Refused, problem_of
-from askalike.server.proxies import client_of
 from askalike.server.requests import MOST_VALUES, parse_body, parse_query, path_values, values_in
 from askalike.server.routes import ROUTES
 from askalike.server.settings import Limits, ServeSettings

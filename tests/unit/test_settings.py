@@ -10,8 +10,8 @@ from typing import Any, get_type_hints
 import pytest
 
 from askalike.errors import SettingError
-from askalike.models.encoders.folder import Manifest
 from askalike.models.encoders.settings import EncoderConfig, ModelSettings
+from askalike.models.folder import Manifest
 from askalike.models.language.kinds import KINDS
 from askalike.models.language.likelihood import Smoothing
 from askalike.models.language.phrases import PhraseLearning, PhraseModel

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from askalike.data import bundled_forum, default_students
 from askalike.errors import DamagedModelError, ModelNotFoundError, SettingError
-from askalike.models.encoders.folder import digest
-from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.models.folder import digest
 from askalike.models.student import RowReader, Student, StudentSettings, buckets_of
+from askalike.models.vocabulary import Vocabulary
 
 WORDS = ["new", "york", "visa", "for", "zealand"]
 PAIRS = np.array([[1, 2], [1, 5]])

@@ -9,7 +9,7 @@ import pytest
 from tests.tiny_training import tiny_corpus, tiny_data
 
 from askalike.errors import SettingError
-from askalike.models.encoders.vocabulary import QuestionReader
+from askalike.models.vocabulary import QuestionReader
 from askalike.training.corpus import Texts, TrainingData, WordList, WordSource
 from askalike.types import Answer, Question
 

@@ -15,7 +15,7 @@ from tests.tiny_training import recipe, stage
 from askalike.errors import SettingError
 from askalike.models.encoders.settings import EncoderConfig
 from askalike.papers.lei2016.rows import ROWS
-from askalike.papers.lei2016.training import row_recipe
+from askalike.papers.lei2016.table import row_recipe
 from askalike.training.recipe import (
     SHIPPED,
     ContrastiveOptions,

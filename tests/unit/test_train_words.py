@@ -11,7 +11,7 @@ import pytest
 from tests.tiny_models import gated_model
 
 from askalike.errors import AskalikeError, DamagedModelError, InputError, SettingError
-from askalike.models.encoders.vocabulary import QuestionReader, Vocabulary
+from askalike.models.vocabulary import QuestionReader, Vocabulary
 from askalike.progress import SilentProgress
 from askalike.training import words as words_module
 from askalike.training.corpus import TrainingData, WordSource

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from askalike.errors import DamagedInputError, FormatError, InputError, SettingError
-from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.models.vocabulary import Vocabulary
 from askalike.training.vector_files import VECTOR_FORMATS, VectorFormat, read_vectors, write_word2vec_text
 
 TEXT = b"3 2\ncat 1 2\ndog -0.5 1e-3\ncaf\xc3\xa9 3 4\n"

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
-from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.models.vocabulary import Vocabulary
 from askalike.training.vector_files import FoundVectors
 from askalike.training.words import initial_embedding
 

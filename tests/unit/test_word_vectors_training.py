@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from askalike.errors import MissingExtraError, SettingError
-from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.models.vocabulary import Vocabulary
 from askalike.training.corpus import Texts, WordList
 from askalike.training.words import (
     LONGEST,

@@ -7,10 +7,8 @@ from typing import Annotated
 
 import typer
 
-from askalike.cli.arguments import ForumArgument, JsonOption
-from askalike.cli.calling import command
-from askalike.cli.display import print_json, print_whole
-from askalike.cli.progress import BarProgress
+from askalike.cli.arguments import ForumArgument, JsonOption, command
+from askalike.cli.display import BarProgress, print_json, print_whole
 from askalike.forum import Forum
 from askalike.text.settings import TextSettings
 

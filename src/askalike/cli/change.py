@@ -9,8 +9,7 @@ from typing import Annotated
 
 import typer
 
-from askalike.cli.arguments import ForumArgument, JsonOption, body_text, moment
-from askalike.cli.calling import command
+from askalike.cli.arguments import ForumArgument, JsonOption, body_text, command, moment
 from askalike.cli.display import console, print_json, safe
 from askalike.errors import SettingError, UnknownIdError
 from askalike.forum import Forum

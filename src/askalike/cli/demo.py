@@ -8,10 +8,8 @@ from typing import Annotated, Final
 
 import typer
 
-from askalike.cli.arguments import JsonOption
-from askalike.cli.calling import command
-from askalike.cli.display import console, print_hits, print_json, print_whole
-from askalike.cli.progress import BarProgress
+from askalike.cli.arguments import JsonOption, command
+from askalike.cli.display import BarProgress, console, print_hits, print_json, print_whole
 from askalike.data import bundled_forum
 from askalike.errors import ForumNotFoundError, SettingError
 from askalike.forum import Forum, ImportOptions

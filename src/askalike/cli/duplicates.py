@@ -10,10 +10,17 @@ import msgspec
 import typer
 from msgspec import to_builtins
 
-from askalike.cli.arguments import CsvOption, ForumArgument, JsonOption, ParquetOption, form_of, moment
-from askalike.cli.calling import same_again, telling_how_to_go_on
-from askalike.cli.display import console, print_file, print_json, print_records, print_whole, safe
-from askalike.cli.progress import BarProgress
+from askalike.cli.arguments import (
+    CsvOption,
+    ForumArgument,
+    JsonOption,
+    ParquetOption,
+    form_of,
+    moment,
+    same_again,
+    telling_how_to_go_on,
+)
+from askalike.cli.display import BarProgress, console, print_file, print_json, print_records, print_whole, safe
 from askalike.errors import SettingError
 from askalike.forum import Duplicate, Forum
 from askalike.forum.groups import DEFAULT_MINIMUM

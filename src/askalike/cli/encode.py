@@ -12,10 +12,8 @@ from typing import Annotated, Any, Final, get_args
 import typer
 
 from askalike.agreement import agreed_file
-from askalike.cli.arguments import ForumArgument, JsonOption
-from askalike.cli.calling import command, same_again, telling_how_to_go_on
-from askalike.cli.display import console, print_json, print_whole, safe
-from askalike.cli.progress import BarProgress
+from askalike.cli.arguments import ForumArgument, JsonOption, command, same_again, telling_how_to_go_on
+from askalike.cli.display import BarProgress, console, print_json, print_whole, safe
 from askalike.data import DEFAULT_MODEL_LANGUAGE
 from askalike.errors import SettingError
 from askalike.forum import Forum
@@ -27,8 +25,8 @@ from askalike.index.encoder_settings import (
     Kind,
     RerankerSettings,
     agree,
+    remove_own_model,
 )
-from askalike.index.model_source import remove_own_model
 from askalike.index.text_questions import has_minilm
 from askalike.progress import Progress
 from askalike.store import ForumLayout

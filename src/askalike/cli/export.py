@@ -7,10 +7,8 @@ from typing import Annotated
 
 import typer
 
-from askalike.cli.arguments import CsvOption, ForumArgument, ParquetOption, form_of
-from askalike.cli.calling import command
-from askalike.cli.display import print_file, print_json, print_whole
-from askalike.cli.progress import BarProgress
+from askalike.cli.arguments import CsvOption, ForumArgument, ParquetOption, command, form_of
+from askalike.cli.display import BarProgress, print_file, print_json, print_whole
 from askalike.errors import SettingError
 from askalike.forum import Forum
 from askalike.records import TABLES

@@ -16,13 +16,11 @@ import typer
 
 from askalike.agreement import agree, is_agreed
 from askalike.cli.arguments import ForumArgument, JsonOption
-from askalike.cli.display import console, messages, print_json, safe
-from askalike.cli.progress import BarProgress
+from askalike.cli.display import BarProgress, console, messages, print_json, safe
 from askalike.errors import BusyForumError, SettingError
 from askalike.files import held
-from askalike.follow.follower import Follower, Rhythm
+from askalike.follow.follower import Follower, Rhythm, preview
 from askalike.follow.pace import Pace
-from askalike.follow.preview import preview
 from askalike.follow.settings import FollowSettings, kind_of, open_source, stored_address
 from askalike.follow.state import State
 from askalike.forum import Forum

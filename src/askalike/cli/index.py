@@ -13,16 +13,13 @@ from typing import Annotated, Any, cast, get_args
 
 import typer
 
-from askalike.cli.arguments import ForumArgument, JsonOption
-from askalike.cli.calling import command, same_again, telling_how_to_go_on
-from askalike.cli.display import console, print_json, print_whole, safe
+from askalike.cli.arguments import ForumArgument, JsonOption, command, same_again, telling_how_to_go_on
+from askalike.cli.display import BarProgress, console, print_json, print_whole, safe
 from askalike.cli.encode import DEFAULT_VARIABLE, minilm_hint, use_named
-from askalike.cli.progress import BarProgress
 from askalike.data import DEFAULT_MODEL_LANGUAGE
 from askalike.errors import ForumNotFoundError, SettingError
 from askalike.forum import Forum, ForumSettings, ImportOptions, ImportReport
-from askalike.index.encoder_settings import SHAPES, EncoderSettings
-from askalike.index.model_source import forget_encoder
+from askalike.index.encoder_settings import SHAPES, EncoderSettings, forget_encoder
 from askalike.index.text_questions import has_minilm
 from askalike.readers.detection import READERS, find_archive
 from askalike.readers.frame import ReadOptions

@@ -7,11 +7,10 @@ from typing import Annotated
 import typer
 from msgspec.structs import asdict
 
-from askalike.cli.arguments import ForumArgument, JsonOption
-from askalike.cli.calling import command
+from askalike.cli.arguments import ForumArgument, JsonOption, command
 from askalike.cli.display import console, print_json, print_whole, safe
 from askalike.errors import SettingError
-from askalike.server.keys import Keys
+from askalike.server.guards import Keys
 from askalike.store import ForumLayout, open_store
 from askalike.store.layout import forum_names
 

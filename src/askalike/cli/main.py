@@ -18,7 +18,6 @@ from askalike._version import __version__
 from askalike.cli import (
     attach,
     change,
-    check,
     config,
     demo,
     duplicates,
@@ -33,11 +32,9 @@ from askalike.cli import (
     mcp,
     report,
     reproduce,
-    score,
     search,
     serve,
     show,
-    threshold,
     train,
 )
 from askalike.cli.config import configured
@@ -58,7 +55,7 @@ app.command("index")(index.index)
 app.command("attach")(attach.attach)
 app.command("migrate")(attach.migrate)
 app.command("reindex")(index.reindex)
-app.command("check")(check.check)
+app.command("check")(info.check)
 app.command("encode")(encode.encode)
 app.command("train")(train.train)
 app.command("search")(configured(search.search))
@@ -67,7 +64,7 @@ app.command("show")(show.show)
 app.command("duplicates")(configured(duplicates.duplicates))
 app.command("follow")(follow.follow)
 app.command("serve")(configured(serve.serve))
-app.command("threshold")(threshold.threshold)
+app.command("threshold")(judge.threshold)
 app.command("mcp")(mcp.mcp)
 app.command("keys")(keys.keys)
 app.command("info")(info.info)
@@ -81,7 +78,7 @@ app.command("judge")(judge.judge)
 app.command("report")(report.report)
 app.command("source")(show.source)
 app.command("export")(export.export)
-app.command("score")(score.score)
+app.command("score")(evaluate.score)
 app.command("evaluate")(evaluate.evaluate)
 app.command("reproduce")(reproduce.reproduce)
 

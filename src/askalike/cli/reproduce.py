@@ -11,8 +11,7 @@ import typer
 from rich.table import Table as RichTable
 
 from askalike.cli.arguments import JsonOption
-from askalike.cli.display import console, messages, print_aligned, print_json
-from askalike.cli.progress import BarProgress
+from askalike.cli.display import BarProgress, console, messages, print_aligned, print_json
 from askalike.errors import SettingError
 from askalike.papers.das2016.table import DAS2016
 from askalike.papers.harness import Compared

@@ -9,10 +9,8 @@ from typing import Annotated
 
 import typer
 
-from askalike.cli.arguments import ForumArgument, JsonOption, SearchOptions, body_text
-from askalike.cli.calling import command
-from askalike.cli.display import console, messages, print_hits, print_json, print_whole, query_lines, safe
-from askalike.cli.progress import BarProgress
+from askalike.cli.arguments import ForumArgument, JsonOption, SearchOptions, body_text, command
+from askalike.cli.display import BarProgress, console, messages, print_hits, print_json, print_whole, query_lines, safe
 from askalike.errors import InputError, SettingError
 from askalike.evaluation.files import write_trec_run
 from askalike.forum import Forum, ForumSettings

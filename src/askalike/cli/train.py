@@ -9,11 +9,9 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from askalike.cli.arguments import ForumArgument, JsonOption
-from askalike.cli.calling import command, same_again, telling_how_to_go_on
-from askalike.cli.display import print_json, print_whole, safe
+from askalike.cli.arguments import ForumArgument, JsonOption, command, same_again, telling_how_to_go_on
+from askalike.cli.display import BarProgress, print_json, print_whole, safe
 from askalike.cli.encode import WHO, is_text_encoder, use_named
-from askalike.cli.progress import BarProgress
 from askalike.errors import SettingError
 from askalike.evaluation import Comparison, Interval
 from askalike.evaluation.forum.tasks import COLLAPSED

@@ -39,15 +39,14 @@ from askalike.files import (
     sync_folder,
     writing_whole,
 )
+from askalike.forum.encoders import chosen_queries
 from askalike.forum.indexes import LOCK_TIMEOUT_S, remove_indexes
 from askalike.forum.rerankers import MAKERS, load_learned
 from askalike.forum.settings import ForumSettings
-from askalike.forum.students import chosen_queries
 from askalike.index.cursor import Cursor
 from askalike.index.encoder_settings import FILE as ENCODER_FILE
-from askalike.index.encoder_settings import RerankerSettings, read_settings
-from askalike.index.model_source import fingerprint as model_fingerprint
-from askalike.index.model_source import packaged_model
+from askalike.index.encoder_settings import RerankerSettings, packaged_model, read_settings
+from askalike.index.encoder_settings import fingerprint as model_fingerprint
 from askalike.index.vector_set import OWNED as VECTOR_FILES
 from askalike.index.vector_set import has_copy, has_its_model, parse_current, read_current
 from askalike.index.vectors import VectorIndex
@@ -56,9 +55,9 @@ from askalike.index.words import WordIndex, sums
 from askalike.index.words.index import OWNED as LEXICAL_FILES
 from askalike.index.words.index import schema
 from askalike.index.words.texts import TEXTS_FILE, text_faults
-from askalike.models.encoders.folder import OWNED as MODEL_FILES
-from askalike.models.encoders.folder import ModelLayout
 from askalike.models.encoders.model import Model
+from askalike.models.folder import OWNED as MODEL_FILES
+from askalike.models.folder import ModelLayout
 from askalike.models.student import Student
 from askalike.progress import Progress, SilentProgress
 from askalike.search.texts import unpacked

@@ -248,6 +248,9 @@ class QueryEncoder:
 
     Args:
         analyzer: the forum's; a word that it makes no term of (a stop word) tells nothing.
+
+    Raises:
+        ModelError: of every method: the model cannot be read.
     """
 
     vectors: VectorSet
@@ -256,9 +259,6 @@ class QueryEncoder:
     def encode(self, queries: Sequence[Query]) -> NDArray[np.float32]:
         """Return the vectors (N, D) of queries, read as questions of the forum are; zeros where the model knows no
         informative word of one, since such a query would be as near to one question as to another.
-
-        Raises:
-            ModelError: the model cannot be read.
         """
         model = self.vectors.model
         found = np.zeros((len(queries), model.dimensions), dtype=np.float32)
@@ -274,19 +274,11 @@ class QueryEncoder:
         return found
 
     def states(self, query: Query) -> WeighedStates:
-        """Return the query word by word.
-
-        Raises:
-            ModelError: the model cannot be read.
-        """
+        """Return the query word by word."""
         return self._weighed(self.vectors.states.of_query(query))
 
     def states_of(self, questions: Sequence[tuple[int, Question]]) -> list[WeighedStates]:
-        """Return the forum's questions word by word, given with their keys.
-
-        Raises:
-            ModelError: the model cannot be read.
-        """
+        """Return the forum's questions word by word, given with their keys."""
         return list(map(self._weighed, self.vectors.states.of_questions(questions)))
 
     def _weighed(self, found: WordStates) -> WeighedStates:
@@ -294,18 +286,10 @@ class QueryEncoder:
         return WeighedStates(found.words, found.states, rarities(found.ids, size))
 
     def rank(self, word: str) -> int | None:
-        """Return the place of a word among those that the model has vectors for, most frequent first.
-
-        Raises:
-            ModelError: the model cannot be read.
-        """
+        """Return the place of a word among those that the model has vectors for, most frequent first."""
         return self.vectors.model.rank(word)
 
     def word_weights(self, text: str) -> list[tuple[str, float]]:
-        """Return how much of each word the model lets in.
-
-        Raises:
-            ModelError: the model cannot be read.
-        """
+        """Return how much of each word the model lets in."""
         with one_blas_thread():
             return self.vectors.model.word_weights(text)

@@ -27,22 +27,27 @@ from askalike.errors import (
 from askalike.files import Owned, remove_owned
 from askalike.forum.check import CheckReport, check_forum, clear_damage
 from askalike.forum.duplicates import Duplicate, compare, open_duplicates, proposals
-from askalike.forum.encoders import AnyEncoder, AnyReranker, take_encoder
-from askalike.forum.exporting import export_forum, records_of
-from askalike.forum.frames import FrameLibrary, archive_of, frame_of
+from askalike.forum.encoders import AnyEncoder, AnyReranker, choose_queries, take_encoder
+from askalike.forum.exchange import (
+    FrameLibrary,
+    ImportOptions,
+    ImportReport,
+    archive_of,
+    export_forum,
+    frame_of,
+    import_archive,
+    records_of,
+)
 from askalike.forum.groups import DEFAULT_MINIMUM, Groups
-from askalike.forum.importing import ImportOptions, ImportReport, import_archive
 from askalike.forum.indexes import Indexes, remove_indexes
 from askalike.forum.linkage import Node
 from askalike.forum.outcomes import Outcomes
 from askalike.forum.pairs import Pairs
 from askalike.forum.queue import Queue
-from askalike.forum.reliability import Reliability
 from askalike.forum.rerankers import take_ranker
 from askalike.forum.settings import ForumSettings, stored_text_settings
-from askalike.forum.students import choose_queries
-from askalike.forum.thresholds import Thresholds
-from askalike.index.model_source import forget_encoder, wanted_model
+from askalike.forum.thresholds import Reliability, Thresholds
+from askalike.index.encoder_settings import forget_encoder, wanted_model
 from askalike.index.vector_set import OWNED as VECTOR_FILES
 from askalike.index.vector_sets import VectorsState
 from askalike.index.words.index import OWNED as LEXICAL_FILES

@@ -16,11 +16,10 @@ from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
 from askalike.errors import BusyForumError, DamagedModelError, EncoderError, NotLearnedError, SettingError
 from askalike.files import UnlockableError, held
 from askalike.forum.calibrations import JudgedPair, Scorings
-from askalike.forum.encoders import NamedReranker
+from askalike.forum.encoders import NamedReranker, StudentQueries, Students
 from askalike.forum.engine import GeneralWords, LocalEngine, QueryEncoder, QuestionStates, TextQueryEncoder
 from askalike.forum.rerankers import Rerankers
 from askalike.forum.settings import ForumSettings
-from askalike.forum.students import StudentQueries, Students
 from askalike.index.catchup import catch_up, pending
 from askalike.index.encoder_settings import EncoderSettings
 from askalike.index.vector_set import VectorSet, forget_sets, lock_of_makers

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from askalike.errors import DamagedModelError, ModelError, SettingError
 from askalike.files import REFUSED, remove_owned
 from askalike.index.states import LruCache, ModelStates
-from askalike.models.encoders.folder import OWNED, ModelLayout
 from askalike.models.encoders.model import Model
+from askalike.models.folder import OWNED, ModelLayout
 from askalike.models.language.kinds import KINDS
 from askalike.models.language.likelihood import TermLists, term_ids
 from askalike.models.language.model import LanguageModel
@@ -24,10 +24,9 @@ from askalike.models.siamese.config import SIAMESE_KINDS
 from askalike.models.siamese.model import SiameseModel
 from askalike.processes import one_blas_thread
 from askalike.search import Query, Reranker, learned_as
+from askalike.search.networks import RamnReranker, SiameseReranker
 from askalike.search.pool import Pooled, Scored
-from askalike.search.ramn import RamnReranker
 from askalike.search.settings import SearchSettings
-from askalike.search.siamese import SiameseReranker
 from askalike.store import ForumLayout
 from askalike.types import Answer, Explanation, Question, WordMatch
 
@@ -173,7 +172,7 @@ Vector = NDArray[np.float32]
 
 
 class ModelVectors:
-    """``search.siamese``'s source of vectors; any number of threads may ask.
+    """``search.networks``'s source of vectors; any number of threads may ask.
 
     Args:
         size_bytes: vectors that are kept.

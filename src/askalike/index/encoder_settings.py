@@ -1,4 +1,4 @@
-"""Which text encoder a forum's vectors are made by, as ``encoder.json`` keeps it; and what a user has agreed to.
+"""What a forum is encoded with: a text encoder that was named, its own model, or the package's; what users agreed to.
 
 A forum's folder may come from anybody, and its ``encoder.json`` names folders and addresses. The rule of trust:
 askalike reads such a folder, calls such an address or sends the value of such an environment variable only where this
@@ -18,7 +18,12 @@ from typing import Any, Final, Literal, get_args
 from urllib.parse import urlsplit
 
 from askalike import agreement
-from askalike.errors import EncoderError, SettingError
+from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
+from askalike.errors import DamagedModelError, EncoderError, ModelError, SettingError
+from askalike.files import remove_file, remove_owned, replace_whole, sync_folder
+from askalike.models.encoders.settings import ModelSettings
+from askalike.models.folder import OWNED, Manifest, ModelLayout, refuse_foreign
+from askalike.store import ForumLayout
 
 Kind = Literal["minilm", "sentence-transformers", "model2vec", "fastembed", "openai", "tei", "ollama", "python"]
 RerankerKind = Literal["cross-encoder", "tei", "cohere"]
@@ -353,3 +358,157 @@ def _check_address(address: str) -> None:
 def json_object(settings: EncoderSettings) -> Mapping[str, Any]:
     """Return what may be shown of an encoder."""
     return {name: value for name, value in asdict(settings).items() if name not in ("probe", "format")}
+
+
+MODEL_VERSION = 1
+"""Raised whenever the same question and model give another vector than before, so that vectors are made anew."""
+
+_MEND = "put a whole model there, or delete the folder"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSource:
+    """A model's folder, or a text encoder.
+
+    Args:
+        folder: of the model; of the forum where an encoder is named.
+        name: "own", "general", or what the encoder calls itself.
+        fingerprint: of its content, and of how questions are encoded.
+        encoder: the text encoder, None for a model of askalike's own kind.
+    """
+
+    folder: Path
+    name: str
+    fingerprint: str
+    encoder: EncoderSettings | None = None
+
+    @property
+    def shown(self) -> str:
+        """Return its name with its kind and size."""
+        return f"{self.name} ({describe(self.folder)})" if self.encoder is None else self.encoder.shown
+
+
+def wanted_model(layout: ForumLayout, language: str) -> ModelSource | None:
+    """Return the encoder that was named for the forum, else its own model, else the package's general one where that
+    reads the forum's language, else None.
+
+    Raises:
+        ModelError: a model is there and its manifest cannot be read.
+        EncoderError: an encoder was named, and its settings cannot be read.
+    """
+    named = read_settings(layout.encoder)
+    if named is not None:
+        return ModelSource(layout.folder, named.name, named.fingerprint, named)
+    return quick_model(layout, language)
+
+
+def quick_model(layout: ForumLayout, language: str) -> ModelSource | None:
+    """Return the forum's own model, else the package's general one where it reads the forum's language, else None.
+
+    Raises:
+        ModelError: a model is there and its manifest cannot be read.
+    """
+    own = own_model(layout)
+    if own is None and language == DEFAULT_MODEL_LANGUAGE and packaged_model() is not None:
+        return general_model(language)
+    return own
+
+
+def own_model(layout: ForumLayout) -> ModelSource | None:
+    """Return the forum's own model, if it has one.
+
+    Raises:
+        ModelError: its manifest cannot be read.
+    """
+    own = ModelLayout(layout.model)
+    folder = own.folder if own.folder.is_dir() else own.replaced  # replaced: see models.folder
+    return ModelSource(folder, "own", fingerprint(folder)) if folder.is_dir() else None
+
+
+def packaged_model() -> Path | None:
+    """Return the folder of the general model that the installed package carries, None where it carries none."""
+    return default_model()
+
+
+def general_model(language: str) -> ModelSource:
+    """Return the package's general model for a forum in this language.
+
+    Raises:
+        SettingError: the package carries none, or it reads another language.
+        ModelError: its manifest cannot be read.
+    """
+    folder = packaged_model()
+    if folder is None:
+        raise SettingError(
+            "the package contains no general model",
+            "give a model's folder (./general for one so named), or train with --from nothing",
+        )
+    if language != DEFAULT_MODEL_LANGUAGE:
+        raise SettingError(
+            f"the general model reads {DEFAULT_MODEL_LANGUAGE}, and the forum is in {language}",
+            'train one of its own with "askalike train FORUM --from nothing"',
+        )
+    return ModelSource(folder, "general", fingerprint(folder))
+
+
+def name_encoder(layout: ForumLayout, settings: EncoderSettings) -> None:
+    """Let the forum be encoded with a text encoder from now on; the vectors before answer until its own are made."""
+    replace_whole(layout.encoder, settings.to_bytes())
+
+
+def forget_encoder(layout: ForumLayout) -> None:
+    """Let the forum be encoded with its own model or the general one again."""
+    remove_file(layout.encoder)
+    sync_folder(layout.folder)
+
+
+def remove_own_model(layout: ForumLayout, language: str) -> None:
+    """Take the forum's own model and encoder away, so that the general model is wanted; what answers now does until the
+    vectors are made.
+
+    Raises:
+        SettingError: the package contains no general model, or it reads another language.
+        ModelExistsError: its folder is a link, or holds something else too.
+    """
+    general_model(language)
+    forget_encoder(layout)
+    own = ModelLayout(layout.model)
+    going = own.folder.with_name(f".{own.folder.name}.going")
+    for folder in (own.folder, own.replaced, going):
+        refuse_foreign(folder)
+    remove_owned(going, OWNED)
+    if own.folder.is_dir():
+        remove_owned(own.replaced, OWNED)
+        own.folder.rename(going)
+    elif own.replaced.is_dir():
+        own.replaced.rename(going)
+    sync_folder(layout.folder)
+    remove_owned(going, OWNED)
+
+
+def fingerprint(folder: Path) -> str:
+    """Return a short name of a model's content, by what its manifest says of its files; they are checked when read.
+
+    A forum's text settings are no part of it: a model reads texts in its own way.
+
+    Raises:
+        ModelError: the manifest cannot be read.
+    """
+    path = ModelLayout(folder).manifest
+    try:
+        manifest = Manifest.from_bytes(path.read_bytes())
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read: {error.strerror or error}", _MEND) from error
+    except DamagedModelError as error:
+        raise DamagedModelError(f"{path}: {error.message}", _MEND) from error
+    described = json.dumps([MODEL_VERSION, sorted(manifest.files.items())])
+    return hashlib.blake2b(described.encode(), digest_size=8).hexdigest()
+
+
+def describe(folder: Path) -> str:
+    """Return the kind and size of the model in a folder, as in "rcnn, 400 dimensions"."""
+    try:
+        settings = ModelSettings.from_json(json.loads(ModelLayout(folder).config.read_bytes()))
+    except (OSError, ValueError, SettingError):
+        return "cannot be read"
+    return f"{settings.encoder.kind}, {settings.encoder.hidden_size} dimensions"

@@ -112,7 +112,7 @@ class KeptStates:
 
 
 class ModelStates(KeptStates):
-    """``search.ramn``'s source of states and frequencies.
+    """``search.networks``'s source of states and frequencies.
 
     Args:
         model: knows how often each word occurred in what it was trained on.

@@ -7,7 +7,7 @@ import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -22,14 +22,15 @@ from askalike.index.encoder_settings import (
     is_agreed,
     needs_agreement,
 )
-from askalike.models.fast_embed import FastEmbedEncoder
-from askalike.models.remote import Dialect, RemoteEncoder, RemoteReranker, key_in
 from askalike.models.static import StaticEncoder
-from askalike.models.text_encoder import Array, TextEncoder, checked, document_vectors, query_vectors
+from askalike.models.text_encoder import Array, FastEmbedEncoder, TextEncoder, checked, document_vectors, query_vectors
 from askalike.models.transformer import CrossEncoder, Transformer, read_folder
 from askalike.search import PairScorer
 from askalike.text.markup import plain_text
 from askalike.types import Question
+
+if TYPE_CHECKING:
+    from askalike.models.remote import Dialect
 
 PROBE: Final = "How do I find an earlier question that asks the same?"
 LEAST_AGREEMENT: Final = 0.99
@@ -241,6 +242,8 @@ def loaded_reranker(settings: RerankerSettings, *, is_named: bool) -> PairScorer
             f' {AGREED_VARIABLE}="{settings.agreement}"',
         )
     if settings.kind != "cross-encoder":
+        from askalike.models.remote import RemoteReranker, key_in  # here, so that the library loads no HTTP client
+
         key = key_in(settings.key_variable, settings.target)
         return RemoteReranker(settings.kind, settings.target, settings.model, key)
     try:
@@ -292,6 +295,8 @@ def _sentence_transformers(settings: EncoderSettings) -> TextEncoder:
 
 
 def _endpoint(dialect: Dialect, settings: EncoderSettings) -> TextEncoder:
+    from askalike.models.remote import RemoteEncoder  # here, so that the library loads no HTTP client
+
     return RemoteEncoder.of(dialect, settings.target, settings.model, settings.key_variable, dimensions=settings.width)
 
 

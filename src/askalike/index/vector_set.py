@@ -44,16 +44,22 @@ from askalike.files import (
     writing_whole,
 )
 from askalike.index.encoder_settings import FILE as ENCODER_FILE
-from askalike.index.encoder_settings import EncoderSettings, read_settings
-from askalike.index.model_source import ModelSource, describe, fingerprint, packaged_model
+from askalike.index.encoder_settings import (
+    EncoderSettings,
+    ModelSource,
+    describe,
+    fingerprint,
+    packaged_model,
+    read_settings,
+)
 from askalike.index.states import KeptStates
 from askalike.index.text_questions import TextQuestions, loaded, problem_of
 from askalike.index.vectors import VectorIndex
 from askalike.index.vectors import folder as orphaned_files
 from askalike.index.vectors.folder import unread, writing
-from askalike.models.encoders import folder as model_folder
-from askalike.models.encoders.folder import MAX_BYTES
 from askalike.models.encoders.model import Model
+from askalike.models.folder import MAX_BYTES
+from askalike.models.folder import OWNED as MODEL_FILES
 from askalike.models.text_encoder import TextEncoder
 from askalike.processes import one_blas_thread
 from askalike.types import Question
@@ -64,7 +70,7 @@ FORMAT = 1
 DIRECTIONS_FILE = "directions.safetensors"
 _SET = Owned(
     rf"({re.escape(ENCODER_FILE)}|{re.escape(DIRECTIONS_FILE)})(\.\d+\.tmp)?",
-    (("model", model_folder.OWNED), ("index", orphaned_files.OWNED)),
+    (("model", MODEL_FILES), ("index", orphaned_files.OWNED)),
 )
 OWNED = Owned(
     rf"{re.escape(CURRENT_FILE)}(\.\d+\.tmp)?|{re.escape(LOCK_FILE)}", ((r"[0-9a-f]{16}(\.\d+\.tmp)?", _SET),)
@@ -458,7 +464,7 @@ def _clear(place: Path) -> None:
     """Delete a set whose model is not its own."""
     remove_owned(place, _SET)
     if has_copy(place):
-        foreign = foreign_in(place / "model", model_folder.OWNED)
+        foreign = foreign_in(place / "model", MODEL_FILES)
         raise ForumError(f"{[*foreign, place][0]} is in the way of the forum's vectors", "move it elsewhere")
 
 

@@ -30,8 +30,15 @@ from askalike.errors import (
 )
 from askalike.files import held
 from askalike.index.catchup import catch_up, pending
-from askalike.index.encoder_settings import REMOTE, EncoderSettings
-from askalike.index.model_source import ModelSource, general_model, name_encoder, quick_model, wanted_model
+from askalike.index.encoder_settings import (
+    REMOTE,
+    EncoderSettings,
+    ModelSource,
+    general_model,
+    name_encoder,
+    quick_model,
+    wanted_model,
+)
 from askalike.index.vector_indexer import PATIENCE_S, VectorIndexer
 from askalike.index.vector_set import (
     Current,
@@ -81,7 +88,7 @@ class VectorsState:
         problem: what keeps queries from being encoded, so that words alone answer, and what mends it; or "".
         is_of_texts: a text encoder made what answers, which knows nothing of single words.
         student: the name of the encoder's student, or "".
-        queries: who encodes queries: "teacher" is what made the vectors; see ``forum.students``.
+        queries: who encodes queries: "teacher" is what made the vectors; see ``forum.encoders``.
     """
 
     model: str = ""

@@ -25,11 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import DamagedModelError, SettingError
-from askalike.models.encoders.folder import Contents, Manifest, naming, read_model, write_folder
 from askalike.models.encoders.settings import Precision
-from askalike.models.encoders.vocabulary import UNKNOWN, Vocabulary
 from askalike.models.encoders.weights import Packed, arrays_of, packed_of
+from askalike.models.folder import Contents, Manifest, naming, read_model, write_folder
 from askalike.models.text_encoder import TextEncoder
+from askalike.models.vocabulary import UNKNOWN, Vocabulary
 from askalike.settings import check_settings, read_stored
 from askalike.text.tokens import words
 

@@ -16,7 +16,6 @@ from askalike.search.correction import Speller, corrected
 from askalike.search.cross_encoder import PairScorer, reranked
 from askalike.search.engine import DuplicateLinks, Encoder, Engine, WordEncoder
 from askalike.search.explanation import MOST_MISSING, explanations, informative_words, matches
-from askalike.search.help import by_help
 from askalike.search.originals import Found, canonical
 from askalike.search.pool import Laps, Pool, Scored, Source, gather
 from askalike.search.query import PreparedQuery, TermCounts, weigh
@@ -29,6 +28,7 @@ from askalike.search.rankers import (
     RANKER_NAMES,
     RANKERS,
     Ranker,
+    by_help,
     by_probability,
 )
 from askalike.search.reranker import BY_LETTERS, RERANKERS, Reranker, learned_as, rerank

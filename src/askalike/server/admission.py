@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, Literal, Protocol
 
-from askalike.server.proxies import is_trusted, rate_key
+from askalike.server.guards import is_trusted, rate_key
 from askalike.server.settings import Limits, Network
 
 LOG: Final = logging.getLogger("askalike.server")

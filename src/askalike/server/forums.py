@@ -30,8 +30,7 @@ from starlette.types import Receive, Scope, Send
 from askalike import schemas
 from askalike.errors import AskalikeError
 from askalike.server.app import CONTENT_POLICY, application, forum_routes, static_files
-from askalike.server.guards import CHALLENGE, host_names, rights_of, rights_without_key
-from askalike.server.keys import Keys
+from askalike.server.guards import CHALLENGE, Keys, host_names, rights_of, rights_without_key
 from askalike.server.metrics import Counters, Metrics
 from askalike.server.problem import Refused
 from askalike.server.requests import JSON

@@ -1,4 +1,10 @@
-"""Who may ask, and how often: hosts, origins, keys and rates, as plain questions about a request's headers.
+"""Who asks, who may, and how often: hosts, origins, proxies, keys and rates, as questions about a request's headers.
+
+``X-Forwarded-For`` is a list to which each proxy appends the address that asked it. Whoever asks can write its
+beginning, so that it is read from its end, for as long as the address that wrote an entry is trusted.
+
+A key is 256 random bits; its SHA-256 is stored in the forum's folder, so that who reads the file cannot use it. A slow
+hash would protect keys that can be guessed, which these cannot. A file that was changed is read again at once.
 
 A service on the loopback is reached by every page that a browser of this machine has open: the page's own origin is
 told by the browser (``Origin``, ``Sec-Fetch-Site``), and a name that was made to lead to the loopback by ``Host``.
@@ -6,13 +12,212 @@ told by the browser (``Origin``, ``Sec-Fetch-Site``), and a name that was made t
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import ipaddress
+import secrets
+import threading
 from collections import OrderedDict
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Final, Literal
 
-from askalike.server.keys import Keys
+import filelock
+import msgspec
+from msgspec import Meta, Struct
+
+from askalike.errors import DamagedForumError, SettingError, UnknownIdError
+from askalike.files import replace_whole
 from askalike.server.problem import Refused
-from askalike.server.settings import ServeSettings, is_loopback
+from askalike.server.settings import Network, ServeSettings, is_loopback
+from askalike.store import ForumLayout
+
+MOST_HOPS: Final = 10
+MOST_REMEMBERED: Final = 1_024
+"""Addresses that are read once while their clients go on asking."""
+LONGEST_ENTRY: Final = 64
+"""An IPv6 address in brackets with a port has 47 characters."""
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+def client_of(peer: str, forwarded: Sequence[str], proxies: Sequence[Network]) -> str:
+    """Return the address that a request counts for.
+
+    Args:
+        peer: the address of the connection.
+        forwarded: the values of ``X-Forwarded-For``, in their order.
+        proxies: whose word counts; of what nobody trusted says, nothing does.
+
+    >>> trusted = [ipaddress.ip_network("10.0.0.0/8")]
+    >>> client_of("10.0.0.1", ["1.2.3.4, 5.6.7.8, 10.0.0.2"], trusted)
+    '5.6.7.8'
+    >>> client_of("9.9.9.9", ["1.2.3.4"], trusted), client_of("10.0.0.1", ["<script>"], trusted)
+    ('9.9.9.9', '10.0.0.1')
+    """
+    found = _address(peer)
+    if found is None:
+        return peer
+    entries = ",".join(forwarded).rsplit(",", MOST_HOPS)[-MOST_HOPS:] if proxies and forwarded else []
+    for entry in reversed(entries):
+        if not any(found in network for network in proxies):
+            break
+        before = _address(entry.strip())
+        if before is None:  # not an address: the last that is known passed it on
+            break
+        found = before
+    return str(found)
+
+
+def is_trusted(peer: str, proxies: Sequence[Network]) -> bool:
+    """Return whether a connection comes from a trusted proxy.
+
+    >>> is_trusted("::ffff:10.0.0.1", [ipaddress.ip_network("10.0.0.0/8")]), is_trusted("10.0.0.1", [])
+    (True, False)
+    """
+    found = _address(peer) if proxies else None
+    return found is not None and any(found in network for network in proxies)
+
+
+@lru_cache(MOST_REMEMBERED)
+def rate_key(client: str) -> str:
+    """Return under what a client's requests and connections are counted: its address, of IPv6 one customer's /64.
+
+    >>> rate_key("192.0.2.7"), rate_key("2001:db8:0:1::7")
+    ('192.0.2.7', '2001:db8:0:1::/64')
+    """
+    found = _address(client)
+    if isinstance(found, ipaddress.IPv6Address):
+        return str(ipaddress.IPv6Network((int(found) >> 64 << 64, 64)))
+    return client
+
+
+@lru_cache(MOST_REMEMBERED)
+def _address(text: str) -> Address | None:
+    """Return an address that may be in brackets, with a port or a zone; IPv4 as such where IPv6 wraps it."""
+    if len(text) > LONGEST_ENTRY:
+        return None
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        found = ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    return getattr(found, "ipv4_mapped", None) or found
+
+
+Right = Literal["read", "write"]
+PREFIX: Final = "ask_"
+
+
+class Key(Struct, frozen=True, forbid_unknown_fields=True):
+    """A key as it is stored.
+
+    Args:
+        id: names it, for who takes it back.
+        sha256: of the key, in hexadecimal.
+    """
+
+    id: str
+    name: str
+    may: Right
+    sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
+    created: str
+
+
+class _File(Struct, frozen=True, forbid_unknown_fields=True):
+    format: Literal[1]
+    keys: tuple[Key, ...]
+
+
+class Keys:
+    """The keys of one forum, or of a folder of forums; any thread may ask.
+
+    Args:
+        service: the keys of all forums of the service, which are taken too.
+    """
+
+    def __init__(self, folder: Path, service: Keys | None = None) -> None:
+        self._path = ForumLayout(folder).keys
+        self._service = service
+        self._guard = threading.Lock()
+        self._seen: tuple[int, int] | None = None
+        self._keys: tuple[Key, ...] = ()
+
+    def all(self) -> tuple[Key, ...]:
+        """Return the keys as they are on disk now.
+
+        Raises:
+            DamagedForumError: the file is not as it was written.
+        """
+        with self._guard:
+            try:
+                state = self._path.stat()
+            except FileNotFoundError:
+                self._seen, self._keys = None, ()
+                return ()
+            if self._seen != (state.st_mtime_ns, state.st_ino):
+                self._keys = self._read()
+                self._seen = (state.st_mtime_ns, state.st_ino)
+            return self._keys
+
+    def rights(self, secret: str) -> frozenset[str] | None:
+        """Return what a key may do, None for one that is not known; who may write, may read."""
+        given = _digest(secret)
+        found: Key | None = None
+        for key in self.all():
+            if hmac.compare_digest(key.sha256, given):
+                found = key
+        if found is None:
+            return None if self._service is None else self._service.rights(secret)
+        return frozenset(["read", "write"]) if found.may == "write" else frozenset(["read"])
+
+    def add(self, name: str, may: Right) -> tuple[Key, str]:
+        """Make a key; return it with its secret, which is kept nowhere."""
+        if may not in ("read", "write"):
+            raise SettingError(f"a key cannot have the right to {may!r}", "expected read or write")
+        secret = PREFIX + secrets.token_urlsafe(32)
+        now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        key = Key(secrets.token_hex(4), name, may, _digest(secret), now)
+        with self._changing():
+            self._write((*self.all(), key))
+        return key, secret
+
+    def remove(self, identifier: str) -> None:
+        """Take a key back.
+
+        Raises:
+            UnknownIdError: there is no such key.
+        """
+        with self._changing():
+            kept = tuple(key for key in self.all() if key.id != identifier)
+            if len(kept) == len(self.all()):
+                raise UnknownIdError(f"there is no key with the id {identifier!r}", 'see "askalike keys FORUM"')
+            self._write(kept)
+
+    def _changing(self) -> filelock.BaseFileLock:
+        return filelock.FileLock(self._path.with_suffix(".lock"), timeout=10)
+
+    def _write(self, keys: tuple[Key, ...]) -> None:
+        content = msgspec.json.format(msgspec.json.encode(_File(1, keys)), indent=1)
+        replace_whole(self._path, content, is_narrow=True)
+
+    def _read(self) -> tuple[Key, ...]:
+        try:
+            return msgspec.json.decode(self._path.read_bytes(), type=_File).keys
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise DamagedForumError(
+                f"{self._path} cannot be read: {error}", "delete it and make the keys anew"
+            ) from error
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
 
 LOOPBACK_NAMES: Final = frozenset(["localhost", "127.0.0.1", "[::1]"])
 ALL: Final = frozenset(["read", "write"])

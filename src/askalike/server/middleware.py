@@ -15,10 +15,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from askalike.schemas import Error, OpenAIError, OpenAIFault
-from askalike.server.guards import check_host
+from askalike.server.guards import check_host, client_of, rate_key
 from askalike.server.metrics import Metrics
 from askalike.server.problem import Problem, problem_of
-from askalike.server.proxies import client_of, rate_key
 from askalike.server.settings import Network, ServeSettings
 
 LOG: Final = logging.getLogger("askalike.server")

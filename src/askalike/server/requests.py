@@ -13,8 +13,7 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 
-from askalike.server.guards import CHALLENGE, check_origin, rights_of
-from askalike.server.keys import Right
+from askalike.server.guards import CHALLENGE, Right, check_origin, rights_of
 from askalike.server.problem import Refused
 from askalike.server.service import Service
 

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from askalike import schemas
 from askalike.follow import webhook
 from askalike.server.engine import Engine
-from askalike.server.keys import Right
+from askalike.server.guards import Right
 from askalike.server.openapi import openapi_document
 from askalike.server.problem import Refused
 from askalike.server.requests import (

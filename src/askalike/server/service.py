@@ -14,8 +14,7 @@ from typing import Final
 from askalike.errors import AskalikeError
 from askalike.forum import Forum
 from askalike.server.engine import Engine
-from askalike.server.guards import Rates, host_names, rights_without_key
-from askalike.server.keys import Keys
+from askalike.server.guards import Keys, Rates, host_names, rights_without_key
 from askalike.server.maintenance import MaintenanceWorker
 from askalike.server.metrics import Metrics
 from askalike.server.pool import Pool

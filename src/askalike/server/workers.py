@@ -27,7 +27,7 @@ from askalike.forum import Forum
 from askalike.processes import end_with_parent
 from askalike.server.app import build
 from askalike.server.forums import Forums
-from askalike.server.keys import Keys
+from askalike.server.guards import Keys
 from askalike.server.metrics import SHARED
 from askalike.server.server import GRACE_S, Server, listen
 from askalike.server.settings import ServeSettings, is_loopback

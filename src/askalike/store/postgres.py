@@ -26,10 +26,9 @@ from askalike.errors import (
     SettingError,
 )
 from askalike.store import rows
-from askalike.store.connections import ThreadConnections
 from askalike.store.load import STAGING, load
 from askalike.store.protocol import Contents, LoadReport
-from askalike.store.sql import OUTCOMES, SqlStore
+from askalike.store.sql import OUTCOMES, SqlStore, ThreadConnections
 from askalike.store.writes import Cursor
 from askalike.types import Answer, Link, Question, Record, Reject, Source
 

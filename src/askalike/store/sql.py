@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
+import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
 
 from msgspec import structs
 
@@ -29,6 +31,65 @@ from askalike.store.protocol import (
 from askalike.store.rows import unreadable_date
 from askalike.store.writes import Connection
 from askalike.types import Answer, Draw, Feedback, Link, Outcome, Question, Source, Thread, Verdict
+
+
+class _Closable(Protocol):
+    def close(self) -> None: ...
+
+
+_Connection = TypeVar("_Connection", bound=_Closable)
+
+
+class ThreadConnections(Generic[_Connection]):
+    """The connections of all threads to one database.
+
+    A thread's connection is opened at its first use. It is closed when the thread ends, when this object goes, or by
+    ``close``, so that threads that come and go leave no file handles.
+
+    Args:
+        opened: opens a connection, which another thread may close.
+    """
+
+    def __init__(self, opened: Callable[[], _Connection]) -> None:
+        self._opened = opened
+        self._local = threading.local()
+        self._guard = threading.Lock()
+        self._all: weakref.WeakSet[_Closing[_Connection]] = weakref.WeakSet()
+
+    def get(self) -> _Connection:
+        """Return this thread's connection."""
+        own: _Closing[_Connection] | None = getattr(self._local, "own", None)
+        if own is None:
+            own = _Closing(self._opened())
+            self._local.own = own
+            with self._guard:
+                self._all.add(own)
+        return own.connection
+
+    def forget(self) -> None:
+        """Close this thread's connection; the next ``get`` opens another."""
+        if hasattr(self._local, "own"):
+            self._local.own.connection.close()
+            del self._local.own
+
+    def close(self) -> None:
+        """Close every connection; a later ``get`` opens another."""
+        with self._guard:
+            for one in list(self._all):
+                one.connection.close()
+            self._all.clear()
+        self._local = threading.local()
+
+
+class _Closing(Generic[_Connection]):
+    """Closes its connection when nothing refers to it: what a thread has of its own goes with the thread."""
+
+    def __init__(self, connection: _Connection) -> None:
+        self.connection = connection
+
+    def __del__(self) -> None:
+        self.connection.close()
+
 
 _QUESTION: Final = ", ".join(rows.QUESTION_COLUMNS)
 _ANSWER: Final = ", ".join(rows.ANSWER_COLUMNS)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from askalike.errors import SettingError
 from askalike.evaluation import CandidateTask
-from askalike.models.encoders.vocabulary import UNKNOWN, QuestionReader, Vocabulary
+from askalike.models.vocabulary import UNKNOWN, QuestionReader, Vocabulary
 from askalike.text.markup import plain_text
 from askalike.types import Answer, Question
 

@@ -20,13 +20,12 @@ from numpy.typing import NDArray
 from askalike.errors import SettingError
 from askalike.models.encoders.model import Model
 from askalike.models.encoders.networks.encoder import EncoderNetwork, build, from_arrays, to_arrays
-from askalike.models.encoders.vocabulary import QuestionReader, Vocabulary
+from askalike.models.vocabulary import QuestionReader, Vocabulary
 from askalike.progress import Progress, SilentProgress
 from askalike.settings import check_settings
 from askalike.training.corpus import Corpus, TrainingData, WordSource, dev_measures
 from askalike.training.decoders import Decoding, Reconstruction
-from askalike.training.distributed import DistributedContext, joined
-from askalike.training.loop import StageContext, run_stage, write_examples
+from askalike.training.loop import DistributedContext, StageContext, joined, run_stage, write_examples
 from askalike.training.objectives import Contrastive, MaxMargin, Objective, TextNetwork
 from askalike.training.recipe import (
     DecodingOptions,

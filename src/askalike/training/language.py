@@ -32,13 +32,13 @@ from typing import Any
 import numpy as np
 
 from askalike.errors import SettingError
-from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.language.kinds import KINDS, Learned, Options, TopicOptions
 from askalike.models.language.likelihood import Collection, Parallel, TermLists, term_ids
 from askalike.models.language.model import LanguageModel, LanguageSettings, Reads, TermReader
 from askalike.models.language.phrases import PhraseTable
 from askalike.models.language.topics import learn_voted_topics
 from askalike.models.language.translation import Alignment, Translations, learn_translations
+from askalike.models.vocabulary import Vocabulary
 from askalike.progress import Progress
 from askalike.settings import check_settings, read_settings, read_table
 from askalike.text.analyzer import Analyzer

@@ -39,11 +39,11 @@ from askalike.models.encoders.settings import (
     EncoderConfig,
     ModelSettings,
     Precision,
-    Reads,
     Unknown,
 )
 from askalike.models.language.kinds import KINDS
 from askalike.models.siamese.config import SIAMESE_KINDS, Initial, SiameseConfig, SiameseReads
+from askalike.models.vocabulary import Reads
 from askalike.settings import check_settings, read_settings, read_table
 from askalike.text.settings import TextSettings
 from askalike.training.language import LanguageRecipe

@@ -58,7 +58,7 @@ from askalike.evaluation.forum.tasks import (
     ramn_report,
 )
 from askalike.forum import Forum
-from askalike.index.model_source import ModelSource, fingerprint, general_model, own_model, wanted_model
+from askalike.index.encoder_settings import ModelSource, fingerprint, general_model, own_model, wanted_model
 from askalike.index.text_questions import TextQuestions, loaded
 from askalike.models.encoders.model import Model
 from askalike.models.language.kinds import KINDS

@@ -38,10 +38,10 @@ from torch.nn import functional
 
 from askalike.errors import SettingError
 from askalike.evaluation import CandidateTask
-from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.siamese.config import SIDES, SiameseSettings
 from askalike.models.siamese.model import SiameseModel, SiameseReader, TrigramTexts
 from askalike.models.siamese.network import SiameseNetwork, build, to_arrays
+from askalike.models.vocabulary import Vocabulary
 from askalike.training.corpus import TrainingData, WordList, dev_measures, reported
 from askalike.training.encoder import TrainingRun, device_named
 from askalike.training.loop import StageContext, run_stage

@@ -33,9 +33,9 @@ from torch.nn import functional
 from askalike.errors import SettingError
 from askalike.evaluation.significance import Interval, bootstrap_difference, bootstrap_mean
 from askalike.models.encoders.settings import Precision
-from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.student import LONGEST_WORD, RowReader, Student, StudentSettings, buckets_of
 from askalike.models.text_encoder import TextEncoder
+from askalike.models.vocabulary import Vocabulary
 from askalike.progress import Progress
 from askalike.settings import check_settings
 from askalike.text.markup import plain_text

@@ -34,12 +34,11 @@ from askalike.evaluation import Interval, bootstrap_difference, bootstrap_mean
 from askalike.evaluation.forum.links import duplicate_task, keep_splits, kept_splits, read_duplicate_links, split_links
 from askalike.files import remove_owned, replace_whole
 from askalike.forum import Forum
-from askalike.forum.encoders import AnyEncoder
-from askalike.forum.students import Queries, StudentQueries, choose_queries, chosen_queries, taught_by
+from askalike.forum.encoders import AnyEncoder, Queries, StudentQueries, choose_queries, chosen_queries, taught_by
 from askalike.index.encoder_settings import REMOTE, EncoderSettings, read_settings
 from askalike.index.text_questions import PROBE, text_of
 from askalike.index.vector_set import VectorSet
-from askalike.models.encoders.folder import OWNED
+from askalike.models.folder import OWNED
 from askalike.models.student import Student
 from askalike.models.text_encoder import document_vectors, query_vectors
 from askalike.progress import Progress, SilentProgress

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from askalike.errors import DamagedInputError, FormatError, InputError, SettingError
 from askalike.files import sync_folder, writing_whole
-from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.models.vocabulary import Vocabulary
 
 VectorFormat = Literal["word2vec-text", "word2vec-binary", "glove"]
 

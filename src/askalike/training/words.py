@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from askalike.errors import DamagedModelError, MissingExtraError, SettingError
 from askalike.files import replace_whole
 from askalike.models.encoders.model import Model
-from askalike.models.encoders.vocabulary import UNKNOWN, Vocabulary
+from askalike.models.vocabulary import UNKNOWN, Vocabulary
 from askalike.progress import Progress
 from askalike.settings import check_settings
 from askalike.training.corpus import Texts, WordSource

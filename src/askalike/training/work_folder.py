@@ -27,8 +27,8 @@ import filelock
 
 from askalike.errors import BusyForumError
 from askalike.files import Owned, remove_owned, replace_whole
-from askalike.index.model_source import fingerprint
-from askalike.models.encoders.folder import OWNED, refuse_foreign
+from askalike.index.encoder_settings import fingerprint
+from askalike.models.folder import OWNED, refuse_foreign
 from askalike.training.corpus import TrainingData
 
 Beginning = Literal["anew", "goes on", "changed", "finished"]

@@ -25,7 +25,7 @@ from askalike.models.language.likelihood import TermLists
 from askalike.models.language.model import LanguageModel
 from askalike.models.ramn import Comparison, RamnSettings, Similarity, compare, in_order, log_scores, rank_factors
 from askalike.models.term_weighting import BM25, CollectionStatistics, TfIdf
-from askalike.search.ramn import StateSource
+from askalike.search.networks import StateSource
 from askalike.search.settings import MAX_HITS
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings

@@ -20,8 +20,7 @@ from askalike.index.vectors.codes import decode, encode, finite_vectors
 from askalike.index.vectors.folder import FileEntry, Manifest, SegmentEntry, clear_orphaned_files, file_name, writing
 from askalike.index.vectors.nearest import UNCODED
 from askalike.index.vectors.scan import SAMPLE, Quantiser, write_codes
-from askalike.index.vectors.segment import Rows, write_dead, write_segment
-from askalike.index.vectors.snapshot import Snapshot
+from askalike.index.vectors.snapshot import Rows, Snapshot, write_dead, write_segment
 
 SMALL = 512
 """Below this, writing anew costs no more than the file does."""

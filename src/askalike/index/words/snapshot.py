@@ -88,6 +88,9 @@ class WordSnapshot:
 
     Lengths are kept in one byte (tantivy's and Lucene's way), and entries deleted since the last merge of their
     segment still count in document frequencies: scores can differ by a few percent from the exact formula.
+
+    Raises:
+        DamagedForumError: of every method that reads: a file of the index is damaged, or has gone.
     """
 
     def __init__(self, folder: Path, state: State, texts: Texts) -> None:
@@ -128,9 +131,6 @@ class WordSnapshot:
 
         Returns:
             (internal number, score), by score descending, then number ascending.
-
-        Raises:
-            DamagedForumError: a file of the index is damaged, or has gone.
         """
         return self._found(self._filtered(self._scoring(weights, fields), filters, among), limit) if weights else []
 
@@ -149,41 +149,26 @@ class WordSnapshot:
 
         Returns:
             (internal number, the sum of the fields' weights over near terms), in the order of ``search``.
-
-        Raises:
-            DamagedForumError: a file of the index is damaged, or has gone.
         """
         query = spelling_query(self._now.schema, terms, fields.title, fields.text)
         return [] if query is None else self._found(self._filtered(query, filters, among), limit)
 
     def scores(self, weights: Mapping[str, float], fields: FieldWeights, nums: Sequence[int]) -> dict[int, float]:
-        """Return the scores that ``search`` gives to these entries; those that match no term are left out.
-
-        Raises:
-            DamagedForumError: a file of the index is damaged, or has gone.
-        """
+        """Return the scores that ``search`` gives to these entries; those that match no term are left out."""
         if not weights or not nums:
             return {}
         clauses = [(tantivy.Occur.Must, self._scoring(weights, fields)), self._among(nums)]
         return dict(self._found(tantivy.Query.boolean_query(clauses), len(nums)))
 
     def admitted(self, nums: Sequence[int], filters: Filters) -> set[int]:
-        """Return those of the entries that satisfy tags and dates.
-
-        Raises:
-            DamagedForumError: a file of the index is damaged, or has gone.
-        """
+        """Return those of the entries that satisfy tags and dates."""
         if not nums or not _has_condition(filters):
             return set(nums)
         query = tantivy.Query.boolean_query([self._among(nums), *self._filter_clauses(filters)])
         return {num for num, _ in self._found(query, len(nums))}
 
     def count_admitted(self, filters: Filters) -> int:
-        """Return how many entries satisfy tags and dates; in 2 ms for 200,000.
-
-        Raises:
-            DamagedForumError: a file of the index is damaged, or has gone.
-        """
+        """Return how many entries satisfy tags and dates; in 2 ms for 200,000."""
         if not _has_condition(filters):
             return self.entries
         with reading(self.folder):
@@ -192,11 +177,7 @@ class WordSnapshot:
         return int(found.count or 0)
 
     def all_admitted(self, filters: Filters) -> list[int]:
-        """Return every entry that satisfies tags and dates, ascending; in 4 ms for 20,000 of them.
-
-        Raises:
-            DamagedForumError: a file of the index is damaged, or has gone.
-        """
+        """Return every entry that satisfies tags and dates, ascending; in 4 ms for 20,000 of them."""
         if not self.entries:
             return []
         conditions = self._filter_clauses(filters) or [(tantivy.Occur.Must, tantivy.Query.all_query())]
@@ -204,11 +185,7 @@ class WordSnapshot:
         return sorted(num for num, _ in found)
 
     def document_frequency(self, term: str) -> int:
-        """Return in how many entries the term occurs, in the title or the body.
-
-        Raises:
-            DamagedForumError: a file of the index is damaged, or has gone.
-        """
+        """Return in how many entries the term occurs, in the title or the body."""
         now = self._now
         known = now.frequencies.get(term)
         if known is None:
@@ -219,11 +196,7 @@ class WordSnapshot:
         return known
 
     def document_frequencies(self, terms: Iterable[str]) -> dict[str, int]:
-        """Return the terms that occur → in how many entries; nothing is remembered, since most may be no words at all.
-
-        Raises:
-            DamagedForumError: a file of the index is damaged, or has gone.
-        """
+        """Return the terms that occur → in how many entries; not remembered, since most may be no words at all."""
         count = self._now.searcher.doc_freq
         with reading(self.folder):
             return {term: found for term in terms if (found := int(count("text", term)))}

@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
-from askalike.models.encoders.folder import Contents, Manifest, naming, read_model, write_folder
 from askalike.models.encoders.runtime import Runtime
 from askalike.models.encoders.settings import ModelSettings
-from askalike.models.encoders.vocabulary import QuestionReader, Vocabulary
 from askalike.models.encoders.weights import ModelWeights, Packed
+from askalike.models.folder import Contents, Manifest, naming, read_model, write_folder
+from askalike.models.vocabulary import QuestionReader, Vocabulary
 from askalike.text.analyzer import stemmer_of
 from askalike.types import Question
 

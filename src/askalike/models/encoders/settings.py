@@ -20,13 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
+from askalike.models.vocabulary import Reads
 from askalike.settings import check_settings, read_settings, read_stored
 from askalike.text.settings import LANGUAGES
 
 Kind = Literal["rcnn", "lstm", "gru", "cnn", "attention"]
 Gate = Literal["vector", "scalar", "fixed", "constant", "none"]
 Pooling = Literal["last", "normalised-last", "mean", "normalised-mean", "max"]
-Reads = Literal["title and body", "title", "joined"]
 Precision = Literal["float32", "float16", "int8"]
 Unknown = Literal["vector", "zero", "dropped"]
 

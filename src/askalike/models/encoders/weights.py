@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from askalike.errors import DamagedModelError, SettingError
 from askalike.models.encoders.settings import PRECISIONS, ModelSettings, Precision
-from askalike.models.encoders.vocabulary import UNKNOWN, Vocabulary
+from askalike.models.vocabulary import UNKNOWN, Vocabulary
 
 _SCALE = ".scale"
 _LEVELS = np.float32(127)

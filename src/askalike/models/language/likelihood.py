@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
-from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.models.vocabulary import Vocabulary
 from askalike.settings import check_settings
 
 Floats = NDArray[np.float64]

@@ -25,13 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import DamagedModelError
-from askalike.models.encoders.folder import Contents, Manifest, read_model, write_folder
-from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.models.folder import Contents, Manifest, read_model, write_folder
 from askalike.models.language.kinds import Learned, Options, WordAlignments, options_of
 from askalike.models.language.likelihood import Collection, QueryModel, TermLists, term_ids
 from askalike.models.language.phrases import MOST_TERMS, PhraseBook, PhraseTable
 from askalike.models.language.topics import Topics
 from askalike.models.language.translation import Translations
+from askalike.models.vocabulary import Vocabulary
 from askalike.settings import check_settings, read_stored
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings

@@ -42,11 +42,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import DamagedModelError, SettingError
-from askalike.models.encoders.folder import Contents, Manifest, naming, read_model, write_folder
 from askalike.models.encoders.model import check_size, unit_rows
-from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.encoders.weights import Packed, packed_of
+from askalike.models.folder import Contents, Manifest, naming, read_model, write_folder
 from askalike.models.siamese.config import SIDES, BlockShape, SiameseConfig, SiameseReads, SiameseSettings, prefix
+from askalike.models.vocabulary import Vocabulary
 from askalike.text.analyzer import Analyzer
 from askalike.text.characters import MARKS, normalised
 from askalike.text.markup import readable

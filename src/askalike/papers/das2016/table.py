@@ -10,9 +10,8 @@ from typing import Any, Final
 from askalike.errors import SettingError
 from askalike.evaluation.forum.tasks import make_scorer, rerank
 from askalike.papers.das2016.data import SETS, DasData, DasSet, read_data
-from askalike.papers.das2016.language import Learner, language_answers
 from askalike.papers.das2016.rows import BASELINE, COMPARED, MEASURES, ROWS, DasRow, grid
-from askalike.papers.das2016.siamese import SiameseTrainer, siamese_answers, trigram_answers
+from askalike.papers.das2016.systems import Learner, SiameseTrainer, language_answers, siamese_answers, trigram_answers
 from askalike.papers.harness import Answered, RowResult, Runner, chosen_rows, compared, comparison_objects, means_object
 from askalike.papers.paper import OTHER_DATA, Options, Paper, Part, not_run, row_table, seed_count
 from askalike.progress import Progress, SilentProgress

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, Final, Literal
 
-from askalike.models.encoders.settings import EncoderConfig, Gate, Kind, Pooling, Reads
+from askalike.models.encoders.settings import EncoderConfig, Gate, Kind, Pooling
+from askalike.models.vocabulary import Reads
 from askalike.papers.harness import Row
 from askalike.training.recipe import network_recipe
 

@@ -36,7 +36,7 @@ from askalike.papers.harness import need_torch
 from askalike.papers.zhang2018.data import ZhangData
 from askalike.papers.zhang2018.rows import Kind
 from askalike.progress import Progress, SilentProgress
-from askalike.search.ramn import StateSource
+from askalike.search.networks import StateSource
 from askalike.training.corpus import TrainingData
 from askalike.training.recipe import Recipe
 from askalike.training.work_folder import remove_checkpoints

@@ -22,9 +22,23 @@ from askalike.papers.harness import (
 )
 from askalike.papers.paper import Options, Paper, Part, row_table, seed_count
 from askalike.papers.zhang2018.autoencoders import Autoencoder, AutoencoderTrainer, ChangedStates, Whitening, all_alike
-from askalike.papers.zhang2018.choices import Choice, choose_settings, choose_weights, combined_run, parts
 from askalike.papers.zhang2018.data import TESTS, ZhangData, read_data
-from askalike.papers.zhang2018.rows import COMBINED, COMPARED, KINDS, REPORTED, WHITE, WORDS, Kind, RamnRow, layers_of
+from askalike.papers.zhang2018.rows import (
+    COMBINED,
+    COMPARED,
+    KINDS,
+    REPORTED,
+    WHITE,
+    WORDS,
+    Choice,
+    Kind,
+    RamnRow,
+    choose_settings,
+    choose_weights,
+    combined_run,
+    layers_of,
+    parts,
+)
 from askalike.progress import Progress, SilentProgress
 from askalike.training.recipe import network_recipe
 from askalike.types import Run

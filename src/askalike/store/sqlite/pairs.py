@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from askalike.errors import BusyForumError, ForumError
-from askalike.store.connections import ThreadConnections
 from askalike.store.pairs import DamagedPairsError, Pair, PairPosition, permanent_factors
+from askalike.store.sql import ThreadConnections
 from askalike.store.sqlite.schema import identity
 
 FORMAT: Final = 4

@@ -13,11 +13,10 @@ from typing import Any
 
 from askalike.errors import BusyForumError, DamagedForumError, ForumError, ForumNotFoundError
 from askalike.files import narrow, writing_named
-from askalike.store.connections import ThreadConnections
 from askalike.store.layout import not_found
 from askalike.store.load import load
 from askalike.store.protocol import LoadReport
-from askalike.store.sql import SqlStore
+from askalike.store.sql import SqlStore, ThreadConnections
 from askalike.store.sqlite import schema
 from askalike.store.sqlite.staging import is_loading, staging
 from askalike.store.writes import Connection

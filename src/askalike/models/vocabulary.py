@@ -11,14 +11,15 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from askalike.errors import DamagedModelError, SettingError
-from askalike.models.encoders.settings import Reads
 from askalike.text.analyzer import stemmer_of
 from askalike.text.markup import plain_text
 from askalike.text.tokens import words
 from askalike.types import Question
+
+Reads = Literal["title and body", "title", "joined"]
 
 UNKNOWN: Final = 0
 """The id of every word that is not in a vocabulary."""

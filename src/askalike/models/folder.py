@@ -33,7 +33,7 @@ from askalike.errors import (
     SettingError,
 )
 from askalike.files import Owned, foreign_in, is_link, remove_owned, sync_folder, writing_whole
-from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.models.vocabulary import Vocabulary
 from askalike.settings import check_settings, read_settings
 
 MAX_BYTES: Final[dict[str, int]] = {

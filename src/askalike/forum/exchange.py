@@ -1,0 +1,260 @@
+"""Records into a forum and out of it: archives, files that read back as the same forum, data frames."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+import msgspec
+
+from askalike._version import __version__
+from askalike.errors import InputError, MissingExtraError, SettingError
+from askalike.files import replace_whole, writing_whole
+from askalike.progress import Progress
+from askalike.readers.detection import find_archive
+from askalike.readers.exported import FORMAT, MANIFEST, Manifest
+from askalike.readers.frame import ReadContext, Reader, ReadOptions, Rejects
+from askalike.records import FORMS, TABLES, Form, arrow_rows, arrow_schema, batches, write_records
+from askalike.store import LoadReport, Store
+from askalike.store.rows import is_storable
+from askalike.types import Answer, Feedback, Link, Question, Record, Reject, Source
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """How an archive is read into a forum.
+
+    Args:
+        format: a name from ``readers.detection.READERS``; "" detects it.
+        source: what the records belong to; reading the same source again also deletes what has gone from it.
+            "" takes the archive's own path.
+        is_mass_delete_allowed: go on when more than half of the source's questions would be deleted.
+        read: what the reader is told.
+    """
+
+    format: str = ""
+    source: str = ""
+    is_mass_delete_allowed: bool = False
+    read: ReadOptions = field(default_factory=ReadOptions)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What reading an archive did.
+
+    Args:
+        records_in: questions, answers, links and judgements that the files hold, readable or not.
+        rejected: how many of them could not be read or stored; ``first_rejects`` names some, the reject file all.
+        skipped: kind → count of what is no question, answer or link.
+        repaired: kind → count of values that were mended, such as a date that is none.
+    """
+
+    format: str
+    source: str
+    load: LoadReport
+    records_in: int
+    rejected: int
+    first_rejects: tuple[Reject, ...]
+    skipped: dict[str, int]
+    repaired: dict[str, int]
+
+
+def import_archive(
+    store: Store, path: Path, options: ImportOptions, rejects_path: Path, progress: Progress
+) -> ImportReport:
+    """Read ``path`` into the store in one transaction: all of it, or after an error nothing.
+
+    Raises:
+        InputError: the path cannot be read; the message names file and line.
+    """
+    path, reader, left_out = find_archive(path, options.format or None)
+    if left_out:
+        progress.notice(f"{path.name} is read; not read: {', '.join(left_out)[:200]}")
+    source = Source(_source_name(options.source, path), reader.name)
+    with _refusals_named(path):
+        progress.start(f"reading {path.name} ({reader.name})", reader.size_bytes(path), "bytes")
+    with Rejects(rejects_path) as rejects:
+        context = ReadContext(options=options.read, rejects=rejects, advance=progress.advance, notice=progress.notice)
+        refused = 0
+
+        def refuse(reject: Reject) -> None:
+            nonlocal refused
+            refused += 1
+            rejects.add(reject)
+
+        try:
+            report = store.load(
+                _checked(reader, path, context),
+                source,
+                refuse,
+                unread=lambda: rejects.count - refused,
+                is_mass_delete_allowed=options.is_mass_delete_allowed,
+            )
+        except InputError as error:
+            if type(error) is not InputError or not rejects.count:
+                raise
+            raise _with_first_reject(error, rejects) from error
+        return ImportReport(
+            format=reader.name,
+            source=source.name,
+            load=report,
+            records_in=context.records_in,
+            rejected=rejects.count,
+            first_rejects=tuple(rejects.first),
+            skipped=dict(context.skipped),
+            repaired=dict(context.repaired),
+        )
+
+
+def _checked(reader: Reader, path: Path, context: ReadContext) -> Iterator[Record]:
+    """Yield the reader's records; a file that the system refuses to give is an InputError, not a crash."""
+    with _refusals_named(path):
+        yield from reader.read(path, context)
+
+
+@contextmanager
+def _refusals_named(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"{error.filename or path} cannot be read: {error.strerror or error}", "check its rights"
+        ) from error
+
+
+def _source_name(given: str, path: Path) -> str:
+    """Return the name that is stored: the one given, or the archive's path, of which odd bytes are written out."""
+    if not given:
+        return os.fsencode(os.path.realpath(path)).decode("utf-8", "backslashreplace")
+    if not is_storable(given):
+        raise SettingError(f"the source's name {given!r} is not UTF-8", "choose another name")
+    return given
+
+
+def _with_first_reject(error: InputError, rejects: Rejects) -> InputError:
+    """Return the error with what was rejected before it: a new forum is taken away again, and its reject file too."""
+    first = rejects.first[0]
+    where = f"{first.file}, line {first.line}" if first.line else first.file
+    found = f"{rejects.count:,} records were rejected, the first in {where}: {first.reason}"
+    hint = "correct the records, or name the right --format"
+    return InputError(f"{error.message}; {found}", hint if error.hint in hint else f"{error.hint}; or {hint}")
+
+
+_BATCH = 500
+
+
+def records_of(store: Store, table: str) -> Iterator[Question | Answer | Link | Feedback]:
+    """Yield the records of one of ``TABLES``: those that the forum shows, not what waits for a missing question.
+
+    Raises:
+        SettingError: there is no such table.
+    """
+    if table == "questions":
+        yield from (question for _, question in store.all_questions())
+    elif table == "answers":
+        for batch in batches((question.id for _, question in store.all_questions()), _BATCH):
+            held = store.answers_of(batch)
+            yield from (answer for one in batch for answer in held.get(one, ()))
+    elif table == "links":
+        yield from store.links()
+    elif table == "judgements":
+        yield from store.all_feedback()
+    else:
+        raise SettingError(f"there is no table {table!r}", f"expected one of {', '.join(TABLES)}")
+
+
+def export_table(store: Store, table: str, form: Form, file: BinaryIO) -> int:
+    """Write one of ``TABLES`` to an open file; return the number of its records.
+
+    Raises:
+        SettingError: there is no such table or form.
+        MissingExtraError: Parquet without pyarrow.
+    """
+    return write_records(records_of(store, table), TABLES.get(table, Question), form, file)
+
+
+def export_forum(
+    store: Store, folder: Path, form: Form, tables: Collection[str], text: dict[str, Any], progress: Progress
+) -> dict[str, int]:
+    """Write tables and a manifest to a folder, which is made; return the number of records of each.
+
+    A table of an export that is there is replaced; nothing else is touched. The manifest comes last, so that what was
+    begun and not finished is no export.
+
+    Raises:
+        SettingError: there is no such table or form, or the folder holds something else.
+        MissingExtraError: Parquet without pyarrow.
+    """
+    if form not in FORMS:
+        raise SettingError(f"there is no form {form!r}", f"expected one of {', '.join(FORMS)}")
+    if folder.exists() and not (folder / MANIFEST).is_file() and (not folder.is_dir() or any(folder.iterdir())):
+        raise SettingError(f"{folder} is there and is no export", "name a new folder, or an empty one")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / MANIFEST).unlink(missing_ok=True)
+    written: dict[str, int] = {}
+    for table in TABLES:
+        for other in FORMS:
+            (folder / f"{table}.{other}").unlink(missing_ok=True)
+        if table in tables:
+            progress.start(f"writing {table}", 0, table)
+            with writing_whole(folder / f"{table}.{form}") as file:
+                written[table] = export_table(store, table, form, file)
+    manifest = Manifest(FORMAT, __version__, form, written, text)
+    replace_whole(folder / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
+    return written
+
+
+FrameLibrary = Literal["pandas", "polars", "pyarrow"]
+
+
+def frame_of(records: Iterable[Any], kind: type, library: FrameLibrary) -> Any:
+    """Return records as a data frame.
+
+    Raises:
+        SettingError: there is no such library.
+        MissingExtraError: it, or pyarrow, is not installed.
+    """
+    if library not in ("pandas", "polars", "pyarrow"):
+        raise SettingError(f"there is no library {library!r} of data frames", "expected pandas, polars or pyarrow")
+    table = _module("pyarrow").Table.from_pylist(arrow_rows(records), schema=arrow_schema(kind))
+    if library == "pyarrow":
+        return table
+    found = _module(library)
+    return table.to_pandas() if library == "pandas" else found.from_arrow(table)
+
+
+def archive_of(frame: Any, folder: Path) -> Path:
+    """Write a data frame to a file that the reader of tables takes, and return its path.
+
+    Args:
+        frame: with ``__arrow_c_stream__`` (pandas 2.2 and later, polars, pyarrow, DuckDB, …) or ``__dataframe__``.
+
+    Raises:
+        SettingError: it is no data frame.
+        MissingExtraError: pyarrow is not installed.
+    """
+    pyarrow = _module("pyarrow")
+    if hasattr(frame, "__arrow_c_stream__"):
+        table = pyarrow.table(frame)
+    elif hasattr(frame, "__dataframe__"):
+        table = _module("pyarrow.interchange").from_dataframe(frame)
+    else:
+        raise SettingError(
+            f"a {type(frame).__name__} is no data frame",
+            "expected one of pandas, polars, pyarrow or another that speaks Arrow",
+        )
+    path = folder / "frame.parquet"
+    _module("pyarrow.parquet").write_table(table, path)
+    return path
+
+
+def _module(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise MissingExtraError(f"data frames need {name.split('.')[0]}, which is not installed", "frames") from error
