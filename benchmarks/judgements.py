@@ -38,7 +38,7 @@ from askalike.types import Query, Question
 from benchmarks.labelled_pairs import read_labelled_pairs
 from benchmarks.record import WORK, need_data, write
 from benchmarks.scorer import FIELDS, calibration_error, fitted, training_rows
-from benchmarks.scorer_sets import ARCHIVES, SETTINGS, Pairs, Site, all_pairs
+from benchmarks.scorer_sets import ARCHIVES, OTHER_FORM, SETTINGS, Pairs, Site, all_pairs
 
 COMMAND: Final = "python -m benchmarks.judgements"
 COUNTS: Final = (0, 1, 5, 20, 100)
@@ -311,6 +311,7 @@ def measure(
         version: {forum: fitted(training_rows([*judged, *known], version, forum)) for forum in ("", *ARCHIVES)}
         for version in versions
     }
+    judged = [one for one in judged if one.kind != OTHER_FORM]
     vectors = by[WORD_VECTORS]
     copies = [one for one in unseen if one.kind == "copy"]
     perfect = {

@@ -11,6 +11,10 @@ writers for a moment, over and over, to see how long another writer would have w
 titles and bodies, of real questions that are in the forum and excluded from their answers. All times but those of
 indexing and waiting are processor time of one thread, which a busy machine changes little. Graphs and bm25s are built
 up to ``--rivals`` questions only: a graph of a million takes an hour.
+
+A run that was ended goes on where it was when it is started again by the same commit: every part that was measured is
+kept in the forum's folder, and a forum that was half built is built on. Its seconds are then those of the last run,
+with ``"resumed": true``.
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +42,7 @@ import numpy as np
 import tantivy
 
 from askalike import Filters, Forum, Query, Question
-from benchmarks.record import WORK, need_data, percentiles, write
+from benchmarks.record import WORK, need_data, percentiles, stamp, write
 from benchmarks.vector_search import graphs, in_numpy, measured, ours
 
 COMMAND = "OMP_NUM_THREADS=1 python -m benchmarks.scale"
@@ -88,7 +92,8 @@ def write_archive(path: Path, count: int) -> None:
     """Write so many questions: the real ones, then copies of them with other words."""
     chance, pool = np.random.default_rng(0), pool_of(real_rows())
     written, copy = 0, 0
-    with path.open("w", encoding="utf-8") as file:
+    unfinished = path.with_suffix(".part")
+    with unfinished.open("w", encoding="utf-8") as file:
         while written < count:
             for row in islice(real_rows(), count - written):
                 if copy:
@@ -97,6 +102,7 @@ def write_archive(path: Path, count: int) -> None:
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
                 written += 1
             copy += 1
+    unfinished.rename(path)
 
 
 # -- building ------------------------------------------------------------------------------------------------------
@@ -141,13 +147,14 @@ class Course:
 def build(folder: Path, archive: Path) -> dict[str, Any]:
     """Build the forum in this process and say what it took."""
     course, began = Course(), time.perf_counter()
-    with WorkerMemory() as workers, Forum.create(folder) as forum:
+    is_resumed = (folder / "archive.sqlite").exists()
+    with Memory() as memory, Forum.open(folder, progress=course) if is_resumed else Forum.create(folder) as forum:
         report = forum.load(archive, progress=course)
         entries = forum.vectors.entries
     ended = time.perf_counter()
     own, others = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return {
-        "questions": report.load.questions.added,
+        "questions": report.load.questions.added + report.load.questions.unchanged,
         "rejected": report.rejected,
         "encoded": entries,
         "seconds": round(ended - began, 1),
@@ -156,22 +163,26 @@ def build(folder: Path, archive: Path) -> dict[str, Any]:
             "this process": round(own.ru_utime + own.ru_stime, 1),
             "its workers": round(others.ru_utime + others.ru_stime, 1),
         },
-        "peak_memory_mb": {"this process": own.ru_maxrss // 1024, "a worker": workers.peak_mb},
-    }
+        "peak_memory_mb": {
+            "this process": own.ru_maxrss // 1024,
+            "this process, without mapped files": memory.own_mb,
+            "a worker": memory.worker_mb,
+        },
+    } | ({"resumed": True} if is_resumed else {})
 
 
-class WorkerMemory:
-    """The most memory that a worker of this process has taken.
+class Memory:
+    """The most memory that this process has taken, without the files that it maps, and that a worker of it has.
 
     What the system says of ended children (``getrusage``) also counts what their parent had when it started them.
     """
 
     def __init__(self) -> None:
-        self.peak_mb = 0
+        self.own_mb = self.worker_mb = 0
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._watch)
 
-    def __enter__(self) -> WorkerMemory:
+    def __enter__(self) -> Memory:
         self._thread.start()
         return self
 
@@ -181,13 +192,18 @@ class WorkerMemory:
 
     def _watch(self) -> None:
         while not self._is_over.wait(WATCHED_EACH_S):
+            self.own_mb = max(self.own_mb, _status_mb("self", "RssAnon"))
             for child in Path("/proc/self/task").glob("*/children"):
                 with contextlib.suppress(OSError):
                     for pid in child.read_text().split():
                         if b"askalike.index.workers" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                            lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-                            peak = next((line for line in lines if line.startswith("VmHWM")), "VmHWM: 0 kB")
-                            self.peak_mb = max(self.peak_mb, int(peak.split()[1]) // 1024)
+                            self.worker_mb = max(self.worker_mb, _status_mb(pid, "VmHWM"))
+
+
+def _status_mb(process: str, name: str) -> int:
+    """Return a size that the system knows of a process."""
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    return int(next((line.split()[1] for line in lines if line.startswith(f"{name}:")), "0")) // 1024
 
 
 class Watcher:
@@ -293,8 +309,8 @@ def added(forum: Forum, questions: list[Question]) -> dict[str, float]:
 def paired(forum: Forum) -> dict[str, float]:
     """Return what the likely pairs of a question take, when all texts have been read."""
     reading = spent(forum.pairs.read_texts)
-    before = forum.pairs.waiting()
-    seconds = spent(lambda: forum.pairs.advance(1e9, lambda: before - forum.pairs.waiting() >= COMPARED))
+    before, asked_for = forum.pairs.waiting(), count()
+    seconds = spent(lambda: forum.pairs.advance(1e9, lambda: next(asked_for) > COMPARED))
     compared = max(1, before - forum.pairs.waiting())
     return {
         "reading all texts, s": round(reading, 1),
@@ -401,39 +417,56 @@ def terms_of(analyzer: Any, one: Question) -> list[str]:
     return [*prepared.title, *prepared.body]
 
 
-def measure(folder: Path, *, count: int, queries: int, rivals: int) -> dict[str, Any]:
-    """Build a forum of ``count`` questions below ``folder``, and measure all."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    path, archive = folder / "forum", folder / "questions.jsonl"
-    write_archive(archive, count)
-    body: dict[str, Any] = {"questions": count, "copies": max(0, count - REAL), "queries": queries}
-    body["indexing"] = _shown("indexing", built(path, archive))
-    archive.unlink()
-    body["disk_mb"] = _shown("disk", sizes(path))
-    has_rivals = count <= rivals
+class Parts:
+    """What was measured so far, kept in the folder of the forum so that a run that was ended can go on."""
+
+    def __init__(self, folder: Path, begun: dict[str, Any]) -> None:
+        self.path = folder / "measured.json"
+        self.body = begun
+        if self.path.exists():
+            held = json.loads(self.path.read_text())
+            if held.items() >= begun.items():
+                self.body = held
+                return
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+
+    def add(self, name: str, work: Callable[[], Any]) -> None:
+        """Measure a part, unless that was done."""
+        if name not in self.body:
+            self.body[name] = work()
+            print(name, json.dumps(self.body[name]), flush=True)
+            self.path.write_text(json.dumps(self.body))
+
+
+def measure(folder: Path, *, size: int, queries: int, rivals: int) -> dict[str, Any]:
+    """Build a forum of ``size`` questions below ``folder``, and measure all."""
+    begun = {"commit": stamp()["commit"], "questions": size, "copies": max(0, size - REAL), "queries": queries}
+    parts, path, archive = Parts(folder, begun), folder / "forum", folder / "questions.jsonl"
+    if "indexing" not in parts.body and not archive.exists():
+        write_archive(archive, size)
+    parts.add("indexing", lambda: built(path, archive))
+    archive.unlink(missing_ok=True)
+    parts.add("disk_mb", lambda: sizes(path))
+    has_rivals = size <= rivals
     with Forum.open(path) as forum:
-        numbers = random.Random(0).sample(range(1, min(count, REAL) + 1), queries)
+        numbers = random.Random(0).sample(range(1, min(size, REAL) + 1), queries)
         sample = list(forum.questions_by_number(numbers).values())
     words = [sys.executable, "-m", "benchmarks.scale", "--open", str(path), sample[0].title]
-    body["opening"] = _shown("opening", json.loads(subprocess.check_output(words, text=True).splitlines()[-1]))
+    parts.add("opening", lambda: json.loads(subprocess.check_output(words, text=True).splitlines()[-1]))
     with Forum.open(path) as forum:
-        body["search"] = {
-            kind: _shown(kind, asked(forum, sample, None, with_body=kind != "title"))
-            for kind in ("title", "title and body")
-        }
-        body["words"] = _shown("words", words_of(forum, sample, has_rivals=has_rivals))
-        body["added until found"] = _shown("added until found", added(forum, sample[:ADDED]))
-        body["likely pairs"] = _shown("likely pairs", paired(forum))
-        body["nearest vectors"] = _shown("nearest vectors", nearest_of(forum, queries))
-        body["vectors beside rivals"] = beside(forum, queries, folder / "vectors") if has_rivals else []
-    body["load_15_min_at_end"] = round(os.getloadavg()[2], 2)
-    return body
-
-
-def _shown(name: str, found: Any) -> Any:
-    print(name, json.dumps(found), flush=True)
-    return found
+        parts.add(
+            "search",
+            lambda: {
+                kind: asked(forum, sample, None, with_body=kind != "title") for kind in ("title", "title and body")
+            },
+        )
+        parts.add("words", lambda: words_of(forum, sample, has_rivals=has_rivals))
+        parts.add("added until found", lambda: added(forum, sample[:ADDED]))
+        parts.add("likely pairs", lambda: paired(forum))
+        parts.add("nearest vectors", lambda: nearest_of(forum, queries))
+        parts.add("vectors beside rivals", lambda: beside(forum, queries, folder / "vectors") if has_rivals else [])
+    return parts.body | {"load_15_min_at_end": round(os.getloadavg()[2], 2)}
 
 
 def main() -> None:
@@ -451,7 +484,7 @@ def main() -> None:
         print(json.dumps(opened(Path(given.open[0]), given.open[1])))
     else:
         folder = WORK / f"scale-{given.questions}"
-        body = measure(folder, count=given.questions, queries=given.queries, rivals=given.rivals)
+        body = measure(folder, size=given.questions, queries=given.queries, rivals=given.rivals)
         write(f"scale-{given.questions}", f"{COMMAND} --questions {given.questions}", body)
         shutil.rmtree(folder)
 

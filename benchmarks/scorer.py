@@ -25,9 +25,10 @@ from askalike.evaluation.significance import bootstrap_difference, randomisation
 from askalike.search.calibration import UNMOVED, posterior
 from askalike.search.features import FEATURES, Floats
 from askalike.search.scorer import FORMAT, FREE, SENTENCES, VERSIONS, WORD_VECTORS, WORDS, Scorer, probability
+from askalike.search.thresholds import BETWEEN_FORUMS
 from askalike.types import Filters, Query
 from benchmarks.record import REPOSITORY, write
-from benchmarks.scorer_sets import ARCHIVES, POOLED, Pairs, Site, all_pairs, rows
+from benchmarks.scorer_sets import ARCHIVES, OTHER_FORM, POOLED, Pairs, Site, all_pairs, rows
 
 COMMAND: Final = "python -m benchmarks.scorer"
 MODEL: Final = REPOSITORY / "src" / "askalike" / "data" / "scorer.json"
@@ -39,83 +40,109 @@ OF_COPIES: Final = 0.05
 OF_ELSEWHERE: Final = 0.1
 OF_QATAR: Final = 0.3
 """Its sets repeat each question many times."""
+OF_OTHER_FORM: Final = 0.5
+"""A query by its title and with its body: the same judgements twice."""
 INFORMATIVE: Final = "copy of title, informative"
 """Its words are together one and a half times as rare as a word that no question has."""
+ORDERED: Final = ("pool", "other", OTHER_FORM)
 GROUPS: Final = 10
 JUDGEMENTS: Final = (0, 1, 5, 20, 100)
 NOTHING: Final = 0.15
 BEFORE: Final = (-2.16, 3.80)
 """Intercept and slope of the likelihood by the cosine alone that was shown before."""
-OF_SENTENCES: Final = np.isin(FEATURES, ("texts", "same title", "same text", "cosine", "commonness"))
-"""An encoder that reads sentences needs no more of words than what two texts share: with four shares of titles and
-texts beside it, the order of left-out forums was no better."""
+USED: Final = {
+    WORDS: FEATURES[: FEATURES.index("texts by words' vectors")],
+    WORD_VECTORS: FEATURES,
+    SENTENCES: ("text in text", "candidate's title in text", "same title", "same text", "cosine", "size of the forum"),
+}
+"""An encoder of sentences needs no more of words: with the cosine of texts, hits of two forums were in a worse order
+than by the encoder alone. How large a forum is brings nothing to words alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Pairs to fit: features (N, F), grades (N,), query of each (N,), weight of each (N,)."""
+    """Pairs to fit: features (N, F), and of each (N,) grade, query, forum, weight, and weight in its query's order."""
 
     features: Floats
     grades: Floats
     queries: NDArray[np.int64]
+    forums: NDArray[np.int64]
     weights: Floats
+    ordered: Floats
 
 
 def training_rows(pairs: Sequence[Pairs], version: str, without: str) -> Rows:
     """Return what is fitted for a version, without a forum."""
-    found: list[tuple[Floats, Floats, NDArray[np.int64], Floats]] = []
+    found: list[tuple[Floats | NDArray[np.int64], ...]] = []
+    of_kind = {
+        "copy": OF_COPIES,
+        "copy of title": OF_COPIES,
+        "elsewhere": OF_ELSEWHERE,
+        "nonsense": OF_ELSEWHERE,
+        OTHER_FORM: OF_OTHER_FORM,
+    }
+    forums = list(ARCHIVES)
     for number, one in enumerate(pairs):
         features = getattr(one, FIELDS[version])
         if one.forum == without or one.kind == "edited" or features is None:
             continue
         known = ~np.isnan(one.grades)
-        weight = {"copy": OF_COPIES, "copy of title": OF_COPIES, "elsewhere": OF_ELSEWHERE, "nonsense": OF_ELSEWHERE}
-        each = weight.get(one.kind, OF_QATAR if one.forum == "qatar" else 1.0)
+        weight = of_kind.get(one.kind, 1.0)
+        ordered = weight if one.kind in ORDERED and one.forum != "qatar" else 0.0
+        if one.forum == "qatar":
+            weight *= OF_QATAR
         size = int(known.sum())
-        rows_of = features[known] if version != SENTENCES else features[known] * OF_SENTENCES
-        found.append((rows_of, one.grades[known], np.full(size, number), np.full(size, each)))
+        numbers = [np.full(size, value) for value in (number, forums.index(one.forum))]
+        shown = features[known] * np.isin(FEATURES, USED[version])
+        found.append((shown, one.grades[known], *numbers, np.full(size, weight), np.full(size, ordered)))
     return Rows(*(np.concatenate(part) for part in zip(*found, strict=True)))
 
 
 def fitted(data: Rows, *, is_monotone: bool = True, among: float = AMONG_CANDIDATES) -> Scorer:
     """Return the scorer of least penalised loss: ordinal logistic, and softmax among a query's candidates. ::
 
-    - Σ_i Σ_{k=1..3} λ_k ln P(y_ik) - ρ Σ_q Σ_i t_qi ln softmax_q(z)_i + |w|² PENALTY / 2        t ∝ 2^grade - 1
+    - Σ_i Σ_{k=1..3} λ_k ln P(y_ik) - ρ Σ_q Σ_i t_qi ln softmax_q(z)_i + |w|² PENALTY / 2 + |r|² / (2 BETWEEN_FORUMS²)
+
+    t ∝ 2^grade - 1; P(y_ik) = σ(b_k + z_i + r_f), with r_f an offset of the forum, which a new forum has not.
     """
     used = data.features.std(axis=0) > 0
     scale = np.where(used, data.features.std(axis=0), 1.0)
-    inputs = data.features / scale
     order = np.argsort(data.queries, kind="stable")
-    inputs, weights, grades, queries = inputs[order], data.weights[order], data.grades[order], data.queries[order]
+    inputs, grades, queries = data.features[order] / scale, data.grades[order], data.queries[order]
+    weights, ordered, forums = data.weights[order], data.ordered[order], data.forums[order]
     targets = [np.clip(grades - (grade - 1), 0, 1) for grade in (1, 2, 3)]
     starts = np.flatnonzero(np.r_[True, queries[1:] != queries[:-1]])
     sizes = np.diff(np.r_[starts, len(queries)])
-    gains = (2.0**grades - 1) * (weights == 1.0)
+    gains = 2.0**grades - 1
     totals = np.repeat(np.add.reduceat(gains, starts), sizes)
-    wanted = np.divide(gains, totals, out=np.zeros(len(gains)), where=totals > 0)
-    count = inputs.shape[1]
+    wanted = among * ordered * np.divide(gains, totals, out=np.zeros(len(gains)), where=totals > 0)
+    pulled = np.repeat(np.add.reduceat(wanted, starts), sizes)
+    count, places = inputs.shape[1], len(ARCHIVES)
 
     def loss(values: Floats) -> tuple[float, Floats]:
-        z = inputs @ values[:count]
-        value = PENALTY / 2 * float(values[:count] @ values[:count])
+        z, offsets = inputs @ values[:count], values[count + 3 :]
+        value = PENALTY / 2 * float(values[:count] @ values[:count]) + float(offsets @ offsets) / (
+            2 * BETWEEN_FORUMS**2
+        )
         slope, gradient = np.zeros(len(z)), np.zeros(3)
         for place, (target, counted) in enumerate(zip(targets, (0.5, 1.0, 0.5), strict=True)):
-            logits = z + values[count + place]
+            logits = z + offsets[forums] + values[count + place]
             value += counted * float((weights * (np.logaddexp(0, logits) - target * logits)).sum())
             residue = counted * weights * (probability(logits) - target)
             slope += residue
             gradient[place] = residue.sum()
+        of_forums = np.bincount(forums, slope, places) + offsets / BETWEEN_FORUMS**2
         peaks = np.repeat(np.maximum.reduceat(z, starts), sizes)
         powers = np.exp(z - peaks)
         sums = np.repeat(np.add.reduceat(powers, starts), sizes)
-        value -= among * float((wanted * (z - peaks - np.log(sums))).sum())
-        slope += among * np.where(totals > 0, powers / sums - wanted, 0)
-        return value, np.concatenate([inputs.T @ slope + PENALTY * values[:count], gradient])
+        value -= float((wanted * (z - peaks - np.log(sums))).sum())
+        slope += pulled * powers / sums - wanted
+        return value, np.concatenate([inputs.T @ slope + PENALTY * values[:count], gradient, of_forums])
 
     bounds = [(None if name in FREE or not is_monotone else 0.0, None) for name in FEATURES]
-    bounds += [(None, None)] * 3
-    start = np.concatenate([np.zeros(count), [-1.0, -2.5, -4.0]])
-    done = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 500})
+    bounds += [(None, None)] * (3 + places)
+    start = np.concatenate([np.zeros(count), [-1.0, -2.5, -4.0], np.zeros(places)])
+    done = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 800})
     weights_found = np.where(used, done.x[:count] / scale, 0.0)
     return Scorer(weights_found, float(done.x[count + 1]), float(min(done.x[count + 1 : count + 3])))
 
@@ -206,7 +233,7 @@ class Table:
         }
 
 
-def _percent(values: Sequence[float]) -> float:
+def _percent(values: Sequence[float] | NDArray[Any]) -> float:
     return round(100 * float(np.mean(values)), 1)
 
 
@@ -329,6 +356,25 @@ def known_answers(scorers: Mapping[str, Scorer], pairs: Sequence[Pairs], version
     return found
 
 
+def by_form(judged: Sequence[Pairs], scorers: Mapping[str, Scorer], version: str) -> dict[str, Any]:
+    """Return how probable judged pairs are said to be and are, by titles and with bodies, in every forum."""
+    found: dict[str, Any] = {}
+    for form in ("title", "title and body"):
+        for forum in ARCHIVES:
+            some = [one for one in judged if one.forum == forum and one.is_title == (form == "title")]
+            grades = rows(some, "grades")
+            logits = np.concatenate([scorers[forum].logits(getattr(one, FIELDS[version])) for one in some])
+            likely, is_so = probability(logits), grades >= 1.75
+            found.setdefault(form, {})[forum] = {
+                "pairs": len(grades),
+                "said": _percent(likely),
+                "was": _percent(is_so),
+                "calibration error": round(calibration_error(likely, is_so), 1),
+                "brier": round(float(np.mean((likely - is_so) ** 2)), 4),
+            }
+    return found
+
+
 def measure(judged: list[Pairs], known: list[Pairs], unseen: list[Pairs], sites: Mapping[str, Site]) -> dict[str, Any]:
     """Return everything that the file holds."""
     pools = [one for one in judged if one.kind == "pool"]
@@ -374,12 +420,13 @@ def measure(judged: list[Pairs], known: list[Pairs], unseen: list[Pairs], sites:
         "judged": {
             "pools": {"queries": len(pools), "pairs": int(sum((~np.isnan(one.grades)).sum() for one in pools))},
             "others": {
-                "queries": len(judged) - len(pools),
+                "queries": sum(one.kind == "other" for one in judged),
                 "pairs": int(sum((~np.isnan(one.grades)).sum() for one in judged if one.kind == "other")),
                 "grades": _counts([one for one in judged if one.kind == "other"]),
             },
         },
         "pools": table.rows,
+        "by form": {version: by_form(judged, by[version], version) for version in versions},
         "weights of the cosine": weights,
         "known answers": {version: known_answers(by[version], unseen, version) for version in versions},
         "judgements from the top of the queue": {

@@ -1,8 +1,11 @@
-"""Judged pairs of ten forums as the scorer sees them: features, grades, and what other systems say of the same pairs.
+"""Judged pairs of eleven forums as the scorer sees them: features, grades, and what other systems say of them.
 
 Judged are the pools of ``judged-pools`` (four forums, some pairs read twice) and ``judged.jsonl`` beside this file: 186
 other queries of ten forums, six or seven candidates each, the best of a first fit and of MiniLM, read once by one
-language model by the guide of the pools. A forum's own copies and titles of other forums are pairs whose answer is
+language model by the guide of the pools. Another 40 queries are of the bundled forum, 228 candidates: the three best
+of the default search and of MiniLM and two from further down, in random order; of 24 read again by the same model,
+knowing of the first time, 23 got the same grade. All 14 that its authors linked as duplicates have 2 or 3, all 10 that
+they linked as related have 1. A forum's own copies and titles of other forums are pairs whose answer is
 known without reading.
 """
 
@@ -20,6 +23,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.data import bundled_forum
 from askalike.evaluation.forum.tasks import questions_of
 from askalike.forum import Forum, ForumSettings
 from askalike.readers.research.judged import read_judged
@@ -43,12 +47,15 @@ ARCHIVES: Final = {
     "scicomp": "stackexchange-dumps/scicomp-meta",
     "yahoo": "yahoo/liveqa-5k.gz",
     "qatar": "",
+    "homenet": "",
 }
 POOLED: Final = ("travel", "slicer", "devops", "reddit")
 OTHERS: Final = Path(__file__).with_name("judged.jsonl")
 SETTINGS: Final = ForumSettings()
 BROAD: Final = frozenset({"reddit", "yahoo", "qatar"})
 """Forums in which a title of another forum may well have been asked."""
+OTHER_FORM: Final = "other form"
+"""A judged query that was a title, asked with its body, or by its title where it had both."""
 SAMPLE: Final = 300
 CACHE: Final = WORK / "minilm-onnx.sqlite"
 
@@ -73,7 +80,8 @@ class Pairs:
     """One query with its candidates.
 
     Args:
-        kind: "pool", "other", "copy", "copy of title", "edited", "elsewhere" or "nonsense".
+        kind: "pool", "other", ``OTHER_FORM`` of these, "copy", "copy of title", "edited", "elsewhere" or "nonsense".
+        is_title: whether it was asked by its title alone.
         by_words: features without vectors.  # (N, F)
         general: with the general encoder.  # (N, F)
         sentences: with MiniLM; None where it was not asked.  # (N, F)
@@ -83,6 +91,7 @@ class Pairs:
 
     forum: str
     kind: str
+    is_title: bool
     ids: tuple[str, ...]
     grades: Floats
     by_words: Floats
@@ -100,7 +109,9 @@ def open_forum(name: str) -> Forum:
     if not mark.exists():
         shutil.rmtree(folder, ignore_errors=True)
         with Forum.create(folder, settings=SETTINGS) as forum:
-            if ARCHIVES[name]:
+            if name == "homenet":
+                forum.load(bundled_forum())
+            elif ARCHIVES[name]:
                 forum.load(need_data(ARCHIVES[name]))
             else:
                 judged = [read_judged(need_data("semeval-task3-b"), "semeval", split) for split in ("train", "dev")]
@@ -170,19 +181,20 @@ class Site:
             query, counts, found, asked.vector, cosines if asked.vector is not None else None
         )
         by_words = general.copy()
-        by_words[:, FEATURES.index("texts by words' vectors") :] = 0
+        by_words[:, FEATURES.index("texts by words' vectors") : FEATURES.index("size of the forum")] = 0
         sentences = near = None
         if with_minilm and self.minilm is not None and self.usual is not None:
             vectors = self.minilm.encode([Question("", query.title, query.body, query.markup), *found])
             near = (vectors[1:] @ vectors[0]).astype(np.float64)
             sentences = by_words.copy()
-            sentences[:, -2], sentences[:, -1] = self.usual.of(vectors[0], near), self.usual.commonness(vectors[0])
+            sentences[:, FEATURES.index("cosine")] = self.usual.of(vectors[0], near)
             regard_title_alone(
                 reader_of(search.analyzer).read(query.title, query.body, query.markup).text, sentences, ["cosine"]
             )
         return Pairs(
             self.name,
             kind,
+            not query.body.strip(),
             tuple(one.id for one in found),
             np.array([grades.get(one.id, np.nan) for one in found]),
             by_words,
@@ -232,14 +244,16 @@ def edited(title: str, chance: random.Random) -> str:
 
 
 def judged_pairs(sites: dict[str, Site]) -> list[Pairs]:
-    """Return what was read."""
+    """Return what was read: each query as it was asked, and in its other form where it has a body."""
     found = []
     for kind, forum, query, asked, grades in graded():
         one = sites[forum].forum.question(query)
-        body = "" if asked == "title" else one.body
-        made = sites[forum].pairs(kind, Query(one.title, body, markup=one.markup), query, grades, 0, with_minilm=True)
-        if made is not None:
-            found.append(made)
+        is_title = asked == "title"
+        for form, body in ((kind, "" if is_title else one.body), (OTHER_FORM, one.body if is_title else "")):
+            written = Query(one.title, body, markup=one.markup)
+            made = sites[forum].pairs(form, written, query, grades, 0, with_minilm=True)
+            if made is not None and (form == kind or one.body.strip()):
+                found.append(made)
     return found
 
 

@@ -84,6 +84,8 @@ PAGES: Mapping[str, Page] = {
             "scale-20000": searching.scale,
             "scale-224741": searching.scale,
             "scale-1000000": searching.scale,
+            "likely-pairs-20000": searching.likely_pairs,
+            "likely-pairs-224741": searching.likely_pairs,
             "search-cost": searching.cost,
             "many-queries": searching.many,
             "updates": searching.updates,

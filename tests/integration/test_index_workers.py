@@ -9,17 +9,21 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import pytest
 from tests.tiny_models import synonym_model
 
 from askalike import Forum, Question
+from askalike.forum.duplicates import compare
+from askalike.forum.pairs import Pairs
 from askalike.index import workers
 from askalike.index.catchup import Steps
 from askalike.index.vector_indexer import VectorIndexer
 from askalike.index.word_indexer import WordIndexer, entries_of
 from askalike.index.words.index import WordIndex
+from askalike.progress import SilentProgress
 from askalike.store import ForumLayout, open_store
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
@@ -112,6 +116,41 @@ def test_changes_that_workers_prepared_are_found_as_if_one_process_had(
         assert Forum.check(tmp_path / name).findings == ()
     assert shown[0] == shown[1]
     assert [len(one) for one in shown[0]] == [9, 31]
+
+
+@pytest.mark.usefixtures("two_cores")
+def test_likely_pairs_that_workers_found_are_those_of_one_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = [
+        Question(f"q{num}", f"{what} {verb} {where}")
+        for num, (what, verb, where) in enumerate(
+            product(("wifi", "printer", "modem"), ("drops", "stops", "fails"), ("daily", "upstairs", "in rain"))
+        )
+    ]
+    asked += [Question(f"copy{num}", one.title) for num, one in enumerate(asked[:5])]
+    shown = []
+    for name, worth_it in (("workers", 10), ("alone", 1000)):
+        monkeypatch.setattr(workers, "WORTH_IT", worth_it)
+        with Forum.create(tmp_path / name) as forum:
+            forum.add(asked)
+            if name == "workers":
+                monkeypatch.setattr(Pairs, "partners", refused)
+            compare(forum, SilentProgress())
+            assert forum.pairs.waiting() == 0
+            shown.append(forum.pairs.store.among(None, 0.0))
+    assert len(shown[0]) > 10
+    assert shown[0] == shown[1]
+
+
+@pytest.mark.usefixtures("two_cores")
+def test_reading_texts_starts_no_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("askalike.forum.pairs.AT_ONCE", 5)
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add([question for _, question in QUESTIONS])
+        monkeypatch.setattr(workers, "prepared", refused)
+        assert forum.pairs.read_texts()
+        assert forum.pairs.waiting() >= workers.WORTH_IT
 
 
 @pytest.mark.usefixtures("two_cores")

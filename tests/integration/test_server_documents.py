@@ -87,7 +87,20 @@ def check_command(words: list[str]) -> None:
 def test_the_dockerfile_copies_what_is_there_and_runs_what_there_is() -> None:
     text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
     lines = [line for line in re.sub(r"\\\n", " ", text).splitlines() if line and not line.startswith("#")]
-    known = ["FROM", "COPY", "RUN", "ENV", "USER", "VOLUME", "EXPOSE", "HEALTHCHECK", "STOPSIGNAL", "ENTRYPOINT", "CMD"]
+    known = [
+        "FROM",
+        "COPY",
+        "ARG",
+        "RUN",
+        "ENV",
+        "USER",
+        "VOLUME",
+        "EXPOSE",
+        "HEALTHCHECK",
+        "STOPSIGNAL",
+        "ENTRYPOINT",
+        "CMD",
+    ]
     assert [line for line in lines if line.split()[0] not in known] == []
     for line in lines:
         words = line.split()
@@ -134,8 +147,14 @@ def test_the_dockerfile_asks_for_extras_that_there_are() -> None:
     extras = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"][
         "optional-dependencies"
     ]
-    [asked] = re.findall(r'"/source\[([^]]+)\]"', text)
-    assert set(asked.split(",")) <= set(extras)
+    assert '"/source[$EXTRAS]"' in text
+    samples = [
+        text,
+        *(path.read_text(encoding="utf-8") for path in [*DEPLOY.glob("*.yaml"), *DEPLOY.rglob("k*/*.yaml")]),
+    ]
+    named = {tuple(found.split(",")) for one in samples for found in re.findall(r"EXTRAS[=:] ?([a-z,]+)", one)}
+    assert named == {("serve",), ("serve", "postgresql")}
+    assert {name for names in named for name in names} <= set(extras)
 
 
 @pytest.mark.skipif(not (shutil.which("nginx") and shutil.which("openssl")), reason="nginx or openssl is not here")

@@ -43,7 +43,8 @@ def test_a_run_of_a_few_hundred_questions_measures_everything(tmp_path: Path, mo
     monkeypatch.setattr(scale, "REAL", 200)
     monkeypatch.setattr(scale, "ADDED", 3)
     monkeypatch.setattr(scale, "COMPARED", 5)
-    body = scale.measure(tmp_path / "scale", count=300, queries=20, rivals=1_000)
+    folder = tmp_path / "scale"
+    body = scale.measure(folder, size=300, queries=20, rivals=1_000)
     assert body["indexing"]["questions"] == body["indexing"]["encoded"] == 300
     assert set(body["indexing"]["phases"]) == {"reading", "indexing", "encoding"}
     assert body["copies"] == 100
@@ -57,3 +58,17 @@ def test_a_run_of_a_few_hundred_questions_measures_everything(tmp_path: Path, mo
     assert {"tantivy alone, title", "bm25s, title", "askalike by words, title"} <= body["words"].keys()
     assert body["likely pairs"]["questions compared"] >= 5
     json.dumps(body)
+
+    kept = folder / "measured.json"
+    held = json.loads(kept.read_text())
+    kept.write_text(json.dumps({name: part for name, part in held.items() if name != "opening"}))
+    again = scale.measure(folder, size=300, queries=20, rivals=1_000)  # as if the run had been ended on its way
+    assert {name: part for name, part in again.items() if not name.startswith(("opening", "load"))} == {
+        name: part for name, part in body.items() if not name.startswith(("opening", "load"))
+    }
+    kept.write_text(json.dumps({name: held[name] for name in ("commit", "questions", "copies", "queries")}))
+    monkeypatch.setattr(scale, "nearest_of", lambda *_: {})
+    monkeypatch.setattr(scale, "beside", lambda *_: [])
+    built_on = scale.measure(folder, size=300, queries=20, rivals=1_000)["indexing"]
+    assert built_on["resumed"]
+    assert built_on["questions"] == built_on["encoded"] == 300

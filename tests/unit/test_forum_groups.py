@@ -226,6 +226,40 @@ def test_names_are_told_by_capitals_and_a_title_of_capitals_has_none() -> None:
     assert not differ_in_names("Do I need a visa for Iran", "Do I need a visa for Iran as a citizen of Spain")
 
 
+def test_what_one_author_posts_again_after_weeks_is_announced_and_after_days_asked_again(forum: Forum) -> None:
+    title, began = "call for papers on statistical shapes in medicine workshop lisbon", datetime(2020, 5, 1, tzinfo=UTC)
+
+    def post(name: str, days: int, author: str, words: str = "") -> None:
+        forum.add([Question(name, f"{title} {words}".strip(), author=author, created=began + timedelta(days))])
+
+    post("first", 0, "eva")
+    post("in vain", 3, "eva", "please")
+    assert {"first", "in vain"} in groups(forum)
+    post("next", 365, "eva", "now")
+    assert not any("next" in group for group in groups(forum))
+    forum.judge("next", "first", "duplicate")
+    assert any({"next", "first"} <= group for group in groups(forum))
+    forum.judge("next", "first", "withdrawn")
+    forum.edit([Question("next", f"{title} now", author="jan", created=began + timedelta(365))])
+    assert any({"next", "first"} <= group for group in groups(forum))
+
+
+def test_authors_that_stand_for_many_people_announce_nothing(forum: Forum) -> None:
+    for name, year in (("now", 2019), ("please", 2020)):
+        made = datetime(year, 5, 1, tzinfo=UTC)
+        forum.add(
+            [
+                Question(
+                    name,
+                    f"noise of heat pumps at night keeps neighbours awake {name}",
+                    author="[deleted]",
+                    created=made,
+                )
+            ]
+        )
+    assert {"now", "please"} in groups(forum)
+
+
 def test_judgements_and_deletions_count_at_once(forum: Forum) -> None:
     assert groups(forum) == [{"a", "b", "c"}, {"d", "e"}]
     forum.judge("d", "e", "different")

@@ -11,6 +11,7 @@ import threading
 import zlib
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -370,3 +371,17 @@ def test_centroids_are_learned_and_codes_made_on_one_thread_and_others_keep_thei
     finally:
         faiss.omp_set_num_threads(before)
     assert seen == [1, 1]
+
+
+def test_an_index_that_was_filled_by_several_commits_has_one_segment(tmp_path: Path) -> None:
+    index = VectorIndex.create(tmp_path / "vectors", D, applied=1, fingerprint="f")
+    ends = [0, 3 * UNCODED, 4 * UNCODED, 4 * UNCODED + 500]
+    with index.writing() as writer:
+        for start, stop in pairwise(ends):
+            writer.put(range(start, stop), VECTORS[start:stop])
+            writer.commit(index.cursor)
+        writer.remove([3])
+        writer.commit(replace(index.cursor, is_complete=True))
+    found = VectorIndex(index.folder)
+    assert [part.size for part in found._now.snapshot.parts] == [ends[-1] - 1]
+    assert found.numbers().tolist() == [num for num in range(ends[-1]) if num != 3]

@@ -17,7 +17,17 @@ from numpy.typing import NDArray
 from askalike import Forum, Question
 from askalike.data import bundled_forum, default_model
 from askalike.errors import DamagedModelError
-from askalike.search.features import ENOUGH, FEATURES, SPREAD, TYPICAL, Cosines, features
+from askalike.search.features import (
+    ENOUGH,
+    FEATURES,
+    LARGEST,
+    MIDDLING,
+    SMALLEST,
+    SPREAD,
+    TYPICAL,
+    Cosines,
+    features,
+)
 from askalike.search.interaction import rarities
 from askalike.search.scorer import FREE, SENTENCES, WORD_VECTORS, WORDS, digest, probability, read_scorers, scorers
 from askalike.search.texts import BODY_CHARACTERS, reader_of, unpacked
@@ -73,6 +83,29 @@ def test_a_body_counts_neither_way_for_a_query_that_is_its_title_alone() -> None
     assert common[FEATURES.index("cosine")] == pytest.approx(0.3)  # of few informative words: as the vectors say
     another = features(READ(title, "on channel six", "plain")[0], rarity, [with_body], RAREST, Table(), near)[0]
     assert another[FEATURES.index("cosine")] == 0.3
+
+
+def test_a_forum_counts_as_no_smaller_and_no_larger_than_those_that_were_learned_by() -> None:
+    asked, terms, _ = READ("router drops wifi", "", "plain")
+
+    def size_of(questions: int) -> float:
+        found = features(asked, np.full(len(terms), 2.0), [asked], RAREST, size=questions)
+        return float(found[0, FEATURES.index("size of the forum")])
+
+    assert size_of(MIDDLING) == 0.0
+    assert size_of(30_000) == pytest.approx(1.0)
+    assert size_of(0) == size_of(SMALLEST) < 0
+    assert size_of(10**9) == size_of(LARGEST) < 2
+
+
+def test_the_same_likeness_says_less_in_a_larger_forum() -> None:
+    place = FEATURES.index("size of the forum")
+    alike = np.full((1, len(FEATURES)), 0.5)
+    small, large = alike.copy(), alike.copy()
+    small[0, place], large[0, place] = -1.0, 1.9
+    for name in (WORD_VECTORS, SENTENCES):
+        assert scorers()[name].logits(small)[0] > scorers()[name].logits(large)[0]
+    assert scorers()[WORDS].logits(small)[0] == scorers()[WORDS].logits(large)[0]
 
 
 def test_texts_without_words_have_nothing_alike() -> None:

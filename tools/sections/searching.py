@@ -13,6 +13,7 @@ __all__ = [
     "indexing",
     "journeys",
     "kills",
+    "likely_pairs",
     "many",
     "ramn_tuning",
     "reranking",
@@ -96,6 +97,23 @@ def scale(result: Mapping[str, Any]) -> list[str]:
         for one in result["vectors beside rivals"]
     ]
     return [*lines, *table(("work", "p50", "p95", "recall@10"), rows)]
+
+
+def likely_pairs(result: Mapping[str, Any]) -> list[str]:
+    """Return what all likely pairs of a forum cost, and how many of the exact ones are found."""
+    clock, spent = result["seconds"], result["processor_s"]
+    rows = [(name, f"{one['there are']:,}", f"{one['found']:.3f}") for name, one in result["exact pairs"].items()]
+    return [
+        f"## All likely pairs of {result['questions']:,} questions",
+        "",
+        f"Reading texts took {spent['reading texts']:,.1f} s of processor time ({clock['reading texts']:,.0f} s on the"
+        f" clock), comparing all questions {spent['comparing']:,.0f} s ({clock['comparing']:,.0f} s) in one process a"
+        f" core: {spent['a question, ms']:.1f} ms a question, {result['pairs']:,} pairs. The machine had a load of"
+        f" {result['load_15_min_at_end']:.0f}. Exact pairs, of {result['questions compared exactly']:,} questions drawn"
+        " by chance, each scored beside the 300 nearest of all vectors and the 300 best by all of its words:",
+        "",
+        *table(("probability", "exact pairs", "found"), rows),
+    ]
 
 
 def _share_found(found: Mapping[str, Any]) -> str:

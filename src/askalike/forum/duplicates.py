@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import zip_longest
@@ -59,13 +60,20 @@ def compare(forum: Forum, progress: Progress, *, is_exact: bool = False) -> None
     """
     left = forum.pairs.waiting()
     progress.start("reading texts" if is_exact else "comparing questions", 0 if is_exact else left, "questions")
-    moved_s = time.monotonic()
-    while not (forum.pairs.read_texts() if is_exact else _is_compared(forum)):
-        before, left = left, forum.pairs.waiting()
-        if left < before:
-            progress.advance(before - left)
-            moved_s = time.monotonic()
-        elif time.monotonic() - moved_s > PATIENCE_S:
+    looked_s = moved_s = time.monotonic()
+
+    def report() -> bool:
+        nonlocal left, looked_s, moved_s
+        if time.monotonic() - looked_s >= SLICE_S:
+            before, left, looked_s = left, forum.pairs.waiting(), time.monotonic()
+            if left < before:
+                progress.advance(before - left)
+                moved_s = looked_s
+        return False  # go on
+
+    while not (forum.pairs.read_texts() if is_exact else _is_compared(forum, report)):
+        report()
+        if time.monotonic() - moved_s > PATIENCE_S:
             raise BusyForumError(
                 f"another process is comparing or indexing {forum.path}",
                 "wait until it has finished; what was compared is kept",
@@ -73,9 +81,9 @@ def compare(forum: Forum, progress: Progress, *, is_exact: bool = False) -> None
     progress.advance(left)
 
 
-def _is_compared(forum: Forum) -> bool:
-    """Compare for a while; return whether nothing is left, for which another process is waited for too."""
-    if not forum.pairs.advance(SLICE_S) and not forum.pairs.waiting():
+def _is_compared(forum: Forum, report: Callable[[], bool]) -> bool:
+    """Compare all that waits; return whether nothing is left, for which another process is waited for too."""
+    if not forum.pairs.advance(math.inf, report) and not forum.pairs.waiting():
         return True
     time.sleep(PAUSE_S)
     return False

@@ -17,12 +17,14 @@ import hashlib
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 import filelock
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,6 +33,9 @@ from askalike.forum.engine import LocalEngine
 from askalike.forum.groups import LEAST, MOST_PARTIAL, EvidenceReader, template
 from askalike.forum.indexes import Indexes
 from askalike.forum.linkage import MOST_REFUSED, Ends, lacking
+from askalike.forum.settings import ForumSettings, stored_text_settings
+from askalike.index import workers
+from askalike.index.workers import Numbered, Remote
 from askalike.search import Query, Searcher
 from askalike.search.calibration import UNMOVED
 from askalike.search.originals import reached
@@ -38,10 +43,14 @@ from askalike.search.rankers import PROBABILITY
 from askalike.search.scorer import digest
 from askalike.search.searcher import Ranking
 from askalike.search.settings import MAX_HITS
-from askalike.store import ForumLayout, Store, open_pairs
+from askalike.store import ForumLayout, Store, open_pairs, open_store
 from askalike.store.pairs import DamagedPairsError, Pair, PairPosition, permanent_number
+from askalike.text.analyzer import Analyzer
 from askalike.text.markup import readable
 from askalike.types import Question
+
+_Partners = dict[int, list[Pair]]
+"""Number of a question → its pairs."""
 
 _SEED_OF_KEPT: Final = -1
 """None that a queue has: what is kept is independent of what it draws."""
@@ -61,6 +70,8 @@ FOLLOWED: Final = ("question", "link", "feedback")
 """What changes about a question so that its pairs are made anew."""
 TEXTS: Final = 200
 AT_ONCE: Final = 20
+BATCH: Final = 100
+"""So many go to another process at a time."""
 RAREST: Final = 12
 """So many of a question's most informative words are looked for in others."""
 
@@ -82,6 +93,8 @@ class Pairs:
         self.store = open_pairs(layout)
         self._lacking: list[Ends] = []
         self._asked: set[Ends] = set()
+        is_plain = indexes.settings == ForumSettings()  # another process knows no others
+        self._remote = Remote(__name__, str(layout.folder.resolve()), _DECODER.decode) if is_plain else None
 
     def close(self) -> None:
         """Close the file."""
@@ -151,20 +164,25 @@ class Pairs:
 
     def is_settled(self, pair: Pair) -> bool:
         """Return whether a pair is marked or judged, or one of it has gone."""
-        return self._settled_as(pair) != ""
+        return self._settled_as([pair]) != [""]
 
-    def _settled_as(self, pair: Pair) -> str:
-        """Return "gone", the verdict, or ``MARKED``; "" for a pair that is open."""
-        held = self._records.questions_by_num([pair.first, pair.second])
-        if len(held) < 2:
-            return "gone"
-        one, other = held[pair.first].id, held[pair.second].id
-        verdict = self._records.judgements_on(one).get(other)
-        if verdict:
-            return verdict
-        originals = self._records.originals_of([one, other])
-        ways = ({start, *reached(start, lambda name: originals.get(name, ()))} for start in (one, other))
-        return MARKED if set.intersection(*ways) else ""  # their ways by duplicate links meet
+    def _settled_as(self, pairs: Sequence[Pair]) -> list[str]:
+        """Return of each pair "gone", the verdict, or ``MARKED``; "" for one that is open."""
+        nums = sorted({num for pair in pairs for num in (pair.first, pair.second)})
+        ids = {num: one.id for num, one in self._records.questions_by_num(nums).items()}
+        verdicts = {num: self._records.judgements_on(ids[num]) for num in {one.first for one in pairs} & ids.keys()}
+        originals = self._records.originals_of(list(ids.values()))
+
+        def settled_as(pair: Pair) -> str:
+            if not ids.keys() >= {pair.first, pair.second}:
+                return "gone"
+            if verdict := verdicts[pair.first].get(ids[pair.second]):
+                return verdict
+            ends = (ids[pair.first], ids[pair.second])
+            ways = ({start, *reached(start, lambda name: originals.get(name, ()))} for start in ends)
+            return MARKED if set.intersection(*ways) else ""  # their ways by duplicate links meet
+
+        return list(map(settled_as, pairs))
 
     def _advance(self, end: float, is_stopped: Callable[[], bool]) -> int:
         if not self._follow():
@@ -177,6 +195,8 @@ class Pairs:
         def is_over() -> bool:
             return is_stopped() or time.monotonic() > end
 
+        if end == math.inf and not is_over() and self.store.waiting() >= workers.WORTH_IT:
+            self._compare_beside(is_over)
         while nums := self.store.next_waiting(AT_ONCE):
             self._compare(nums, is_over)
             if is_over():
@@ -255,20 +275,40 @@ class Pairs:
 
     def _compare(self, nums: list[int], is_over: Callable[[], bool]) -> None:
         """Compare these questions, one at least; those that are left when it is over go on waiting."""
+        partners, alone = self._twins(nums)
+        if alone:
+            partners |= self._indexes.ask(partial(self._searched, questions=dict(alone), is_over=is_over))
+        self._keep(partners)
+
+    def _compare_beside(self, is_over: Callable[[], bool]) -> None:
+        """Compare all that waits now in other processes, one for each core."""
+        waiting = self.store.next_waiting(-1)
+
+        def batches() -> Iterator[tuple[_Partners, Numbered]]:
+            for start in range(0, len(waiting), BATCH):
+                yield self._twins(waiting[start : start + BATCH])
+
+        for partners, _, searched in workers.prepared(batches(), len(waiting), self.partners, self._remote):
+            self._keep(partners | searched)
+            if is_over():
+                break
+
+    def _twins(self, nums: list[int]) -> tuple[_Partners, Numbered]:
+        """Return the pairs of questions that have a twin or have gone, and the others, which are to be compared."""
         held = self._records.questions_by_num(nums)
-        partners = {num: self._twin(num) for num in nums}
-        alone = {num: held[num] for num, twins in partners.items() if twins is None and num in held}
-        if alone:  # no others are compared for those that have a twin
-            partners |= self._indexes.ask(partial(self._searched, questions=alone, is_over=is_over))
-        done = {num: pairs or [] for num, pairs in partners.items() if pairs is not None or num not in held}
-        before = [pair for num in done for pair in self.store.of(num)]
-        kept = self._kept(before)
+        twins = {num: self._twin(num) if num in held else [] for num in nums}
+        alone = [(num, held[num]) for num, pairs in twins.items() if pairs is None]
+        return {num: pairs for num, pairs in twins.items() if pairs is not None}, alone
+
+    def _keep(self, partners: _Partners) -> None:
+        """Keep the pairs of questions that were compared, in place of those that they had."""
+        before = [pair for num in partners for pair in self.store.of(num)]
+        kept = self._kept([*before, *(pair for pairs in partners.values() for pair in pairs)])
         ends = {(pair.first, pair.second) for pair in kept}
         with self.store.writing() as store:
             store.remove(pair for pair in before if (pair.first, pair.second) not in ends)
             store.put(kept)
-            for num, pairs in done.items():
-                store.put(self._kept(pairs))
+            for num in partners:
                 store.remove_waiting(num)
 
     def _next_lacking(self) -> list[Ends]:
@@ -309,33 +349,37 @@ class Pairs:
 
     def _kept(self, pairs: Iterable[Pair]) -> list[Pair]:
         """Return those of the pairs that are open, or that people linked; nobody is shown the latter to judge."""
-        settled = [(pair, self._settled_as(pair)) for pair in pairs]
+        listed = list(pairs)
+        settled = zip(listed, self._settled_as(listed), strict=True)
         return [replace(pair, is_open=not how) for pair, how in settled if how in ("", MARKED)]
 
     def _twin(self, num: int) -> list[Pair] | None:
         """Return the pair of a question with the first of the same text, none where it is settled that both ask the
         same; None where there is no earlier one, or all were judged different.
         """
-        cosine = 1.0 if self._indexes.state().model else None
         for first in self.store.copies(num, MOST_REFUSED):
             if first == num:
                 break
-            pair = Pair(first, num, 1.0, cosine)
-            settled_as = self._settled_as(pair)
+            pair = Pair(first, num, 1.0, 1.0 if self._indexes.state().model else None)
+            [settled_as] = self._settled_as([pair])
             if not settled_as:
                 return [pair]
             if settled_as not in ("gone", "different"):
                 return []
         return None
 
-    def _searched(
-        self, searcher: Searcher, questions: dict[int, Question], is_over: Callable[[], bool]
-    ) -> dict[int, list[Pair] | None]:
+    def partners(self, questions: Numbered) -> _Partners:
+        """Return the pairs of these questions with the best of other texts."""
+        if not questions:
+            return {}
+        return self._indexes.ask(partial(self._searched, questions=dict(questions), is_over=lambda: False))
+
+    def _searched(self, searcher: Searcher, questions: dict[int, Question], is_over: Callable[[], bool]) -> _Partners:
         """Return the pairs of the questions that were compared before it was over, one at least."""
         asked = {num: _as_query(one, PARTNERS + 1) for num, one in questions.items()}
         plain = _plain(searcher, asked)
         plain = replace(plain, settings=replace(plain.settings, query=replace(plain.settings.query, max_terms=RAREST)))
-        found: dict[int, list[Pair] | None] = {}
+        found: _Partners = {}
         for (num, query), first in zip(asked.items(), plain.rankings(list(asked.values())), strict=True):
             found[num] = self._partners(plain, num, query, first)
             if is_over():
@@ -346,8 +390,9 @@ class Pairs:
         """Return the pairs of a question with the best of other texts; of several with one text the first counts."""
         found: dict[int, Pair] = {}
         while True:
+            firsts = self.store.firsts([one.scored.key for one in ranking.found])
             for scored, _, _ in ranking.found:
-                first = next(iter(self.store.copies(scored.key, 1)), scored.key)
+                first = firsts.get(scored.key, scored.key)
                 if first not in (num, *found) and len(found) < PARTNERS:
                     cosine = scored.components.get("cosine")
                     found[first] = Pair(min(num, first), max(num, first), scored.score, cosine)
@@ -416,3 +461,15 @@ def _hashes(question: Question) -> tuple[bytes | None, bytes | None]:
     shown = (" ".join(part.casefold().split()) for part in (text, template(question.title)))
     of_text, of_title = (hashlib.blake2b(one.encode(), digest_size=16).digest() if one else None for one in shown)
     return of_text, of_title
+
+
+_DECODER: Final = msgspec.msgpack.Decoder(_Partners)
+
+
+def preparing(order: str) -> Callable[[Numbered], bytes]:
+    """Return what compares questions of the forum in a folder, as a worker of ``index.workers`` is told to."""
+    layout = ForumLayout(Path(order))
+    store = open_store(layout)
+    indexes = Indexes(layout, store, Analyzer(stored_text_settings(store)), ForumSettings())
+    pairs = Pairs(layout, store, indexes)
+    return lambda questions: msgspec.msgpack.encode(pairs.partners(questions))

@@ -1,9 +1,10 @@
-"""Other processes that prepare the entries of an index, one for each core.
+"""Other processes that prepare the entries of an index, or search for likely pairs, one for each core.
 
 What makes an entry of a question, its terms or its vector, takes nearly all the time of indexing and depends on nothing
-else. Most of it is Python, which computes on one core in a process: so each worker is a process. It is a program of its
-own, not a child of ``multiprocessing``, which would run the caller's script again; and it ends when its standard input
-does, thus with its parent. Questions and entries travel as MessagePack, some batches at a time.
+else; a search for its likely duplicates depends on the indexes alone. Most of it is Python, which computes on one core
+in a process: so each worker is a process. It is a program of its own, not a child of ``multiprocessing``, which would
+run the caller's script again; and it ends when its standard input does, thus with its parent. Questions and entries
+travel as MessagePack, some batches at a time.
 
 No result depends on workers: what one of them fails at is prepared here, and what is wrong then shows itself here.
 """

@@ -12,12 +12,13 @@ body's beginning alone. With S the words of both texts, Q and C those of each::
     title by words' vectors       Σ_i u_i max_j cos(v_i, v_j) / Σ_i u_i         i in title(Q), j in C; and the other way
     cosine                        (cos - m) / (1 - m), raised to a power: see ``Cosines``
     commonness                    cos of the query and the mean of the forum's vectors
+    size of the forum             log10 of its questions by 3,000, no less than of 250, no more than of 250,000
     same title, same text         1 where they are, less where that is of few informative words
 
 A query that is a title alone says nothing of a body, so that bodies of candidates with that title count neither way:
 there texts, texts by words' vectors and cosine are no less than same title, which a title has with itself.
 
-Each is a property of the pair: who else was found does not change it. u is ``interaction.rarities``.
+Each is a property of the pair and the forum: who else was found does not change it. u is ``interaction.rarities``.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import chain
-from math import log
+from math import log, log10
 from typing import Final, Protocol
 
 import numpy as np
@@ -44,6 +45,11 @@ ENOUGH: Final = 1.5
 """A text whose words are together as rare as so many of the rarest is the same by no chance: words that met by chance
 would be as rare as one. Two people's questions under one such title were read as the same in five of six."""
 
+SMALLEST: Final = 250
+MIDDLING: Final = 3_000
+LARGEST: Final = 250_000
+"""The scorer learned in forums between the smallest and the largest; others count as these."""
+
 FEATURES: Final = (
     "title in text",
     "text in text",
@@ -57,6 +63,7 @@ FEATURES: Final = (
     "candidate's title by words' vectors",
     "cosine",
     "commonness",
+    "size of the forum",
 )
 
 _OF_WORDS: Final = 7
@@ -83,6 +90,7 @@ def features(
     table: WordTable | None = None,
     cosines: Floats | None = None,
     commonness: float = 0.0,
+    size: int = MIDDLING,
 ) -> Floats:
     """Return what is alike in a query and each candidate; 0 for what no vectors tell.  # (N, len(FEATURES))
 
@@ -90,6 +98,7 @@ def features(
         rarities_of_query: idf > 0 of the query's distinct terms, those of its title first.  # (T,)
         rarest: idf of a word that no question has.
         cosines: as ``Cosines.of`` gives them.  # (N,)
+        size: how many questions the forum has.
     """
     found = np.zeros((len(candidates), len(FEATURES)))
     if not candidates:
@@ -98,7 +107,8 @@ def features(
     if table is not None:
         found[:, _OF_WORDS : _OF_WORDS + 3] = _by_vectors(query, candidates, table)
     if cosines is not None:
-        found[:, -2], found[:, -1] = cosines, commonness
+        found[:, -3], found[:, -2] = cosines, commonness
+    found[:, -1] = log10(min(max(size, SMALLEST), LARGEST) / MIDDLING)
     parts = (True, table is not None, cosines is not None)
     regard_title_alone(query, found, [name for name, is_known in zip(_OF_BODIES, parts, strict=True) if is_known])
     return found

@@ -4,8 +4,8 @@
     P(grade ≥ 2)    = σ(b_2 + z)          a good answer to p helps q essentially: ``Hit.score``
     P(grade = 3)    = σ(b_3 + z)          whoever has answered p has answered q
 
-The weights were learned once on judged questions of ten forums (``python -m benchmarks.scorer --learn``) and lie in the
-package, in one version for each kind of evidence: words alone, an encoder whose words have vectors, one that reads
+The weights were learned once on judged questions of eleven forums (``python -m benchmarks.scorer --learn``) and lie in
+the package, in one version for each kind of evidence: words alone, an encoder whose words have vectors, one that reads
 sentences as a whole.
 
 Source: McCullagh, "Regression Models for Ordinal Data", 1980: one slope, a threshold for each grade.
@@ -40,12 +40,12 @@ WORDS: Final = "words"
 WORD_VECTORS: Final = "words with vectors"
 SENTENCES: Final = "sentences"
 VERSIONS: Final = (WORDS, WORD_VECTORS, SENTENCES)
-USUAL: Final = {WORDS: 0.08, WORD_VECTORS: 0.04, SENTENCES: 0.03}
+USUAL: Final = {WORDS: 0.08, WORD_VECTORS: 0.05, SENTENCES: 0.03}
 """The least probability that a widget shows: 9 of 10 titles of other subjects find nothing (by
 ``benchmarks.judgements``)."""
 
-FREE: Final = frozenset({"commonness"})
-"""Features that may count against a pair; all others never do."""
+FREE: Final = frozenset({"commonness", "size of the forum"})
+"""What is no likeness of a pair and may count against it; all others never do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +167,9 @@ class Scoring:
         rarity = np.array([inverse_document_frequency(max(size, one), one) for one in frequencies])
         rarest = inverse_document_frequency(max(size, 1), 0)
         if vector is None or cosines is None or self.usual is None:
-            return features(asked, rarity, texts, rarest)
+            return features(asked, rarity, texts, rarest, size=size)
         near = self.usual.of(vector, np.asarray(cosines, dtype=np.float64))
-        return features(asked, rarity, texts, rarest, self.table, near, self.usual.commonness(vector))
+        return features(asked, rarity, texts, rarest, self.table, near, self.usual.commonness(vector), size)
 
     def logits(
         self,

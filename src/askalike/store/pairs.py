@@ -109,6 +109,9 @@ class PairStore(Protocol):
             limit: at most this many; -1 for all.
         """
 
+    def firsts(self, nums: Sequence[int]) -> dict[int, int]:
+        """Return the smallest number of the questions with the text of each; those without a text are left out."""
+
     def texts(self, name: Literal["hash", "template"], nums: Iterable[int] | None = None) -> list[list[int]]:
         """Return the questions that have a text, or its template, in common, two at least, each list ascending.
 

@@ -308,9 +308,6 @@ def plain_text(body: str, markup: Markup, *, with_code: bool = True) -> str:
     return _BLANK_LINES.sub("\n\n", lines).strip("\n")
 
 
-_WORD = re.compile(r"\S+")
-
-
 def excerpt(text: str, length: int) -> str:
     """Return the beginning of ``text`` on one line, at most ``length`` characters, cut after a word with ``…``.
 
@@ -326,8 +323,7 @@ def excerpt(text: str, length: int) -> str:
         raise SettingError(f"excerpt of {length} characters, but expected at least 1", "ask for a larger length")
     shown: list[str] = []
     room = length
-    for match in _WORD.finditer(text):
-        word = match[0]
+    for word in text.split(None, length // 2 + 1):  # of more words, not all would fit; what is left is one too long
         if len(word) > room:
             return _ended(" ".join(shown) or word, length)
         shown.append(word)

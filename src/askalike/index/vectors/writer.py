@@ -120,9 +120,10 @@ class VectorWriter:
     def _commit(self, cursor: Cursor) -> None:
         touched = self._snapshot.locate(np.array([*self._leaving, *self._arriving], np.int64))
         touched = np.unique(touched[touched >= 0])
+        is_filled = cursor.is_complete and not self._snapshot.manifest.cursor.is_complete
         manifest = replace(self._snapshot.manifest, cursor=cursor)
-        if len(touched) or self._arriving:
-            manifest = self._write(touched, manifest)
+        if len(touched) or self._arriving or (is_filled and len(self._snapshot.parts) > 1):
+            manifest = self._write(touched, manifest, is_filled=is_filled)
         snapshot = Snapshot.read(self._folder, manifest, self._snapshot)
         if wants_codes(snapshot):
             manifest = self._write_codes(snapshot)
@@ -132,15 +133,19 @@ class VectorWriter:
         self._batches, self._arriving, self._leaving = [], {}, set()
         clear_orphaned_files(self._folder, manifest.names())
 
-    def _write(self, touched: NDArray[np.int64], manifest: Manifest) -> Manifest:
-        """Write segments and tombstones, and return a manifest that names them."""
+    def _write(self, touched: NDArray[np.int64], manifest: Manifest, *, is_filled: bool) -> Manifest:
+        """Write segments and tombstones, and return a manifest that names them.
+
+        Args:
+            is_filled: all entries become one segment: each costs every search of its codes as much as 50,000 entries.
+        """
         parts, generation = self._snapshot.parts, manifest.generation + 1
         dead = [
             np.union1d(part.dead, touched[(touched >= part.start) & (touched < part.start + part.size)] - part.start)
             for part in parts
         ]
         sizes = [(part.size - len(gone), len(gone)) for part, gone in zip(parts, dead, strict=True)]
-        merged = segments_to_merge(sizes, len(self._arriving))
+        merged = list(range(len(parts))) if is_filled else segments_to_merge(sizes, len(self._arriving))
         entries: list[SegmentEntry] = []
         for position, old in enumerate(manifest.segments):
             if position not in merged:

@@ -22,6 +22,7 @@ _TABLE: Final = "CREATE TABLE IF NOT EXISTS texts (num INTEGER PRIMARY KEY, pack
 _FAULTS: Final = (sqlite3.Error, UnicodeDecodeError)
 """What SQLite raises; the second where it quotes a damaged name in what it says."""
 _MOST_ASKED: Final = 500
+_MOST_MAPPED: Final = 1 << 30
 
 
 @contextmanager
@@ -112,7 +113,9 @@ class Texts:
 
 
 def _reading(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=1.0, check_same_thread=False)
+    found = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=1.0, check_same_thread=False)
+    found.execute(f"PRAGMA mmap_size = {_MOST_MAPPED}")  # 20 texts that SQLite has not read: .3 ms in place of .6
+    return found
 
 
 def text_faults(

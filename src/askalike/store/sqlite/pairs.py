@@ -132,6 +132,12 @@ class SqlitePairStore:
         )
         return [row[0] for row in found]
 
+    def firsts(self, nums: Sequence[int]) -> dict[int, int]:
+        """Return the smallest number of the questions with the text of each; those without a text are left out."""
+        first = "(SELECT num FROM texts AS others WHERE others.hash = texts.hash ORDER BY num LIMIT 1)"
+        wanted = f"SELECT num, {first} FROM texts WHERE num IN ({{}})"
+        return {num: least for part in _parts(nums) for num, least in self._rows(wanted.format(part))}
+
     def texts(self, name: Literal["hash", "template"], nums: Iterable[int] | None = None) -> list[list[int]]:
         """Return the questions that have a text, or its template, in common, two at least, each list ascending."""
         if nums is None:

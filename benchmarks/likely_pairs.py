@@ -1,0 +1,147 @@
+"""What finding all likely pairs of a forum costs, and how many of the exact ones are found.
+
+Command: ``python -m benchmarks.likely_pairs`` (the first 20,000 questions of Reddit; ``--questions N`` for more,
+``--forum FOLDER`` for a forum that is there). All questions are compared as ``Forum.duplicates`` does, in one process a
+core. The exact pairs are those of questions drawn by chance, each scored beside the 300 nearest of all vectors, without
+codes, and the 300 best by all of its words: the five likeliest other texts, as far as they have a probability of .1. A
+pair that was found from its other side counts as found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import random
+import resource
+import shutil
+import time
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from askalike import Forum
+from askalike.forum.duplicates import compare
+from askalike.forum.engine import LocalEngine
+from askalike.forum.pairs import LEAST_SCORE, PARTNERS, _as_query, _plain
+from askalike.progress import SilentProgress
+from askalike.search import Searcher
+from askalike.types import Question
+from benchmarks.record import WORK, need_data, write
+
+DEPTH = 300
+
+
+def made(count: int) -> Path:
+    """Return the folder of a forum of the first questions of Reddit, made anew."""
+    folder, archive = WORK / f"likely-pairs-{count}.forum", WORK / f"likely-pairs-{count}.jsonl"
+    shutil.rmtree(folder, ignore_errors=True)
+    WORK.mkdir(parents=True, exist_ok=True)
+    with gzip.open(need_data("reddit/questions.jsonl.gz"), "rt") as lines, archive.open("w") as file:
+        file.writelines(islice(lines, count))
+    with Forum.create(folder) as forum:
+        forum.load(archive)
+    archive.unlink()
+    return folder
+
+
+def processor_s() -> float:
+    """Return the processor time of this process and of those that it has ended."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+class _Exact:
+    """Vectors of which all are looked at."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, "search_exactly" if name == "search" else name)
+
+
+def exact(forum: Forum, questions: dict[int, Question]) -> dict[tuple[int, int], float]:
+    """Return the exact pairs of some questions."""
+
+    def found(searcher: Searcher) -> dict[tuple[int, int], float]:
+        asked = {num: _as_query(one, DEPTH) for num, one in questions.items()}
+        plain = _plain(searcher, asked)
+        assert isinstance(plain.engine, LocalEngine)
+        join = replace(plain.settings.join, depth=DEPTH, scored=2 * DEPTH)
+        engine = replace(plain.engine, vectors=_Exact(plain.engine.vectors))
+        plain = replace(plain, engine=engine, settings=replace(plain.settings, join=join))
+        pairs: dict[tuple[int, int], float] = {}
+        for num, ranking in zip(asked, plain.rankings(list(asked.values())), strict=True):
+            firsts = forum.pairs.store.firsts([one.scored.key for one in ranking.found])
+            best: dict[int, float] = {}
+            for one in ranking.found:
+                first = firsts.get(one.scored.key, one.scored.key)
+                if first != num and len(best) < PARTNERS:
+                    best.setdefault(first, one.scored.score)
+            ends = {(min(num, first), max(num, first)): score for first, score in best.items() if score >= LEAST_SCORE}
+            pairs |= ends
+        return pairs
+
+    return forum._indexes.ask(found)
+
+
+def measure(folder: Path, sample: int) -> dict[str, Any]:
+    """Compare all questions of a forum, and some exactly."""
+    for path in folder.glob("pairs.sqlite*"):
+        path.unlink()
+    with Forum.open(folder) as forum:
+        began, spent = time.perf_counter(), processor_s()
+        forum.pairs.read_texts()
+        read, read_spent = time.perf_counter(), processor_s()
+        compare(forum, SilentProgress())
+        ended, all_spent = time.perf_counter(), processor_s()
+        numbers = forum._store.numbers()
+        drawn = random.Random(0).sample(numbers, min(sample, len(numbers)))
+        firsts = forum.pairs.store.firsts(drawn)
+        alone = [num for num in drawn if firsts.get(num, num) == num]  # copies are compared as the first of them
+        true: dict[tuple[int, int], float] = {}
+        for start in range(0, len(alone), 100):
+            true |= exact(forum, forum.questions_by_number(alone[start : start + 100]))
+        held = {(one.first, one.second): one.score for one in forum.pairs.store.among(None, LEAST_SCORE)}
+        return {
+            "questions": len(numbers),
+            "seconds": {"reading texts": round(read - began, 1), "comparing": round(ended - read, 1)},
+            "processor_s": {
+                "reading texts": round(read_spent - spent, 1),
+                "comparing": round(all_spent - read_spent, 1),
+                "a question, ms": round(1000 * (all_spent - spent) / len(numbers), 2),
+            },
+            "pairs": len(held),
+            "load_15_min_at_end": round(os.getloadavg()[2], 2),
+            "questions compared exactly": len(alone),
+            "exact pairs": {
+                f"from {least}": {
+                    "there are": sum(score >= least for score in true.values()),
+                    "found": round(
+                        sum(pair in held for pair, score in true.items() if score >= least)
+                        / max(1, sum(score >= least for score in true.values())),
+                        4,
+                    ),
+                }
+                for least in (LEAST_SCORE, 0.3, 0.5)
+            },
+        }
+
+
+def main() -> None:
+    """Measure one forum."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--questions", type=int, default=20_000)
+    parser.add_argument("--sample", type=int, default=600)
+    parser.add_argument("--forum", type=Path, help="a forum that is there; its pairs are made anew")
+    given = parser.parse_args()
+    body = measure(given.forum or made(given.questions), given.sample)
+    print(json.dumps(body, indent=1))
+    write(f"likely-pairs-{body['questions']}", "python -m benchmarks.likely_pairs", body)
+
+
+if __name__ == "__main__":
+    main()
