@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from msgspec import structs
 
 from askalike.errors import BusyForumError, InputError
-from askalike.store import Change, Counts, LoadCounts, LoadReport, Operation, Position, SourceCounts
+from askalike.store import (
+    Change,
+    Counts,
+    LoadCounts,
+    LoadReport,
+    Operation,
+    Position,
+    SourceCounts,
+    StoredOutcome,
+    rows,
+)
 from askalike.store.protocol import MANUAL_SOURCE, QUESTIONS, RecordKind
 from askalike.store.rows import (
     answer_values,
@@ -22,7 +33,7 @@ from askalike.store.rows import (
     to_microseconds,
     unknown_id,
 )
-from askalike.types import Answer, Feedback, Link, Question, Record, Reject, Source, Thread, Verdict
+from askalike.types import Answer, Feedback, Link, Outcome, Question, Record, Reject, Source, Thread, Verdict
 
 
 def _in_utc(moment: datetime | None) -> datetime | None:
@@ -43,6 +54,8 @@ class _Tables:
     feedback: list[Feedback] = field(default_factory=list)
     log: list[tuple[Operation, RecordKind, str, int | None]] = field(default_factory=list)
     sources: dict[str, str] = field(default_factory=dict)
+    outcomes: dict[tuple[int, str, str, str], StoredOutcome] = field(default_factory=dict)
+    linked_us: dict[tuple[str, str], int] = field(default_factory=dict)
     last_num: int = 0
 
     def put(self, question: Question, source: str) -> Operation | None:
@@ -74,6 +87,8 @@ class _Tables:
         if link in self.links:
             return False
         self.links[link] = source
+        if link.kind == "duplicate":
+            self.linked_us[link.source_id, link.target_id] = time.time_ns() // 1000
         self.log.append(("add", "link", link.source_id, None))
         return True
 
@@ -242,6 +257,64 @@ class MemoryStore:
 
     def check(self) -> None:
         pass
+
+    # -- outcomes of suggestions -------------------------------------------------------------------------------
+
+    def add_outcomes(self, session: str, outcomes: Sequence[Outcome], at_us: int) -> int:
+        added, day = 0, at_us // rows.DAY_US
+        with self._write() as tables:
+            for one in outcomes:
+                subject = rows.title_digest(one.title) if one.kind == "asked" else one.question
+                key = (day, session, one.kind, subject)
+                if one.kind != "asked" and subject not in tables.questions:
+                    continue
+                if key not in tables.outcomes:
+                    told = (at_us, 0, one.place, one.team, one.propensity)
+                    tables.outcomes[key] = StoredOutcome(session, one.kind, subject, *told)
+                if not session or not tables.outcomes[key].times:
+                    tables.outcomes[key] = replace(tables.outcomes[key], times=tables.outcomes[key].times + 1)
+                    added += 1
+        return added
+
+    def put_helped(self, times: Mapping[str, int]) -> None:
+        with self._write() as tables:
+            for one, count in times.items():
+                tables.outcomes[0, "", "helped", one] = StoredOutcome("", "helped", one, 0, count, 0, "", 1.0)
+
+    def helped(self, identifier: str | None = None) -> tuple[int, int]:
+        held = [one for one in self._now.outcomes.values() if one.kind == "helped"]
+        held = [one for one in held if identifier in (None, one.subject)]
+        return sum(one.times for one in held), len({one.subject for one in held})
+
+    def outcome_days(self, first: int, last: int) -> list[int]:
+        return sorted({day for day, *_ in self._now.outcomes if first <= day <= last})
+
+    def outcomes(self, day: int) -> list[StoredOutcome]:
+        held = [one for key, one in self._now.outcomes.items() if key[0] == day]
+        return sorted(held, key=lambda one: (one.session, one.at_us, one.place, one.kind, one.subject))
+
+    def asked_between(self, first_us: int, last_us: int) -> list[tuple[str, str, int]]:
+        dated = [(to_microseconds(one.created), num, one) for num, one in self.all_questions()]
+        held = [(us, num, one) for us, num, one in dated if us is not None and first_us <= us < last_us]
+        return [(one.id, one.title, us) for us, _, one in sorted(held, key=lambda row: row[:2])]
+
+    def duplicates_marked(self, first_us: int, last_us: int) -> dict[tuple[str, str], int]:
+        now = self._now
+        moments = [
+            ((link.source_id, link.target_id), now.linked_us.get((link.source_id, link.target_id), 0))
+            for link in now.links
+            if link.kind == "duplicate"
+        ]
+        moments += [
+            ((one.question_id, one.candidate_id), to_microseconds(one.at) or 0)
+            for one in now.feedback
+            if one.verdict == "duplicate"
+        ]
+        found: dict[tuple[str, str], int] = {}
+        for pair, us in moments:
+            if first_us <= us < last_us:
+                found[pair] = min(us, found.get(pair, us))
+        return found
 
     # -- the change log ----------------------------------------------------------------------------------------
 

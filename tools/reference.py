@@ -77,6 +77,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "askalike keys my.forum",
         "askalike keys my.forum --remove 1f3a9c04",
     ),
+    "report": (
+        "askalike report my.forum --month 2026-11",
+        "askalike report my.forum --month 2026-11 --labels > labels.jsonl",
+    ),
     "info": ("askalike info my.forum --json",),
     "add": (
         'askalike add my.forum --title "Printer vanishes after a power cut" --tag printer --id q2001',

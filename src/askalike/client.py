@@ -34,6 +34,7 @@ from msgspec.structs import asdict, astuple
 from askalike.errors import AskalikeError, SettingError
 from askalike.schemas import (
     Acknowledgement,
+    Counted,
     Embeddings,
     Error,
     Followed,
@@ -48,7 +49,7 @@ from askalike.schemas import (
     Status,
     Written,
 )
-from askalike.types import Draw, Feedback, Question, Verdict
+from askalike.types import Draw, Feedback, Outcome, Question, Report, Verdict
 
 _Answer = TypeVar("_Answer", bound=msgspec.Struct)
 _Found = TypeVar("_Found")
@@ -73,6 +74,8 @@ ROUTES: Final[Mapping[str, str]] = {
     "GET /v1/duplicates": "duplicates",
     "GET /v1/duplicates/groups": "groups",
     "POST /v1/questions/{id}/helped": "helped",
+    "POST /v1/outcomes": "count_outcomes",
+    "GET /v1/report": "report",
     "POST /v1/embeddings": "embeddings",
     "POST /embed": "embed",
     "POST /rerank": "rerank",
@@ -161,7 +164,7 @@ class Client:
 
         Args:
             more: further fields of the request: markup, tags, not_tags, before, after, answered, closed, minimum,
-                order, exclude, ranker, explain, id, draft.
+                order, exclude, ranker, explain, id, draft, session.
         """
         return self._ask(Similar, "POST", "/v1/similar", {"title": title, "body": body, "k": k, **more})
 
@@ -249,14 +252,22 @@ class Client:
         return self._ask(Feedback, "POST", "/v1/feedback", given)
 
     def duplicates(
-        self, cursor: str | None = None, limit: int = 20, minimum: float = 0.5, *, sample: bool = False
+        self,
+        cursor: str | None = None,
+        limit: int = 20,
+        minimum: float | str = 0.5,
+        *,
+        sample: bool = False,
+        tag: str | None = None,
     ) -> PairsPage:
         """Return a page of the archive's pairs that may be duplicates.
 
         Args:
+            minimum: the least score, or a promise such as "precision:0.9".
+            tag: only pairs of which a question has it.
             sample: every fifth is drawn at random, whatever its score: for a queue that people judge.
         """
-        asked = _query(limit=limit, minimum=minimum, cursor=cursor, sample=str(sample).lower())
+        asked = _query(limit=limit, minimum=minimum, cursor=cursor, sample=str(sample).lower(), tag=tag)
         return self._ask(PairsPage, "GET", f"/v1/duplicates?{asked}")
 
     def groups(self, cursor: str | None = None, limit: int = 20, minimum: float = 0.8) -> GroupsPage:
@@ -268,6 +279,18 @@ class Client:
     def helped(self, identifier: str) -> HelpedCount:
         """Count that a question answered the one that somebody was about to ask."""
         return self._ask(HelpedCount, "POST", f"{_path(identifier)}/helped")
+
+    def count_outcomes(self, session: str, outcomes: Sequence[Outcome]) -> Counted:
+        """Count what became of suggestions in one visit of an ask form.
+
+        Args:
+            session: a random name of the visit, of 16 to 64 letters and digits, that is used for nothing else.
+        """
+        return self._ask(Counted, "POST", "/v1/outcomes", {"session": session, "outcomes": [*map(asdict, outcomes)]})
+
+    def report(self, month: str = "") -> Report:
+        """Return what the suggestions of a month brought, such as "2026-11"; of the running one if omitted."""
+        return self._ask(Report, "GET", f"/v1/report?{_query(month=month or None)}")
 
     def follow(self, content: bytes, headers: Mapping[str, str]) -> Followed:
         """Pass on a webhook of the forum that this one follows, as it came.
@@ -467,6 +490,8 @@ class AsyncClient:
     duplicates = _awaited(Client.duplicates)
     groups = _awaited(Client.groups)
     helped = _awaited(Client.helped)
+    count_outcomes = _awaited(Client.count_outcomes)
+    report = _awaited(Client.report)
     follow = _awaited(Client.follow)
     embeddings = _awaited(Client.embeddings)
     embed = _awaited(Client.embed)

@@ -27,15 +27,18 @@ from askalike.types import (
     Markup,
     Match,
     Order,
+    Outcome,
     Query,
     Question,
     ReliabilityBin,
+    Team,
     Verdict,
 )
 
 MOST_HITS: Final = 100
 MOST_TEXTS: Final = 256
 MOST_RANKED: Final = 100
+MOST_OUTCOMES: Final = 60
 _LARGEST: Final = 2**63 - 1
 
 Id = Annotated[str, Meta(min_length=1, max_length=512)]
@@ -48,6 +51,15 @@ Moment = Annotated[
 ]
 Votes = Annotated[int, Meta(ge=-_LARGEST, le=_LARGEST)]
 OwnId = Annotated[Id, Meta(description="May be left out; else the same as in the path.")]
+Session = Annotated[
+    str,
+    Meta(
+        min_length=16,
+        max_length=64,
+        pattern="^[A-Za-z0-9_-]+$",
+        description="A random name of one visit of an ask form, made by the page and forgotten when it is left.",
+    ),
+]
 Limit = Annotated[int, Meta(ge=1, le=100)]
 Minimum = Annotated[
     float | str,
@@ -135,6 +147,9 @@ class SimilarRequest(_Request, frozen=True):
     minimum: Minimum = 0.0
     draft: Annotated[bool, Meta(description="It is still being typed: a student may encode it.")] = False
     order: HitOrder = "probability"
+    session: (
+        Annotated[Session, Meta(description="Of a visit that is counted: rankers may be compared with it.")] | None
+    ) = None
 
     @property
     def query(self) -> Query:
@@ -242,6 +257,19 @@ class FeedbackRequest(_Request, frozen=True):
     draw: Annotated[Draw, Meta(description="As it came with the pair; left out: a pair that was likely.")] = Draw()
 
 
+class OutcomesRequest(_Request, frozen=True):
+    """What became of suggestions in one visit of an ask form, without anything about who came."""
+
+    session: Session
+    outcomes: Annotated[tuple[Outcome, ...], Meta(min_length=1, max_length=MOST_OUTCOMES)]
+
+
+class ReportQuery(_Request, frozen=True):
+    """Which month is reported."""
+
+    month: Annotated[str, Meta(max_length=7, description="As 2026-11, by UTC; the running one if omitted.")] = ""
+
+
 class SimilarQuery(_Request, frozen=True):
     """How similar questions of a stored one are wanted."""
 
@@ -293,6 +321,7 @@ class PairsQuery(DuplicatesQuery, frozen=True):
         bool,
         Meta(description="For a queue to judge: every fifth pair is drawn at random, whatever its score."),
     ] = False
+    tag: Annotated[Tag, Meta(description="Only pairs of which a question has this tag.")] | None = None
 
 
 class GroupsQuery(_Request, frozen=True):
@@ -390,7 +419,10 @@ class Via(Struct, frozen=True):
 
 
 class SimilarHit(Struct, frozen=True):
-    """A similar question, with what an asker needs to judge it."""
+    """A similar question, with what an asker needs to judge it.
+
+    ``team`` and ``propensity`` go back with what becomes of it, where two rankers are compared.
+    """
 
     rank: int
     score: float
@@ -405,6 +437,8 @@ class SimilarHit(Struct, frozen=True):
     answers: int
     via: Via | None
     attended: Explanation | None
+    team: Team = ""
+    propensity: float = 1.0
 
 
 class Similar(Struct, frozen=True):
@@ -694,6 +728,12 @@ class HelpedCount(Struct, frozen=True):
     times: int
 
 
+class Counted(Struct, frozen=True):
+    """How many outcomes were new: what the visit had said before, and questions that are not there, do not count."""
+
+    counted: int
+
+
 class Permissions(Struct, frozen=True):
     """What this request's key may do."""
 
@@ -711,6 +751,7 @@ class WorkerState(Struct, frozen=True):
     requests: int
     open_without_key: bool
     may: Permissions
+    counts_outcomes: bool = False
 
 
 class Latency(Struct, frozen=True):

@@ -75,6 +75,47 @@ def test_who_was_helped_is_counted_and_shown_in_the_status(opened: Opened, servi
     expect(page.get_by_text("Askers who were helped")).to_be_visible()
 
 
+@pytest.mark.parametrize("counts", [True, False])
+def test_consent_is_asked_for_only_where_the_service_counts(opened: Opened, service: str, counts: bool) -> None:
+    page = opened("/healthz")
+
+    def say(route: Route) -> None:
+        found = route.fetch().json()
+        route.fulfill(json={**found, "service": {**found["service"], "counts_outcomes": counts}})
+
+    page.route("**/v1/status", say)
+    page.goto(service)
+    expect(page.locator("#forum-name")).to_have_text("homenet")  # the status has come
+    page.locator(".views a", has_text="Explore").click()
+    with page.expect_response("**/v1/status"):
+        page.locator(".views a", has_text="Ask").click()
+    page.wait_for_timeout(200)
+    expect(page.get_by_label("Count, without my name")).to_be_visible(visible=counts)
+
+
+def test_a_visit_is_counted_once_its_asker_agrees_and_the_report_shows_it(opened: Opened, service: str) -> None:
+    page = opened()
+    sent: list[object] = []
+    page.on("request", lambda one: sent.append(one.post_data_json) if one.url.endswith("/v1/outcomes") else None)
+    ask(page)
+    assert sent == []
+    page.get_by_label("Count, without my name or text, what these bring").check()
+    with page.expect_response("**/v1/outcomes"):
+        ask(page, f"{TITLE} at home")
+        page.wait_for_function("document.querySelectorAll('.hit').length > 0")
+    page.locator(".unfold").first.click()
+    with page.expect_response("**/v1/outcomes"):
+        page.get_by_role("button", name="This answered my question").click()
+    page.get_by_text("Thank you.").wait_for()
+    page.locator(".views a", has_text="Report").click()
+    expect(page.get_by_role("img", name="Visits, opened and saved by day")).to_be_visible()
+    expect(page.get_by_role("heading", name="Saved:")).to_contain_text("of")
+    assert page.locator("[aria-label='Questions that save most'] tbody tr").count() >= 1
+    assert accessibility_wrongs(page) == []
+    page.locator("#month").fill("2001-05")
+    expect(page.get_by_text("Nothing was counted.")).to_be_visible()
+
+
 def test_questions_with_an_answer_only_are_asked_for_by_a_box(opened: Opened) -> None:
     page = opened()
     ask(page)
@@ -448,6 +489,20 @@ def test_a_moderator_judges_by_keyboard_and_takes_the_last_verdict_back(opened: 
     assert [one["verdict"] for one in verdicts(service)][:2] == ["duplicate", "different"]
     assert page.locator("#pair mark.differs").count() > 0
     assert page.locator(".verdicts .main").count() == 0
+
+
+def test_the_queue_of_a_tag_and_of_a_promise_is_asked_for_by_its_address(opened: Opened) -> None:
+    page = opened("/healthz")
+    with page.expect_request("**/v1/duplicates?**") as sent:
+        page.goto(page.url.replace("healthz", "#/review?tag=wifi%20%26%20more&minimum=precision:0.9"))
+    assert "tag=wifi+%26+more" in sent.value.url
+    assert "minimum=precision%3A0.9" in sent.value.url
+    expect(page.locator(".view .tag").first).to_have_text("wifi & more")
+    with page.expect_request("**/v1/duplicates?**") as every:
+        page.get_by_role("link", name="All pairs").click()
+    assert "tag=&" in every.value.url
+    expect(page.get_by_role("link", name="All pairs")).to_have_count(0)
+    assert "null" not in page.locator(".view.review").inner_text()
 
 
 @pytest.mark.parametrize("status", [200, 422])

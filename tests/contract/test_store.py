@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -16,11 +17,12 @@ from askalike.forum.settings import stored_text_settings
 from askalike.index.catchup import Steps, catch_up
 from askalike.index.word_indexer import WordIndexer, open_index
 from askalike.progress import SilentProgress
-from askalike.store import ForumLayout, Store, create_store, open_store
+from askalike.store import ForumLayout, Store, StoredOutcome, create_store, open_store
 from askalike.store.postgres import PostgresStore
+from askalike.store.rows import DAY_US, title_digest, to_microseconds
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
-from askalike.types import Answer, Feedback, Link, Question, Record, Reject, Source, Thread
+from askalike.types import Answer, Feedback, Link, Outcome, Question, Record, Reject, Source, Thread
 
 FULL = Question(
     id="q1",
@@ -459,6 +461,52 @@ def test_the_newest_judgement_on_a_pair_counts_until_it_is_withdrawn(store: Stor
     for wrong in (Feedback("a", "a", "different"), Feedback("a", "b", "perhaps")):  # type: ignore[arg-type]
         with pytest.raises(InputError):
             store.add_feedback(wrong)
+
+
+# -- outcomes of suggestions -----------------------------------------------------------------------------------------
+
+VISIT = "visit-of-an-ask-form"
+
+
+def test_a_visit_counts_each_outcome_once_and_one_without_a_name_each_time(store: Store) -> None:
+    store.put_questions([Question(one, "t") for one in "ab"])
+    seen = [
+        Outcome("shown", "a", place=1, team="rival", propensity=0.5),
+        Outcome("shown", "gone"),
+        Outcome("helped", "a"),
+    ]
+    at_us = 3 * DAY_US + 7
+    assert store.add_outcomes(VISIT, seen, at_us) == 2
+    assert store.add_outcomes(VISIT, [*seen, Outcome("asked", title="Wifi  drops")], at_us + 1) == 1
+    for _ in range(2):
+        assert store.add_outcomes("", [Outcome("helped", "b")], at_us) == 1
+    assert store.outcomes(3) == [
+        StoredOutcome("", "helped", "b", at_us, 2, 0, "", 1.0),
+        StoredOutcome(VISIT, "helped", "a", at_us, 1, 0, "", 1.0),
+        StoredOutcome(VISIT, "shown", "a", at_us, 1, 1, "rival", 0.5),
+        StoredOutcome(VISIT, "asked", title_digest("wifi drops"), at_us + 1, 1, 0, "", 1.0),
+    ]
+    assert (store.outcome_days(0, 9), store.outcome_days(4, 9), store.outcomes(4)) == ([3], [], [])
+    assert (store.helped(), store.helped("b"), store.helped("c")) == ((3, 2), (2, 1), (0, 0))
+    store.put_helped({"b": 5})
+    store.put_helped({"b": 5})
+    assert store.helped() == (8, 2)
+
+
+def test_it_is_known_when_a_question_was_asked_and_when_it_was_marked_a_duplicate(store: Store) -> None:
+    asked = datetime(2026, 11, 2, tzinfo=UTC)
+    us = to_microseconds(asked)
+    assert us is not None
+    store.put_questions([Question("a", "Old"), Question("b", "New", created=asked), Question("c", "Newer")])
+    assert store.asked_between(us, us + 1) == [("b", "New", us)]
+    assert store.asked_between(us + 1, us + 2) == []
+    began = time.time_ns() // 1000
+    store.put_links([Link("b", "a"), Link("c", "a", "related")])
+    store.add_feedback(Feedback("c", "b", "duplicate"))
+    marked = store.duplicates_marked(began, time.time_ns() // 1000 + 1)
+    assert set(marked) == {("b", "a"), ("c", "b")}
+    assert all(began <= one for one in marked.values())
+    assert store.duplicates_marked(0, began) == {}
 
 
 def test_what_is_said_of_a_question_is_kept_and_joined_again_when_a_load_brings_it_back(store: Store) -> None:

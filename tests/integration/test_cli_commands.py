@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from tests.command import Run
 from askalike import Forum, Question
 from askalike.cli.main import main
 from askalike.data import bundled_forum
+from askalike.types import Outcome
 
 ASKED = "ssh asks for the passphrase of my key every single time"
 
@@ -93,6 +95,18 @@ def test_since_keeps_pairs_of_which_one_is_as_new(run: Run, tmp_path: Path) -> N
     assert len(run("duplicates", forum, "--exact", "--json").json) == 2
 
 
+def test_pairs_of_a_tag_are_those_of_which_a_question_has_it(run: Run, homenet: Path) -> None:
+    every = run("duplicates", homenet, "--min", 0.1, "--json").json
+    with Forum.open(homenet) as forum:
+        tags = {one.id: one.tags for one in forum.questions()}
+    tag = next(one for pair in reversed(every) for one in tags[pair["id"]])
+    wanted = [pair for pair in every if tag in (*tags[pair["id"]], *tags[pair["original_id"]])]
+    assert 0 < len(wanted) < len(every)
+    assert run("duplicates", homenet, "--min", 0.1, "--tag", tag, "--json").json == wanted
+    assert run("duplicates", homenet, "--tag", "none of these", "--json").json == []
+    assert run("duplicates", homenet, "--tag", tag, "--groups").code == 2
+
+
 def test_show_tells_all_that_belongs_to_a_question(run: Run, small: Path) -> None:
     run("add", small, "--answer-to", "a", "--body", "Give it a **fixed** address.", "--id", "answer-1")
     assert run("link", small, "b", "a").out == "linked: b is a duplicate of a\n"
@@ -118,6 +132,31 @@ def test_a_link_that_is_removed_is_gone_and_one_that_is_not_there_is_an_error(ru
     assert run("unlink", small, "b", "a").code == 1
     assert run("unlink", small, "b", "a", "--related", "--json").json["done"] == "unlinked"
     assert run("show", small, "a", "--json").json["links"] == []
+
+
+def test_a_report_tells_what_the_suggestions_of_a_month_brought(run: Run, small: Path) -> None:
+    assert "No visit was counted" in run("report", small).out
+    with Forum.open(small) as forum:
+        for number in range(6):
+            taken = [Outcome("shown", "a", place=1, team="default"), Outcome("shown", "c", place=2, team="rival")]
+            forum.add_outcomes(f"visit-number-{number:05}", [*taken, Outcome("helped", "a", team="default")])
+        forum.add_outcomes("another-visit-0001", [taken[1], Outcome("asked", title="Wifi is gone")])
+        forum.add([Question("n", "Wifi is gone", created=datetime.now(UTC))])
+    told = run("report", small).out
+    assert "85.7% of visits saved" in told
+    assert "the default is better" in told
+    assert "Printer is offline after a power cut (a)" in told
+    found = run("report", small, "--json").json
+    assert (found["total"]["shown"], found["total"]["saved"], found["comparison"]["default"]) == (7, 6, 6)
+    assert run("report", small, "--csv").out.splitlines() == [
+        "day,shown,opened,helped,asked,duplicates,saved",
+        f"{found['days'][0]['day']},7,0,6,1,0,6",
+    ]
+    assert json.loads(run("report", small, "--labels").out)["candidate"] == "c"
+    assert run("report", small, "--labels", "--csv").out.splitlines()[1] == "n,c,shown,2,rival,1.0"
+    assert run("report", small, "--labels", "--json").code == 2
+    assert run("report", small, "--month", "may").code == 2
+    assert run("report", small, "--month", "2001-05", "--json").json["days"] == []
 
 
 def test_a_pair_that_is_judged_different_is_listed_no_more(run: Run, small: Path) -> None:

@@ -113,6 +113,7 @@ WALK: tuple[tuple[str, ...], ...] = (
     ("unlink", "FORUM", "q1", "q2"),
     ("judge", "FORUM", "q1", "q2", "duplicate"),
     ("source", "list", "FORUM"),
+    ("report", "FORUM"),
     ("export", "FORUM", "--into", "NEW"),
     ("evaluate", "FORUM"),
     ("train", "FORUM"),

@@ -21,6 +21,7 @@ from askalike.follow.settings import FollowSettings
 from askalike.follow.state import State
 from askalike.server.routes import service_document
 from askalike.store import ForumLayout
+from askalike.types import Outcome
 
 SECRET = "FOLLOWED_FORUM_SECRET"
 WEBHOOK = b'{"post": {"topic_id": 7}}'
@@ -42,6 +43,7 @@ ROUTE_ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "put_many": ([{"id": "4", "title": "Disk is full"}],),
     "delete": ("3",),
     "helped": ("1",),
+    "count_outcomes": ("0123456789abcdef", [Outcome("shown", "1", place=1)]),
     "follow": (WEBHOOK, SIGNED),
     "embeddings": (["wifi drops"],),
     "embed": (["wifi drops"],),
@@ -60,7 +62,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         state.keep(settings=followed.to_json())
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(SECRET, "secret")
-        with serving(folder, "--insecure") as (_, made):
+        with serving(folder, "--insecure", "--outcomes") as (_, made):
             yield made
 
 

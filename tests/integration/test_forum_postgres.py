@@ -17,7 +17,7 @@ from askalike.progress import SilentProgress
 from askalike.store import ForumLayout, open_store
 from askalike.store.postgres import WRITING, PostgresStore
 from askalike.store.sql import SqlStore
-from askalike.types import Source
+from askalike.types import Outcome, Source
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
 
@@ -218,6 +218,20 @@ def test_a_changed_row_is_found_by_the_check(database: str, tmp_path: Path) -> N
     assert any("'1'" in finding.what and "does not hold what was written" in finding.what for finding in found.findings)
 
 
+def test_a_database_of_format_1_is_brought_to_the_newest_with_all_that_it_holds(database: str, tmp_path: Path) -> None:
+    with Forum.attach(tmp_path / "here", database) as forum:
+        forum.add(Question("1", "Wifi drops every evening"))
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute("SET search_path = askalike")
+        connection.execute("DROP TABLE outcomes")
+        connection.execute("UPDATE format SET version = 1")
+    with Forum.open(tmp_path / "here") as forum:
+        assert forum.add_helped("1") == 1
+        assert [one.id for one in forum.questions()] == ["1"]
+    with contextlib.closing(PostgresStore(database)) as store:
+        assert store.helped() == (1, 1)
+
+
 def filled(folder: Path) -> Forum:
     """Return a forum with judgements, links, numbers of deleted questions and texts that PostgreSQL does not keep."""
     forum = Forum.create(folder)
@@ -225,6 +239,8 @@ def filled(folder: Path) -> Forum:
     forum.add_answers([Answer("a1", "1", "Switch it on.")])
     forum.add_links([Link("2", "1")])
     forum.judge("3", "4", "different", by="eve")
+    forum.add_outcomes("visit-of-an-ask-form", [Outcome("shown", "1", place=1, team="rival", propensity=0.5)])
+    forum.add_helped("2")
     forum.delete("11")
     return forum
 
@@ -235,7 +251,7 @@ def everything(forum: Forum) -> dict[str, object]:
     with contextlib.closing(store):
         return {
             table: [tuple(row) for row in store.rows(f"SELECT * FROM {table} ORDER BY 1, 2")]
-            for table in ("settings", "sources", "questions", "answers", "links", "changes", "feedback")
+            for table in ("settings", "sources", "questions", "answers", "links", "changes", "feedback", "outcomes")
         }
 
 

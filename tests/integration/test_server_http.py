@@ -14,7 +14,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from askalike import Answer, Forum, Link, Question
-from askalike.errors import DamagedForumError
+from askalike.errors import DamagedForumError, SettingError
 from askalike.server.app import build
 from askalike.server.guards import Keys
 from askalike.server.routes import ROUTES
@@ -88,6 +88,8 @@ def test_a_search_answers_as_it_was_agreed(client: TestClient) -> None:
         "excerpt",
         "best_answer",
         "answers",
+        "team",
+        "propensity",
         "via",
         "attended",
     }
@@ -204,6 +206,24 @@ def test_pages_of_pairs_can_be_asked_for(client: TestClient) -> None:
     assert client.get("/v1/duplicates?cursor=x").status_code == 422
 
 
+def test_a_queue_of_a_tag_holds_the_pairs_of_which_a_question_has_it(client: TestClient) -> None:
+    assert client.put("/v1/questions/twin", json={"title": "Printer prints pages that are blank"}).status_code == 200
+    client.app.state.service.engine.forum.compare()  # type: ignore[attr-defined]
+    asked = {"minimum": 0.01, "limit": 1}
+    pairs = []
+    while True:
+        page = client.get("/v1/duplicates", params={**asked, "tag": "printer"}).json()
+        pairs += page["pairs"]
+        if page["next"] is None:
+            break
+        asked["cursor"] = page["next"]
+    named = [{pair["question"]["id"], pair["candidate"]["id"]} for pair in pairs]
+    assert {"twin", "a/b c"} in named
+    assert all("a/b c" in one for one in named)
+    assert client.get("/v1/duplicates?minimum=0.01&tag=none").json()["pairs"] == []
+    assert client.delete("/v1/questions/twin").status_code == 200
+
+
 def test_the_service_tells_how_it_does(client: TestClient) -> None:
     assert client.get("/healthz").json() == {"status": "ok"}
     assert client.get("/readyz").json() == {"status": "ready"}
@@ -217,6 +237,74 @@ def test_the_service_tells_how_it_does(client: TestClient) -> None:
     for stage in ("lexical", "vector", "rank", "answer"):
         assert f'askalike_stage_seconds_count{{stage="{stage}"' in text
     assert client.get("/openapi.json").json()["openapi"] == "3.1.0"
+
+
+VISIT = "0123456789abcdef"
+
+
+def outcomes(client: TestClient, *sent: dict[str, Any], session: str = VISIT) -> Any:
+    return client.post("/v1/outcomes", json={"session": session, "outcomes": list(sent)})
+
+
+def test_nothing_is_counted_unless_the_service_was_started_to_count(client: TestClient) -> None:
+    refused = outcomes(client, {"kind": "shown", "question": "1"})
+    assert (refused.status_code, refused.json()["error"]) == (422, "this service counts no outcomes")
+    assert client.get("/v1/status").json()["service"]["counts_outcomes"] is False
+
+
+def test_what_becomes_of_suggestions_is_counted_once_and_reported_to_keys_that_may_write(other: Any) -> None:
+    counting = other(counts_outcomes=True, allow_hosts=("localhost",), is_read_open=True)
+    shown = {"kind": "shown", "question": "1", "place": 1}
+    assert outcomes(counting, shown, {"kind": "shown", "question": "nowhere"}).json() == {"counted": 1}
+    assert outcomes(counting, shown, {"kind": "opened", "question": "1"}).json() == {"counted": 1}
+    assert counting.get("/v1/status").json()["service"]["counts_outcomes"] is True
+    assert counting.get("/v1/report").status_code == 401
+    found = other(counts_outcomes=True).get("/v1/report").json()
+    assert (found["total"]["shown"], found["total"]["opened"], found["questions"][0]["id"]) == (1, 1, "1")
+    assert other(counts_outcomes=True).get("/v1/report?month=2026-13").status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("session", "sent"),
+    [
+        ("ann@example.org and more", {"kind": "shown", "question": "1"}),
+        ("short", {"kind": "shown", "question": "1"}),
+        (VISIT, {"kind": "bought", "question": "1"}),
+        (VISIT, {"kind": "shown", "question": "x" * 513}),
+        (VISIT, {"kind": "shown", "question": "1", "address": "127.0.0.1"}),
+        (VISIT, {"kind": "shown", "question": "1", "propensity": 0}),
+        (VISIT, {"kind": "asked", "title": "x" * 1_001}),
+    ],
+)
+def test_what_says_more_than_an_outcome_is_refused(other: Any, session: str, sent: dict[str, Any]) -> None:
+    assert outcomes(other(counts_outcomes=True), sent, session=session).status_code == 422
+
+
+def test_a_visit_tells_sixty_outcomes_at_once_at_most(other: Any) -> None:
+    counting = other(counts_outcomes=True)
+    assert outcomes(counting).status_code == 422
+    assert outcomes(counting, *[{"kind": "shown", "question": "1"}] * 61).status_code == 422
+
+
+def test_counted_visits_are_shown_what_two_rankers_picked_in_turn_and_no_others(other: Any) -> None:
+    compared = other(counts_outcomes=True, rival="lexical")
+    (plain,) = search(compared, k=1).json()["hits"]
+    assert (plain["team"], plain["propensity"]) == ("", 1.0)
+    hits = search(compared, title="printer prints only blank pages", session=VISIT, k=5).json()["hits"]
+    assert {hit["likelihood"]["value"] for hit in hits} == {None}
+    assert {hit["team"] for hit in hits} <= {"default", "rival"}
+    assert [hit["rank"] for hit in hits] == list(range(1, len(hits) + 1))
+    again = search(compared, title="printer prints only blank pages", session=VISIT, k=5).json()["hits"]
+    assert [(hit["question"]["id"], hit["team"]) for hit in again] == [
+        (hit["question"]["id"], hit["team"]) for hit in hits
+    ]
+
+
+def test_a_rival_that_is_none_or_that_nobody_counts_is_refused(folder: Path) -> None:
+    with pytest.raises(SettingError, match="no ranker 'best'"):
+        ServeSettings(str(folder), counts_outcomes=True, rival="best")
+    with pytest.raises(SettingError, match="nothing is counted"):
+        ServeSettings(str(folder), rival="lexical")
 
 
 def test_every_answer_is_of_the_type_that_its_route_names(client: TestClient) -> None:
@@ -233,6 +321,7 @@ def test_every_answer_is_of_the_type_that_its_route_names(client: TestClient) ->
         ("GET /v1/questions", "/v1/questions?limit=2", {}),
         ("GET /v1/questions/{id}", "/v1/questions/shape", {}),
         ("POST /rerank", "/rerank", {"query": "wifi", "texts": ["wifi", "printer"]}),
+        ("GET /v1/report", "/v1/report?month=2026-11", {}),
         ("GET /v1/duplicates", "/v1/duplicates?minimum=0.2", {}),
         ("GET /v1/duplicates/groups", "/v1/duplicates/groups", {}),
         ("GET /v1/status", "/v1/status", {}),
@@ -243,7 +332,11 @@ def test_every_answer_is_of_the_type_that_its_route_names(client: TestClient) ->
         ("DELETE /v1/questions/{id}", "/v1/questions/shape", {}),
     ]
     lines = {"POST /v1/follow", "POST /v1/questions:bulk", "GET /v1/feedback", "GET /metrics", "GET /openapi.json"}
-    encoded = {"POST /v1/embeddings", "POST /embed"}  # this forum has no encoder
+    encoded = {
+        "POST /v1/embeddings",
+        "POST /embed",
+        "POST /v1/outcomes",
+    }  # this forum has no encoder, and counts nothing
     assert {name for name, _, _ in asked} | lines | encoded == set(kinds)
     assert client.post("/v1/embeddings", json={"input": "wifi"}).status_code == 409
     for name, path, body in asked:

@@ -111,10 +111,13 @@ def link(
     related: RelatedOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Link a question as a duplicate of another."""
+    """Link a question as a duplicate of another.
+
+    The other must be no duplicate itself: a link that would lead on, or in a circle, is refused, and the chain shown.
+    """
     made = Link(identifier, original, "related" if related else "duplicate")
     with Forum.open(forum) as opened:
-        is_new = opened.add_links([made]) > 0
+        is_new = opened.add_links([made]) > 0 if related else opened.mark(identifier, original)
     _tell_link(made, "linked" if is_new else "already linked", as_json)
 
 

@@ -44,7 +44,7 @@ CONFIGURABLE: Final[Mapping[str, tuple[str, ...]]] = {
         tuple(one.name.replace("_", "-") for one in fields(SearchOptions) if one.name != "explain"),
     ),
     "duplicates": ("min", "since", "exact", "limit"),
-    "serve": ("host", "port", "workers", "threads", "allow-origin", "rate", "timeout"),
+    "serve": ("host", "port", "workers", "threads", "allow-origin", "rate", "timeout", "outcomes", "rival"),
     "site": ("url",),
 }
 """Command → the options that may have a default of the forum's own; ``site`` is no command."""

@@ -76,6 +76,7 @@ def duplicates(
     since: Annotated[
         str | None, typer.Option("--since", help="Only pairs of which one was asked on this date or later.")
     ] = None,
+    tag: Annotated[str, typer.Option("--tag", help="Only pairs of which a question has this tag.")] = "",
     exact: Annotated[bool, typer.Option("--exact", help="Only questions with the same text.")] = False,
     groups: Annotated[
         bool, typer.Option("--groups", help="Groups in which each question asks the same as every other.")
@@ -95,8 +96,9 @@ def duplicates(
     """
     form = form_of(as_json, as_csv, as_parquet)
     start = moment(since, "--since")
-    if groups and (since or exact):
-        raise SettingError(f"{'--since' if since else '--exact'} does not go with --groups", "leave one of them out")
+    if groups and (since or exact or tag):
+        given = "--since" if since else "--exact" if exact else "--tag"
+        raise SettingError(f"{given} does not go with --groups", "leave one of them out")
     with (
         telling_how_to_go_on(lambda: ("what was compared is kept", same_again())),
         BarProgress() as progress,
@@ -108,7 +110,7 @@ def duplicates(
             held = opened.questions_by_id([one for group in listed for one in group.members])
         else:
             found = opened.duplicates(
-                opened.least_score(minimum or 0.5), since=start, is_exact=exact, progress=progress
+                opened.least_score(minimum or 0.5), since=start, is_exact=exact, tag=tag, progress=progress
             )
             rows = list(islice(_rows(found), limit or None))
     if not groups:

@@ -30,6 +30,7 @@ from askalike.cli import (
     judge,
     keys,
     mcp,
+    report,
     reproduce,
     search,
     serve,
@@ -74,6 +75,7 @@ app.command("delete")(change.delete)
 app.command("link")(change.link)
 app.command("unlink")(change.unlink)
 app.command("judge")(judge.judge)
+app.command("report")(report.report)
 app.command("source")(show.source)
 app.command("export")(export.export)
 app.command("score")(evaluate.score)

@@ -90,7 +90,7 @@ def _is_compared(forum: Forum, report: Callable[[], bool]) -> bool:
 
 
 def open_duplicates(
-    forum: Forum, minimum: float, since: datetime | None, progress: Progress, *, is_exact: bool
+    forum: Forum, minimum: float, since: datetime | None, progress: Progress, *, is_exact: bool, tag: str = ""
 ) -> Iterator[Duplicate]:
     """Compare what waits, and yield the pairs that are neither linked nor judged; see ``Forum.duplicates``."""
     forum.catch_up(progress=progress)
@@ -102,7 +102,8 @@ def open_duplicates(
         for found in _described(forum, pairs):
             moments = (found.question.created, found.candidate.created)
             is_recent = since is None or any(one is not None and one >= since for one in moments)
-            if is_recent and (found.is_exact or not is_exact):
+            has_tag = not tag or tag in (*found.question.tags, *found.candidate.tags)
+            if is_recent and has_tag and (found.is_exact or not is_exact):
                 yield found
         if position is None:
             return

@@ -22,6 +22,7 @@ from askalike.errors import (
     EngineError,
     ForumExistsError,
     ForumNotFoundError,
+    InputError,
     SettingError,
 )
 from askalike.files import Owned, remove_owned
@@ -41,6 +42,7 @@ from askalike.forum.exchange import (
 from askalike.forum.groups import DEFAULT_MINIMUM, Groups
 from askalike.forum.indexes import Indexes, remove_indexes
 from askalike.forum.linkage import Node
+from askalike.forum.outcomes import Outcomes
 from askalike.forum.pairs import Pairs
 from askalike.forum.queue import Queue
 from askalike.forum.rerankers import take_ranker
@@ -70,7 +72,6 @@ from askalike.store import (
     attach_store,
     create_store,
     migrate_store,
-    open_helped,
     open_store,
 )
 from askalike.text.analyzer import Analyzer
@@ -87,9 +88,12 @@ from askalike.types import (
     Hits,
     Link,
     Markup,
+    Outcome,
+    OutcomeLabel,
     Query,
     Question,
     ReliabilityBin,
+    Report,
     SearchResult,
     Source,
     Thread,
@@ -168,7 +172,7 @@ class Forum:
         self.queue = Queue(self.pairs)
         self._thresholds = Thresholds(store, self._indexes, self.queue)
         self._reliability = Reliability(store, self._indexes)
-        self._helped = open_helped(self._layout)
+        self._outcomes = Outcomes(self._layout, store)
         self._groups = Groups(store, self.pairs.store, self.likelihoods)
 
     # -- making and opening ------------------------------------------------------------------------------------
@@ -693,6 +697,7 @@ class Forum:
         *,
         since: datetime | None = None,
         is_exact: bool = False,
+        tag: str = "",
         progress: Progress | None = None,
     ) -> Iterator[Duplicate]:
         """Compare all questions that were not compared yet, and yield the pairs that may be duplicates, best first.
@@ -704,11 +709,12 @@ class Forum:
             minimum: the least probability, before what people judged meanwhile.
             since: only pairs of which a question was asked at this moment or later.
             is_exact: only questions with the same text, for which nothing else need be compared.
+            tag: only pairs of which a question has it; "" for all.
 
         Raises:
             BusyForumError: another process has been indexing or comparing for too long.
         """
-        return open_duplicates(self, minimum, since, progress or SilentProgress(), is_exact=is_exact)
+        return open_duplicates(self, minimum, since, progress or SilentProgress(), is_exact=is_exact, tag=tag)
 
     def compare(self, *, progress: Progress | None = None) -> None:
         """Compare all questions that were not compared yet: ``groups`` and ``proposals`` then know of all.
@@ -864,6 +870,32 @@ class Forum:
         """
         return self._store.put_links(list(links))
 
+    def mark(self, duplicate: str, original: str) -> bool:
+        """Link a question as a duplicate of another, as a person decides it; return whether that is new.
+
+        Links that are loaded or added together may lead on from one duplicate to the next; a person is asked to name
+        the question at the end.
+
+        Raises:
+            UnknownIdError: one of them is not there.
+            InputError: they are the same; or the original is a duplicate itself, of others or of this one.
+        """
+        found = self._store.originals_of([original, duplicate])
+        if original in found and duplicate != original and original not in found.get(duplicate, ()):
+            ways = {original: [duplicate, original]}  # to what the original leads to, the nearest first
+            for one in (waiting := [original]):
+                for following in found.get(one, ()):
+                    if following not in ways:
+                        ways[following] = [*ways[one], following]
+                        waiting.append(following)
+            told = " -> ".join(ways.get(duplicate, ways[waiting[-1]]))
+            if duplicate in ways:
+                raise InputError(f"the link would close a circle: {told}", f"unlink {original!r} first")
+            ends = [one for one in waiting if one not in found]
+            hint = f"link {duplicate!r} to {ends[0]!r}" if ends else f"these are a circle: unlink {original!r} first"
+            raise InputError(f"{original!r} is a duplicate itself: {told}", hint)
+        return self._store.put_links([Link(duplicate, original)]) > 0
+
     def remove_links(self, links: Iterable[Link]) -> int:
         """Take marks away; return how many there were."""
         return self._store.delete_links(list(links))
@@ -893,11 +925,41 @@ class Forum:
         Raises:
             UnknownIdError: there is no such question.
         """
-        return self._helped.add(self._store.question(question_id).id)
+        return self._outcomes.add_helped(question_id)
 
     def helped(self) -> tuple[int, int]:
         """Return how often an earlier question answered somebody's, and how many questions did."""
-        return self._helped.total()
+        return self._outcomes.helped()
+
+    def add_outcomes(self, session: str, outcomes: Sequence[Outcome]) -> int:
+        """Count what became of suggestions in one visit of an ask form; return how many were new.
+
+        Args:
+            session: a random name of the visit, of 16 to 64 letters and digits, that is used for nothing else.
+
+        Raises:
+            SettingError: the session is no such name.
+        """
+        return self._outcomes.add(session, outcomes)
+
+    def report(self, month: str = "") -> Report:
+        """Return what the suggestions of a month brought, by UTC.
+
+        Args:
+            month: such as "2026-11"; "" for the running one.
+
+        Raises:
+            SettingError: it is none.
+        """
+        return self._outcomes.report(month)
+
+    def outcome_labels(self, month: str = "") -> Iterator[OutcomeLabel]:
+        """Yield what people did with suggestions before they asked a question, as labels with their propensity.
+
+        Raises:
+            SettingError: the month is none.
+        """
+        return self._outcomes.labels(month)
 
     def reliability(self) -> tuple[ReliabilityBin, ...]:
         """Return what the package's scorer said of the pairs that people judged, beside what they said."""

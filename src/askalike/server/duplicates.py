@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -17,6 +17,8 @@ from askalike.store.pairs import Pair, PairPosition
 from askalike.types import Draw, Group, Question
 
 MOST_SHOWN: Final = 20
+MOST_LOOKED: Final = 50
+"""So many pages are looked through for one with a pair of a tag; then an empty one is answered, which leads on."""
 
 _LATEST: Final = datetime.max.replace(tzinfo=UTC)
 
@@ -27,15 +29,28 @@ class DuplicatePages:
     def __init__(self, forum: Forum) -> None:
         self._forum = forum
 
-    def pairs(self, cursor: str | None, limit: int, minimum: float, *, has_sample: bool = False) -> PairsPage:
-        """Return a page of pairs, best first.
+    def pairs(
+        self, cursor: str | None, limit: int, minimum: float, tag: str | None = None, *, has_sample: bool = False
+    ) -> PairsPage:
+        """Return a page of pairs, best first; one of a tag may be shorter than ``limit``, or empty, and others follow.
 
         Args:
+            tag: only pairs of which a question has it.
             has_sample: between them pairs that chance draws over the whole range of probability.
 
         Raises:
             SettingError: the cursor is none.
         """
+        for _ in range(MOST_LOOKED if tag else 1):
+            page = self._pairs(cursor, limit, minimum, has_sample)
+            asked = [(one.question, one.candidate) for one in page.pairs]
+            shown = [pair for pair, both in zip(page.pairs, asked, strict=True) if tag is None or _has_tag(both, tag)]
+            if shown or page.next is None:
+                break
+            cursor = page.next
+        return structs.replace(page, pairs=tuple(shown))
+
+    def _pairs(self, cursor: str | None, limit: int, minimum: float, has_sample: bool) -> PairsPage:
         if has_sample:
             proposals, at = self._forum.queue.page(minimum, limit, _queue_place(cursor) if cursor else None)
             pairs, draws = [one.pair for one in proposals], [one.draw for one in proposals]
@@ -102,6 +117,10 @@ def _shown_pair(
     earlier, later = sorted((pair.first, pair.second), key=lambda num: (held[num].created or _LATEST, num))
     likelihood = shown_likelihood(draw.probability)
     return ShownPair(briefs[later], briefs[earlier], pair.score, pair.cosine, likelihood, draw)
+
+
+def _has_tag(questions: Iterable[ListedQuestion], tag: str) -> bool:
+    return any(tag in one.tags for one in questions)
 
 
 def _cursor(place: PairPosition) -> str:

@@ -9,6 +9,7 @@ import re
 import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 from typing import Final, Literal
 
@@ -17,12 +18,14 @@ from msgspec import structs
 from askalike.errors import AskalikeError, BusyForumError, SettingError, UnknownIdError
 from askalike.forum import Forum
 from askalike.schemas import (
+    Counted,
     Embedding,
     Embeddings,
     EmbeddingsRequest,
     EmbedRequest,
     FeedbackRequest,
     HelpedCount,
+    OutcomesRequest,
     PairsPage,
     PairsQuery,
     QuestionsPage,
@@ -33,13 +36,15 @@ from askalike.schemas import (
     ShownQuestion,
     Side,
     Similar,
+    SimilarHit,
     SimilarQuery,
     Usage,
     Vectors,
     Written,
 )
+from askalike.search.interleaving import MOST_DRAFTED, propensities, session_coins, team_draft
 from askalike.server.duplicates import DuplicatePages
-from askalike.server.presentation import listed, safe_html, shown_answer, shown_hit
+from askalike.server.presentation import listed, safe_html, shown_answer, shown_hit, shown_likelihood
 from askalike.store import check_question
 from askalike.text.markup import plain_text
 from askalike.types import Answer, Feedback, Link, Query, Question
@@ -67,17 +72,28 @@ class Engine:
 
     Args:
         on_stage: called with how long each stage of a search took.
+        counts_outcomes, rival: as ``ServeSettings`` has them.
     """
 
-    def __init__(self, forum: Forum, on_stage: OnStage = lambda _stage, _seconds: None) -> None:
+    def __init__(
+        self,
+        forum: Forum,
+        on_stage: OnStage = lambda _stage, _seconds: None,
+        counts_outcomes: bool = False,
+        rival: str = "",
+    ) -> None:
         self.forum = forum
+        self._counts_outcomes, self._rival = counts_outcomes, rival
         self.duplicates = DuplicatePages(forum)
         self._on_stage = on_stage
 
     # -- searching ---------------------------------------------------------------------------------------------
 
-    def similar(self, query: Query) -> Similar:
+    def similar(self, query: Query, session: str = "") -> Similar:
         """Return what an asker is shown.
+
+        Args:
+            session: of a visit that is counted: where two rankers are compared, it is shown what both found.
 
         Raises:
             SettingError: there is nothing to search for, k is out of range, or there is no such ranker.
@@ -90,10 +106,25 @@ class Engine:
         found = self.forum.search(query)
         searched = time.perf_counter()
         hits = tuple(shown_hit(hit, self.forum.analyzer) for hit in found.hits)
+        if session and self._rival and 0 < len(hits) <= MOST_DRAFTED:
+            hits = self._drafted(query, session, hits)
         ended = time.perf_counter()
         for name, spent in found.seconds.items():
             self._on_stage(name, spent + (ended - searched if name == "answer" else 0.0))
         return Similar(found.ranker, round(1000 * (ended - began), 2), found.corrections, hits, found.notice)
+
+    def _drafted(self, query: Query, session: str, hits: tuple[SimilarHit, ...]) -> tuple[SimilarHit, ...]:
+        """Return as many hits, drafted from the default's and the rival's; none says how likely: all look alike."""
+        asked = replace(query, ranker=self._rival, minimum=0.0, k=len(hits))
+        other = tuple(shown_hit(hit, self.forum.analyzer) for hit in self.forum.search(asked).hits)
+        held = {hit.question.id: hit for hit in (*other, *hits)}
+        rankings = ([one.question.id for one in hits], [one.question.id for one in other])
+        shares = propensities(*rankings, len(hits))
+        unsaid = shown_likelihood(None)
+        return tuple(
+            structs.replace(held[one], rank=rank, likelihood=unsaid, team=team, propensity=shares[one])
+            for rank, (one, team) in enumerate(team_draft(*rankings, len(hits), session_coins(session)), 1)
+        )
 
     def similar_to(self, identifier: str, query: SimilarQuery) -> Similar:
         """Return what is similar to a question that the forum holds, later questions too.
@@ -276,10 +307,10 @@ class Engine:
 
         Raises:
             UnknownIdError: one of them is not there.
-            InputError: they are the same.
+            InputError: they are the same, or the original is a duplicate itself.
             BusyForumError: as ``put``.
         """
-        added = self.forum.add_links([Link(identifier, original)])
+        added = self.forum.mark(identifier, original)
         return Written(identifier, "added" if added else "unchanged", indexed=True)
 
     def unmark(self, identifier: str, original: str) -> Written:
@@ -311,7 +342,7 @@ class Engine:
             SettingError: the cursor is none.
         """
         least = self.forum.least_score(query.minimum)
-        return self.duplicates.pairs(query.cursor, query.limit, least, has_sample=query.sample)
+        return self.duplicates.pairs(query.cursor, query.limit, least, query.tag, has_sample=query.sample)
 
     def helped(self, identifier: str) -> HelpedCount:
         """Count that a question answered somebody's who was about to ask.
@@ -320,6 +351,17 @@ class Engine:
             UnknownIdError: there is no such question.
         """
         return HelpedCount(identifier, self.forum.add_helped(identifier))
+
+    def count_outcomes(self, given: OutcomesRequest) -> Counted:
+        """Count what became of suggestions in one visit.
+
+        Raises:
+            SettingError: this service counts nothing.
+            BusyForumError: as ``put``.
+        """
+        if not self._counts_outcomes:
+            raise SettingError("this service counts no outcomes", 'start it with "askalike serve FORUM --outcomes"')
+        return Counted(self.forum.add_outcomes(given.session, given.outcomes))
 
     def labels(self, *, is_named: bool) -> Iterator[Feedback]:
         """Yield all judgements, oldest first; who judged is left out unless ``is_named``."""

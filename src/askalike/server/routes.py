@@ -33,7 +33,7 @@ from askalike.server.service import Service
 from askalike.server.status import metrics_text, status
 from askalike.server.streams import NDJSON, BulkResponse, stream
 from askalike.store import ForumLayout
-from askalike.types import Feedback
+from askalike.types import Feedback, Report
 
 LARGE_BYTES: Final = 20_000
 """A search for a longer text takes its time: with 200 kB, some twenty times that of a title."""
@@ -167,7 +167,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/similar",
         "Earlier questions that ask the same, with their best answers.",
         schemas.Similar,
-        lambda engine, call: engine.similar(call.body.query),
+        lambda engine, call: engine.similar(call.body.query, call.body.session or ""),
         body=schemas.SimilarRequest,
         refusals=(409,),
     ),
@@ -268,6 +268,23 @@ ROUTES: Final[tuple[Route, ...]] = (
         schemas.HelpedCount,
         lambda engine, call: engine.helped(call.path["id"]),
         refusals=(404,),
+    ),
+    Route(
+        "POST",
+        "/v1/outcomes",
+        "Count what became of suggestions in one visit of an ask form, where the service was started to count it.",
+        schemas.Counted,
+        lambda engine, call: engine.count_outcomes(call.body),
+        body=schemas.OutcomesRequest,
+    ),
+    Route(
+        "GET",
+        "/v1/report",
+        "What the suggestions of a month brought; for keys that may write.",
+        Report,
+        lambda engine, call: engine.forum.report(call.query.month),
+        query=schemas.ReportQuery,
+        permission="write",
     ),
     Route(
         "GET",

@@ -120,7 +120,7 @@ class Service:
             ForumError: it cannot be opened.
         """
         metrics, limits = metrics or Metrics(), settings.limits
-        engine = Engine(Forum.open(settings.folder), metrics.stage)
+        engine = Engine(Forum.open(settings.folder), metrics.stage, settings.counts_outcomes, settings.rival)
         readers = Pool("search", limits.threads, limits.waiting)
         return cls(
             settings=settings,

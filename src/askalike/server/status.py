@@ -69,6 +69,7 @@ def status(service: Service, rights: Collection[str]) -> schemas.Status:
             requests=service.metrics.requests(),
             open_without_key=not service.settings.needs_keys,
             may=schemas.Permissions(read="read" in rights, write="write" in rights),
+            counts_outcomes=service.settings.counts_outcomes,
         ),
         latency_ms={route: schemas.Latency(*times) for route, times in service.metrics.latencies_ms().items()},
     )

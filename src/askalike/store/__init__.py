@@ -6,13 +6,14 @@ a PostgreSQL database that ``archive.json`` names there; likely pairs are in a f
 
 import contextlib
 import json
+import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
 from askalike import agreement
 from askalike.addresses import site_pattern
-from askalike.errors import AskalikeError, ForumError, SettingError
+from askalike.errors import AskalikeError, DamagedForumError, ForumError, SettingError
 from askalike.files import replace_whole
 from askalike.progress import Progress
 from askalike.store.layout import ForumLayout
@@ -30,10 +31,10 @@ from askalike.store.protocol import (
     Position,
     SourceCounts,
     Store,
+    StoredOutcome,
 )
 from askalike.store.rows import check_question
 from askalike.store.sqlite import soundness
-from askalike.store.sqlite.helped import Helped
 from askalike.store.sqlite.pairs import SqlitePairStore
 from askalike.store.sqlite.soundness import pair_faults
 from askalike.store.sqlite.store import SqliteStore
@@ -50,15 +51,16 @@ __all__ = [
     "Position",
     "SourceCounts",
     "Store",
+    "StoredOutcome",
     "attach_store",
     "check_question",
     "create_store",
     "migrate_store",
-    "open_helped",
     "open_pairs",
     "open_store",
     "pair_faults",
     "stored_faults",
+    "take_over_helped",
 ]
 
 
@@ -179,9 +181,23 @@ def create_store(layout: ForumLayout, settings: dict[str, str]) -> Store:
     return SqliteStore.create(layout.archive, settings)
 
 
-def open_helped(layout: ForumLayout) -> Helped:
-    """Return the counts of questions that answered others; the file is made at the first one."""
-    return Helped(layout.helped)
+def take_over_helped(layout: ForumLayout, store: Store) -> None:
+    """Move the counts that an earlier version kept in a file of its own into the store.
+
+    Raises:
+        DamagedForumError: the file cannot be read.
+        BusyForumError: another process has been writing for too long.
+    """
+    if not layout.helped.exists():
+        return
+    try:
+        with contextlib.closing(sqlite3.connect(layout.helped)) as connection:
+            counts = dict(connection.execute("SELECT question_id, times FROM helped").fetchall())
+    except sqlite3.DatabaseError as error:
+        hint = "delete it: counts begin again"
+        raise DamagedForumError(f"{layout.helped} cannot be read: {error}", hint) from error
+    store.put_helped(counts)
+    layout.helped.unlink(missing_ok=True)
 
 
 def open_pairs(layout: ForumLayout) -> PairStore:

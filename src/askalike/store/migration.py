@@ -23,7 +23,7 @@ from askalike.progress import Progress
 from askalike.store.layout import ForumLayout
 from askalike.store.postgres import PostgresStore
 from askalike.store.rows import ANSWER_COLUMNS, QUESTION_COLUMNS
-from askalike.store.sql import SqlStore
+from askalike.store.sql import OUTCOME_COLUMNS, SqlStore
 from askalike.store.sqlite.store import SqliteStore
 from askalike.store.writes import Connection
 
@@ -42,6 +42,7 @@ _TABLES: Final = (
         ("num",),
         ("num", "question_id", "candidate_id", "verdict", "judge", "at_us", "draw", "probability", "propensity"),
     ),
+    ("outcomes", ("day", "session", "kind", "subject"), ("day", *OUTCOME_COLUMNS)),
 )
 """Each table with its key and its columns, in an order that never refers to what is not there yet."""
 

@@ -29,11 +29,12 @@ from askalike.errors import (
 from askalike.store import rows
 from askalike.store.load import STAGING, load
 from askalike.store.protocol import Contents, LoadReport
-from askalike.store.sql import SqlStore, ThreadConnections
+from askalike.store.sql import OUTCOMES, SqlStore, ThreadConnections
 from askalike.store.writes import Cursor
 from askalike.types import Answer, Link, Question, Record, Reject, Source
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+"""Format 2 keeps what became of suggestions; a database of format 1 is brought to it when it is opened."""
 SCHEMES: Final = ("postgresql", "postgres")
 WAIT = "30s"
 LOADS_WAIT = WAIT
@@ -115,6 +116,7 @@ CREATE INDEX feedback_by_question ON feedback (question_id);
 CREATE INDEX feedback_by_candidate ON feedback (candidate_id);
 CREATE TABLE format (version INTEGER NOT NULL);
 """
+    + OUTCOMES
 ).replace(" TEXT", ' TEXT COLLATE "C"')
 _POST = "place BIGINT PRIMARY KEY, digest BYTEA, id TEXT"
 _STAGING_TABLES: Final = f"""
@@ -165,12 +167,25 @@ class PostgresStore(SqlStore):
                 self.close()
                 raise ForumNotFoundError(f"there is no forum in {address}", 'make one with "askalike attach"')
             version = connection.execute("SELECT version FROM format").fetchone()[0]
+        if version == 1:
+            version = self._upgraded()
         if version != FORMAT:
             self.close()
             raise ForumVersionError(
                 f"{address} has format {version}, this version of askalike reads format {FORMAT}",
                 "use the version that wrote it",
             )
+
+    def _upgraded(self) -> int:
+        """Bring a database of format 1 to this format; another machine may have done so meanwhile."""
+        with self.write() as connection:
+            version = int(connection.execute("SELECT version FROM format").fetchone()[0])
+            if version != 1:
+                return version
+            for statement in filter(str.strip, OUTCOMES.replace(" TEXT", ' TEXT COLLATE "C"').split(";")):
+                connection.execute(statement)
+            connection.execute("UPDATE format SET version = ?", (FORMAT,))
+        return FORMAT
 
     @classmethod
     def create(cls, address: str, settings: Mapping[str, str]) -> PostgresStore:

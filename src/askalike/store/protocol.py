@@ -6,12 +6,25 @@ is never given to another; indexes know questions by it and follow the log of ch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol
 
-from askalike.types import Answer, Feedback, Link, Question, Record, Reject, Source, Thread, Verdict
+from askalike.types import (
+    Answer,
+    Feedback,
+    Link,
+    Outcome,
+    OutcomeKind,
+    Question,
+    Record,
+    Reject,
+    Source,
+    Team,
+    Thread,
+    Verdict,
+)
 
 Operation = Literal["add", "edit", "delete"]
 RecordKind = Literal["question", "answer", "link", "feedback"]
@@ -116,6 +129,26 @@ class Counts:
     links_without_question: int = 0
     judgements_without_question: int = 0
     unreadable_dates: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StoredOutcome:
+    """What became of a suggestion, as it is kept.
+
+    Args:
+        session: a random name of one visit of an ask form; "" where there was none.
+        subject: the suggested question's id, or the digest of the title that was asked (``rows.title_digest``).
+        times: how often, where there is no session to tell one from the next.
+    """
+
+    session: str
+    kind: OutcomeKind
+    subject: str
+    at_us: int
+    times: int
+    place: int
+    team: Team
+    propensity: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,3 +409,34 @@ class Store(ChangeLog, Protocol):
 
     def judgement_version(self) -> tuple[int, int]:
         """Return a value that changes when a judgement comes, and when one stops or begins to count."""
+
+    # -- outcomes of suggestions -------------------------------------------------------------------------------
+
+    def add_outcomes(self, session: str, outcomes: Sequence[Outcome], at_us: int) -> int:
+        """Count what became of suggestions; return how many were new.
+
+        What a session has said before, and questions that are not there, are passed over; so is what comes after
+        ``rows.MOST_OUTCOMES`` of one day. Outcomes older than ``rows.KEPT_DAYS`` are deleted, but for what helped.
+
+        Args:
+            session: a random name of one visit; "" where there is none: then each counts once more.
+            at_us: the moment, in microseconds since 1970.
+        """
+
+    def put_helped(self, times: Mapping[str, int]) -> None:
+        """Take over how often questions had helped before outcomes were kept; putting it twice changes nothing."""
+
+    def helped(self, identifier: str | None = None) -> tuple[int, int]:
+        """Return how often questions helped, and how many did: of all, or of one."""
+
+    def outcome_days(self, first: int, last: int) -> list[int]:
+        """Return the days from ``first`` to ``last``, counted since 1970, on which anything was counted, ascending."""
+
+    def outcomes(self, day: int) -> list[StoredOutcome]:
+        """Return what was counted on a day, by session and moment."""
+
+    def asked_between(self, first_us: int, last_us: int) -> list[tuple[str, str, int]]:
+        """Return (id, title, moment) of the questions with first_us ≤ created < last_us, oldest first."""
+
+    def duplicates_marked(self, first_us: int, last_us: int) -> dict[tuple[str, str], int]:
+        """Return (duplicate, original) → when people first linked or judged them so, for moments in this range."""

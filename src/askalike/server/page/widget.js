@@ -6,15 +6,27 @@
   if (!script || document.querySelector("[data-askalike-suggestions]")) return;
   const base = new URL(".", script.src);
   const set = script.dataset;
+  // Every language has every message; # stands for a number, and what is counted has each plural form.
   const WORDS = {
-    en: { head: "Asked before?", one: "1 similar question", more: "# similar questions", accepted: "Accepted answer", answers: "answers: #", show: "Answer", tab: "opens a new tab", hide: "Hide the suggestions", helped: "This answered my question", thanks: "Thank you.", likely: ["almost certainly the same", "probably the same", "perhaps the same", "maybe related"] },
-    de: { head: "Schon gefragt?", one: "1 ähnliche Frage", more: "# ähnliche Fragen", accepted: "Akzeptierte Antwort", answers: "Antworten: #", show: "Antwort", tab: "öffnet einen neuen Tab", hide: "Vorschläge ausblenden", helped: "Das beantwortet meine Frage", thanks: "Danke.", likely: ["fast sicher dieselbe Frage", "wahrscheinlich dieselbe Frage", "vielleicht dieselbe Frage", "vielleicht verwandt"] },
-    es: { head: "¿Ya se preguntó?", one: "1 pregunta parecida", more: "# preguntas parecidas", accepted: "Respuesta aceptada", answers: "respuestas: #", show: "Respuesta", tab: "se abre en otra pestaña", hide: "Ocultar las sugerencias", helped: "Esto responde a mi pregunta", thanks: "Gracias.", likely: ["casi seguro la misma", "probablemente la misma", "quizá la misma", "quizá relacionada"] },
-    fr: { head: "Déjà demandé ?", one: "1 question semblable", more: "# questions semblables", accepted: "Réponse acceptée", answers: "réponses : #", show: "Réponse", tab: "s’ouvre dans un nouvel onglet", hide: "Masquer les suggestions", helped: "Cela répond à ma question", thanks: "Merci.", likely: ["presque sûrement la même", "probablement la même", "peut-être la même", "peut-être liée"] },
+    en: { head: "Asked before?", found: { one: "# similar question", other: "# similar questions" }, accepted: "Accepted answer", answers: { one: "# answer", other: "# answers" }, show: "Answer", tab: "opens a new tab", hide: "Hide the suggestions", helped: "This answered my question", thanks: "Thank you.", likely: ["almost certainly the same", "probably the same", "perhaps the same", "maybe related"] },
+    de: { head: "Schon gefragt?", found: { one: "# ähnliche Frage", other: "# ähnliche Fragen" }, accepted: "Akzeptierte Antwort", answers: { one: "# Antwort", other: "# Antworten" }, show: "Antwort", tab: "öffnet einen neuen Tab", hide: "Vorschläge ausblenden", helped: "Das beantwortet meine Frage", thanks: "Danke.", likely: ["fast sicher dieselbe Frage", "wahrscheinlich dieselbe Frage", "vielleicht dieselbe Frage", "vielleicht verwandt"] },
+    fr: { head: "Déjà demandé ?", found: { one: "# question semblable", many: "# de questions semblables", other: "# questions semblables" }, accepted: "Réponse acceptée", answers: { one: "# réponse", many: "# de réponses", other: "# réponses" }, show: "Réponse", tab: "s’ouvre dans un nouvel onglet", hide: "Masquer les suggestions", helped: "Cela répond à ma question", thanks: "Merci.", likely: ["presque sûrement la même", "probablement la même", "peut-être la même", "peut-être liée"] },
+    es: { head: "¿Ya se preguntó?", found: { one: "# pregunta parecida", many: "# de preguntas parecidas", other: "# preguntas parecidas" }, accepted: "Respuesta aceptada", answers: { one: "# respuesta", many: "# de respuestas", other: "# respuestas" }, show: "Respuesta", tab: "se abre en otra pestaña", hide: "Ocultar las sugerencias", helped: "Esto responde a mi pregunta", thanks: "Gracias.", likely: ["casi seguro la misma", "probablemente la misma", "quizá la misma", "quizá relacionada"] },
+    pt: { head: "Já foi perguntado?", found: { one: "# pergunta semelhante", many: "# de perguntas semelhantes", other: "# perguntas semelhantes" }, accepted: "Resposta aceita", answers: { one: "# resposta", many: "# de respostas", other: "# respostas" }, show: "Resposta", tab: "abre em uma nova aba", hide: "Ocultar as sugestões", helped: "Isso respondeu à minha pergunta", thanks: "Obrigado.", likely: ["quase certamente a mesma", "provavelmente a mesma", "talvez a mesma", "talvez relacionada"] },
+    it: { head: "È già stato chiesto?", found: { one: "# domanda simile", many: "# di domande simili", other: "# domande simili" }, accepted: "Risposta accettata", answers: { one: "# risposta", many: "# di risposte", other: "# risposte" }, show: "Risposta", tab: "si apre in una nuova scheda", hide: "Nascondi i suggerimenti", helped: "Questo risponde alla mia domanda", thanks: "Grazie.", likely: ["quasi certamente la stessa", "probabilmente la stessa", "forse la stessa", "forse collegata"] },
+    nl: { head: "Al eerder gevraagd?", found: { one: "# vergelijkbare vraag", other: "# vergelijkbare vragen" }, accepted: "Geaccepteerd antwoord", answers: { one: "# antwoord", other: "# antwoorden" }, show: "Antwoord", tab: "opent in een nieuw tabblad", hide: "Suggesties verbergen", helped: "Dit beantwoordt mijn vraag", thanks: "Bedankt.", likely: ["vrijwel zeker dezelfde vraag", "waarschijnlijk dezelfde vraag", "misschien dezelfde vraag", "mogelijk verwant"] },
+    pl: { head: "Już ktoś pytał?", found: { one: "# podobne pytanie", few: "# podobne pytania", many: "# podobnych pytań", other: "# podobnego pytania" }, accepted: "Zaakceptowana odpowiedź", answers: { one: "# odpowiedź", few: "# odpowiedzi", many: "# odpowiedzi", other: "# odpowiedzi" }, show: "Odpowiedź", tab: "otwiera się w nowej karcie", hide: "Ukryj podpowiedzi", helped: "To odpowiada na moje pytanie", thanks: "Dziękujemy.", likely: ["prawie na pewno to samo pytanie", "prawdopodobnie to samo pytanie", "być może to samo pytanie", "może powiązane"] },
+    ru: { head: "Уже спрашивали?", found: { one: "# похожий вопрос", few: "# похожих вопроса", many: "# похожих вопросов", other: "# похожего вопроса" }, accepted: "Принятый ответ", answers: { one: "# ответ", few: "# ответа", many: "# ответов", other: "# ответа" }, show: "Ответ", tab: "откроется в новой вкладке", hide: "Скрыть подсказки", helped: "Это отвечает на мой вопрос", thanks: "Спасибо.", likely: ["почти наверняка тот же вопрос", "вероятно, тот же вопрос", "возможно, тот же вопрос", "возможно, связанный вопрос"] },
+    ja: { head: "同じ質問がありませんか？", found: { other: "似た質問が#件" }, accepted: "承認された回答", answers: { other: "回答#件" }, show: "回答", tab: "新しいタブで開きます", hide: "候補を隠す", helped: "これで解決しました", thanks: "ありがとうございます。", likely: ["ほぼ確実に同じ質問", "おそらく同じ質問", "同じ質問かもしれません", "関連があるかもしれません"] },
+    zh: { head: "有人问过了吗？", found: { other: "#个相似的问题" }, accepted: "已采纳的回答", answers: { other: "#个回答" }, show: "回答", tab: "在新标签页中打开", hide: "隐藏建议", helped: "这解答了我的问题", thanks: "谢谢。", likely: ["几乎肯定是同一个问题", "很可能是同一个问题", "也许是同一个问题", "可能相关"] },
+    ar: { head: "هل سبق طرح هذا السؤال؟", found: { zero: "لا أسئلة مشابهة", one: "سؤال واحد مشابه", two: "سؤالان مشابهان", few: "# أسئلة مشابهة", many: "# سؤالًا مشابهًا", other: "# سؤال مشابه" }, accepted: "الإجابة المقبولة", answers: { zero: "لا إجابات", one: "إجابة واحدة", two: "إجابتان", few: "# إجابات", many: "# إجابة", other: "# إجابة" }, show: "الإجابة", tab: "يُفتح في علامة تبويب جديدة", hide: "إخفاء الاقتراحات", helped: "هذا يجيب عن سؤالي", thanks: "شكرًا لك.", likely: ["السؤال نفسه على الأرجح تمامًا", "السؤال نفسه على الأرجح", "ربما السؤال نفسه", "ربما ذو صلة"] },
   };
   const LIKELY = ["almost certain", "likely", "possible", "unlikely"];
-  const language = (set.language || document.documentElement.lang || "en").slice(0, 2).toLowerCase();
-  const words = WORDS[language] ?? WORDS.en;
+  const wanted = (set.lang || set.language || document.documentElement.lang || "en").slice(0, 2).toLowerCase();
+  const language = Object.hasOwn(WORDS, wanted) ? wanted : "en";
+  const words = WORDS[language];
+  const plural = new Intl.PluralRules(language);
+  const counted = (forms, number) => (forms[plural.select(number)] ?? forms.other).replace("#", number.toLocaleString(language));
   const limit = Math.min(20, Math.max(1, parseInt(set.limit, 10) || 5));
   const minimum = set.minimum || "default";
   const PAUSE_MS = 350;
@@ -26,12 +38,12 @@
   const BODIES = '.d-editor-input, #wmd-input, textarea[name="body"], textarea[name="message"], textarea[name="content"], textarea, [contenteditable="true"]';
   const STYLE = `:host{display:block;width:100%;flex:1 0 100%;box-sizing:border-box;margin:.5em 0;text-transform:none;letter-spacing:normal;text-align:start}
 :host([hidden]){display:none}
-section{position:relative;padding:.7em 1em;border:1px solid;border-color:color-mix(in srgb,currentColor 30%,transparent);border-radius:10px;background:color-mix(in srgb,currentColor 4%,transparent);font-size:.95em;line-height:1.45}
+section{position:relative;padding:.7em 1em;border:1px solid var(--askalike-border,color-mix(in srgb,currentColor 30%,transparent));border-radius:var(--askalike-radius,10px);background:var(--askalike-background,color-mix(in srgb,currentColor 4%,transparent));font-size:.95em;line-height:1.45}
 p,ul{margin:0;padding:0}ul{list-style:none}li{padding:.35em 0}li+li{border-top:1px solid color-mix(in srgb,currentColor 14%,transparent)}
-.head{font-weight:600;padding-right:2em}a{color:inherit;font-weight:500;text-underline-offset:.2em;overflow-wrap:anywhere}a:hover{text-decoration-thickness:2px}
-mark{background:color-mix(in srgb,#f0b400 35%,transparent);color:inherit;border-radius:3px}
-small,.helped{font-size:.87em}small{display:block;opacity:.85}summary{cursor:pointer;font-size:.87em;width:fit-content;padding:.25em 0}details p{padding:.3em 0 .3em .8em;border-left:3px solid color-mix(in srgb,currentColor 40%,transparent);white-space:pre-line;overflow-wrap:anywhere}
-button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:pointer}.hide{position:absolute;top:.4em;right:.5em;width:2em;height:2em;border:0}.helped{margin:.3em 0 .2em .8em}.helped button{min-height:2em;padding:.1em .7em;border:1px solid}
+.head{font-weight:600;padding-inline-end:2em}a{color:var(--askalike-link,inherit);font-weight:500;text-underline-offset:.2em;overflow-wrap:anywhere}a:hover{text-decoration-thickness:2px}
+mark{background:var(--askalike-mark,color-mix(in srgb,#f0b400 35%,transparent));color:inherit;border-radius:3px}
+small,.helped{font-size:.87em}small{display:block;opacity:.85}summary{cursor:pointer;font-size:.87em;width:fit-content;padding:.25em 0}details p{padding-block:.3em;padding-inline-start:.8em;border-inline-start:3px solid color-mix(in srgb,currentColor 40%,transparent);white-space:pre-line;overflow-wrap:anywhere}
+button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:pointer}.hide{position:absolute;top:.4em;inset-inline-end:.5em;width:2em;height:2em;border:0}.helped{margin:.3em 0 .2em;margin-inline-start:.8em}.helped button{min-height:2em;padding:.1em .7em;border:1px solid}
 :focus-visible{outline:2px solid;outline-offset:2px}
 .unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}`;
 
@@ -60,7 +72,7 @@ button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:point
   const root = host.attachShadow({ mode: "open" });
   const said = el("p", { className: "unseen" });
   said.setAttribute("role", "status");
-  const box = el("section", { hidden: true, lang: words === WORDS.en ? "en" : language });
+  const box = el("section", { hidden: true, lang: language, dir: language === "ar" ? "rtl" : "ltr" });
   box.setAttribute("aria-label", words.head);
   root.append(box, said);
   try {
@@ -75,17 +87,64 @@ button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:point
   let body = null;
   let timer = 0;
   let running = null;
-  let asked = "";
+  let lastAsked = "";
   let hiddenFor = null;
   let quietUntil = 0;
   let mounts = 0;
+
+  // What becomes of suggestions is counted where the tag asks for it and the reader does not object: by a random name that
+  // this page alone knows and forgets, without the text; of a question that is asked, the title, which is then public.
+  const PAUSE_TO_COUNT_MS = 2000;
+  const MOST_COUNTED = 60;
+  let isCounting = false;
+  let visit = "";
+  let counts = [];
+  let told = new Set();
+  let countTimer = 0;
+  const agree = () => {
+    isCounting = Boolean(set.count) && !navigator.globalPrivacyControl && navigator.doNotTrack !== "1";
+    begin();
+  };
+  function begin() {
+    send();
+    told = new Set();
+    visit = isCounting ? Array.from(crypto.getRandomValues(new Uint8Array(16)), (one) => one.toString(16).padStart(2, "0")).join("") : "";
+  }
+  function count(kind, outcome) {
+    const key = `${kind} ${outcome.question}`;
+    if (!isCounting || told.has(key)) return;
+    told.add(key);
+    counts.push({ kind, ...outcome });
+    clearTimeout(countTimer);
+    countTimer = setTimeout(send, PAUSE_TO_COUNT_MS);
+  }
+  function send() {
+    clearTimeout(countTimer);
+    const outcomes = counts.splice(0, MOST_COUNTED);
+    if (!outcomes.length) return Promise.resolve(null);
+    const sent = post("v1/outcomes", { body: JSON.stringify({ session: visit, outcomes }), keepalive: true }).catch(() => null);
+    return sent.then((answer) => {
+      if (answer && answer.status === 422) isCounting = false; // the service was not started to count
+      return answer;
+    });
+  }
+  const outcomeOf = ({ question, rank, team, propensity }) => ({ question: question.id, place: rank, team: team ?? "", propensity: propensity ?? 1 });
+  function asked(name) {
+    const text = (name || textOf(title)).trim().slice(0, 1000);
+    if (!text || !told.size) return;
+    count("asked", { title: text });
+    begin(); // what is typed next is another visit
+  }
 
   function find() {
     const found = set.title ? document.querySelector(set.title) : best(TITLES, document);
     const scope = found?.closest("form, #reply-control, [role=dialog]") ?? document;
     body = set.body ? document.querySelector(set.body) : found && best(BODIES, scope);
     if (found === title && (!found || host.isConnected)) return;
-    if (found !== title) clear();
+    if (found !== title) {
+      clear();
+      begin();
+    }
     title = found;
     if (!found) return host.remove();
     if ((mounts += 1) > MOST_MOUNTS) return; // a page that takes it out each time has its way
@@ -97,7 +156,7 @@ button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:point
 
   function clear() {
     running?.abort();
-    asked = "";
+    lastAsked = "";
     box.hidden = true;
     said.textContent = "";
   }
@@ -108,13 +167,13 @@ button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:point
   }
 
   async function look() {
-    const question = { title: textOf(title).slice(0, 1000), body: textOf(body).slice(0, 200000), k: limit, minimum, order: "help", markup: set.markup || "markdown", draft: true };
+    const question = { title: textOf(title).slice(0, 1000), body: textOf(body).slice(0, 200000), k: limit, minimum, order: "help", markup: set.markup || "markdown", draft: true, ...(visit && { session: visit }) };
     const typed = JSON.stringify(question);
-    if (typed === asked || hiddenFor === title || Date.now() < quietUntil) return;
+    if (typed === lastAsked || hiddenFor === title || Date.now() < quietUntil) return;
     if (question.title.length < LEAST_LETTERS) return clear();
     running?.abort();
     running = new AbortController();
-    asked = typed;
+    lastAsked = typed;
     const { signal } = running;
     const answer = await post("v1/similar", { body: typed, signal });
     const found = await answer.json();
@@ -131,12 +190,12 @@ button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:point
   }
 
   function show(hits) {
-    const count = hits.length === 1 ? words.one : words.more.replace("#", hits.length);
-    said.textContent = hits.length ? count : "";
+    said.textContent = hits.length ? counted(words.found, hits.length) : "";
     box.hidden = !hits.length;
     const hide = el("button", { type: "button", className: "hide", textContent: "×", onclick: () => ((hiddenFor = title), clear(), title?.focus(), tell("hidden", {})) });
     hide.setAttribute("aria-label", words.hide);
     box.replaceChildren(el("p", { className: "head" }, words.head), el("ul", {}, ...hits.map(item)), hide);
+    for (const hit of hits) count("shown", outcomeOf(hit));
     tell("shown", { questions: hits.map(factsOf) });
   }
 
@@ -145,14 +204,14 @@ button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:point
 
   function item(hit) {
     const { question, highlights, likelihood, best_answer: answer, answers } = hit;
-    const opened = () => tell("opened", factsOf(hit));
-    const link = el("a", { href: addressOf(question), target: "_blank", rel: "noopener", onclick: opened }, ...marked(question.title || question.id, highlights?.title ?? []));
+    const opened = () => (count("opened", outcomeOf(hit)), tell("opened", factsOf(hit)));
+    const link = el("a", { href: addressOf(question), target: "_blank", rel: "noopener", dir: "auto", onclick: opened }, ...marked(question.title || question.id, highlights?.title ?? []));
     link.append(el("span", { className: "unseen" }, ` (${words.tab})`));
-    const facts = [words.likely[LIKELY.indexOf(likelihood?.word)], answers && words.answers.replace("#", answers)];
+    const facts = [words.likely[LIKELY.indexOf(likelihood?.word)], answers && counted(words.answers, answers)];
     const made = el("li", {}, link, el("small", {}, facts.filter(Boolean).join(" · ")));
     if (!answer?.text) return made;
     const text = answer.text.length > ANSWER_LETTERS ? `${answer.text.slice(0, ANSWER_LETTERS)}…` : answer.text;
-    made.append(el("details", {}, el("summary", {}, answer.accepted ? words.accepted : words.show), el("p", {}, text), helpedButton(hit)));
+    made.append(el("details", {}, el("summary", {}, answer.accepted ? words.accepted : words.show), el("p", { dir: "auto" }, text), helpedButton(hit)));
     return made;
   }
 
@@ -161,8 +220,12 @@ button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:point
     const place = el("div", { className: "helped" }, button);
     button.onclick = async () => {
       button.disabled = true;
-      const answer = await post(`v1/questions/${encodeURIComponent(hit.question.id)}/helped`).catch(() => null);
-      if (!answer?.ok) return (button.disabled = false);
+      count("helped", outcomeOf(hit));
+      const answer = await (isCounting ? send() : post(`v1/questions/${encodeURIComponent(hit.question.id)}/helped`).catch(() => null));
+      if (!answer?.ok) {
+        told.delete(`helped ${hit.question.id}`);
+        return (button.disabled = false);
+      }
       place.textContent = said.textContent = words.thanks;
       tell("helped", factsOf(hit));
     };
@@ -195,6 +258,11 @@ button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:point
     looking ||= setTimeout(calmly(() => ((looking = 0), find())), 150);
   };
   const start = () => {
+    if (set.count && set.count !== "ask") agree();
+    document.addEventListener("askalike:consent", calmly(agree));
+    document.addEventListener("askalike:asked", calmly(({ detail }) => asked(detail?.title)));
+    document.addEventListener("submit", calmly(({ target }) => title && target.contains(title) && asked()), { capture: true });
+    for (const gone of ["pagehide", "visibilitychange"]) window.addEventListener(gone, calmly(send), { capture: true });
     document.addEventListener("input", typed, { capture: true, passive: true });
     new MutationObserver(changed).observe(document.body, { childList: true, subtree: true });
     changed();

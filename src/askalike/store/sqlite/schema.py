@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from askalike.errors import BusyForumError, DamagedForumError, ForumError, ForumVersionError
+from askalike.store.sql import OUTCOMES
 
-FORMAT = 3
+FORMAT = 4
 """Raised with each incompatible change of the tables; an older format passes through a named ``upgrade_N_to_M``."""
 
 APPLICATION_ID = 0x41736B41
@@ -93,6 +94,7 @@ CREATE TABLE changes (
 """
     + FEEDBACK
     + DRAWS
+    + OUTCOMES
 )
 
 
@@ -162,12 +164,21 @@ def upgrade_2_to_3(connection: sqlite3.Connection) -> None:
     _execute(connection, DRAWS)
 
 
+def upgrade_3_to_4(connection: sqlite3.Connection) -> None:
+    """Format 4 keeps what became of suggestions."""
+    _execute(connection, OUTCOMES)
+
+
 def _execute(connection: sqlite3.Connection, statements: str) -> None:
     for statement in filter(str.strip, statements.split(";")):
         connection.execute(statement)
 
 
-UPGRADES: Mapping[int, Callable[[sqlite3.Connection], None]] = {1: upgrade_1_to_2, 2: upgrade_2_to_3}
+UPGRADES: Mapping[int, Callable[[sqlite3.Connection], None]] = {
+    1: upgrade_1_to_2,
+    2: upgrade_2_to_3,
+    3: upgrade_3_to_4,
+}
 """From a format to what makes the next one of it."""
 
 

@@ -19,7 +19,7 @@ from askalike.store import rows
 from askalike.store.layout import ForumLayout
 from askalike.store.protocol import IDENTITY, Contents
 from askalike.store.sqlite.schema import APPLICATION_ID, FORMAT, UPGRADES
-from askalike.types import DrawnBy, LinkKind, Verdict
+from askalike.types import DrawnBy, LinkKind, OutcomeKind, Team, Verdict
 
 _MOST_MESSAGES: Final = 100
 _POSTS: Final[dict[str, tuple[str, tuple[str, ...], tuple[str, ...], Callable[[Mapping[str, Any]], object]]]] = {
@@ -30,6 +30,8 @@ _KINDS: Final = (
     (1, "links", "kind", get_args(LinkKind)),
     (2, "feedback", "verdict", get_args(Verdict)),
     (3, "feedback", "draw", get_args(DrawnBy)),
+    (4, "outcomes", "kind", get_args(OutcomeKind)),
+    (4, "outcomes", "team", get_args(Team)),
 )
 """The format that brought it, table, column, and what the column may hold."""
 

@@ -16,7 +16,30 @@ export class ServiceError extends Error {
 
 /** Earlier questions like this one. */
 export function similar(question, signal) {
-  return call("POST", "v1/similar", { sent: question, signal });
+  return call("POST", "v1/similar", { sent: session ? { ...question, session } : question, signal });
+}
+
+let session = "";
+const told = new Set();
+
+/** Begins or ends a visit whose suggestions are counted: a random name that is in this page alone, until it is left. */
+export function countVisit(isWanted) {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  session = isWanted ? Array.from(bytes, (one) => one.toString(16).padStart(2, "0")).join("") : "";
+  told.clear();
+}
+
+/** Counts what became of suggestions, each once a visit; does nothing where no visit is counted. */
+export async function tellOutcomes(kind, hits) {
+  const isNew = ({ question }) => session && !told.has(`${kind} ${question.id}`);
+  const outcomes = hits.filter(isNew).map(({ question, rank, team = "", propensity = 1 }) => ({ kind, question: question.id, place: rank, team, propensity }));
+  for (const one of outcomes) told.add(`${kind} ${one.question}`);
+  return outcomes.length ? call("POST", "v1/outcomes", { sent: { session, outcomes } }) : null;
+}
+
+/** What the suggestions of a month brought, of the running one for "". */
+export function report(month, signal) {
+  return call("GET", `v1/report${month ? `?month=${encodeURIComponent(month)}` : ""}`, { signal, writes: true });
 }
 
 /** A question with its answers and links. */
@@ -35,9 +58,9 @@ export function newest(limit, signal) {
 }
 
 /** Pairs that nobody has judged, the likeliest first; every fifth is drawn at random, so that numbers can be checked. */
-export function duplicates(cursor, minimum, signal) {
-  const after = cursor ? `&cursor=${encodeURIComponent(cursor)}` : "";
-  return call("GET", `v1/duplicates?limit=20&sample=true&minimum=${minimum}${after}`, { signal });
+export function duplicates(cursor, minimum, tag, signal) {
+  const asked = new URLSearchParams({ limit: 20, sample: true, minimum, tag, cursor: cursor ?? "" }); // an empty one asks nothing
+  return call("GET", `v1/duplicates?${asked}`, { signal });
 }
 
 /** Questions that ask the same, each the same as every other, the largest groups first. */
@@ -46,8 +69,9 @@ export function groups(limit, signal) {
 }
 
 /** Counts that a question answered the one that somebody was about to ask. */
-export function helped(id) {
-  return call("POST", `v1/questions/${encodeURIComponent(id)}/helped`);
+export function helped(hit) {
+  if (session) return tellOutcomes("helped", [hit]);
+  return call("POST", `v1/questions/${encodeURIComponent(hit.question.id)}/helped`);
 }
 
 /** Tells the service what a moderator thinks of a pair. */

@@ -78,7 +78,7 @@ function footOf(hit) {
   button.addEventListener("click", async () => {
     button.disabled = true;
     try {
-      await helped(hit.question.id);
+      await helped(hit);
       fill(said, "Thank you.");
     } catch (error) {
       button.disabled = false;

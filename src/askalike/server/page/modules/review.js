@@ -14,9 +14,9 @@ const POLL_MS = 3000;
 const UNKNOWN_VERDICT = 422;
 const VERDICTS = { duplicate: "the same", different: "different" };
 
-/** Fills the view with the queue, beginning with the likeliest pair. */
-export function showReview(section) {
-  const queue = new Queue(section);
+/** Fills the view with the queue, or that of a tag or of a promised precision, beginning with the likeliest pair. */
+export function showReview(section, { query }) {
+  const queue = new Queue(section, query.get("minimum") || MINIMUM, query.get("tag") ?? "");
   const actions = {
     y: queue.yes,
     n: queue.no,
@@ -35,7 +35,9 @@ export function showReview(section) {
 }
 
 class Queue {
-  constructor(section) {
+  constructor(section, minimum, tag) {
+    this.minimum = minimum;
+    this.tag = tag;
     this.pairs = [];
     this.at = 0;
     this.cursor = null;
@@ -49,6 +51,7 @@ class Queue {
     this.count = h("p", { class: "aside" });
     section.append(
       h("div", { class: "row heading" }, h("h1", { tabindex: "-1" }, "Are these the same?"), this.count),
+      ...(tag ? [h("p", {}, h("span", { class: "tag" }, tag), " ", h("a", { href: "#/review" }, "All pairs"))] : []),
       this.place,
       h("div", { class: "row under" }, this.said, keysSwitch()),
     );
@@ -60,7 +63,7 @@ class Queue {
     clearTimeout(this.timer);
     if (!this.place.firstChild) fill(this.place, waiting(2));
     try {
-      const answer = await duplicates(this.cursor, MINIMUM, this.running.signal);
+      const answer = await duplicates(this.cursor, this.minimum, this.tag, this.running.signal);
       const known = new Set(this.pairs.map(nameOf));
       this.pairs.push(...answer.pairs.filter((pair) => !known.has(nameOf(pair))));
       this.cursor = answer.next;

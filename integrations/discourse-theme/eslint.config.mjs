@@ -1,0 +1,3 @@
+import discourse from "@discourse/lint-configs/eslint-theme";
+
+export default [...discourse];

@@ -1,0 +1,1 @@
+export default { extends: ["@discourse/lint-configs/stylelint"] };
