@@ -114,11 +114,11 @@ def _das(result: Mapping[str, Any], tuned: Mapping[str, Any]) -> list[str]:
         *rows("scqa-untrained", "scqa", "scqa-sum", "dsqa", "dsqa-sum"),
         *tested(("scqa", "scqa-sum"), ("scqa", "scqa-untrained"), ("scqa-sum", "scqa-untrained"), ("scqa", "dsqa")),
         "",
-        "Summed, training takes two of three dev sets below the untrained network; averaged, it is level with it on every"
-        " set but Slicer's dev part, where it is two points behind at the edge of chance. That training on answers harms"
-        " what the network finds was said here before: it holds of the sum alone. Shared weights are ahead of unshared"
-        " ones on every set, as the paper has it, beyond chance on travel's test part alone; beside BM25 no network can"
-        " be told from another.",
+        "Summed, training takes two of three dev sets below the untrained network; averaged, it is level with it on"
+        " every set but Slicer's dev part, where it is two points behind at the edge of chance. That training on"
+        " answers harms what the network finds was said here before: it holds of the sum alone. Shared weights are"
+        " ahead of unshared ones on every set, as the paper has it, beyond chance on travel's test part alone; beside"
+        " BM25 no network can be told from another.",
         "",
         *_tuned(tuned),
         "",
