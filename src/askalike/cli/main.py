@@ -154,7 +154,7 @@ def _run(words: list[str]) -> None:
     if not messages.is_json and "--json" not in words:
         app(args=words)
     try:
-        raise SystemExit(app(args=words, standalone_mode=False))
+        raise SystemExit(app(args=words, standalone_mode=False) or 0)
     except _UsageError as error:
         raise SettingError(error.format_message(), "-h after a command shows what it takes") from None
     except typer.Abort:
