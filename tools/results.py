@@ -101,6 +101,7 @@ PAGES: Mapping[str, Page] = {
             "moments": training.moments,
             "training-time": training.training_time,
             "journeys": searching.journeys,
+            "rebuild": searching.rebuild,
         },
     ),
     "docs/results/robustness.md": Page(

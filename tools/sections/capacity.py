@@ -7,7 +7,7 @@ from typing import Any
 
 Points = Sequence[tuple[float, float]]
 
-AHEAD = (1_000_000, 10_000_000)
+AHEAD = (2_000_000, 10_000_000)
 """Sizes that are foretold."""
 
 
@@ -27,11 +27,16 @@ def straight(points: Points) -> Callable[[float], float]:
     return lambda x: mean_y + slope * (x - mean_x)
 
 
+def _memory(one: Mapping[str, Any]) -> float:
+    found = one["indexing"]["peak_memory_mb"]
+    return float(found.get("this process, without mapped files", found["this process"]))
+
+
 QUANTITIES: Mapping[str, tuple[Callable[[Mapping[str, Any]], float], str]] = {
     "records on disk": (lambda one: one["disk_mb"]["archive.sqlite"], "MB"),
     "index of words on disk": (lambda one: one["disk_mb"]["lexical"], "MB"),
     "vectors on disk": (lambda one: one["disk_mb"]["vectors"], "MB"),
-    "most memory while indexing": (lambda one: one["indexing"]["peak_memory_mb"]["this process"], "MB"),
+    "most memory while indexing, without mapped files": (_memory, "MB"),
     "processor time of indexing": (lambda one: sum(one["indexing"]["processor_s"].values()), "s"),
     "a search by title": (lambda one: one["search"]["title"]["p50_ms"], "ms"),
     "a search with a body": (lambda one: one["search"]["title and body"]["p50_ms"], "ms"),

@@ -61,7 +61,10 @@ def scale(result: Mapping[str, Any]) -> list[str]:
         (name, f"{one['seconds']:,.1f}", f"{one['time left wrong by at most']:.1f}")
         for name, one in made["phases"].items()
     ]
-    worker, own = made["peak_memory_mb"].get("a worker", 0), made["peak_memory_mb"]["this process"]
+    memory = made["peak_memory_mb"]
+    worker, own = memory.get("a worker", 0), memory.get("this process, without mapped files", memory["this process"])
+    load = result["load_15_min_at_end"]
+    busy = "; seconds on the clock are above those of a quiet one" if load > 4 else ""
     lines = [
         f"## One forum of {result['questions']:,} questions",
         "",
@@ -69,9 +72,9 @@ def scale(result: Mapping[str, Any]) -> list[str]:
         f" {sum(made['processor_s'].values()):,.0f} s of processor time, of which workers took"
         f" {made['processor_s']['its workers']:,.0f}. Memory: {own:,} MB"
         + (f", and up to {worker:,} MB in each worker" if worker else "")
+        + (f", without mapped files, with them {memory['this process']:,} MB" if own != memory["this process"] else "")
         + f". Largest write-ahead log {made['largest write-ahead log, MB']:,.0f} MB; another writer waited for at most"
-        f" {made['longest wait of another writer, s']:.1f} s. The machine's load was"
-        f" {result['load_15_min_at_end']:.0f} at the end: seconds on the clock are far above those of a quiet one.",
+        f" {made['longest wait of another writer, s']:.1f} s. The machine's load was {load:.0f} at the end{busy}.",
         "",
         *table(("phase", "seconds", "time left wrong by a factor of at most"), phases),
         "",
@@ -113,6 +116,28 @@ def likely_pairs(result: Mapping[str, Any]) -> list[str]:
         " by chance, each scored beside the 300 nearest of all vectors and the 300 best by all of its words:",
         "",
         *table(("probability", "exact pairs", "found"), rows),
+    ]
+
+
+def rebuild(result: Mapping[str, Any]) -> list[str]:
+    """Return what the same work costs at the commit before the tree was built anew, and now."""
+    rows = [
+        (
+            f"{program}, {name.replace('_', ' ')}",
+            *(f"{row[key]:,.2f}" for key in ("old", "new", "ratio", "least", "greatest")),
+        )
+        for program, figures in result["measured"].items()
+        for name, row in figures.items()
+    ]
+    return [
+        f"## Beside commit {result['old_commit']}",
+        "",
+        "The same work on the travel forum before and after the tree was built anew, in turns,"
+        f" {result['rounds']} rounds, one thread, times by the clock at a load of {result['load_15_min_at_end']:.0f};"
+        " the ratio is the median of new / old, beside the least and the greatest. The default is another ranker since,"
+        " which does more.",
+        "",
+        *table(("work", "before", "now", "ratio", "least", "greatest"), rows),
     ]
 
 
