@@ -437,10 +437,10 @@ class SqlStore(ABC):
         found: dict[str, dict[str, None]] = {}  # two batches may lead to one question
         for row in self._rows_of_ids(
             "WITH RECURSIVE reached(id) AS (SELECT id FROM questions WHERE id IN ({wanted})"
-            " UNION SELECT target_id FROM links"
-            " JOIN reached ON source_id = reached.id WHERE kind = 'duplicate')"
-            " SELECT DISTINCT source_id, target_id FROM reached JOIN links ON source_id = reached.id"
-            " JOIN questions ON questions.id = target_id WHERE kind = 'duplicate' ORDER BY source_id, target_id",
+            f" UNION SELECT target_id FROM reached {self.ordered_join} links"
+            " ON source_id = reached.id WHERE kind = 'duplicate')"
+            f" SELECT DISTINCT source_id, target_id FROM reached {self.ordered_join} links ON source_id = reached.id"
+            f" {self.ordered_join} questions ON questions.id = target_id WHERE kind = 'duplicate' ORDER BY source_id, target_id",
             ids,
         ):
             found.setdefault(row["source_id"], {})[row["target_id"]] = None
