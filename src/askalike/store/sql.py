@@ -440,7 +440,8 @@ class SqlStore(ABC):
             f" UNION SELECT target_id FROM reached {self.ordered_join} links"
             " ON source_id = reached.id WHERE kind = 'duplicate')"
             f" SELECT DISTINCT source_id, target_id FROM reached {self.ordered_join} links ON source_id = reached.id"
-            f" {self.ordered_join} questions ON questions.id = target_id WHERE kind = 'duplicate' ORDER BY source_id, target_id",
+            f" {self.ordered_join} questions ON questions.id = target_id WHERE kind = 'duplicate'"
+            " ORDER BY source_id, target_id",
             ids,
         ):
             found.setdefault(row["source_id"], {})[row["target_id"]] = None
