@@ -27,7 +27,7 @@ from tools.results import REPOSITORY, RESULT_DOCUMENTS, RESULTS, loaded
 
 __all__ = ["DOCUMENTS", "RESULTS"]
 
-README_RESULTS = ("index-and-search", "updates", "kill", "forum-students", "misspelling", "spelling")
+README_RESULTS = ("scale-224741", "updates", "kill", "forum-students", "misspelling", "spelling")
 SCREEN = re.compile(r"(?<=^```console\n)(\$ askalike search .*\n)(?:.*\n)*?(?=^```$)", flags=re.MULTILINE)
 """The first search on a console: what is typed, and what it printed."""
 
@@ -35,8 +35,7 @@ SCREEN = re.compile(r"(?<=^```console\n)(\$ askalike search .*\n)(?:.*\n)*?(?=^`
 def readme() -> str:
     """Return the README with the figures of the newest results and, where there is a model, what its search prints."""
     found = {name: loaded(name) for name in README_RESULTS}
-    search = {kind: engines["askalike Forum.similar"] for kind, engines in found["index-and-search"]["search"].items()}
-    indexing, kill = found["index-and-search"]["indexing"], found["kill"]
+    search, indexing, kill = found["scale-224741"]["search"], found["scale-224741"]["indexing"], found["kill"]
     slowest = max(values["p50_ms"] for values in found["updates"]["until_shown"].values())
     rows = {name: f"{row['all']:.1f}" for name, row in found["forum-students"]["rows"].items()}
     mistyped = {name: one["misspelled"]["mean"] for name, one in found["misspelling"]["systems"].items()}
@@ -60,7 +59,7 @@ def readme() -> str:
         " finds as much: choose askalike for what surrounds the ranking.",
         f"- On 2 cores and {indexing['questions']:,} real questions a search takes {search['title']['p50_ms']:.0f} ms"
         f" by title, {search['title and body']['p50_ms']:.0f} ms with a body; indexing them takes"
-        f" {indexing['seconds'] / 60:.0f} minutes and {indexing['peak_memory_mb']} MB of memory.",
+        f" {indexing['seconds']:.0f} s and {indexing['peak_memory_mb']['this process']:,} MB of memory.",
         f"- A change shows in searches after {slowest:.0f} ms. Killed {kill['kills']} times while writing, a forum lost"
         f" none of {kill['acknowledged_writes']:,} acknowledged writes.",
         f"- With a typing error in each content word it finds {corrected:.0f} of 100 duplicates among its ten best,"
