@@ -28,6 +28,7 @@ from askalike.index.cursor import Cursor
 from askalike.index.milvus.client import (
     FORMAT,
     MOST_BYTES,
+    MOST_FOUND,
     ROWS_TOGETHER,
     MilvusIndex,
     generation,
@@ -35,7 +36,7 @@ from askalike.index.milvus.client import (
     sparse,
     text_field,
 )
-from askalike.index.milvus.conditions import fields_of
+from askalike.index.milvus.conditions import fields_of, listed
 from askalike.index.words.index import IndexEntry
 from askalike.index.words.snapshot import MOST_TERMS, FieldWeights, edits
 
@@ -235,14 +236,28 @@ class MilvusWords(MilvusIndex):
     def counts(self, terms: Iterable[str]) -> tuple[int, dict[str, Counts]]:
         """Return how many questions there are, and how many have each of these terms, of those that occur."""
         places = {place(term): term for term in terms}
-        rows = self.milvus.get(self.terms, [SIZE, *places], ["term", "titles", "texts"])
         size, found = 0, {}
-        for row in rows:
+        for row in self.rows({SIZE: "", **places}):
             if row["num"] == SIZE:
                 size = int(row["texts"])
             elif row["term"] == shown(places[row["num"]]):  # another term may have the same place
                 found[places[row["num"]]] = Counts(int(row["titles"]), int(row["texts"]))
         return size, found
+
+    def rows(self, places: Mapping[int, str]) -> list[Mapping[str, Any]]:
+        """Return the rows of terms by their places; one whose term is "" may be missing, unless it has no letters.
+
+        They are searched for by their letters among these numbers: Milvus Lite takes a millisecond for each row that is
+        asked for by its number, in a collection whose rows were often replaced.
+        """
+        found: list[Mapping[str, Any]] = []
+        for some in _parts(list(places)):
+            letters = {dimension: 1.0 for num in some for dimension in _letters(shown(places[num]))}
+            answer = self.milvus.search(
+                self.terms, [letters], len(some), listed("num in", some), ["num", "term", "titles", "texts"]
+            )
+            found += [one["entity"] for one in answer[0]]
+        return found
 
     def near(self, terms: Sequence[str]) -> dict[str, Counts]:
         """Return the terms that are spelled nearly as these, each for the first few that are long enough."""
@@ -258,6 +273,16 @@ class MilvusWords(MilvusIndex):
             for one in found
             if distance(term, one["entity"]["term"], edits(term)) <= edits(term)
         }
+
+
+def _parts(nums: Sequence[int]) -> Iterator[Sequence[int]]:
+    for start in range(0, len(nums), MOST_FOUND):
+        yield nums[start : start + MOST_FOUND]
+
+
+def _letters(term: str) -> dict[int, float]:
+    """Return the sparse vector of a term's row."""
+    return spelling(term) if edits(term) else {0: 1.0}
 
 
 def packed_text(written: str) -> bytes:
@@ -350,23 +375,23 @@ class MilvusWordWriter:
     def _count(self) -> None:
         deltas = {number: delta for number, delta in self._deltas.items() if any(delta)}
         milvus, terms = self._index.milvus, self._index.terms
-        held = (
-            {}
-            if self._is_new and not milvus.count(terms)
-            else {int(row["num"]): row for row in milvus.get(terms, [*deltas], ["term", "titles", "texts"])}
-        )
-        rows = [{"num": SIZE, "term": "", "titles": 0, "texts": self._index.count(), "spelling": {0: 1.0}}]
+        held: dict[int, Mapping[str, Any]] = {}
+        if not self._is_new or milvus.count(terms):
+            named = {number: self._terms[number] for number in deltas if number in self._terms}
+            held = {int(row["num"]): row for row in self._index.rows(named)}
+            others = [number for number in deltas if number not in held]  # of what an entry was, or of one place
+            held.update((int(row["num"]), row) for row in milvus.get(terms, others, ["term", "titles", "texts"]))
+        changed = [{"num": SIZE, "term": "", "titles": 0, "texts": self._index.count(), "spelling": _letters("")}]
         gone = []
         for number, (titles, texts) in deltas.items():
             row = held.get(number, {"term": shown(self._terms.get(number, "")), "titles": 0, "texts": 0})
             term = str(row["term"])
             counted = Counts(max(0, row["titles"] + titles), max(0, row["texts"] + texts))
             if counted.texts:
-                letters = spelling(term) if edits(term) else {0: 1.0}
-                rows.append({"num": number, "term": term, **counted._asdict(), "spelling": letters})
+                changed.append({"num": number, "term": term, **counted._asdict(), "spelling": _letters(term)})
             elif number in held:
                 gone.append(number)
-        milvus.upsert(terms, rows)
+        milvus.upsert(terms, changed)
         if gone:
             milvus.delete(terms, gone)
         self._deltas.clear()
