@@ -17,6 +17,7 @@ import typer
 from askalike._version import __version__
 from askalike.cli import (
     attach,
+    batch,
     change,
     config,
     demo,
@@ -62,6 +63,7 @@ app.command("search")(configured(search.search))
 app.command("similar")(configured(search.similar))
 app.command("show")(show.show)
 app.command("duplicates")(configured(duplicates.duplicates))
+app.command("batch")(batch.batch)
 app.command("follow")(follow.follow)
 app.command("serve")(configured(serve.serve))
 app.command("threshold")(judge.threshold)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -176,6 +177,14 @@ class LocalEngine(Records):
         return (self.states or QuestionStates(self.store)).of(filters.is_answered, filters.is_closed)
 
 
+class HasModel(Protocol):
+    """What has a model, which is read when it is first asked for, such as a set of vectors."""
+
+    @property
+    def model(self) -> Model:
+        """Return the model."""
+
+
 class EncoderWords:
     """``search.features.WordTable`` over the model of a set of vectors; what is asked of it reads the model.
 
@@ -183,7 +192,7 @@ class EncoderWords:
         ModelError: the model cannot be read.
     """
 
-    def __init__(self, vectors: VectorSet) -> None:
+    def __init__(self, vectors: HasModel) -> None:
         self._vectors = vectors
 
     def ids(self, words: Iterable[str]) -> list[int]:

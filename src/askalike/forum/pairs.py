@@ -267,7 +267,7 @@ class Pairs:
         held = self._records.questions_by_num(nums)
         with self.store.writing() as store:
             for num in nums:
-                store.put_text(num, *(_hashes(held[num]) if num in held else (None, None)))
+                store.put_text(num, *(hashes_of(held[num]) if num in held else (None, None)))
             for num in nums:
                 copies = store.copies(num, 2)
                 if len(copies) == 2:  # it is the first of several, or one of those after it
@@ -449,12 +449,13 @@ def _compared(searcher: Searcher, query: Query, num: int, others: list[int]) -> 
     return _plain(searcher, {num: query}).likelihoods(query, others)
 
 
-def _hashes(question: Question) -> tuple[bytes | None, bytes | None]:
+def hashes_of(question: Question) -> tuple[bytes | None, bytes | None]:
     """Return what the questions that say the same have in common, and those whose titles do but for dates and numbers.
 
     None for one without words.
 
-    >>> _hashes(Question("a", "Hello  World"))[0] == _hashes(Question("b", "hello", "<p>world</p>", markup="html"))[0]
+    >>> first, other = Question("a", "Hello  World"), Question("b", "hello", "<p>world</p>", markup="html")
+    >>> hashes_of(first)[0] == hashes_of(other)[0]
     True
     """
     text = f"{question.title} {readable(question.body, question.markup, with_code=True)}"

@@ -4,7 +4,7 @@ What makes an entry of a question, its terms or its vector, takes nearly all the
 else; a search for its likely duplicates depends on the indexes alone. Most of it is Python, which computes on one core
 in a process: so each worker is a process. It is a program of its own, not a child of ``multiprocessing``, which would
 run the caller's script again; and it ends when its standard input does, thus with its parent. Questions and entries
-travel as MessagePack, some batches at a time.
+travel as MessagePack, some batches at a time; a ``Pool`` answers requests of any other kind.
 
 No result depends on workers: what one of them fails at is prepared here, and what is wrong then shows itself here.
 """
@@ -20,7 +20,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +42,7 @@ MOST: Final = 8
 _SIZE: Final = struct.Struct("<Q")
 _MOST_BYTES: Final = 1 << 32
 _WAITING_EACH: Final = 2
+_TRIES: Final = 3
 _ENDING_S: Final = 5.0
 _PROGRAM: Final = "import sys; from askalike.index.workers import serve; serve(*sys.argv[1:])"
 _Entries = TypeVar("_Entries")
@@ -173,16 +174,79 @@ class _Worker:
             self._process.communicate(timeout=_ENDING_S)
 
 
+class Pool:
+    """Processes that answer requests as a module's ``answer(request)`` does, until it is closed.
+
+    Args:
+        module: of askalike.
+        count: processes.
+    """
+
+    def __init__(self, module: str, count: int) -> None:
+        self._module = module
+        self._free: queue.SimpleQueue[_Worker | None] = queue.SimpleQueue()
+        self._workers: set[_Worker] = set()
+        self._threads = ThreadPoolExecutor(count)
+        self._is_closed = False
+        for _ in range(count):
+            self._free.put(None)
+
+    def answers(self, requests: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield the answers as they come; what a process was at when it ended is asked of another one, twice.
+
+        Raises:
+            OSError, EOFError: no process can be started, or three ended over one request.
+        """
+        futures = [self._threads.submit(self._asked, request) for request in requests]
+        try:
+            for future in as_completed(futures):
+                yield future.result()
+        finally:
+            for future in futures:
+                future.cancel()
+
+    def close(self) -> None:
+        """End the processes, whatever they are at."""
+        self._is_closed = True
+        for worker in list(self._workers):
+            worker.end()
+        self._threads.shutdown(cancel_futures=True)
+
+    def _asked(self, request: bytes) -> bytes:
+        worker = self._free.get()
+        try:
+            for left in reversed(range(_TRIES)):
+                if worker is None:
+                    worker = _Worker(self._module, "")
+                    self._workers.add(worker)
+                try:
+                    return worker.ask(request)
+                except (OSError, EOFError):
+                    self._workers.discard(worker)
+                    worker.end()
+                    worker = None
+                    if self._is_closed or not left:
+                        raise
+            raise EOFError
+        finally:
+            self._free.put(worker)
+
+
 def serve(module: str, order: str) -> None:
     """Answer requests on standard input until it ends: what a worker does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this one
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever prints must not be read as an answer
-    preparing: Callable[[str], Callable[[Numbered], bytes]] = importlib.import_module(module).preparing
-    prepare = preparing(order)
-    decoder = msgspec.msgpack.Decoder(list[tuple[int, Question]])
+    loaded = importlib.import_module(module)
+    answer: Callable[[bytes], bytes]
+    if order:
+        prepare: Callable[[Numbered], bytes] = loaded.preparing(order)
+        decoder = msgspec.msgpack.Decoder(list[tuple[int, Question]])
+        answer = lambda request: prepare(decoder.decode(request))  # noqa: E731
+    else:
+        answer = loaded.answer
     while (request := _received(sys.stdin.buffer)) is not None:
-        _send(answers, prepare(decoder.decode(request)))
+        _send(answers, answer(request))
 
 
 def _send(pipe: IO[bytes], content: bytes) -> None:

@@ -162,14 +162,8 @@ class Scoring:
         read = reader_of(self.analyzer).read
         asked, terms, _ = read(query.title, query.body, query.markup)
         texts = [one if isinstance(one, Text) else read(one.title, one.body, one.markup).text for one in candidates]
-        size = counts.size or 0
-        frequencies = [counts.known.get(term, 0) for term in terms]
-        rarity = np.array([inverse_document_frequency(max(size, one), one) for one in frequencies])
-        rarest = inverse_document_frequency(max(size, 1), 0)
-        if vector is None or cosines is None or self.usual is None:
-            return features(asked, rarity, texts, rarest, size=size)
-        near = self.usual.of(vector, np.asarray(cosines, dtype=np.float64))
-        return features(asked, rarity, texts, rarest, self.table, near, self.usual.commonness(vector), size)
+        known = [counts.known.get(term, 0) for term in terms]
+        return self._features(asked, known, counts.size or 0, texts, vector, cosines)
 
     def logits(
         self,
@@ -184,7 +178,42 @@ class Scoring:
         Args:
             cosines: 0 for a question without a vector.
         """
-        found = self.features(query, counts, candidates, vector, cosines)
+        return self._logits(self.features(query, counts, candidates, vector, cosines), vector, cosines)
+
+    def logits_of_texts(
+        self,
+        asked: Text,
+        frequencies: Sequence[int],
+        size: int,
+        candidates: Sequence[Text],
+        vector: NDArray[np.float32] | None = None,
+        cosines: Sequence[float] | None = None,
+    ) -> Floats:
+        """Return what ``logits`` gives, of a query that was read already.
+
+        Args:
+            frequencies: in how many questions each term of the query is, those of its title first.  # (T,)
+            size: how many questions there are.
+        """
+        return self._logits(self._features(asked, frequencies, size, candidates, vector, cosines), vector, cosines)
+
+    def _features(
+        self,
+        asked: Text,
+        frequencies: Sequence[int],
+        size: int,
+        texts: Sequence[Text],
+        vector: NDArray[np.float32] | None,
+        cosines: Sequence[float] | None,
+    ) -> Floats:
+        rarity = np.array([inverse_document_frequency(max(size, one), one) for one in frequencies])
+        rarest = inverse_document_frequency(max(size, 1), 0)
+        if vector is None or cosines is None or self.usual is None:
+            return features(asked, rarity, texts, rarest, size=size)
+        near = self.usual.of(vector, np.asarray(cosines, dtype=np.float64))
+        return features(asked, rarity, texts, rarest, self.table, near, self.usual.commonness(vector), size)
+
+    def _logits(self, found: Floats, vector: NDArray[np.float32] | None, cosines: Sequence[float] | None) -> Floats:
         by_words = scorers()[WORDS].logits(found)
         if vector is None or cosines is None or self.usual is None:
             return by_words
