@@ -7,6 +7,8 @@ every machine has under the same path: so nothing is lost with who schedules, an
 from __future__ import annotations
 
 import importlib
+import os
+import socket
 from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Any, Final, Protocol
@@ -16,6 +18,7 @@ from askalike.errors import AskalikeError, MissingExtraError, SettingError
 from askalike.index.workers import MOST, Pool, cores
 
 SHAPES: Final = "local; ray, for the cluster that this machine is part of or RAY_ADDRESS names; or ray://HOST:PORT"
+KNOCK_S: Final = 5.0
 _WAITING_EACH: Final = 3
 
 
@@ -72,10 +75,12 @@ class RayCluster:
             raise MissingExtraError("Ray is not installed", "ray") from error
         given = "auto" if address == "ray" else address
         try:
+            _knock(address.removeprefix("ray://") if address != "ray" else os.environ.get("RAY_ADDRESS", ""))
             self._ray.init(address=given, log_to_driver=False, logging_level="error")
         except (OSError, RuntimeError, ValueError) as error:
             raise AskalikeError(
-                f"the cluster {address} does not answer: {str(error)[:300]}", 'start it, as with "ray start --head"'
+                f"the cluster {_shown(address)} does not answer: {str(error)[:300]}",
+                'start it, as with "ray start --head"',
             ) from error
         self.workers = workers or int(self._ray.cluster_resources().get("CPU", 1))
         self._answer = self._ray.remote(num_cpus=1, max_retries=3)(tasks.answer)
@@ -101,6 +106,17 @@ class RayCluster:
     def close(self) -> None:
         """Leave the cluster, which goes on; what is under way of this batch is ended."""
         self._ray.shutdown()
+
+
+def _shown(address: str) -> str:
+    return os.environ.get("RAY_ADDRESS") or "of this machine" if address == "ray" else address
+
+
+def _knock(address: str) -> None:
+    """Look whether anybody listens at HOST:PORT: Ray itself tries for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host, int(port)), KNOCK_S).close()
 
 
 class Opened:

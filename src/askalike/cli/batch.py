@@ -19,7 +19,7 @@ MADE = {"encode": "questions are encoded", "pairs": "pairs were found", "groups"
 def batch(
     what: Annotated[
         Literal["encode", "pairs", "groups"],
-        typer.Argument(help="encode: vectors; pairs: which may ask the same; groups of such pairs.", show_default=False),
+        typer.Argument(help="Vectors, pairs that may ask the same, or groups of these.", show_default=False),
     ],
     source: Annotated[
         list[Path],
@@ -29,7 +29,9 @@ def batch(
             show_default=False,
         ),
     ],
-    into: Annotated[Path, typer.Option("--into", help="The folder of the batch; every machine has it under this path.")],
+    into: Annotated[
+        Path, typer.Option("--into", help="The folder of the batch; every machine has it under this path.")
+    ],
     cluster: Annotated[str, typer.Option("--cluster", help=f"{batches.SHAPES}.")] = "local",
     model: Annotated[
         str,
@@ -49,8 +51,8 @@ def batch(
 ) -> None:
     """Encode or compare a whole archive, part by part; what is done stays, and the same command goes on.
 
-    Writes vectors/, pairs.parquet or groups.parquet, and before that what it needs. A forum's questions are taken as they
-    are when the batch begins.
+    Writes vectors/, pairs.parquet or groups.parquet, and before that what it needs. A forum's questions are taken as
+    they are when the batch begins.
     """
     named = source[0] if len(source) == 1 else source
     with (
