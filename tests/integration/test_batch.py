@@ -143,7 +143,7 @@ def test_groups_are_those_of_all_pairs_at_once(files: list[Path], tmp_path: Path
     ids = [one.id for one in questions()]
     wanted = {frozenset(ids[num] for num in node.nums) for whole in nodes for node in whole.cut(0.6)}
     assert {frozenset(one) for one in members(done.path)} == wanted
-    assert done.count == len(wanted) > 3
+    assert done.count == len(wanted) >= 3
 
 
 def test_a_chain_of_pairs_is_no_group() -> None:

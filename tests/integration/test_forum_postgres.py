@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 from tests.command import Run
 from tests.postgres_server import new_database
 
-from askalike import Answer, Forum, Link, Question
-from askalike.errors import ForumError, ForumExistsError, ForumNotFoundError, SettingError
+from askalike import Answer, Forum, Link, Question, TextSettings
+from askalike.errors import BusyForumError, ForumError, ForumExistsError, ForumNotFoundError, SettingError
 from askalike.forum.check import check_forum
 from askalike.progress import SilentProgress
-from askalike.store import ForumLayout, open_store
+from askalike.store import ForumLayout, migration, open_store
 from askalike.store.postgres import WRITING, PostgresStore
 from askalike.store.sql import SqlStore
 from askalike.types import Outcome, Source
@@ -309,6 +309,56 @@ def test_a_migration_that_was_not_written_as_read_leaves_nothing(
     with contextlib.closing(PostgresStore(database)) as store:
         assert (store.count_questions(), store.sources()) == (0, ())
     Forum.migrate(tmp_path / "old", tmp_path / "new", database)
+
+
+def test_two_migrations_into_one_folder_do_not_meet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(tmp_path / "old").close()
+    copy = migration._copy_folder
+
+    def meanwhile(old: Path, new: Path) -> None:
+        copy(old, new)
+        with pytest.raises(BusyForumError, match="another migration writes"):
+            Forum.migrate(tmp_path / "old", tmp_path / "new")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(migration, "_copy_folder", meanwhile)
+        Forum.migrate(tmp_path / "old", tmp_path / "new")
+    with Forum.open(tmp_path / "new") as new, Forum.open(tmp_path / "old") as old:
+        assert len(new) == len(old) > 0
+
+
+def test_of_two_migrations_into_one_database_one_is_whole_and_the_other_refused(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(tmp_path / "english").close()
+    with Forum.create(tmp_path / "german", text=TextSettings(language="german")) as german:
+        german.add(Question("1", "Drucker geht nicht"))
+    create, both, ended = PostgresStore.create, threading.Barrier(2), dict[str, str]()
+
+    def creating(address: str, settings: Mapping[str, str]) -> PostgresStore:
+        made = create(address, settings)
+        both.wait(30)
+        return made
+
+    def migrate(name: str) -> None:
+        try:
+            Forum.migrate(tmp_path / name, tmp_path / f"new {name}", database)
+            ended[name] = ""
+        except ForumExistsError as error:
+            ended[name] = error.message
+
+    monkeypatch.setattr(PostgresStore, "create", creating)
+    threads = [threading.Thread(target=migrate, args=(name,)) for name in ("english", "german")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    [whole] = [name for name, error in ended.items() if not error]
+    [refused] = [error for error in ended.values() if error]
+    assert "holds a forum already" in refused or "other text settings" in refused
+    with Forum.open(tmp_path / f"new {whole}") as made, Forum.open(tmp_path / whole) as old:
+        assert made.analyzer.settings == old.analyzer.settings
+        assert [one.id for one in made.questions()] == [one.id for one in old.questions()]
 
 
 def test_a_full_folder_or_database_is_not_migrated_into(database: str, tmp_path: Path) -> None:

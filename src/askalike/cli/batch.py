@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from msgspec import to_builtins
 
 from askalike import batch as batches
 from askalike.cli.arguments import JsonOption, same_again, telling_how_to_go_on
 from askalike.cli.display import BarProgress, print_json, print_whole
 from askalike.forum.groups import DEFAULT_MINIMUM, LEAST
 
-MADE = {"encode": "questions are encoded", "pairs": "pairs were found", "groups": "groups were found"}
+MADE = {"encode": "vectors", "pairs": "pairs", "groups": "groups"}
 
 
 def batch(
@@ -65,6 +65,6 @@ def batch(
         else:
             done = {"encode": batches.encode, "pairs": batches.pairs}[what](named, into, progress=progress, **how)
     if as_json:
-        print_json({**to_builtins(done), "path": str(done.path)})
+        print_json({**asdict(done), "path": str(done.path)})
         return
-    print_whole(f"{done.count:,} {MADE[what]} in {done.questions:,} questions: {done.path}")
+    print_whole(f"{done.count:,} {MADE[what]} of {done.questions:,} questions are in {done.path} ({done.seconds:.1f} s)")

@@ -10,14 +10,14 @@ import contextlib
 import json
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import filelock
 
 from askalike import agreement
-from askalike.errors import ForumError, ForumExistsError
+from askalike.errors import BusyForumError, ForumError, ForumExistsError
 from askalike.files import held, replace_whole, sync_folder, writing_named
 from askalike.progress import Progress
 from askalike.store.layout import ForumLayout
@@ -71,9 +71,25 @@ def migrate_records(source: SqlStore, layout: ForumLayout, target: Path, databas
 
     Raises:
         ForumExistsError: the folder or the database holds something already.
-        BusyForumError: somebody else writes for too long.
+        BusyForumError: another migration writes the folder, or somebody else writes to a store for too long.
         ForumError: something cannot be read, reached or written; neither folder nor database holds anything then.
     """
+    lock = filelock.FileLock(target.with_name(f".{target.name}.migrating.lock"))
+    with contextlib.ExitStack() as stack:
+        try:
+            with writing_named(target):
+                target.parent.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(held(lock, 0))
+        except filelock.Timeout as error:
+            raise BusyForumError(f"another migration writes {target}", "wait for it, or end it") from error
+        try:
+            _migrate(source, layout, target, database, progress)
+        finally:
+            with contextlib.suppress(OSError):  # Windows removes no open file
+                Path(lock.lock_file).unlink()
+
+
+def _migrate(source: SqlStore, layout: ForumLayout, target: Path, database: str, progress: Progress) -> None:
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise ForumExistsError(f"{target} exists and is not empty", "choose another folder for the forum")
     made = ForumLayout(target.with_name(f".{target.name}.migrating"))
@@ -95,6 +111,7 @@ def migrate_records(source: SqlStore, layout: ForumLayout, target: Path, databas
             written.write() as writing,
         ):
             _refuse_full(writing, database)
+            _refuse_other(settings, written)
             _copy_records(source, written, (reading, writing), progress)
             _copy_folder(layout.folder, made.folder)
         with writing_named(target):
@@ -115,6 +132,14 @@ def _refuse_full(writing: Connection, database: str) -> None:
         if writing.execute(f"SELECT count(*) FROM {table}").fetchone()[0]:
             hint = f'join it with "askalike attach {database} --into FOLDER", or choose another database'
             raise ForumExistsError(f"{database} holds a forum already", hint)
+
+
+def _refuse_other(settings: Mapping[str, str], written: SqlStore) -> None:
+    """Refuse an empty database that was made for other texts, as by another migration at the same moment."""
+    found = written.settings()
+    if any(found.get(name) != value for name, value in settings.items()):
+        hint = "choose another database, or wait for whoever is writing it"
+        raise ForumExistsError(f"{written.name} was made for a forum with other text settings", hint)
 
 
 def _copy_records(
