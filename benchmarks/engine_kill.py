@@ -29,7 +29,7 @@ from askalike.types import Question
 from benchmarks.record import write
 
 COMMAND: Final = "python -m benchmarks.engine_kill SERVER"
-KILLS, DIMENSIONS, TOGETHER, LONGEST_S, START_S = 20, 32, 10, 5.0, 120.0
+KILLS, DIMENSIONS, TOGETHER, LONGEST_S, START_S = 20, 32, 30, 5.0, 300.0
 ADDRESS: Final = "milvus://127.0.0.1:19530"
 
 
