@@ -241,20 +241,28 @@ class Milvus:
         found = self.call("query", f"{self._prefix}{name}", filter=condition, output_fields=["count(*)"])
         return int(found[0]["count(*)"])
 
-    def numbers(self, name: str, condition: str = "", among: tuple[int, int] = (0, 1 << 62)) -> list[int]:
-        """Return the numbers of all rows that satisfy a condition, ascending; the range is halved until they fit."""
-        first, last = among
-        within = f"num >= {first} and num < {last}"
-        wanted = f"{within} and {condition}" if condition else within
-        size = self.count(name, wanted)
+    def numbers(self, name: str, condition: str = "") -> list[int]:
+        """Return the numbers of all rows that satisfy a condition, ascending."""
+        size, last = self.count(name, _within(0, 1 << 62, condition)), 1 << 20
+        while size and self.count(name, f"num >= {last}"):
+            last <<= 4
+        return self._numbers(name, condition, (0, last), size)
+
+    def _numbers(self, name: str, condition: str, among: tuple[int, int], size: int) -> list[int]:
+        """Return so many numbers of a range, which is halved until they fit into an answer."""
         if not size:
             return []
+        first, last = among
         if size <= MOST_FOUND // 2:
+            wanted = _within(first, last, condition)
             found = self.call("query", f"{self._prefix}{name}", filter=wanted, output_fields=["num"], limit=MOST_FOUND)
             return sorted(int(row["num"]) for row in found)
         middle = (first + last) // 2
-        halves = ((first, middle), (middle, last))
-        return [num for half in halves for num in self.numbers(name, condition, half)]
+        before = self.count(name, _within(first, middle, condition))
+        return [
+            *self._numbers(name, condition, (first, middle), before),
+            *self._numbers(name, condition, (middle, last), size - before),
+        ]
 
     def search(
         self, name: str, vectors: Sequence[Any], limit: int, condition: str = "", fields: Sequence[str] = ()
@@ -331,6 +339,10 @@ class _Vector:
     kind: Any
     index: str
     more: dict[str, Any]
+
+
+def _within(first: int, last: int, condition: str) -> str:
+    return " and ".join(filter(None, [f"num >= {first} and num < {last}", condition]))
 
 
 def dense(name: str, dimensions: int) -> _Vector:
