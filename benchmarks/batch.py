@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-from tests.ray_server import ray_address
+from tests.ray_server import ray_environment
 
 from askalike import Forum, batch
 from askalike.batch.clusters import Cluster, LocalCluster, RayCluster
@@ -59,9 +59,8 @@ def parts() -> list[Path]:
     return sorted(folder.iterdir())
 
 
-def throughput(address: str) -> dict[str, Any]:
+def throughput() -> dict[str, Any]:
     """Return the seconds of both, in turn, and the ratio of questions a second."""
-    os.environ["RAY_ADDRESS"] = address
     listed = parts()
     seconds: dict[str, list[float]] = {"pool": [], "ray": []}
     clusters: dict[str, Cluster] = {"pool": LocalCluster(WORKERS), "ray": RayCluster("ray", WORKERS)}
@@ -88,7 +87,7 @@ def throughput(address: str) -> dict[str, Any]:
     return {"questions": QUESTIONS, "seconds": total, "rounds": seconds, "share_of_pool": share}
 
 
-def killed(cluster: str, address: str) -> dict[str, Any]:
+def killed(cluster: str) -> dict[str, Any]:
     """Return what was there after the kill, what was made again, and how many questions there are then."""
     from pyarrow import parquet
 
@@ -97,9 +96,7 @@ def killed(cluster: str, address: str) -> dict[str, Any]:
     words = ["batch", "encode", str(FOLDER / "questions"), "--into", str(out), "--cluster", cluster]
     command = [sys.executable, "-m", "askalike", *words, "--workers", str(WORKERS), "--json"]
     parts()
-    driver = subprocess.Popen(
-        command, start_new_session=True, stdout=subprocess.DEVNULL, env=os.environ | {"RAY_ADDRESS": address}
-    )
+    driver = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL)
     made = out / "vectors"
     while driver.poll() is None and len(list(made.glob("part-*"))) < KILLED_AFTER:
         time.sleep(0.05)
@@ -110,9 +107,7 @@ def killed(cluster: str, address: str) -> dict[str, Any]:
     driver.wait()
     time.sleep(1)
     kept = {path.name: path.stat().st_mtime_ns for path in made.glob("part-*")}
-    again = subprocess.run(
-        command, capture_output=True, text=True, check=True, env=os.environ | {"RAY_ADDRESS": address}
-    )
+    again = subprocess.run(command, capture_output=True, text=True, check=True)
     done = json.loads(again.stdout)
     touched = sum(path.stat().st_mtime_ns != kept.get(path.name) for path in made.glob("part-*"))
     ids = [one for path in sorted(made.glob("part-*")) for one in parquet.read_table(path)["id"].to_pylist()]
@@ -140,7 +135,7 @@ def _workers_of_ray() -> list[int]:
     return found
 
 
-def compared(address: str) -> dict[str, Any]:
+def compared() -> dict[str, Any]:
     """Return how a batch's pairs and groups agree with the forum's."""
     from pyarrow import parquet
 
@@ -160,7 +155,6 @@ def compared(address: str) -> dict[str, Any]:
     began = time.perf_counter()
     done = batch.groups(source, FOLDER / "compared-local", workers=WORKERS)
     wall_s, processor_s = time.perf_counter() - began, _processor_s() - before
-    os.environ["RAY_ADDRESS"] = address
     batch.groups(source, FOLDER / "compared-ray", cluster="ray", workers=WORKERS)
     rows = parquet.read_table(FOLDER / "compared-local" / "pairs.parquet").to_pylist()
     found = {frozenset((row["id"], row["original_id"])): row["probability"] for row in rows}
@@ -206,13 +200,14 @@ def main(wanted: Sequence[str]) -> None:
     path = RESULTS / "batch.json"
     kept = json.loads(path.read_text()) if path.exists() else {}
     body = {name: kept[name] for name in ("throughput", "kill", "pairs") if name in kept}
-    with ray_address() as address:
+    with ray_environment() as joined:
+        os.environ.update(joined)  # before ray is imported
         if "throughput" in wanted:
-            body["throughput"] = throughput(address)
+            body["throughput"] = throughput()
         if "kill" in wanted:
-            body["kill"] = {cluster: killed(cluster, address) for cluster in ("local", "ray")}
+            body["kill"] = {cluster: killed(cluster) for cluster in ("local", "ray")}
         if "pairs" in wanted:
-            body["pairs"] = compared(address)
+            body["pairs"] = compared()
     write("batch", COMMAND, {"load_average": os.getloadavg(), **body})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import subprocess
 import sys
@@ -21,11 +22,15 @@ START_S = "180"
 
 
 @contextmanager
-def ray_address() -> Iterator[str]:
-    """Give the address of a cluster, which RAY_ADDRESS names; "" where it did not start."""
+def ray_environment() -> Iterator[dict[str, str]]:
+    """Give the environment by which programs join a cluster; {} where it did not start.
+
+    It must be there before ``ray`` is imported.
+    """
     folder = tempfile.mkdtemp(prefix="r")  # the names of its sockets must be short
-    more = {"RAY_raylet_start_wait_time_s": START_S, "RAY_USAGE_STATS_ENABLED": "0", "RAY_ADDRESS": ""}
-    environment = {name: value for name, value in (os.environ | more).items() if value}
+    keys = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    more = {"RAY_raylet_start_wait_time_s": START_S, "RAY_USAGE_STATS_ENABLED": "0", **keys}
+    environment = {name: value for name, value in (os.environ | more).items() if name != "RAY_ADDRESS"}
     server = subprocess.Popen(
         [sys.executable, "-c", _PROGRAM, folder],
         env=environment,
@@ -36,7 +41,8 @@ def ray_address() -> Iterator[str]:
     )
     try:
         assert server.stdout is not None
-        yield server.stdout.readline().strip()
+        address = server.stdout.readline().strip()
+        yield {"RAY_ADDRESS": address, **keys} if address else {}
     finally:
         server.communicate(timeout=60)
         shutil.rmtree(folder, ignore_errors=True)

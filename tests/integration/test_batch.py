@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.ray_server import ray_address
+from tests.ray_server import ray_environment
 
 from askalike import Forum, Question, batch
 from askalike.batch.tasks import linked
@@ -186,16 +186,16 @@ def test_what_is_killed_with_its_workers_goes_on(files: list[Path], tmp_path: Pa
     assert found == [one.id for one in questions()]
 
 
-def test_ray_makes_the_same(files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ray_makes_the_same(files: list[Path], tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="ray is not installed")
-    with ray_address() as address:
-        if not address:
+    words = ["batch", "groups", *map(str, files), "--into", str(tmp_path / "far"), "--cluster", "ray", "--min", "0.6"]
+    with ray_environment() as joined:
+        if not joined:
             pytest.skip("Ray did not start on this machine")
-        monkeypatch.setenv("RAY_ADDRESS", address)
-        far = batch.groups(files, tmp_path / "far", 0.6, cluster="ray")
+        subprocess.run([sys.executable, "-m", "askalike", *words], check=True, env=os.environ | joined)
     here = batch.groups(files, tmp_path / "here", 0.6, workers=1)
-    assert rows(far.path) == rows(here.path)
-    assert rows(tmp_path / "far" / "pairs.parquet") == rows(tmp_path / "here" / "pairs.parquet")
+    for name in ("groups.parquet", "pairs.parquet"):
+        assert rows(tmp_path / "far" / name) == rows(here.path.parent / name)
 
 
 def test_a_cluster_that_is_not_there_is_named_at_once(

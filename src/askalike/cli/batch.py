@@ -67,4 +67,6 @@ def batch(
     if as_json:
         print_json({**asdict(done), "path": str(done.path)})
         return
-    print_whole(f"{done.count:,} {MADE[what]} of {done.questions:,} questions are in {done.path} ({done.seconds:.1f} s)")
+    print_whole(
+        f"{done.count:,} {MADE[what]} of {done.questions:,} questions are in {done.path} ({done.seconds:.1f} s)"
+    )
