@@ -1,7 +1,8 @@
 """A forum whose questions Milvus Lite finds, beside one that finds them itself: how alike, and how fast.
 
 Command: ``python -m benchmarks.engines [QUESTIONS [again]]``: questions of Reddit, 200 of them asked by title in both
-forums in turn, by the default ranker, by words and meaning joined, by words, and by vectors; and what filling takes.
+forums in turn, by the default ranker, by words and meaning joined, by words, and by vectors; what filling takes; and
+how long 600 writes, 20 a second, take until they can be found in the engine.
 The overlap is the share of the local ten best that the engine finds too, the mean over all queries. With ``again`` the
 forums of the run before are asked.
 """
@@ -12,9 +13,11 @@ import contextlib
 import gzip
 import json
 import os
+import queue
 import random
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,6 +32,7 @@ from benchmarks.record import WORK, need_data, percentiles, write
 
 COMMAND: Final = "python -m benchmarks.engines"
 QUESTIONS, QUERIES, WARMING = 20_000, 200, 10
+WRITES, WRITES_PER_S = 600, 20
 FOLDER: Final = WORK / "engines"
 RANKERS: Final = (None, "hybrid", "lexical", "vector")
 
@@ -106,6 +110,37 @@ def compared(forums: dict[str, Forum], asked: Sequence[Question], ranker: str | 
     }
 
 
+def indexed(forum: Forum) -> dict[str, Any]:
+    """Return how long a write takes until the engine has it, at so many writes a second while one follower indexes."""
+    questions = [Question(f"new{place}", one.title, one.body) for place, one in enumerate(forum.questions(), 1)]
+    waiting: queue.SimpleQueue[float] = queue.SimpleQueue()
+    written, seconds = threading.Event(), list[float]()
+
+    def follow() -> None:
+        while not written.is_set() or not waiting.empty():
+            stored = waiting.qsize()  # these at least are seen by what follows
+            forum.catch_up()
+            now = time.perf_counter()
+            seconds.extend(now - waiting.get() for _ in range(stored))
+            time.sleep(0.01)
+
+    forum.add(questions[WRITES])  # the engine reads what it has left to read
+    follower = threading.Thread(target=follow)
+    follower.start()
+    used = time.process_time() + server_s()
+    for place in range(WRITES):
+        began = time.perf_counter()
+        forum.store(questions[place])
+        waiting.put(began)
+        time.sleep(max(0.0, 1 / WRITES_PER_S - (time.perf_counter() - began)))
+    written.set()
+    follower.join()
+    used = time.process_time() + server_s() - used
+    forum.delete([one.id for one in questions[: WRITES + 1]])
+    found = {"writes": WRITES, "per_second": WRITES_PER_S, "processor_ms": round(1000 * used / WRITES, 2)}
+    return found | {name: one for name, one in percentiles(seconds).items() if name != "mean_ms"}
+
+
 def nearest(forums: dict[str, Forum], asked: Sequence[Question]) -> float:
     """Return the share of the ten exactly nearest vectors that the engine finds; equally near ones count."""
     sets = {name: forum.answering_vectors() for name, forum in forums.items()}
@@ -134,7 +169,8 @@ def main() -> None:
     asked = random.Random(0).sample(list(forums["local"].questions()), QUERIES)
     found = {ranker or "default": compared(forums, asked, ranker) for ranker in RANKERS}
     found_nearest = nearest(forums, asked)
-    print(found, found_nearest)
+    found_indexed = indexed(forums["milvus"])
+    print(found, found_nearest, found_indexed)
     for forum in forums.values():
         forum.close()
     command = " ".join([COMMAND, *sys.argv[1:]])
@@ -145,6 +181,7 @@ def main() -> None:
         "load_average": os.getloadavg(),
         "rankers": found,
         "nearest": found_nearest,
+        "indexed": found_indexed,
     }
     write("engines", command, body)
 
