@@ -60,6 +60,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "askalike threshold my.forum --precision 0.9",
         "askalike threshold my.forum --recall 0.95 --json",
     ),
+    "batch": (
+        "askalike batch groups travel.forum --into batch",
+        "askalike batch encode questions/*.parquet --into batch --cluster ray",
+    ),
     "follow": (
         "askalike follow my.forum --from https://forum.example.org --secret-variable DISCOURSE_SECRET",
         "askalike follow my.forum --from https://github.com/OWNER/NAME --key-variable GITHUB_TOKEN --dry-run",

@@ -18,6 +18,7 @@ from tools.sections import (
     groups,
     language,
     lei2016,
+    machines,
     misspelling,
     quality,
     scorer,
@@ -115,6 +116,15 @@ PAGES: Mapping[str, Page] = {
             "follow": service.followed,
             "serve-schema": service.schema,
             "serve-attack": service.attacks,
+        },
+    ),
+    "docs/results/machines.md": Page(
+        "Results: several machines",
+        "An engine that several machines share, what kills of it lose, and whole archives compared by a cluster.",
+        {
+            "engines": machines.engines,
+            "engine-kill": machines.engine_kills,
+            "batch": machines.batches,
         },
     ),
     "docs/papers/lei2016.md": Page(

@@ -96,6 +96,7 @@ WALK: tuple[tuple[str, ...], ...] = (
     ("reindex", "FORUM"),
     ("check", "FORUM"),
     ("encode", "FORUM"),
+    ("batch", "groups", "FORUM", "--into", "NEW", "--workers", "1"),
     ("search", "FORUM", "printer 1"),
     ("search", "FORUM", "printer 1", "--explain"),
     ("similar", "FORUM", "q1"),
