@@ -44,6 +44,8 @@ ADDED: Final[dict[str, tuple[str, ...]]] = {
         "store/protocol.py",
         "cli/attach.py",
         "store/migration.py",
+        "batch/",
+        "cli/batch.py",
         "forum/forum.py:Forum.attach",
         "forum/forum.py:Forum.migrate",
         "forum/forum.py:_new_store",

@@ -169,6 +169,7 @@ ALLOWED: dict[str, set[str]] = {
     "server": {*BASE, "follow", "files", "processes", "schemas", "text", "store", "search", "forum"},
     "cli": {
         "agreement",
+        "batch",
         *BASE,
         "addresses",
         "records",

@@ -45,12 +45,13 @@ def engines(result: Mapping[str, Any]) -> list[str]:
 
 def engine_kills(result: Mapping[str, Any]) -> list[str]:
     """Return what an engine's kills left."""
+    acknowledged = f"{result['acknowledged']:,}"
     wrong = ", ".join(f"{name} {count}" for name, count in result["wrong"].items())
     return [
         "## Kills of an engine",
         "",
-        f"{result['server']} standalone, which has vectors alone, killed {result['kills']} times while vectors were put,"
-        f" replaced and removed: of {result['acknowledged']:,} acknowledged ones wrong {wrong}. It answered again after"
+        f"{result['server']} standalone, which has vectors alone, killed {result['kills']} times while vectors were"
+        f" put, replaced and removed: of {acknowledged} acknowledged ones wrong {wrong}. It answered again after"
         f" {min(result['restart_s']):.0f} to {max(result['restart_s']):.0f} s.",
     ]
 
@@ -59,11 +60,12 @@ def batches(result: Mapping[str, Any]) -> list[str]:
     """Return what batches reach beside a plain pool, after kills, and beside a forum's own pairs."""
     lines = ["## Batches"]
     if found := result.get("throughput"):
+        share, seconds = 100 * found["share_of_pool"], found["seconds"]
         lines += [
             "",
-            f"{found['questions']:,} questions of Reddit encoded by two workers of Ray at {100 * found['share_of_pool']:.0f} %"
-            f" of the rate of a pool of two processes ({found['seconds']['ray']:.0f} s and {found['seconds']['pool']:.0f} s,"
-            " part by part in turn on a busy machine).",
+            f"{found['questions']:,} questions of Reddit encoded by two workers of Ray at {share:.0f} % of the rate of"
+            f" a pool of two processes ({seconds['ray']:.0f} s and {seconds['pool']:.0f} s, part by part in turn on a"
+            " busy machine).",
         ]
     if kills := result.get("kill"):
         rows = [

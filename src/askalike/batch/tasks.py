@@ -32,7 +32,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal
 
-import faiss
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
@@ -389,8 +388,9 @@ def _write_blocks(
         owners.append(np.full(len(kept), num, np.int32))
         named.append(places[kept].astype(np.int32))
         values.append((kept < lengths[num, 0]).astype(np.float32))
-    owner, term, is_titled = (np.concatenate(some) if some else np.zeros(0) for some in (owners, named, values))
-    owner, term = owner.astype(np.int32), term.astype(np.int64)
+    owner = np.concatenate([np.zeros(0, np.int32), *owners])
+    term = np.concatenate([np.zeros(0, np.int32), *named])
+    is_titled = np.concatenate([np.zeros(0, np.float32), *values])
     mean_title, mean_text = (max(1.0, float(one.mean())) for one in (lengths[:, 0], lengths.sum(axis=1)))
     of_title = (K1 + 1) / (1 + K1 * (1 - B + B * lengths[:, 0] / mean_title))
     of_text = (K1 + 1) / (1 + K1 * (1 - B + B * lengths.sum(axis=1) / mean_text))
@@ -411,6 +411,8 @@ def _cells(vectors: NDArray[np.float16], first: NDArray[np.int64]) -> NDArray[np
     sample = vectors[np.sort(chosen)].astype(np.float32)
     if count == 1 or len(sample) < count:
         return found
+    import faiss  # here, so that the command line does not load it
+
     clusters = faiss.Kmeans(dimensions, count, niter=10, seed=0, spherical=True, min_points_per_centroid=1)
     clusters.train(np.ascontiguousarray(sample))
     for start in range(0, size, 1 << 14):

@@ -111,7 +111,7 @@ def _migrate(source: SqlStore, layout: ForumLayout, target: Path, database: str,
             written.write() as writing,
         ):
             _refuse_full(writing, database)
-            _refuse_other(settings, written)
+            _refuse_other(settings, written, database)
             _copy_records(source, written, (reading, writing), progress)
             _copy_folder(layout.folder, made.folder)
         with writing_named(target):
@@ -134,12 +134,12 @@ def _refuse_full(writing: Connection, database: str) -> None:
             raise ForumExistsError(f"{database} holds a forum already", hint)
 
 
-def _refuse_other(settings: Mapping[str, str], written: SqlStore) -> None:
+def _refuse_other(settings: Mapping[str, str], written: SqlStore, database: str) -> None:
     """Refuse an empty database that was made for other texts, as by another migration at the same moment."""
     found = written.settings()
     if any(found.get(name) != value for name, value in settings.items()):
         hint = "choose another database, or wait for whoever is writing it"
-        raise ForumExistsError(f"{written.name} was made for a forum with other text settings", hint)
+        raise ForumExistsError(f"{database} was made for a forum with other text settings", hint)
 
 
 def _copy_records(
