@@ -161,7 +161,7 @@ def test_a_batch_goes_on_with_what_is_missing(files: list[Path], tmp_path: Path)
     batch.encode(files, tmp_path / "out", workers=1)
     part = tmp_path / "out" / "vectors" / "part-00001.parquet"
     kept = {path.name: path.stat().st_mtime_ns for path in part.parent.iterdir() if path != part}
-    part.rename(part.with_name(".part-00001.parquet.abc.tmp"))  # as a worker that was killed leaves it
+    part.rename(part.with_name(f".part-00001.parquet.{'0' * 32}.tmp"))  # as a worker that was killed leaves it
     done = batch.encode(files, tmp_path / "out", workers=1)
     assert (done.made, done.count) == (1, 92)
     assert {path.name: path.stat().st_mtime_ns for path in part.parent.iterdir() if path != part} == kept

@@ -28,7 +28,7 @@ import numpy as np
 
 from askalike._version import __version__
 from askalike.batch.clusters import SHAPES, Cluster, LocalCluster, Opened, RayCluster
-from askalike.batch.tasks import Answer, Folder, Kind, Order, parquet_of, whole
+from askalike.batch.tasks import LEFT, Answer, Folder, Kind, Order, parquet_of, whole
 from askalike.errors import AskalikeError, BusyForumError, ForumExistsError, InputError, SettingError
 from askalike.files import held, replace_whole
 from askalike.forum import Forum
@@ -235,8 +235,9 @@ def _batch(
     folder.path.mkdir(parents=True, exist_ok=True)
     try:
         with held(filelock.FileLock(folder.lock), 0):
-            for left in folder.path.rglob(".part-*.tmp"):  # of a worker that was killed
-                left.unlink(missing_ok=True)
+            for left in folder.path.rglob(".*.tmp"):  # of a worker that was killed
+                if LEFT.fullmatch(left.name):
+                    left.unlink(missing_ok=True)
             parts = _begun(source, folder, model, part_size, language, told)
             with Opened(cluster, workers) as opened:
                 yield _Batch(folder, parts, opened, told)

@@ -23,6 +23,7 @@ from a to b; of both directions the greater counts, as in a forum (``forum.pairs
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -67,6 +68,8 @@ MOST_IN_BLOCK: Final = 2_000
 TOGETHER: Final = 256
 TRAINED: Final = 64
 """Vectors for each cell by which the cells are found."""
+LEFT: Final = re.compile(r"\..+\.[0-9a-f]{32}\.tmp")
+"""What a file that is being written is called."""
 K1, B, OF_TITLE = 1.2, 0.75, 0.25
 """BM25, and how much a match in the title counts besides."""
 
