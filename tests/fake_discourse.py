@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -27,6 +28,8 @@ from urllib.parse import parse_qs, urlsplit
 from askalike.types import Answer, Link, Question, Thread
 
 WINDOW_S = 60.0
+TIMED_OUT_S = 30.0
+FAILURES = ("too many", "broken", "unavailable", "hung up", "timed out", "cut", "no json")
 A_PAGE = 20
 """Posts in the first answer for a topic."""
 WORDS = re.findall(
@@ -107,6 +110,7 @@ class Chances:
             "broken": 0.004,
             "unavailable": 0.002,
             "hung up": 0.003,
+            "timed out": 0.0003,
             "cut": 0.002,
             "no json": 0.001,
             "lost": 0.03,
@@ -159,6 +163,8 @@ class FakeDiscourse:
         self._deliveries: list[tuple[float, int, Mapping[str, str], bytes]] = []
         self._mutate_s = start_s
         self.delivered: list[tuple[Mapping[str, str], bytes]] = []
+        self.lost: list[tuple[float, str, str]] = []
+        """Events that were not sent of topics that everybody may read: when, the event's name, the topic."""
         for number in range(1, topics + 1):
             self._new_topic(start_s - 86_400 * 30 + number, number)
 
@@ -300,6 +306,8 @@ class FakeDiscourse:
         self.counts["events"] += 1
         if self.trouble.random() < self.chances["lost"]:
             self.counts["events lost"] += 1
+            if self._is_listed(topic, is_staff=False):
+                self.lost.append((self.now_s, name, str(topic.id)))
             return
         told = self._row(topic) if post is None else self._post_json(topic, post)
         content = json.dumps({kind: told}).encode()
@@ -372,7 +380,7 @@ class FakeDiscourse:
                 self.counts["over the rate"] += 1
                 return self._too_many()
             drawn = self.trouble.random()
-            for name in ("too many", "broken", "unavailable", "hung up", "cut", "no json"):
+            for name in FAILURES:
                 drawn -= self.chances[name]
                 if drawn < 0:
                     self.counts[name] += 1
@@ -391,8 +399,8 @@ class FakeDiscourse:
     def _trouble(self, name: str) -> tuple[int, dict[str, str], bytes | None]:
         if name == "too many":
             return self._too_many()
-        if name == "hung up":
-            self.advance(2.0, is_waiting=False)
+        if name in ("hung up", "timed out"):
+            self.advance(2.0 if name == "hung up" else TIMED_OUT_S, is_waiting=False)
             return 0, {}, None
         if name == "cut":
             return 200, {"Content-Length": "100000"}, b'{"topic_list": {"topics": ['
@@ -438,12 +446,13 @@ class FakeDiscourse:
         return {"topic_list": {"per_page": size, "topics": [self._row(one) for one in rows]}}
 
     def _sorted(self, name: str, page: int, size: int, is_staff: bool) -> list[Topic]:
-        within = self.topics.values() if name == "created" or len(self.active) < 2_000 else self.active.values()
-        listed = [one for one in within if one.id in self.topics and self._is_listed(one, is_staff)]
-        if name == "created":
-            listed.sort(key=lambda one: (one.created_s, one.id))
-            return listed[page * size : (page + 1) * size]
-        return heapq.nlargest((page + 1) * size, listed, key=lambda one: (one.bumped_s, one.id))[page * size :]
+        first, end = page * size, (page + 1) * size
+        if name == "created":  # as they lie
+            return list(islice((one for one in self.topics.values() if self._is_listed(one, is_staff)), first, end))
+        listed = [one for one in self.active.values() if one.id in self.topics and self._is_listed(one, is_staff)]
+        if len(listed) < end:  # what is active is newer than all others
+            listed = [one for one in self.topics.values() if self._is_listed(one, is_staff)]
+        return heapq.nlargest(end, listed, key=lambda one: (one.bumped_s, one.id))[first:]
 
     def _latest_posts(self, before: int, is_staff: bool) -> list[Any]:
         found: list[Any] = []
