@@ -45,7 +45,10 @@ def follow(
         str | None, typer.Option("--kind", help="discourse, github, feed or database; default: as the address looks.")
     ] = None,
     key_variable: Annotated[
-        str | None, typer.Option("--key-variable", help="The environment variable that holds the API key.")
+        str | None,
+        typer.Option(
+            "--key-variable", help="The environment variable that holds the API key, or the password of a database."
+        ),
     ] = None,
     username: Annotated[str | None, typer.Option("--username", help="Whose key it is (Discourse).")] = None,
     secret_variable: Annotated[
