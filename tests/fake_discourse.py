@@ -16,7 +16,7 @@ import re
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -610,7 +610,8 @@ def serving(fake: FakeDiscourse) -> Iterator[str]:
             }.items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(content)
+            with suppress(ConnectionError):  # who asked was killed
+                self.wfile.write(content)
 
         def log_message(self, *_: object) -> None:
             return
