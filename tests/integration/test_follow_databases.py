@@ -208,6 +208,15 @@ def test_mariadb_is_asked_by_who_may_only_read_and_its_refusals_are_named(
         ):
             with pytest.raises(SourceError, match=said):
                 polled(Database(address, Pace(0, state), query, mariadb_server.PASSWORD), None)
+        source = Database(address, Pace(0, state), QUERY, mariadb_server.PASSWORD)
+        cursor, _ = polled(source, None)
+        execute("INSERT INTO posts VALUES ('c', 'Printer jams', '2026-01-02')")
+        assert "c" in polled(source, cursor)[1]  # the connection that is kept sees what came since
+        execute("SET @killed = (SELECT max(id) FROM information_schema.processlist WHERE user = 'reader')")
+        execute("EXECUTE IMMEDIATE concat('KILL ', @killed)")
+        with pytest.raises(FailedError, match="does not answer"):
+            polled(source, cursor)
+        assert "c" in polled(source, cursor)[1]
         nowhere = Database("mysql://ann@127.0.0.1:1/x", Pace(0, state), QUERY)
         with pytest.raises(FailedError, match="does not answer"):
             polled(nowhere, None)

@@ -135,23 +135,29 @@ class _MySql:
             "connect_timeout": 30,
             "read_timeout": _TIMEOUT_S,
             "cursorclass": DictCursor,
+            "autocommit": True,  # what is read is the newest each time
         }
+        self._held: Any = None
 
     def rows(self, statement: str, values: Sequence[Any]) -> list[dict[str, Any]]:
         try:
-            with self._pymysql.connect(**self._given) as connection, connection.cursor() as cursor:
-                cursor.execute("SET SESSION TRANSACTION READ ONLY")
-                cursor.execute("SET SESSION time_zone = '+00:00'")
+            if self._held is None:  # to connect takes longer than to find a thread
+                self._held = self._pymysql.connect(**self._given)
+                with self._held.cursor() as cursor:
+                    cursor.execute("SET SESSION TRANSACTION READ ONLY")
+                    cursor.execute("SET SESSION time_zone = '+00:00'")
+            with self._held.cursor() as cursor:
                 cursor.execute(statement, tuple(values))
                 return list(cursor.fetchall())
         except self._pymysql.Error as error:
+            if self._held is not None:
+                with contextlib.suppress(self._pymysql.Error):
+                    self._held.close()
+                self._held = None
             if error.args and error.args[0] in _MYSQL_AGAIN:
                 raise FailedError(f"the database does not answer: {error.args[-1]}") from error
             raise _unfit(error) from error
-        except (
-            OSError,
-            RuntimeError,
-        ) as error:  # a certificate that is not there, a way to log in that needs another package
+        except (OSError, RuntimeError) as error:  # no such certificate; a way to log in that needs another package
             raise SourceError(f"the database cannot be asked: {error}", "check the address and its ssl_ca") from error
 
     def variants(self, identifier: str) -> list[Any]:
