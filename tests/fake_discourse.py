@@ -58,6 +58,7 @@ class Post:
     likes: int = 0
     is_deleted: bool = False
     is_hidden: bool = False
+    is_whisper: bool = False
     action: str = ""
     targets: tuple[int, ...] = ()
 
@@ -87,7 +88,7 @@ class Topic:
 
     @property
     def shown(self) -> list[Post]:
-        return [one for one in self.posts if not one.is_deleted]
+        return [one for one in self.posts if not one.is_deleted and not one.is_whisper]
 
     @property
     def last_s(self) -> float:
@@ -278,6 +279,14 @@ class FakeDiscourse:
         topic.accepted = 0 if topic.accepted or not wanted else self.chance.choice(wanted).number
         if wanted:
             self._event("solved", "accepted_solution" if topic.accepted else "unaccepted_solution", topic, wanted[0])
+
+    def _do_whisper(self, topic: Topic) -> None:
+        bumped_s = topic.bumped_s
+        self._post(
+            topic, self.now_s
+        ).is_whisper = True  # seen by who moderates; its webhook names the topic all the same
+        topic.bumped_s = bumped_s
+        self._event("post", "post_created", topic, topic.posts[-1])
 
     def _do_like(self, topic: Topic) -> None:
         if topic.shown:
@@ -494,7 +503,7 @@ class FakeDiscourse:
             "topic_id": topic.id,
             "topic_slug": topic.slug,
             "post_number": post.number,
-            "post_type": 3 if post.action else 1,
+            "post_type": 4 if post.is_whisper else 3 if post.action else 1,
             "action_code": post.action or None,
             "username": post.username,
             "created_at": iso(post.created_s),
@@ -584,7 +593,15 @@ class FakeDiscourse:
         return Thread(question, tuple(answers), links)
 
 
-WEIGHTS: Mapping[str, int] = {"topic": 10, "reply": 25, "edit": 12, "purge": 1, "rename_category": 0, "like": 4}
+WEIGHTS: Mapping[str, int] = {
+    "topic": 10,
+    "reply": 25,
+    "edit": 12,
+    "purge": 1,
+    "rename_category": 0,
+    "like": 4,
+    "whisper": 1,
+}
 
 
 @contextmanager

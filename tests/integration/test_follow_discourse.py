@@ -165,7 +165,7 @@ def test_a_site_that_asks_for_pauses_for_ever_does_not_keep_once_for_ever(tmp_pa
 
 def test_what_a_poll_finds_is_read_before_the_next_though_everything_else_is_still_to_be_read(tmp_path: Path) -> None:
     lost = Chances(**(dict.fromkeys(Chances().of, 0.0) | {"lost": 1.0}))
-    with living(tmp_path / "f", 9, 900, chances=lost, rate=60, mutations_s=60.0) as following:
+    with living(tmp_path / "f", 9, 1_500, chances=lost, rate=60, mutations_s=60.0) as following:
         following.prepare(SECRET)
         began_s = following.fake.now_s
         with following.follower() as follower, State(following.layout) as state:
@@ -181,10 +181,33 @@ def test_what_a_poll_finds_is_read_before_the_next_though_everything_else_is_sti
             follower._state.finish = finished  # type: ignore[method-assign]
             while following.fake.now_s < began_s + 900:
                 following.fake.advance(min(max(follower.turn(), 0.01), 60.0))
-            assert state.waiting()[2] > 0  # the sweep's topics wait all the time
+            assert state.known() < 1_000  # others waited to be read all the time
         posts = [(at_s, topic) for at_s, name, topic in following.fake.lost if name == "post_created"]
         posts = [(at_s, topic) for at_s, topic in posts if began_s + 60 < at_s < began_s + 780]
         assert posts
         for at_s, topic in posts:
             assert min(one for one in read[topic] if one >= at_s) - at_s < 60 + 5
         assert following.fake.counts["over the rate"] == 0
+
+
+@pytest.mark.parametrize("seed", [11, 12])
+def test_the_key_of_who_moderates_shows_nothing_that_not_everybody_may_read(tmp_path: Path, seed: int) -> None:
+    with living(tmp_path / "f", seed, 80, mutations_s=20.0, rate=600, key="k") as following:
+        following.prepare(SECRET)
+        following.live(following.fake.now_s + 3_600, key="k")
+        following.settle(key="k")
+        assert following.fake.mutated["whisper"] > 0
+        assert following.differences() == []
+
+
+def test_a_category_that_is_closed_is_gone_as_soon_as_the_lists_say_so(tmp_path: Path) -> None:
+    with living(tmp_path / "f", 13, 900, chances=CALM, rate=0, key="k") as following:
+        following.prepare(SECRET)
+        with following.follower(key="k") as follower:
+            assert follower.once()
+        following.fake.rate = 60
+        closed = [str(one.id) for one in following.fake.topics.values() if one.category == 2]
+        following.fake.categories[2].is_private = True
+        following.live(following.fake.now_s + 150, key="k")  # a poll, and the sweep that it asks for
+        assert len(closed) > 200
+        assert following.differences() == []
