@@ -69,6 +69,12 @@ def follow(
     api: Annotated[
         str | None, typer.Option("--api", help="The address of GitHub's API, for Enterprise servers.")
     ] = None,
+    discussions: Annotated[
+        bool | None,
+        typer.Option(
+            "--discussions/--no-discussions", help="Follow GitHub's discussions too; kept.", show_default=False
+        ),
+    ] = None,
     rate: Annotated[int | None, typer.Option("--rate", help="Requests a minute; 0: no limit.", min=0)] = None,
     every: Annotated[float, typer.Option("--every", help="Seconds between two polls.", min=1)] = 60,
     sweep_hours: Annotated[float, typer.Option("--sweep-hours", help="Hours between two sweeps.", min=0.01)] = 6,
@@ -102,6 +108,7 @@ def follow(
         "query": query,
         "source": source,
         "api": api,
+        "discussions": discussions,
         "rate": rate,
     }
     rhythm = Rhythm(every, sweep_hours * 3_600, recheck_days * 86_400)

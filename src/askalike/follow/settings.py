@@ -41,6 +41,7 @@ class FollowSettings:
         private: categories of Discourse that are followed though not everybody may read them.
         query: of a database: one SELECT.
         api: of GitHub's API.
+        discussions: of GitHub are followed too.
         rate: requests a minute.
 
     Raises:
@@ -56,6 +57,7 @@ class FollowSettings:
     private: tuple[str, ...] = ()
     query: str = ""
     api: str = API
+    discussions: bool = False
     rate: int = RATE
 
     def __post_init__(self) -> None:
@@ -123,7 +125,7 @@ def open_source(settings: FollowSettings, pace: Pace) -> Source:
     if settings.kind == "discourse":
         return Discourse(settings.address, pace, key, settings.username, settings.private)
     if settings.kind == "github":
-        return GitHub(settings.address, pace, key, settings.api)
+        return GitHub(settings.address, pace, key, settings.api, has_discussions=settings.discussions)
     if settings.kind == "database":
         return Database(settings.address, pace, named_query(settings.query), key)
     if not _WEB.match(settings.address) and not Path(settings.address).is_file():
