@@ -88,7 +88,7 @@ class _Postgres:
             ) from error
         _check_address(address)
         self._psycopg, self._rows, self._address = psycopg, dict_row, address
-        self._password = {"password": key} if key else {}
+        self._password: dict[str, Any] = {"password": key} if key else {}
 
     def rows(self, statement: str, values: Sequence[Any]) -> list[dict[str, Any]]:
         try:
