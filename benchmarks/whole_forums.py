@@ -7,9 +7,9 @@ what stands in no pool; the same with every hit of the first five judged (``judg
 query of the forum by its title and with its body, judged candidates alone. Intervals are paired, over queries. The
 probability is that of the package's weights, which were learned on these forums among others.
 
-Then, by weights that were learned without the forum, on the pools and with the first five beside them: calibration
-error; whether weights that learn from the first five too order better; and, by words shared and cosine, how often
-pairs of sentence vectors are said to be the same and are.
+Then, by weights for encoders of sentences that were learned without the forum: calibration error on the pools, and with
+the first five beside them; whether weights that learn from the first five too order better; and, by words shared and
+cosine, how often judged pairs are said to be the same, and are.
 
 Travel's duplicate links, dev and test, in either direction: nDCG@10 of the search, and of cosines with all questions.
 """
@@ -27,8 +27,8 @@ import numpy as np
 from askalike.evaluation.forum.links import duplicate_task
 from askalike.evaluation.significance import bootstrap_difference
 from askalike.forum import Forum, ForumSettings
-from askalike.search.features import FEATURES
-from askalike.search.scorer import SENTENCES, VERSIONS, Scorer, probability
+from askalike.search.features import FEATURES, Floats
+from askalike.search.scorer import SENTENCES, Scorer, probability
 from askalike.types import Filters, Query, Question
 from benchmarks import encoders, scorer
 from benchmarks.record import write
@@ -52,6 +52,7 @@ RANKERS: Final = {"probability": None, "cosine": "vector"}
 VIEWS: Final = ("pools", "pools, first five judged", "all queries, both forms")
 ENOUGH: Final = 1.75
 LINKED: Final = 10
+COPIES: Final = 20
 SHARED: Final = (0.0, 0.15, 0.3, 0.5, 0.8)
 COSINES: Final = (0.35, 0.5, 0.6, 0.7, 0.95)
 
@@ -148,56 +149,49 @@ def _bounds(values: Sequence[Sequence[float]], digits: int) -> list[float]:
     return [round(one, digits) for one in (less.low, less.mean, less.high)]
 
 
-def without(pairs: Sequence[Pairs], version: str) -> dict[str, Scorer]:
+def without(pairs: Sequence[Pairs]) -> dict[str, Scorer]:
     """Return weights by the forum that they were learned without."""
-    return {forum: scorer.fitted(scorer.training_rows(pairs, version, forum)) for forum in ARCHIVES}
+    return {forum: scorer.fitted(scorer.training_rows(pairs, SENTENCES, forum)) for forum in ARCHIVES}
 
 
-def calibration(pools: Sequence[Pairs], fits: Mapping[str, Scorer], version: str) -> dict[str, float]:
-    """Return the calibration error for P(grade 2 or 3) of each forum, in points."""
-    found = {}
+def logits(one: Pairs, fits: Mapping[str, Scorer]) -> Floats:
+    """Return the scores of a query's candidates by weights without its forum."""
+    assert one.sentences is not None
+    return fits[one.forum].logits(one.sentences)
+
+
+def calibration(pools: Sequence[Pairs], fits: Mapping[str, Scorer]) -> dict[str, dict[str, float]]:
+    """Return the calibration error of each forum, in points, for grades of 2 or more and for 3."""
+    found: dict[str, dict[str, float]] = {"grade 2 or 3": {}, "grade 3": {}}
     for forum in POOLED:
         some = [one for one in pools if one.forum == forum]
-        known = [~np.isnan(one.grades) for one in some]
-        likely = [
-            probability(fits[forum].logits(getattr(one, scorer.FIELDS[version])))[at]
-            for one, at in zip(some, known, strict=True)
-        ]
-        is_so = [one.grades[at] >= ENOUGH for one, at in zip(some, known, strict=True)]
-        found[forum] = round(scorer.calibration_error(np.concatenate(likely), np.concatenate(is_so)), 1)
+        grades, scores = rows(some, "grades"), np.concatenate([logits(one, fits) for one in some])
+        known, less = ~np.isnan(grades), fits[forum].related - fits[forum].same
+        for by_forum, least, shift in zip(found.values(), (ENOUGH, ENOUGH + 1), (0.0, less), strict=True):
+            error = scorer.calibration_error(probability(scores[known] - shift), grades[known] >= least)
+            by_forum[forum] = round(error, 1)
     return found
 
 
 def paraphrases(judged: Sequence[Pairs], fits: Mapping[str, Scorer]) -> list[dict[str, Any]]:
     """Return how often pairs are said to be the same, and are, by the query's words that both have and by cosine."""
-    features, grades = rows(judged, scorer.FIELDS[SENTENCES]), rows(judged, "grades")
-    said = np.concatenate(
-        [probability(fits[one.forum].logits(getattr(one, scorer.FIELDS[SENTENCES]))) for one in judged]
-    )
+    features, grades = rows(judged, "sentences"), rows(judged, "grades")
+    said = np.concatenate([probability(logits(one, fits)) for one in judged])
     shared, near = features[:, FEATURES.index("text in text")], features[:, FEATURES.index("cosine")]
     found = []
     for least, most in pairwise(SHARED):
         for low, high in pairwise(COSINES):
             at = (shared >= least) & (shared < most) & (near >= low) & (near < high) & ~np.isnan(grades)
+            so = {"said": said[at].mean(), "was": (grades[at] >= ENOUGH).mean()}
             cell = {"words": [least, most], "cosine": [low, high], "pairs": int(at.sum())}
-            so = {
-                "said": round(100 * float(said[at].mean()), 1),
-                "was": round(100 * float((grades[at] >= ENOUGH).mean()), 1),
-            }
-            found.append(cell | so)
+            found.append(cell | {name: round(100 * float(share), 1) for name, share in so.items()})
     return found
 
 
-def ordered_better(
-    judged: Sequence[Pairs], new: Mapping[str, Scorer], before: Mapping[str, Scorer], version: str
-) -> list[float]:
+def ordered_better(judged: Sequence[Pairs], new: Mapping[str, Scorer], before: Mapping[str, Scorer]) -> list[float]:
     """Return how much more nDCG@5 has by new weights, with its interval."""
-    values = []
-    for one in judged:
-        features = getattr(one, scorer.FIELDS[version])
-        pair = [scorer.ndcg(fits[one.forum].logits(features), one) for fits in (new, before)]
-        if pair[0] is not None:
-            values.append([100 * (gain or 0.0) for gain in pair])
+    pairs = [[scorer.ndcg(logits(one, fits), one) for fits in (new, before)] for one in judged]
+    values = [[100 * (gain or 0.0) for gain in pair] for pair in pairs if pair[0] is not None]
     return _bounds(list(zip(*values, strict=True)), 2)
 
 
@@ -224,9 +218,8 @@ def main() -> None:
     minilm = Sentences(1, CACHE)
     sites = {name: Site(name, minilm) for name in ARCHIVES}
     plain, complete = judged_pairs(sites), judged_pairs(sites, first_five())
-    known = known_pairs(sites, 100, 1, 20)
-    fits = {version: without([*plain, *known], version) for version in VERSIONS}
-    again = {version: without([*complete, *known], version) for version in VERSIONS}
+    known = known_pairs(sites, COPIES, 1, COPIES)
+    fits, again = (without([*part, *known]) for part in (plain, complete))
     pools, five = ([one for one in part if one.kind == "pool"] for part in (plain, complete))
     readings = _readings()
     twice = [row for row in readings if len(row) > 1]
@@ -239,17 +232,9 @@ def main() -> None:
             "read twice": len(twice),
             "same grade": sum(len(set(row)) == 1 for row in twice),
         },
-        "calibration error": {
-            version: {
-                "pools": calibration(pools, fits[version], version),
-                "with the first five": calibration(five, fits[version], version),
-            }
-            for version in VERSIONS
-        },
-        "learned with the first five": {
-            version: ordered_better(complete, again[version], fits[version], version) for version in VERSIONS
-        },
-        "sentences by words and cosine": paraphrases(complete, fits[SENTENCES]),
+        "calibration error": {"pools": calibration(pools, fits), "with the first five": calibration(five, fits)},
+        "learned with the first five": ordered_better(complete, again, fits),
+        "by words and cosine": paraphrases(complete, fits),
     }
     print({name: part for name, part in body.items() if name != "views"}, flush=True)
     write("whole-forums", COMMAND, body)
