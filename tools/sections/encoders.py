@@ -272,8 +272,9 @@ def transformers(result: Mapping[str, Any]) -> list[str]:
         "",
         *table(header, rows),
         "",
-        f"By {several['threads']} threads of each, on a machine with {result['machine']['cores']} cores: askalike runs"
-        " batches side by side, whose vectors are the same to the bit. Medians of rounds that took turns.",
+        f"By {several['threads']} threads of each, on {result['machine']['cores']} cores with a load of"
+        f" {several['load']:.0f}: askalike runs batches side by side, whose vectors are the same to the bit. Medians of"
+        " rounds that took turns; beside other work two threads also get twice the time of one.",
         "",
         *table(("runtime", "texts a second", "times as fast", "times as fast as one thread"), of_threads),
     ]
