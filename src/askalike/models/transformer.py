@@ -1,7 +1,7 @@
 """Sentence transformers in ONNX Runtime: texts → vectors, from a folder as sentence-transformers writes it.
 
-Texts run in batches, each on one thread, and the batches of a large call side by side on all cores that the process may
-use: so the vectors are the same, to the bit, on any number of them.
+Texts run in batches, each on one thread, and the batches of a large call side by side on the cores that the process
+may use: so the vectors are the same, to the bit, on any number of them.
 
 Such folders are untrusted: paths stay inside, sizes in the settings must be those of the weights, and nothing is
 unpickled.
@@ -409,6 +409,9 @@ PIECES_A_BATCH: Final = 1024
 """Padded pieces that run together. Small batches stay in the processor's cache: of 137 pieces a text, 8 texts together
 are 1.6 times as fast as 64."""
 
+MOST_THREADS: Final = 8
+"""Each takes some 75 MB of MiniLM in 8 bits, 130 in float32."""
+
 GRAPH_VERSION: Final = 1
 """Raised whenever the same folder gives another graph than before, so that none that was kept is taken."""
 
@@ -427,7 +430,7 @@ class Transformer:
     Args:
         folder: as ``read_folder`` returns it.
         precision: ``int8`` multiplies 8-bit weights and states (twice as fast, cosine .99 to float32).
-        threads: batches that run side by side, each some 50 MB; as many as there are cores if not given.
+        threads: batches that run side by side; as many as there are cores, at most ``MOST_THREADS``, if not given.
 
     Raises:
         MissingExtraError: ONNX Runtime, onnx or tokenizers is not installed.
@@ -524,7 +527,7 @@ class _Network:
         self._tokenizer = _tokenizer(folder)
         self._session = _session(folder, precision)
         self._bias = _RelativeBias(folder) if folder.shape.family == "mpnet" else None
-        self._threads = threads
+        self._threads = threads or min(MOST_THREADS, cores())
 
     def run(
         self, texts: Sequence[str] | Sequence[tuple[str, str]], made: Callable[[Array, NDArray[np.bool_]], Array]
@@ -539,7 +542,7 @@ class _Network:
         def one(places: list[int]) -> tuple[list[int], Array]:
             return places, made(*self._states([read[place] for place in places]))
 
-        yield from side_by_side(one, _batches([len(one.ids) for one in read]), self._threads or cores())
+        yield from side_by_side(one, _batches([len(one.ids) for one in read]), self._threads)
 
     def _states(self, read: Sequence[Any]) -> tuple[Array, NDArray[np.bool_]]:
         longest = max(len(one.ids) for one in read)
