@@ -274,7 +274,12 @@ def transformers(result: Mapping[str, Any]) -> list[str]:
         "",
         f"By {several['threads']} threads of each, on {result['machine']['cores']} cores with a load of"
         f" {several['load']:.0f}: askalike runs batches side by side, whose vectors are the same to the bit. Medians of"
-        " rounds that took turns; beside other work two threads also get twice the time of one.",
+        " rounds that took turns."
+        + (
+            " So many processes shared the cores that a second thread brought nothing; on free cores it does."
+            if several["load"] > 2 * result["machine"]["cores"]
+            else ""
+        ),
         "",
         *table(("runtime", "texts a second", "times as fast", "times as fast as one thread"), of_threads),
     ]
