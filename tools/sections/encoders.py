@@ -276,7 +276,7 @@ def transformers(result: Mapping[str, Any]) -> list[str]:
         f" {several['load']:.0f}: askalike runs batches side by side, whose vectors are the same to the bit. Medians of"
         " rounds that took turns."
         + (
-            " So many processes shared the cores that a second thread brought nothing; on free cores it does."
+            " So many processes shared the cores that a second thread brought nothing."
             if several["load"] > 2 * result["machine"]["cores"]
             else ""
         ),
