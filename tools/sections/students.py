@@ -158,8 +158,8 @@ def beside_cosine(result: Mapping[str, Any]) -> list[str]:
         " by the pools' grades, which leave out every hit that is in no pool; the same with all hits of the first five"
         f" judged ({first['pairs']} more pairs, {first['grade 2 or 3']} of them of grade 2 or 3;"
         f" {first['same grade']} of {first['read twice']} read twice got the same grade); every judged query, by title"
-        " and with its body. The weights were learned on these forums among others. The pools have 21 to 33 queries of a"
-        " forum, each in one form. Difference with 95 % interval; unjudged: hits of the first five.",
+        " and with its body. The weights were learned on these forums among others. The pools have 21 to 33 of a"
+        " forum's queries, each in one form. Difference with 95 % interval; unjudged: hits of the first five.",
         "",
         *table(("view", "forum", "queries", "probability", "cosine", "difference", "unjudged", "cosine's"), rows),
         "",
