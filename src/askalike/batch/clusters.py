@@ -15,7 +15,8 @@ from typing import Any, Final, Protocol
 
 from askalike.batch import tasks
 from askalike.errors import AskalikeError, MissingExtraError, SettingError
-from askalike.index.workers import MOST, Pool, cores
+from askalike.index.workers import MOST, Pool
+from askalike.processes import cores
 
 SHAPES: Final = "local; ray, for the cluster that this machine is part of or RAY_ADDRESS names; or ray://HOST:PORT"
 KNOCK_S: Final = 5.0
