@@ -1,9 +1,9 @@
-"""Draws the boxes of similar questions of Stack Overflow, Discourse and GitHub beside ours, for ``docs/compared.md``.
+"""Draws the boxes of similar questions of Stack Overflow, Discourse and GitHub beside ours.
 
-Command: ``python -m tools.compared``. It needs npm, playwright and chromium. The sites themselves are not asked: their
-boxes are drawn with markup of our own in the style sheets that they publish (Stacks and Primer, installed by npm for the
-run); Discourse publishes none, so its box has the sizes, places and colours that its source code names. Each shows the
-same question and the same hits, those that askalike finds in the bundled forum.
+Command: ``python -m tools.compared``, for docs/compared.md. It needs npm, playwright and chromium. The sites themselves
+are not asked: their boxes are drawn with markup of our own in the style sheets that they publish (Stacks and Primer,
+installed by npm for the run); Discourse publishes none, so its box has the sizes, places and colours that its source
+code names. Each shows the same question and the same hits, those that askalike finds in the bundled forum.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def stack_overflow(hits: Hits) -> str:
     rows = "".join(
         f"""<div class="s-post-summary{" s-post-summary__answered" if accepted(one) else ""} p12">
           <div class="s-post-summary--stats">
-            <div class="s-post-summary--stats-answers">{one["answers"]} answer{"" if one["answers"] == 1 else "s"}</div></div>
+            <div class="s-post-summary--stats-answers">
+              {one["answers"]} answer{"" if one["answers"] == 1 else "s"}</div></div>
           <div class="s-post-summary--content">
             <a class="s-post-summary--title s-post-summary--title-link" href="#">{escape(one["question"]["title"])}</a>
             <p class="s-post-summary--excerpt v-truncate2">{escape(one["excerpt"])}</p>
@@ -56,7 +57,8 @@ def stack_overflow(hits: Hits) -> str:
       <label class="s-label" for="q">Title</label><input id="q" class="s-input mb16" value="{escape(TITLE)}">
       <label class="s-label" for="b">What are the details of your problem?</label>
       <div class="s-textarea d-block mb16 fs-body1">{escape(BODY)}</div>
-      <div class="s-label">Review questions already on Stack Overflow to see if your question is a duplicate.</div>
+      <div class="s-label">Review questions already on Stack Overflow to see if your question is a duplicate.
+      </div>
       <p class="fs-caption mb8">Clicking on these questions will open them in a new tab for you to review.</p>
       <div class="ba bc-black-225 bar-sm"><div class="p12 bg-black-050 bb bc-black-225 d-flex jc-space-between">
         <span>Do any of these posts answer your question?</span><span>⌃</span></div>{rows}</div></div></body>"""
@@ -74,21 +76,26 @@ def discourse(hits: Hits) -> str:
     return f"""<style>
       body {{ margin: 0; font: 15px/1.4 Arial, sans-serif; color: #222; background: #f5f5f5 }}
       main {{ padding: 16px }} main p {{ border-bottom: 1px solid #e9e9e9; padding: 12px 0; margin: 0; color: #919191 }}
-      .composer {{ position: fixed; inset: auto 0 0 0; height: 400px; background: #fff; box-shadow: 0 -1px 40px rgb(0 0 0 / 22%) }}
+      .composer {{ position: fixed; inset: auto 0 0 0; height: 400px; background: #fff;
+        box-shadow: 0 -1px 40px rgb(0 0 0 / 22%) }}
       .grippie {{ height: 11px; background: #08c }} .area {{ position: relative; padding: 8px; height: 372px }}
-      .half {{ width: calc(50% - 12px) }} .field {{ border: 1px solid #e9e9e9; padding: 8px; margin: 8px 0; box-sizing: border-box }}
-      .text {{ height: 205px }} .post {{ background: #08c; color: #fff; padding: 7px 12px; display: inline-block }}
-      .popup {{ position: absolute; box-sizing: border-box; width: calc(50% - 8px); inset: 8px 8px 8px auto; overflow: auto;
-        padding: 8px 8px 32px; background: #d1f0ff; box-shadow: 0 2px 12px rgb(0 0 0 / 25%) }}
-      .popup h3 {{ margin: 0 0 10px; font-size: 17px }} .close {{ position: absolute; right: 10px; top: 10px; opacity: .5; font-size: 13px }}
-      ul {{ list-style: none; margin: 0; padding: 0 }} li {{ margin-top: 8px }} li > a {{ color: #222; text-decoration: none; font-size: 16px }}
-      .tags, .blurb {{ display: block; font-size: 13px; color: #646464 }} .category::before {{ content: ""; display: inline-block;
-        width: 9px; height: 9px; background: #0088cc; margin-right: 5px }} .tag {{ margin-left: 8px }}
+      .half {{ width: calc(50% - 12px) }} .text {{ height: 205px }}
+      .field {{ border: 1px solid #e9e9e9; padding: 8px; margin: 8px 0; box-sizing: border-box }}
+      .post {{ background: #08c; color: #fff; padding: 7px 12px; display: inline-block }}
+      .popup {{ position: absolute; box-sizing: border-box; width: calc(50% - 8px); inset: 8px 8px 8px auto;
+        overflow: auto; padding: 8px 8px 32px; background: #d1f0ff; box-shadow: 0 2px 12px rgb(0 0 0 / 25%) }}
+      .popup h3 {{ margin: 0 0 10px; font-size: 17px }}
+      .close {{ position: absolute; right: 10px; top: 10px; opacity: .5; font-size: 13px }}
+      ul {{ list-style: none; margin: 0; padding: 0 }} li {{ margin-top: 8px }}
+      li > a {{ color: #222; text-decoration: none; font-size: 16px }}
+      .tags, .blurb {{ display: block; font-size: 13px; color: #646464 }} .tag {{ margin-left: 8px }}
+      .category::before {{ content: "■"; color: #08c; margin-right: 5px }}
     </style><main><p>Latest topics</p><p>Which router do you have?</p></main>
     <div class="composer"><div class="grippie"></div><div class="area"><div class="half">
       <div>+ Create a new Topic</div><div class="field">{escape(TITLE)}</div><div class="field">■ Computers</div>
       <div class="field text">{escape(BODY)}</div><span class="post">+ Create Topic</span></div>
-      <div class="popup"><span class="close">esc ✕</span><h3>Your topic is similar to…</h3><ul>{rows}</ul></div></div></div>"""
+      <div class="popup"><span class="close">esc ✕</span>
+      <h3>Your topic is similar to…</h3><ul>{rows}</ul></div></div></div>"""
 
 
 def github(hits: Hits, icon: str) -> str:
@@ -100,10 +107,12 @@ def github(hits: Hits, icon: str) -> str:
         for one in hits[:3]
     )
     return f"""<body class="p-4"><h1 class="h3 mb-3">Create new issue</h1>
-      <label class="text-bold d-block mb-1">Add a title *</label><div class="form-control width-full mb-3">{escape(TITLE)}</div>
+      <label class="text-bold d-block mb-1">Add a title *</label>
+      <div class="form-control width-full mb-3">{escape(TITLE)}</div>
       <label class="text-bold d-block mb-1">Add a description</label>
       <div class="form-control width-full mb-3" style="height:170px">{escape(BODY + MORE)}</div>
-      <div class="border rounded-2 mb-3"><div class="border-bottom p-2 color-fg-muted">Potential duplicates</div><ul>{rows}</ul></div>
+      <div class="border rounded-2 mb-3"><div class="border-bottom p-2 color-fg-muted">Potential duplicates</div>
+      <ul>{rows}</ul></div>
       <div class="d-flex flex-justify-end"><button class="btn mr-2">Cancel</button>
       <button class="btn btn-primary">Create</button></div></body>"""
 
