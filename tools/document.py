@@ -51,7 +51,7 @@ def readme() -> str:
         "| semhash | not measured | a data set without repeats; no search, answers or service |",
         f"| askalike as it is installed | {rows['general']} | probability, answers, reasons, a page, a widget |",
         f"| askalike with MiniLM | {rows['minilm']} | the same; a query costs some milliseconds more |",
-        f"| askalike with a student of MiniLM | {rows['student']} | the same; a query costs as much as installed |",
+        f"| askalike with a student of MiniLM | {rows['student']} | the same, at the bundled encoder's speed |",
     ]
     figures = [
         "nDCG@5 of 105 graded queries over four whole forums. askalike's scorer was learned on these forums among"

@@ -93,13 +93,18 @@ def take(browser: Browser, address: str, names: list[str], scheme: str, size: tu
     page = context.new_page()
     for name in names:
         VIEWS[name](page)
-        picture = FOLDER / f"{name}-{scheme}{suffix}.png"
-        picture.write_bytes(_with_palette(page.screenshot()))
-        size_bytes = picture.stat().st_size
-        print(f"wrote {picture.relative_to(REPOSITORY)}, {size_bytes // 1000} kB")
-        if size_bytes > LARGEST_BYTES:
-            raise SystemExit(f"{picture.name} is too large for the documents")
+        keep(page, f"{name}-{scheme}{suffix}")
     context.close()
+
+
+def keep(page: Page, name: str) -> None:
+    """Write a picture of what a page shows into the folder of the documents' pictures."""
+    picture = FOLDER / f"{name}.png"
+    picture.write_bytes(_with_palette(page.screenshot()))
+    size_bytes = picture.stat().st_size
+    print(f"wrote {picture.relative_to(REPOSITORY)}, {size_bytes // 1000} kB")
+    if size_bytes > LARGEST_BYTES:
+        raise SystemExit(f"{picture.name} is too large for the documents")
 
 
 def _with_palette(png: bytes) -> bytes:

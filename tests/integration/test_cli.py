@@ -409,6 +409,19 @@ def test_a_forum_without_its_archive_is_told_from_no_forum(run: Run, tmp_path: P
     assert done.json["hint"] == "put archive.sqlite back from a backup, or index into a new folder"
 
 
+def test_a_folder_of_forums_and_a_forum_in_place_of_an_archive_are_told(run: Run, tmp_path: Path) -> None:
+    run("index", bundled_forum(), "--into", tmp_path / "f")
+    done = run("info", tmp_path, "--json")
+    assert done.code == 1
+    assert done.json["error"] == f"there is no forum at {tmp_path}, but in it: f"
+    assert done.json["hint"] == f"name {tmp_path / 'f'}"
+    done = run("index", tmp_path / "f", "--into", tmp_path / "g", "--json")
+    assert done.json["error"].endswith("is not recognised: it is a forum, not an archive")
+    assert "export" in done.json["hint"]
+    done = run("source", "remove", tmp_path / "f", "nothing", "--json")
+    assert done.json["hint"] == 'list them with "askalike source list"'
+
+
 def test_a_folder_that_cannot_be_made_is_explained(run: Run, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     done = run("index", bundled_forum(), "--into", tmp_path / "file" / "f")

@@ -402,6 +402,19 @@ def test_a_forum_is_not_made_over_something_else(tmp_path: Path) -> None:
     assert (tmp_path / "g" / "letter.txt").read_text(encoding="utf-8") == "dear"
 
 
+def test_a_search_takes_a_title_and_says_what_else_was_given(tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add(Question("a", "The printer is offline"))
+        assert forum.search("printer offline").hits == forum.search(Query("printer offline")).hits
+        wrong: Any = 3
+        with pytest.raises(SettingError, match=r"a search for 3 \(expected texts as title and body\)"):
+            forum.similar(wrong)
+        with pytest.raises(SettingError, match="many searches were asked for with one text"):
+            forum.similar_many("printer")
+        with pytest.raises(SettingError, match="the least probability of a pair is 80"):
+            forum.duplicates(80)
+
+
 def test_discarding_an_empty_forum_leaves_what_else_lies_in_its_folder(tmp_path: Path) -> None:
     with Forum.create(tmp_path / "f") as forum:
         (tmp_path / "f" / "letter.txt").write_text("dear", encoding="utf-8")

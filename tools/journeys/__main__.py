@@ -17,7 +17,10 @@ from benchmarks.record import write
 
 from tools.journeys.people import PEOPLE, REPOSITORY, play
 
-NOTE = "Seconds by the clock; the processor's are those of all that was run, and say more where the machine was busy."
+NOTE = (
+    "Seconds by the clock, processor's seconds of all that was run, and the machine's load (processes that run or wait,"
+    " mean of a minute) before each journey and after it; the journey itself adds about 1."
+)
 
 
 def main(names: list[str]) -> None:
@@ -25,7 +28,7 @@ def main(names: list[str]) -> None:
     file = REPOSITORY / "results" / "journeys.json"
     found = json.loads(file.read_text(encoding="utf-8"))["people"] if names and file.exists() else {}
     for name in names or PEOPLE:
-        person, before_s = PEOPLE[name], _processor_s()
+        person, before_s, load = PEOPLE[name], _processor_s(), os.getloadavg()[0]
         with tempfile.TemporaryDirectory() as folder:
             packed = subprocess.run(["git", "archive", "HEAD"], cwd=REPOSITORY, capture_output=True, check=True).stdout
             subprocess.run(["tar", "-x", "-C", folder], input=packed, check=True)
@@ -37,6 +40,7 @@ def main(names: list[str]) -> None:
             "seconds": round(sum(one.seconds for one in ran), 1),
             "setting_up_s": round(sum(one.seconds for one in ran if is_setting_up(one.command)), 1),
             "processor_s": round(_processor_s() - before_s, 1),
+            "load": [round(load, 1), round(os.getloadavg()[0], 1)],
         }
         print(f"{name}: {person.goal} after {len(ran)} commands and {found[name]['seconds']} s", flush=True)
         write("journeys", "python -m tools.journeys", {"people": found, "note": NOTE})

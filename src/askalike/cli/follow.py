@@ -164,7 +164,9 @@ def _settings(kept: dict[str, Any], address: str | None, kind: str | None, given
         SettingError: nothing was said so far, or another address than before.
     """
     if address is None and not kept:
-        raise SettingError("this forum follows nothing yet", "say what with --from ADDRESS")
+        raise SettingError(
+            "this forum follows nothing yet", "say what with --from, such as --from https://forum.example.org"
+        )
     changes = {name: value for name, value in given.items() if value is not None}
     if address is not None:
         found: Any = kind or kind_of(address)

@@ -140,7 +140,8 @@ def _with_first_reject(error: InputError, rejects: Rejects) -> InputError:
     """Return the error with what was rejected before it: a new forum is taken away again, and its reject file too."""
     first = rejects.first[0]
     where = f"{first.file}, line {first.line}" if first.line else first.file
-    found = f"{rejects.count:,} records were rejected, the first in {where}: {first.reason}"
+    counted = "1 record was" if rejects.count == 1 else f"{rejects.count:,} records were"
+    found = f"{counted} rejected, the first in {where}: {first.reason}"
     hint = "correct the records, or name the right --format"
     return InputError(f"{error.message}; {found}", hint if error.hint in hint else f"{error.hint}; or {hint}")
 

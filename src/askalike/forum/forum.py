@@ -391,17 +391,17 @@ class Forum:
         """
         return Hits(self.search(Query(title, body, markup, k, filters or Filters(), ranker)).hits)
 
-    def search(self, query: Query) -> SearchResult:
+    def search(self, query: Query | str) -> SearchResult:
         """Return the earlier questions that are most similar to a new one, and how the query was read.
 
-        All is of one state of the forum, whatever is written meanwhile.
+        All is of one state of the forum, whatever is written meanwhile. A text is a title, of which 10 hits are found.
 
         Raises:
-            SettingError: k is out of range, or there is no such ranker.
+            SettingError: k is out of range, the title is no text, or there is no such ranker.
             ForumError: the ranker was named, and the vectors or the model that it needs are not there.
             ModelError: the model cannot be read.
         """
-        wanted = self._settled(query) if query.own or isinstance(query.minimum, str) else query
+        wanted = self._settled(query)
         return self._indexes.ask(lambda searcher: searcher.search(wanted))
 
     def similar_many(self, queries: Iterable[Query | str], *, progress: Progress | None = None) -> list[SearchResult]:
@@ -413,8 +413,9 @@ class Forum:
             SettingError, ForumError, ModelError: as ``search``.
         """
         shown = progress or SilentProgress()
-        asked = [Query(one) if isinstance(one, str) else one for one in queries]
-        wanted = [self._settled(one) if one.own or isinstance(one.minimum, str) else one for one in asked]
+        if isinstance(queries, str):
+            raise SettingError("many searches were asked for with one text", "give a list of titles, or call search")
+        wanted = [self._settled(one) for one in queries]
         shown.start("searching", len(wanted), "questions")
 
         def found(searcher: Searcher) -> list[SearchResult]:
@@ -438,7 +439,7 @@ class Forum:
         Raises:
             SettingError, ForumError, ModelError: as ``search``.
         """
-        wanted = self._settled(query) if query.own or isinstance(query.minimum, str) else query
+        wanted = self._settled(query)
         wanted = replace(wanted, is_canonical=False)
         found = self._indexes.ask(lambda searcher: searcher.ranking(wanted)).found
         return [(one.question.id, one.scored.score) for one in found]
@@ -469,9 +470,14 @@ class Forum:
         """
         return self._thresholds.least(minimum)
 
-    def _settled(self, query: Query) -> Query:
+    def _settled(self, query: Query | str) -> Query:
         """Return a query with a number as its minimum, that finds neither the question that asks nor what was judged
-        different from it."""
+        different from it; a text is its title."""
+        asked: Any = Query(query) if isinstance(query, str) else query  # notebooks check no types
+        if not all(isinstance(getattr(asked, name, None), str) for name in ("title", "body")):
+            found = repr(getattr(asked, "title", asked))
+            raise SettingError(f"a search for {found:.200}", "expected texts as title and body")
+        query = cast("Query", asked)
         if isinstance(query.minimum, str):
             ranker = query.ranker or self.settings.search.ranker
             least = self.least(query.minimum)
@@ -712,8 +718,11 @@ class Forum:
             tag: only pairs of which a question has it; "" for all.
 
         Raises:
+            SettingError: the minimum is no probability.
             BusyForumError: another process has been indexing or comparing for too long.
         """
+        if not 0 <= minimum <= 1:
+            raise SettingError(f"the least probability of a pair is {minimum:g}", "expected a number from 0 to 1")
         return open_duplicates(self, minimum, since, progress or SilentProgress(), is_exact=is_exact, tag=tag)
 
     def compare(self, *, progress: Progress | None = None) -> None:

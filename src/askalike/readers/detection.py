@@ -71,6 +71,8 @@ def _folder(path: Path) -> Cause:
     names = sorted(child.name for child in path.iterdir() if not child.name.startswith("."))
     if not names:
         return "it is an empty folder", "give the folder or file that the archive is in"
+    if "archive.sqlite" in names:
+        return "it is a forum, not an archive", 'to make an archive of it, run "askalike export --into"'
     if len(names) == 1 and (path / names[0]).is_file():
         cause, hint = unrecognised(path / names[0])
         return f"of {names[0]} in it, {cause}" if cause else "", hint

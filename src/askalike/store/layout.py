@@ -188,6 +188,10 @@ def holds_forum(folder: Path, name: str) -> bool:
 def not_found(archive: Path) -> ForumNotFoundError:
     """Return the error that there is no archive file at this path, with what to do about it."""
     folder = archive.parent
+    if names := forum_names(folder):
+        return ForumNotFoundError(
+            f"there is no forum at {folder}, but in it: {', '.join(names[:6])}", f"name {folder / names[0]}"
+        )
     if folder.is_dir() and any(folder.iterdir()):  # nothing is ever indexed into it
         return ForumNotFoundError(
             f"there is no forum at {folder}: it holds other files and no {archive.name}",

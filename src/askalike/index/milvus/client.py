@@ -374,7 +374,7 @@ def _pymilvus() -> Any:
     try:
         import pymilvus
     except ImportError as error:
-        raise MissingExtraError("pymilvus is not installed", 'pip install "askalike[milvus]"') from error
+        raise MissingExtraError("Milvus is asked through pymilvus, which is not installed", "milvus") from error
     return pymilvus
 
 

@@ -39,10 +39,10 @@
   const STYLE = `:host{display:block;width:100%;flex:1 0 100%;box-sizing:border-box;margin:.5em 0;text-transform:none;letter-spacing:normal;text-align:start}
 :host([hidden]){display:none}
 section{position:relative;padding:.7em 1em;border:1px solid var(--askalike-border,color-mix(in srgb,currentColor 30%,transparent));border-radius:var(--askalike-radius,10px);background:var(--askalike-background,color-mix(in srgb,currentColor 4%,transparent));font-size:.95em;line-height:1.45}
-p,ul{margin:0;padding:0}ul{list-style:none}li{padding:.35em 0}li+li{border-top:1px solid color-mix(in srgb,currentColor 14%,transparent)}
+p,ul{margin:0;padding:0}ul{list-style:none;max-height:max(60vh,24em);overflow:auto;padding-inline:4px;margin-inline:-4px}li{padding:.35em 0}li+li{border-top:1px solid color-mix(in srgb,currentColor 14%,transparent)}
 .head{font-weight:600;padding-inline-end:2em}a{color:var(--askalike-link,inherit);font-weight:500;text-underline-offset:.2em;overflow-wrap:anywhere}a:hover{text-decoration-thickness:2px}
 mark{background:var(--askalike-mark,color-mix(in srgb,#f0b400 35%,transparent));color:inherit;border-radius:3px}
-small,.helped{font-size:.87em}small{display:block;opacity:.85}summary{cursor:pointer;font-size:.87em;width:fit-content;padding:.25em 0}details p{padding-block:.3em;padding-inline-start:.8em;border-inline-start:3px solid color-mix(in srgb,currentColor 40%,transparent);white-space:pre-line;overflow-wrap:anywhere}
+small,summary,.helped{font-size:.87em}small{display:block}small,summary{opacity:.85}summary{cursor:pointer;width:fit-content;margin-top:.15em;padding:.25em 0}details p{padding-block:.3em;padding-inline-start:.8em;border-inline-start:3px solid color-mix(in srgb,currentColor 40%,transparent);white-space:pre-line;overflow-wrap:anywhere}
 button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:pointer}.hide{position:absolute;top:.4em;inset-inline-end:.5em;width:2em;height:2em;border:0}.helped{margin:.3em 0 .2em;margin-inline-start:.8em}.helped button{min-height:2em;padding:.1em .7em;border:1px solid}
 :focus-visible{outline:2px solid;outline-offset:2px}
 .unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}`;
@@ -161,6 +161,13 @@ button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:point
     said.textContent = "";
   }
 
+  function hide() {
+    hiddenFor = title; // until it is emptied
+    clear();
+    title?.focus();
+    tell("hidden", {});
+  }
+
   function later() {
     clearTimeout(timer);
     timer = setTimeout(() => look().catch(() => {}), PAUSE_MS);
@@ -169,6 +176,7 @@ button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:point
   async function look() {
     const question = { title: textOf(title).slice(0, 1000), body: textOf(body).slice(0, 200000), k: limit, minimum, order: "help", markup: set.markup || "markdown", draft: true, ...(visit && { session: visit }) };
     const typed = JSON.stringify(question);
+    if (!question.title) hiddenFor = null;
     if (typed === lastAsked || hiddenFor === title || Date.now() < quietUntil) return;
     if (question.title.length < LEAST_LETTERS) return clear();
     running?.abort();
@@ -192,9 +200,9 @@ button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:point
   function show(hits) {
     said.textContent = hits.length ? counted(words.found, hits.length) : "";
     box.hidden = !hits.length;
-    const hide = el("button", { type: "button", className: "hide", textContent: "×", onclick: () => ((hiddenFor = title), clear(), title?.focus(), tell("hidden", {})) });
-    hide.setAttribute("aria-label", words.hide);
-    box.replaceChildren(el("p", { className: "head" }, words.head), el("ul", {}, ...hits.map(item)), hide);
+    const button = el("button", { type: "button", className: "hide", textContent: "×", title: "Esc", onclick: hide });
+    button.setAttribute("aria-label", words.hide);
+    box.replaceChildren(el("p", { className: "head" }, words.head), el("ul", {}, ...hits.map(item)), button);
     for (const hit of hits) count("shown", outcomeOf(hit));
     tell("shown", { questions: hits.map(factsOf) });
   }
@@ -208,11 +216,11 @@ button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:point
     const link = el("a", { href: addressOf(question), target: "_blank", rel: "noopener", dir: "auto", onclick: opened }, ...marked(question.title || question.id, highlights?.title ?? []));
     link.append(el("span", { className: "unseen" }, ` (${words.tab})`));
     const facts = [words.likely[LIKELY.indexOf(likelihood?.word)], answers && counted(words.answers, answers)];
-    const made = el("li", {}, link, el("small", {}, facts.filter(Boolean).join(" · ")));
-    if (!answer?.text) return made;
+    if (answer?.text) facts.push(answer.accepted ? words.accepted : words.show);
+    const line = facts.filter(Boolean).join(" · ");
+    if (!answer?.text) return el("li", {}, link, el("small", {}, line));
     const text = answer.text.length > ANSWER_LETTERS ? `${answer.text.slice(0, ANSWER_LETTERS)}…` : answer.text;
-    made.append(el("details", {}, el("summary", {}, answer.accepted ? words.accepted : words.show), el("p", { dir: "auto" }, text), helpedButton(hit)));
-    return made;
+    return el("li", {}, link, el("details", {}, el("summary", {}, line), el("p", { dir: "auto" }, text), helpedButton(hit)));
   }
 
   function helpedButton(hit) {
@@ -250,8 +258,13 @@ button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:point
       // The page's own work goes on whatever happens here.
     }
   };
-  const typed = calmly(({ target }) => {
-    if (title && (target === title || target === body || body?.contains(target))) later();
+  const isOurs = (target) => title && (target === title || body?.contains(target));
+  const typed = calmly(({ target }) => isOurs(target) && later());
+  const pressed = calmly((event) => {
+    if (event.key !== "Escape" || event.isComposing || box.hidden || !(event.target === host || isOurs(event.target))) return;
+    event.preventDefault(); // a composer or dialogue around stays open this time
+    event.stopPropagation();
+    hide();
   });
   let looking = 0;
   const changed = () => {
@@ -264,6 +277,7 @@ button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:point
     document.addEventListener("submit", calmly(({ target }) => title && target.contains(title) && asked()), { capture: true });
     for (const gone of ["pagehide", "visibilitychange"]) window.addEventListener(gone, calmly(send), { capture: true });
     document.addEventListener("input", typed, { capture: true, passive: true });
+    window.addEventListener("keydown", pressed, { capture: true });
     new MutationObserver(changed).observe(document.body, { childList: true, subtree: true });
     changed();
   };

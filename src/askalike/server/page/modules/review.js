@@ -90,14 +90,15 @@ class Queue {
   };
 
   showEnd(left) {
+    const { done, questions } = this.progress ?? {};
+    const looking = done < questions ? `${done.toLocaleString()} of ${count(questions, "question")} are compared.` : "";
     const heading = left
       ? "That was the last pair."
       : this.judged.length
         ? "All judged. Thank you."
-        : "No likely duplicates.";
-    const { done, questions } = this.progress ?? {};
-    const looking =
-      done < questions ? `The search for duplicates is not finished: ${done} of ${questions} questions so far.` : "";
+        : looking
+          ? "Looking for duplicates …"
+          : "No likely duplicates.";
     const again = left
       ? h("button", { class: "button", type: "button", on: { click: this.first } }, "Start again")
       : null;
