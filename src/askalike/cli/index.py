@@ -122,7 +122,7 @@ def index(
         if encode:
             _take_encoder(forum, encoder, progress, is_new=is_new)
         report = forum.load(archive, options=options, progress=progress)
-        vectors, held = forum.vectors, forum.analyzer.settings.language
+        vectors, held = forum.vectors, forum.analyzer.settings.model_language
         is_in_its_language = _is_in_its_language(forum)
         hint = minilm_hint(forum) if encode and not is_new else ""
     found = {
@@ -146,7 +146,7 @@ def _take_encoder(forum: Forum, named: str, progress: BarProgress, *, is_new: bo
     Raises:
         SettingError, EncoderError: it cannot be.
     """
-    language = forum.analyzer.settings.language
+    language = forum.analyzer.settings.model_language
     named = named or (os.environ.get(DEFAULT_VARIABLE, "") if is_new else "")
     if named == "general":
         forget_encoder(ForumLayout(forum.path))

@@ -236,6 +236,12 @@ class VectorSet:
         """Return what keeps the encoder of the vectors from being used, as far as a look at it tells."""
         return None if self.settings is None or self._given is not None else problem_of(self.settings)
 
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Return the codes of the languages that the model or encoder reads; () for all of the forum's."""
+        is_english = self.name == "general" if self.settings is None else self.settings.kind == "minilm"
+        return ("en",) if is_english else ()
+
     def encode(self, questions: Sequence[Question]) -> NDArray[np.float32]:
         """Return the vectors of questions as they are stored.  # (N, D)
 

@@ -159,9 +159,35 @@ class Scoring:
             vector: of the query; without it words alone are compared.
             cosines: with the questions, in their order.
         """
-        read = reader_of(self.analyzer).read
-        asked, terms, _ = read(query.title, query.body, query.markup)
-        texts = [one if isinstance(one, Text) else read(one.title, one.body, one.markup).text for one in candidates]
+        readings = [self.analyzer.asked(one.language, query.language) for one in candidates]
+        if len(several := dict.fromkeys(readings)) > 1:
+            found = np.zeros((len(candidates), len(FEATURES)))
+            for reading in several:
+                places = [place for place, one in enumerate(readings) if one is reading]
+                near_them = None if cosines is None else [cosines[place] for place in places]
+                some = [candidates[place] for place in places]
+                found[places] = self._features(reading, query, counts, some, vector, near_them)
+            return found
+        reading = next(iter(several), self.analyzer.of(query.language))
+        return self._features(reading, query, counts, candidates, vector, cosines)
+
+    def _features(
+        self,
+        reading: Analyzer,
+        query: Query,
+        counts: TermCounts,
+        candidates: Sequence[Question | Text],
+        vector: NDArray[np.float32] | None,
+        cosines: Sequence[float] | None,
+    ) -> Floats:
+        """Return ``features`` of questions in one language, as which the query is read."""
+        asked, terms, _ = reader_of(reading).read(query.title, query.body, query.markup)
+        texts = [
+            one
+            if isinstance(one, Text)
+            else reader_of(self.analyzer.of(one.language)).read(one.title, one.body, one.markup).text
+            for one in candidates
+        ]
         size = counts.size or 0
         frequencies = [counts.known.get(term, 0) for term in terms]
         rarity = np.array([inverse_document_frequency(max(size, one), one) for one in frequencies])

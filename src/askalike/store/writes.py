@@ -70,6 +70,18 @@ def put_questions(connection: Connection, questions: Sequence[Question]) -> dict
     return done
 
 
+def put_detected(connection: Connection, identifier: str, language: str) -> bool:
+    """Store the language that a question was found to be in, unless somebody said it; return whether that is new."""
+    found = connection.execute(
+        "UPDATE questions SET language = ?, is_language_detected = ? WHERE id = ? AND language <> ?"
+        " AND (language = '' OR is_language_detected = 1) RETURNING num",
+        (language, int(bool(language)), identifier, language),
+    ).fetchone()
+    if found is not None:
+        log_change(connection, "question", "edit", identifier, found["num"])
+    return found is not None
+
+
 def put_answers(connection: Connection, answers: Sequence[Answer], *, are_new: bool) -> dict[str, Operation]:
     """Add or edit answers; return for each id that changed which of both.
 

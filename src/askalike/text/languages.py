@@ -22,19 +22,21 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, Final
 
 from askalike.errors import MissingExtraError, SettingError
 from askalike.text.markup import readable
-from askalike.types import Markup
+from askalike.types import Markup, Question, language_code
 
-CODES: Final = frozenset(
-    """ace af am an ar ary arz as az ba bcl be bg bn br bs ca crh cs cy da de dz el en eo es et eu ext fa fi fo fr fuv fy
-    ga gcf gcr gd gl gom grc gu gug guw ha hbo he hi hr ht hu hy id ig is it ja jv ka kab kik kk km kn ko ku ky la lb lg
-    lij ln lo lt ltg lv mg mk ml mn mr ms mt my ne nl nn no nso oc om or pa pcm pl ps pt qu ro ru rw sa sdh se si sk sl
-    sn so sq sr st sv sw ta te tg th tk tl tr tt ug uk ur uz uzs vec vi vo wa wuu xh yo yue zh zu""".split()
-)
+_CODES: Final = """
+ace af am an ar ary arz as az ba bcl be bg bn br bs ca crh cs cy da de dz el en eo es et eu ext fa fi fo fr fuv fy ga
+gcf gcr gd gl gom grc gu gug guw ha hbo he hi hr ht hu hy id ig is it ja jv ka kab kik kk km kn ko ku ky la lb lg lij
+ln lo lt ltg lv mg mk ml mn mr ms mt my ne nl nn no nso oc om or pa pcm pl ps pt qu ro ru rw sa sdh se si sk sl sn so
+sq sr st sv sw ta te tg th tk tl tr tt ug uk ur uz uzs vec vi vo wa wuu xh yo yue zh zu
+"""
+CODES: Final = frozenset(_CODES.split())
 """The languages that can be told apart: ISO 639-1 codes, where there are such."""
 
 MOST_CHARACTERS: Final = 1_000
@@ -44,25 +46,6 @@ a ninth; of titles in six others, 84 of 100 are in a forum of English and German
 
 _READ: Final = 4 * MOST_CHARACTERS
 _NO_PROSE: Final = re.compile(r"[\d/\\@_=<>{}|$#]")
-_CODE: Final = re.compile(r"[a-z]{2,3}")
-_SUBTAG: Final = re.compile("[-_.@]")
-_SAME: Final = {"nb": "no", "iw": "he", "in": "id", "fil": "tl", "cmn": "zh"}
-"""Other codes of a language → its own."""
-
-
-def language_code(given: str) -> str:
-    """Return the ISO 639 code of a language that was given as a code, BCP 47 tag or locale; "" of "".
-
-    >>> language_code("de-AT"), language_code("pt_BR.UTF-8"), language_code(" EN ")
-    ('de', 'pt', 'en')
-
-    Raises:
-        SettingError: it is none.
-    """
-    code = _SUBTAG.split(given.strip().lower())[0]
-    if code and not _CODE.fullmatch(code):
-        raise SettingError(f"the language is {given[:80]!r}", "expected an ISO 639 code such as de, or a tag as pt-BR")
-    return _SAME.get(code, code)
 
 
 def known_languages(given: Sequence[str]) -> tuple[str, ...]:
@@ -115,6 +98,14 @@ class Detector:
         other = max(scores.keys() - here.keys() - {"zxx"}, key=lambda code: scores[code])
         is_foreign = scores[other] - scores[best] > FOREIGN * math.sqrt(len(text.encode(errors="replace")))
         return str(other if is_foreign else best)
+
+    def told(self, question: Question) -> Question:
+        """Return a question with its language, detected where nobody has said it; and count it."""
+        if not question.language or question.is_language_detected:
+            found = self.language_of(question.title, question.body, question.markup)
+            question = replace(question, language=found, is_language_detected=bool(found))
+        self.note(question.language)
+        return question
 
     def note(self, language: str) -> None:
         """Count another question in a language."""

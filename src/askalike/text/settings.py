@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
@@ -121,6 +121,19 @@ class TextSettings:
                 f"choose a listed language or its code, such as de; or {NO_LANGUAGE} for any other:"
                 " words are then read as they are written",
             )
+
+    @property
+    def model_language(self) -> str:
+        """Return which of the forum's languages models are looked for: English, for which there are some, or the
+        main one."""
+        return "english" if self.reads("english") else self.language
+
+    def is_encoded(self, language: str, by: Sequence[str]) -> bool:
+        """Return whether an encoder that reads these languages encodes a text in one; () are all.
+
+        A forum in one language is encoded whole, whatever its texts are in.
+        """
+        return not self.languages or not by or (language or self.languages[0]) in by
 
     def reads(self, language: str) -> bool:
         """Return whether the forum is in a language, given by its stemmer's name, alone or among others."""

@@ -34,6 +34,8 @@ _KINDS: Final = (
     (4, "outcomes", "team", get_args(Team)),
 )
 """The format that brought it, table, column, and what the column may hold."""
+LANGUAGES_SINCE: Final = 5
+_BEFORE_LANGUAGES: Final = {"language": "'' AS language", "is_language_detected": "0 AS is_language_detected"}
 
 
 @contextmanager
@@ -137,7 +139,9 @@ def _structure(connection: sqlite3.Connection) -> Iterator[str]:
 
 def _posts(connection: sqlite3.Connection, kind: str, on_rows: Callable[[int], None]) -> Iterator[str]:
     table, columns, moments, read = _POSTS[kind]
-    for row in connection.execute(f"SELECT num, digest, {', '.join(columns)} FROM {table} ORDER BY num"):
+    is_older = connection.execute("PRAGMA user_version").fetchone()[0] < LANGUAGES_SINCE
+    names = [_BEFORE_LANGUAGES.get(name, name) if is_older else name for name in columns]
+    for row in connection.execute(f"SELECT num, digest, {', '.join(names)} FROM {table} ORDER BY num"):
         on_rows(1)
         named = f"{kind} {row['id']!r} (number {row['num']})"
         values = tuple(row[column] for column in columns)
