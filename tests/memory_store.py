@@ -178,16 +178,14 @@ class MemoryStore:
         found = Counter(question.language for _, question in self.all_questions() if question.language)
         return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
 
-    def put_detected(self, languages: Mapping[str, str]) -> int:
-        changed = 0
+    def put_detected(self, languages: Mapping[str, str], changed: Collection[str]) -> None:
         for identifier, language in languages.items():
-            _, question, source = self._now.questions[identifier]
-            if question.language != language and (question.is_language_detected or not question.language):
-                found = replace(question, language=language, is_language_detected=bool(language))
-                self._now.questions[identifier] = (self._now.questions[identifier][0], found, source)
-                self._now.log.append(("edit", "question", identifier, self._now.questions[identifier][0]))
-                changed += 1
-        return changed
+            num, question, source = self._now.questions[identifier]
+            if question.is_language_detected or not question.language:
+                question = replace(question, language=language, is_language_detected=bool(language))
+            self._now.questions[identifier] = (num, question, source)
+            if identifier in changed:
+                self._now.log.append(("edit", "question", identifier, num))
 
     def put_settings(self, settings: Mapping[str, str]) -> None:
         self._settings |= settings

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.data import DEFAULT_MODEL_CODE
 from askalike.errors import (
     BusyForumError,
     EncoderError,
@@ -76,7 +77,7 @@ from askalike.store import (
 )
 from askalike.text.analyzer import Analyzer
 from askalike.text.languages import Detector
-from askalike.text.settings import TextSettings, stemmer_name
+from askalike.text.settings import TextSettings
 from askalike.types import (
     SHOWN_GROUPS,
     SHOWN_MEMBERS,
@@ -99,7 +100,6 @@ from askalike.types import (
     Source,
     Thread,
     Verdict,
-    language_code,
 )
 
 if TYPE_CHECKING:
@@ -1300,24 +1300,19 @@ class Forum:
         Raises:
             SettingError: one cannot be detected, or none is given.
             MissingExtraError: py3langid is not installed.
-            ForumError: an engine finds the forum's questions.
         """
         layout, shown = ForumLayout(Path(path)), progress or SilentProgress()
         if not languages:
             raise SettingError("no language is given", "name one or more, such as en, de")
         with contextlib.closing(open_store(layout)) as store:
             held = stored_text_settings(store)
-            code = language_code(languages[0])
-            text = replace(held, languages=tuple(languages), language=held.language)
-            if not text.languages:
-                text = replace(text, language=stemmer_name(code))
-            detector = Detector(text.languages)
+            text = replace(held, languages=tuple(languages))
+            tell = Detector(text.languages).told if text.languages else _undetected
             shown.start("telling languages apart", store.count_questions(), "questions")
             for batch in batches(store.all_questions(), MANY):
-                told = [(detector.told if text.languages else _undetected)(question) for _, question in batch]
-                store.put_detected(
-                    {one.id: one.language for one in told if one.is_language_detected or not one.language}
-                )
+                told = [(question, tell(question).language) for _, question in batch]
+                changed = {one.id for one, language in told if _is_read_anew(one.language, language, held, text)}
+                store.put_detected({one.id: language for one, language in told}, changed)
                 shown.advance(len(batch))
             store.put_settings(_stored(text) | ({} if text.languages else {"languages": "[]"}))
         return cls.open(path, settings=settings, progress=progress)
@@ -1354,6 +1349,12 @@ class Forum:
 def _listed(questions: Question | Iterable[Question]) -> Sequence[Question]:
     listed = [questions] if isinstance(questions, Question) else list(questions)
     return [one if isinstance(one.id, str) else replace(one, id=_id(one.id)) for one in listed]
+
+
+def _is_read_anew(before: str, now: str, held: TextSettings, text: TextSettings) -> bool:
+    """Return whether an index has to read a question anew when the forum's languages change: words are all, then."""
+    english = (DEFAULT_MODEL_CODE,)
+    return (before != now and held == text) or held.is_encoded(before, english) != text.is_encoded(now, english)
 
 
 def _undetected(question: Question) -> Question:

@@ -194,10 +194,11 @@ class Indexes:
         return answering, LocalEngine(self._store, words, self.settings.fields, index, self._states)
 
     def _check_made_by(self, words: WordSnapshot) -> None:
-        """Raise ForumError where another process has let the forum be in other languages: terms would not meet."""
+        """Raise ForumError where another process reads texts in another way, as in other languages: no term would meet
+        its like."""
         if words.cursor.fingerprint != self._made_by:
             raise ForumError(
-                f"the languages of the forum at {self._layout.folder} were changed by another process",
+                f"another process has changed how the texts of the forum at {self._layout.folder} are read",
                 "open the forum again, or restart what serves it",
             )
 

@@ -343,7 +343,11 @@ class PostgresStore(SqlStore):
         """Return what a check compares indexes with."""
         changes = self.rows("SELECT seq, num FROM changes WHERE kind = 'question' AND num IS NOT NULL")
         return Contents(
-            frozenset(self.numbers()), self.last_change(), tuple((row[0], row[1]) for row in changes), self.settings()
+            frozenset(self.numbers()),
+            self.last_change(),
+            tuple((row[0], row[1]) for row in changes),
+            self.settings(),
+            self.languages_by_num(),
         )
 
 

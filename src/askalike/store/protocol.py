@@ -160,12 +160,14 @@ class Contents:
         last_change: of the change log.
         changes: (sequence number, number of the question) of each change of a question.
         settings: as they are stored.
+        languages: number → language, of the questions whose language is known.
     """
 
     numbers: frozenset[int]
     last_change: int
     changes: tuple[tuple[int, int], ...]
     settings: dict[str, str]
+    languages: Mapping[int, str] = field(default_factory=dict)
 
 
 class ChangeLog(Protocol):
@@ -313,10 +315,11 @@ class Store(ChangeLog, Protocol):
     def edit_questions(self, questions: Sequence[Question]) -> None:
         """Replace questions that are there; raise UnknownIdError where one is not."""
 
-    def put_detected(self, languages: Mapping[str, str]) -> int:
-        """Store which language each of these questions was found to be in; return how many changed.
+    def put_detected(self, languages: Mapping[str, str], changed: Collection[str]) -> None:
+        """Store which language each of these questions was found to be in; what a source or a person said stays.
 
-        What a source or a person said stays.
+        Args:
+            changed: the ids of those that are logged as edited, so that indexes read them anew.
         """
 
     def put_questions(self, questions: Sequence[Question], gone: Sequence[str] = ()) -> dict[str, Operation]:

@@ -259,13 +259,11 @@ class SqlStore(ABC):
                 writes.require_question(connection, question.id)
             writes.put_questions(connection, self._own(questions))
 
-    def put_detected(self, languages: Mapping[str, str]) -> int:
-        """Store which language each of these questions was found to be in; return how many changed.
-
-        What a source or a person said stays.
-        """
+    def put_detected(self, languages: Mapping[str, str], changed: Collection[str]) -> None:
+        """Store which language each of these questions was found to be in; what a source or a person said stays."""
         with self.write() as connection:
-            return sum(writes.put_detected(connection, *one) for one in languages.items())
+            for identifier, language in languages.items():
+                writes.put_detected(connection, identifier, language, is_logged=identifier in changed)
 
     def put_questions(self, questions: Sequence[Question], gone: Sequence[str] = ()) -> dict[str, Operation]:
         """Add new questions, edit those whose id is known, and delete others with all that is said of them."""
@@ -380,6 +378,10 @@ class SqlStore(ABC):
         """Return the languages of the questions whose language is known → how many, the most frequent first."""
         found = "SELECT language, count(*) AS times FROM questions WHERE language <> '' GROUP BY language"
         return {row[0]: row[1] for row in self.rows(f"{found} ORDER BY times DESC, language")}
+
+    def languages_by_num(self) -> dict[int, str]:
+        """Return number → language of the questions whose language is known."""
+        return {row[0]: row[1] for row in self.rows("SELECT num, language FROM questions WHERE language <> ''")}
 
     def numbers(
         self, *, is_answered: bool | None = None, is_closed: bool | None = None, languages: Sequence[str] = ()

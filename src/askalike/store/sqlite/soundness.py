@@ -35,6 +35,7 @@ _KINDS: Final = (
 )
 """The format that brought it, table, column, and what the column may hold."""
 LANGUAGES_SINCE: Final = 5
+_LANGUAGES: Final = "SELECT num, language FROM questions WHERE language <> ''"
 _BEFORE_LANGUAGES: Final = {"language": "'' AS language", "is_language_detected": "0 AS is_language_detected"}
 
 
@@ -60,12 +61,14 @@ def _connect(path: Path, options: str) -> sqlite3.Connection:
 
 
 def _contents(connection: sqlite3.Connection) -> Contents:
+    is_older = connection.execute("PRAGMA user_version").fetchone()[0] < LANGUAGES_SINCE
     changes = connection.execute("SELECT seq, num FROM changes WHERE kind = 'question' AND num IS NOT NULL")
     return Contents(
         frozenset(row["num"] for row in connection.execute("SELECT num FROM questions")),
         int(connection.execute("SELECT coalesce(max(seq), 0) FROM changes").fetchone()[0]),
         tuple((row["seq"], row["num"]) for row in changes),
         {key: value for key, value in connection.execute("SELECT key, value FROM settings") if key != IDENTITY},
+        {} if is_older else dict(map(tuple, connection.execute(_LANGUAGES))),
     )
 
 
