@@ -40,9 +40,9 @@ class VectorIndexer:
 
     phase = "encoding"
 
-    def __init__(self, vectors: VectorSet, text: TextSettings, steps: Steps | None = None) -> None:
+    def __init__(self, vectors: VectorSet, text: TextSettings | None = None, steps: Steps | None = None) -> None:
         self.vectors = vectors
-        self._text = text
+        self._text = text or TextSettings()
         self.index = vectors.index
         self.steps = steps or (STEPS if vectors.settings is None else STEPS_OF_TEXTS)
 

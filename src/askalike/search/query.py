@@ -97,19 +97,21 @@ class TermCounts:
         return self.known
 
 
-def weigh(readings: Sequence[Prepared], settings: QuerySettings, counts: TermCounts) -> dict[str, QueryTerm]:
+def weigh(
+    prepared: Prepared, settings: QuerySettings, counts: TermCounts, others: Sequence[Prepared] = ()
+) -> dict[str, QueryTerm]:
     """Return the most informative terms of the query, weighted ``tf(t, title) + body_weight · tf(t, body)``.
 
     Terms that no question has are left out: they cannot match. The order is by weight · idf descending, then term.
 
     Args:
-        readings: the query's terms; and where the forum has other languages, those that it has as these are read. A
-            question has what one of them gives, so that a term of several counts once. As many terms of these
-            together are looked for as of the first.
+        others: the terms that the query has as the forum's other languages are read. A question has what one of them
+            gives, so that a term of several counts once. As many terms of these together are looked for as of the
+            query's own.
     """
-    first, *others = [_weights(one, settings) for one in readings]
+    first = _weights(prepared, settings)
     rest: dict[str, float] = {}
-    for one in others:
+    for one in (_weights(one, settings) for one in others):
         rest.update({term: max(weight, rest.get(term, 0.0)) for term, weight in one.items() if term not in first})
     known = counts.look_up([*first, *rest])
     size = counts.size or 0

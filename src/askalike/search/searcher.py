@@ -352,8 +352,8 @@ class Searcher:
             if corrections:
                 written = own.prepare(query.title, query.body, query.markup)
         others = self.analyzer.readings(query.language)[1:]
-        readings = [written, *(one.prepare(query.title, query.body, query.markup) for one in others)]
-        terms = weigh(readings, self.settings.query, counts)
+        read = [one.prepare(query.title, query.body, query.markup) for one in others]
+        terms = weigh(written, self.settings.query, counts, read)
         unknown: tuple[str, ...] = ()
         if "spelling" in ranker.sources:
             known = counts.look_up(named := dict.fromkeys([*written.title, *written.body]))

@@ -122,6 +122,26 @@ class TextSettings:
                 " words are then read as they are written",
             )
 
+    @classmethod
+    def of(cls, languages: str, *, with_code: bool = True) -> TextSettings:
+        """Return the settings of a forum in one language, or in several with commas between, the main one first.
+
+        >>> TextSettings.of("german").languages, TextSettings.of("en, de-AT").languages
+        ((), ('en', 'de'))
+
+        Raises:
+            SettingError: there is no such language.
+        """
+        named = [name for one in languages.split(",") if (name := one.strip())] or [languages]
+        if len(named) == 1:
+            return cls(named[0], with_code)
+        return cls(with_code=with_code, languages=tuple(named))
+
+    @property
+    def named(self) -> str:
+        """Return what ``of`` makes the same languages of."""
+        return ",".join(self.languages) or self.language
+
     @property
     def model_language(self) -> str:
         """Return which of the forum's languages models are looked for: English, for which there are some, or the
