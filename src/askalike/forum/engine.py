@@ -252,7 +252,8 @@ class GeneralWords:
         self._reading = threading.Lock()
         self._model: Model | None = None
 
-    def reads(self, language: str) -> bool:
+    @staticmethod
+    def reads(language: str) -> bool:
         """Return whether a language, given by its code, is that of the model; "" is the forum's one."""
         return language in ("", DEFAULT_MODEL_CODE)
 

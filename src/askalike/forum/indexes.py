@@ -127,9 +127,9 @@ class Indexes:
             self._tuned[answering.name] = replace(settings.search, join=join)
         found = replace(searcher, settings=self._tuned[answering.name])
         if answering.settings is not None:
-            return self._with_texts(replace(found, speller=self._speller), answering)
+            return self._with_texts(replace(found, speller=self._speller, corrects=GeneralWords.reads), answering)
         words = QueryEncoder(answering, self._analyzer)
-        return replace(found, encoder=words, speller=words)
+        return replace(found, encoder=words, speller=words, corrects=words.reads)
 
     def searcher_by(self, student: Student) -> Searcher:
         """Return a searcher whose queries a student encodes that the forum need not have taken.

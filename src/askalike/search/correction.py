@@ -94,9 +94,6 @@ no prose of the forum's language."""
 class Speller(Protocol):
     """The words that an encoder has vectors for."""
 
-    def reads(self, language: str) -> bool:
-        """Return whether these are words of a forum's language, given by its code."""
-
     def rank(self, word: str) -> int | None:
         """Return how many words are more frequent, None for a word without a vector of its own."""
 

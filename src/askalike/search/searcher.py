@@ -72,6 +72,7 @@ class Searcher:
         scoring: what the default ranker scores by; None is the package's scorer over words alone.
         for_drafts: searches for queries that are still being typed, and where the encoder cannot be had: by a student.
         language_of: tells what language a query is in that does not say it, in a forum of several.
+        corrects: whether the speller's words are of a language, by its code.
         pair_scorer: gives what re-orders the best hits, None where nothing was named; or raises EncoderError.
     """
 
@@ -85,6 +86,7 @@ class Searcher:
     for_drafts: Searcher | None = None
     pair_scorer: Callable[[], PairScorer | None] = lambda: None
     language_of: Callable[[Query], str] | None = None
+    corrects: Callable[[str], bool] = lambda _: True
 
     def search(self, query: Query) -> SearchResult:
         """Return what a query finds, with what matched, the best answers, and explanations where asked for.
@@ -347,7 +349,7 @@ class Searcher:
         written = own.prepare(query.title, query.body, query.markup)
         corrections: tuple[Correction, ...] = ()
         is_corrected = self.settings.is_corrected and "vectors" in ranker.sources
-        if self.speller is not None and is_corrected and self.speller.reads(query.language):
+        if self.speller is not None and is_corrected and self.corrects(query.language):
             query, corrections = corrected(query, written, own, self.speller, counts)
             if corrections:
                 written = own.prepare(query.title, query.body, query.markup)
