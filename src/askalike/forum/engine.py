@@ -294,7 +294,7 @@ class QueryEncoder:
         known = [
             place
             for place, one in enumerate(asked)  # the title is mostly enough to see that something is known
-            if self.reads(queries[place].language)
+            if self.analyzer.settings.is_encoded(queries[place].language, self.vectors.languages)
             and any(any(map(terms[place], model.known_words(part))) for part in (Question("", one.title), one))
         ]
         if known:

@@ -38,7 +38,7 @@ from askalike.index.vector_set import VectorSet, forget_sets, lock_of_makers
 from askalike.index.vector_sets import AT_ONCE, Vectors, VectorsState
 from askalike.index.vectors import VectorSnapshot
 from askalike.index.word_indexer import LEAST_SAMPLE, WordIndexer, begin, fingerprint, fitting_index, open_index
-from askalike.index.words import WordIndex, WordSnapshot
+from askalike.index.words import WordIndex
 from askalike.models.student import Student
 from askalike.models.text_encoder import TextEncoder, checked
 from askalike.processes import one_blas_thread
@@ -190,17 +190,16 @@ class Indexes:
             return answering, MilvusEngine(self._store, self.lexical, self.settings.fields, index, self._states)
         assert not isinstance(index, MilvusVectors)
         words = self.lexical.snapshot()
-        self._check_made_by(words)
+        if words.cursor.fingerprint != self._made_by:
+            raise self._read_otherwise()
         return answering, LocalEngine(self._store, words, self.settings.fields, index, self._states)
 
-    def _check_made_by(self, words: WordSnapshot) -> None:
-        """Raise ForumError where another process reads texts in another way, as in other languages: no term would meet
-        its like."""
-        if words.cursor.fingerprint != self._made_by:
-            raise ForumError(
-                f"another process has changed how the texts of the forum at {self._layout.folder} are read",
-                "open the forum again, or restart what serves it",
-            )
+    def _read_otherwise(self) -> ForumError:
+        """Return the error of who reads texts in another way than the index: no term would meet its like."""
+        return ForumError(
+            f"another process has changed how the texts of the forum at {self._layout.folder} are read",
+            "open the forum again, or restart what serves it",
+        )
 
     def take(self, settings: EncoderSettings, encoder: TextEncoder, *, is_named: bool) -> None:
         """Let the forum be encoded with a text encoder; see ``index.vector_sets.Vectors.take``."""
@@ -340,7 +339,8 @@ class Indexes:
         words = self.lexical
         if isinstance(words, WordIndex):
             words.refresh()
-            self._check_made_by(words)
+            if words.cursor.fingerprint != self._made_by:
+                raise self._read_otherwise()
         if isinstance(words, MilvusWords):
             words.reopen()
             if self._is_to_begin(words):

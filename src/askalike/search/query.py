@@ -109,10 +109,17 @@ def weigh(
             gives, so that a term of several counts once. As many terms of these together are looked for as of the
             query's own.
     """
-    first = _weights(prepared, settings)
+    first: dict[str, float] = {}
     rest: dict[str, float] = {}
-    for one in (_weights(one, settings) for one in others):
-        rest.update({term: max(weight, rest.get(term, 0.0)) for term, weight in one.items() if term not in first})
+    for place, one in enumerate((prepared, *others)):
+        weights = {term: float(times) for term, times in Counter(one.title).items()}
+        if settings.body_weight:
+            for term, times in Counter(one.body).items():
+                weights[term] = weights.get(term, 0.0) + settings.body_weight * times
+        if not place:
+            first = weights
+            continue
+        rest.update({term: max(it, rest.get(term, 0.0)) for term, it in weights.items() if term not in first})
     known = counts.look_up([*first, *rest])
     size = counts.size or 0
     best: dict[str, QueryTerm] = {}
@@ -124,11 +131,3 @@ def weigh(
         ordered = sorted((-one.weight * one.idf, term) for term, one in found.items())
         best.update({term: found[term] for _, term in ordered[: settings.max_terms]})
     return best
-
-
-def _weights(prepared: Prepared, settings: QuerySettings) -> dict[str, float]:
-    weights = {term: float(times) for term, times in Counter(prepared.title).items()}
-    if settings.body_weight:
-        for term, times in Counter(prepared.body).items():
-            weights[term] = weights.get(term, 0.0) + settings.body_weight * times
-    return weights

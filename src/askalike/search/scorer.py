@@ -160,28 +160,16 @@ class Scoring:
             cosines: with the questions, in their order.
         """
         readings = [self.analyzer.asked(one.language, query.language) for one in candidates]
-        if len(several := dict.fromkeys(readings)) > 1:
+        several = list(dict.fromkeys(readings)) or [self.analyzer.of(query.language)]
+        if len(several) > 1:  # those in one language at a time, as which the query is read
             found = np.zeros((len(candidates), len(FEATURES)))
             for reading in several:
                 places = [place for place, one in enumerate(readings) if one is reading]
-                near_them = None if cosines is None else [cosines[place] for place in places]
                 some = [candidates[place] for place in places]
-                found[places] = self._features(reading, query, counts, some, vector, near_them)
+                theirs = None if cosines is None else [cosines[place] for place in places]
+                found[places] = self.features(query, counts, some, vector, theirs)
             return found
-        reading = next(iter(several), self.analyzer.of(query.language))
-        return self._features(reading, query, counts, candidates, vector, cosines)
-
-    def _features(
-        self,
-        reading: Analyzer,
-        query: Query,
-        counts: TermCounts,
-        candidates: Sequence[Question | Text],
-        vector: NDArray[np.float32] | None,
-        cosines: Sequence[float] | None,
-    ) -> Floats:
-        """Return ``features`` of questions in one language, as which the query is read."""
-        asked, terms, _ = reader_of(reading).read(query.title, query.body, query.markup)
+        asked, terms, _ = reader_of(several[0]).read(query.title, query.body, query.markup)
         texts = [
             one
             if isinstance(one, Text)

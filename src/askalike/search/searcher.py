@@ -349,7 +349,7 @@ class Searcher:
         written = own.prepare(query.title, query.body, query.markup)
         corrections: tuple[Correction, ...] = ()
         is_corrected = self.settings.is_corrected and "vectors" in ranker.sources
-        if self.speller is not None and is_corrected and self.corrects(query.language):
+        if self.speller is not None and is_corrected and (not query.language or self.corrects(query.language)):
             query, corrections = corrected(query, written, own, self.speller, counts)
             if corrections:
                 written = own.prepare(query.title, query.body, query.markup)
