@@ -45,7 +45,7 @@ FOREIGN: Final = 4.0
 a ninth; of titles in six others, 84 of 100 are in a forum of English and German (``benchmarks.languages``)."""
 
 _READ: Final = 4 * MOST_CHARACTERS
-_NO_PROSE: Final = re.compile(r"[\d/\\@_=<>{}|$#]")
+_NO_PROSE: Final = re.compile(r"[\d/\\@_=<>{}|$#]|^-")
 
 
 def known_languages(given: Sequence[str]) -> tuple[str, ...]:
