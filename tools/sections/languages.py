@@ -20,33 +20,32 @@ def several(result: Mapping[str, Any]) -> list[str]:
     titles = ", ".join(f"{count:,} {code}" for code, count in sorted(apart["titles"].items(), key=lambda one: -one[1]))
     held = ", ".join(f"{count:,} {code}" for code, count in spoken if code and count >= _LEAST)
     found = [
-        (name, part, row["queries"], *_cells(row, "english", ("none", "each")))
-        for ranker, name in (("default", "default"), ("lexical", "words alone"))
-        for part, row in result["found"][ranker].items()
-        if row["queries"] >= _LEAST
+        (part, row["queries"], *_cells(row, "english", ("none", "each")))
+        for part, row in result["found"].items()
+        if row.get("queries", 0) >= _LEAST
     ]
     read = [
         (part, row["queries"], *_cells(row, "own reading", ("each reading",)))
         for part, row in result["readings"].items()
     ]
-    ms = result["found"]["ms a search"]["default"]
-    header = ("search", "questions in", "queries", "English for all", "no stems", "difference", "its own", "difference")
+    ms = result["found"]["ms a search"]
+    header = ("questions in", "queries", "English for all", "no stems", "difference", "its own", "difference")
     return [
         "## Several languages in one forum",
         "",
         f"{result['questions']:,} questions of Reddit, as detected {held}. Titles told apart, in percent of those whose"
-        f" bodies all three detectors read alike ({titles}); some are in another language than their bodies. MB on disk.",
+        f" bodies all three detectors read alike ({titles}). Some are in another language than their bodies.",
         "",
         *table(("detector", *_SHARES, "ms a title", "MB"), detectors),
         "",
-        "The first sentences of a body are asked for the question, which is stored without them: 100 · the mean of 1 / rank"
-        " among the first ten, with all questions read as English, with words as they are written, and each by its own"
-        f" language; a search took {ms['english']:.1f} ms by the first and {ms['each']:.1f} by the last.",
+        "The first sentences of a body are asked for the question, which is stored without them: 100 · the mean of"
+        " 1 / rank among the first ten, with all questions read as English, with words as they are written, and each by"
+        f" its own language; a search took {ms['english']:.1f} ms by the first and {ms['each']:.1f} by the last.",
         "",
         *table(header, found),
         "",
-        "Candidates of words alone, the query read by its own language, or by each of the forum's. Names are the two rarest"
-        " words of an English title, asked in a sentence of another language:",
+        "Candidates of words alone, the query read by its own language, or by each of the forum's. Names are the two"
+        " rarest words of an English title, asked in a sentence of another language:",
         "",
         *table(("questions", "queries", "own reading", "each reading", "difference"), read),
     ]
