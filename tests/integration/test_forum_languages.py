@@ -8,10 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
+from tests.command import Run
 
 from askalike.errors import ForumError, InputError, MissingExtraError, SettingError
 from askalike.forum import Forum, ForumSettings
 from askalike.search.texts import reader_of, unpacked
+from askalike.server.app import build
+from askalike.server.settings import ServeSettings
 from askalike.text import languages
 from askalike.text.analyzer import Analyzer
 from askalike.text.languages import CODES, Detector, prose
@@ -282,3 +286,57 @@ def test_who_has_the_forum_open_is_told_when_its_languages_change(tmp_path: Path
     with Forum.open(path, settings=WORDS) as again:
         assert again.question("new").id == "new"  # it was stored, and is found now
         assert "new" in found(again, "another")
+
+
+# -- on the command line and over HTTP ---------------------------------------------------------------------------------
+
+
+def test_the_command_line_makes_shows_sets_and_filters_by_languages(run: Run, tmp_path: Path) -> None:
+    path, archive = tmp_path / "my.forum", tmp_path / "posts.jsonl"
+    archive.write_text(
+        "".join(json.dumps({"id": one.id, "title": one.title, "body": one.body}) + "\n" for one in QUESTIONS)
+    )
+    index = ("index", archive, "--into", path, "--no-encode")
+    assert run(*index, "--language", "en,de,fr").code == 0
+    assert run(*index).code == 0  # a forum that is there keeps its languages
+    assert "made with --language en,de,fr" in run(*index, "--language", "en,de").err
+    assert "in de (detected)" in run("show", path, "drucker").out
+    assert run("edit", path, "drucker", "--language", "fr").code == 0
+    assert run("show", path, "drucker", "--json").json["question"]["language"] == "fr"
+    assert "expected a code" in run("edit", path, "drucker", "--language", "german").err
+    assert run("edit", path, "drucker", "--language", "", "--json").json["language"] == "de"
+    assert run("add", path, "--title", "Hallo", "--language", "de-CH", "--json").json["language"] == "de"
+    assert run("info", path, "--json").json["languages"] == {"de": 3, "en": 2, "fr": 1}
+    assert "de 3, en 2, fr 1" in run("info", path).out
+    found = run("search", path, "docker", "--language", "de", "--query-language", "de", "--json").json
+    assert [hit["question"]["id"] for hit in found] == ["docker"]
+    assert "No question is in sv." in run("search", path, "docker", "--language", "sv").out
+    assert "cannot be detected" in run("reindex", path, "--no-encode", "--language", "en,tlh").err
+    assert run("reindex", path, "--no-encode", "--language", "de").code == 0
+    assert run("info", path, "--json").json["language"] == "german"
+    assert run("check", path).code == 0
+
+
+def test_the_service_filters_by_languages_and_takes_a_questions_own(forum: Forum) -> None:
+    path = forum.path
+    forum.close()
+    with TestClient(build(ServeSettings(str(path))), base_url="http://localhost:8765") as client:
+
+        def ids(**fields: object) -> set[str]:
+            answer = client.post("/v1/similar", json={"title": "docker", "ranker": "lexical", **fields})
+            assert answer.status_code == 200, answer.text
+            return {hit["question"]["id"] for hit in answer.json()["hits"]}
+
+        assert ids() == {"docker", "containers"}
+        assert ids(languages=["de-AT"]) == {"docker"}
+        assert ids(languages=["en"], query_language="de") == {"containers"}
+        assert client.post("/v1/similar", json={"title": "docker", "languages": ["klingon"]}).status_code == 422
+        assert client.post("/v1/similar", json={"title": "docker", "query_language": "d;"}).status_code == 422
+        known = client.get("/v1/questions/docker").json()["question"]
+        assert (known["language"], known["is_language_detected"]) == ("de", True)
+        put = client.put("/v1/questions/docker", json={"title": "Docker", "language": "fr"})
+        assert put.status_code in (200, 201)
+        assert client.get("/v1/questions/docker").json()["question"]["language"] == "fr"
+        similar = client.get("/v1/questions/docker/similar?language=en&ranker=lexical").json()["hits"]
+        assert {hit["question"]["id"] for hit in similar} == {"containers"}
+        assert client.get("/v1/status").json()["forum"]["languages"] == {"en": 2, "fr": 2, "de": 1}
