@@ -41,8 +41,8 @@ CODES: Final = frozenset(_CODES.split())
 
 MOST_CHARACTERS: Final = 1_000
 FOREIGN: Final = 4.0
-"""Of 4,123 titles in eight languages, one in 200 is above it in a forum of these eight, most of them since they are in
-a ninth; of titles in six others, 84 of 100 are in a forum of English and German (``benchmarks.languages``)."""
+"""Of 4,123 titles in a forum's eight languages, one in 200 is above it, most of them since they are in a ninth after all;
+see LOG.md."""
 
 _READ: Final = 4 * MOST_CHARACTERS
 _NO_PROSE: Final = re.compile(r"[\d/\\@_=<>{}|$#]|^-")
