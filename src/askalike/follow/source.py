@@ -41,7 +41,7 @@ class Piece:
         cursor: behind it; None where a sweep has come to its end.
         seen: threads that are there, and read where their stamp is new.
         threads: of sources whose lists hold the threads themselves, each with its stamp.
-        gone: ids that the source says are deleted.
+        gone: ids that the source says are deleted, or not for everybody.
         rejects: what cannot be read: id and reason.
         is_sweep_due: something was missed that only a sweep finds.
     """
@@ -106,8 +106,10 @@ class Site:
         self.address, self.pace = address, pace
         self._headers, self._web = dict(headers), Web(address, key)
 
-    def get(self, path: str, headers: Mapping[str, str] | None = None) -> tuple[Any, Mapping[str, str]]:
-        """Return JSON and the answer's headers; None for a 304.
+    def get(
+        self, path: str, headers: Mapping[str, str] | None = None, content: bytes | None = None
+    ) -> tuple[Any, Mapping[str, str]]:
+        """Return JSON and the answer's headers, of a GET or a POST of ``content``; None for a 304.
 
         Raises:
             FailedError: it did not answer, or not with JSON; another try may succeed.
@@ -116,7 +118,8 @@ class Site:
         """
         self.pace.begin()
         try:
-            answer = self._web.send(self.address + path, {**self._headers, **(headers or {})}, _MOST_BYTES, _TIMEOUT_S)
+            asked = {**self._headers, **(headers or {})}
+            answer = self._web.send(self.address + path, asked, _MOST_BYTES, _TIMEOUT_S, content)
         except FailedError as error:
             raise FailedError(f"{self.address}{path} {error}", error.pause_s, error.status) from error
         except RefusedError as error:
