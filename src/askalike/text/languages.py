@@ -41,8 +41,7 @@ CODES: Final = frozenset(_CODES.split())
 
 MOST_CHARACTERS: Final = 1_000
 FOREIGN: Final = 4.0
-"""Of 4,123 titles in a forum's eight languages, one in 200 is above it, most of them since they are in a ninth after all;
-see LOG.md."""
+"""Of 4,123 titles in a forum's eight languages, one in 200 is above it, most of these in a ninth after all: LOG.md."""
 
 _READ: Final = 4 * MOST_CHARACTERS
 _NO_PROSE: Final = re.compile(r"[\d/\\@_=<>{}|$#]|^-")
