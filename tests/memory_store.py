@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -63,7 +64,7 @@ class _Tables:
         kept = replace(question, created=_in_utc(question.created), closed=_in_utc(question.closed))
         kept = replace(kept, tags=tuple(question.tags))
         known = self.questions.get(question.id)
-        if known is not None and known[1] == kept:
+        if known is not None and rows.digest(question_values(known[1])) == rows.digest(question_values(kept)):
             return None
         operation: Operation = "add" if known is None else "edit"
         if known is None:
@@ -173,12 +174,32 @@ class MemoryStore:
     def nums_by_id(self, ids: Iterable[str]) -> dict[str, int]:
         return {one: self._now.questions[one][0] for one in ids if one in self._now.questions}
 
-    def numbers(self, *, is_answered: bool | None = None, is_closed: bool | None = None) -> list[int]:
+    def language_counts(self) -> dict[str, int]:
+        found = Counter(question.language for _, question in self.all_questions() if question.language)
+        return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
+
+    def put_detected(self, languages: Mapping[str, str], changed: Collection[str]) -> None:
+        for identifier, language in languages.items():
+            num, question, source = self._now.questions[identifier]
+            if question.is_language_detected or not question.language:
+                question = replace(question, language=language, is_language_detected=bool(language))
+            self._now.questions[identifier] = (num, question, source)
+            if identifier in changed:
+                self._now.log.append(("edit", "question", identifier, num))
+
+    def put_settings(self, settings: Mapping[str, str]) -> None:
+        self._settings |= settings
+
+    def numbers(
+        self, *, is_answered: bool | None = None, is_closed: bool | None = None, languages: Sequence[str] = ()
+    ) -> list[int]:
         answered = self.answer_counts(list(self._now.questions))
         return [
             num
             for num, question in self.all_questions()
-            if is_answered in (None, question.id in answered) and is_closed in (None, question.closed is not None)
+            if is_answered in (None, question.id in answered)
+            and is_closed in (None, question.closed is not None)
+            and (not languages or question.language in languages)
         ]
 
     def all_questions(self, after: int = 0) -> Iterator[tuple[int, Question]]:

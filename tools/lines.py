@@ -39,6 +39,12 @@ ADDED: Final[dict[str, tuple[str, ...]]] = {
         "schemas.py:ServedForum",
         "store/layout.py:forum_names",
     ),
+    "several languages in one forum": (
+        "text/languages.py",
+        "types.py:language_code",
+        "forum/forum.py:Forum.change_languages",
+        "forum/forum.py:_is_read_anew",
+    ),
     "PostgreSQL and several machines": (
         "store/postgres.py",
         "store/protocol.py",

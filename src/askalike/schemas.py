@@ -33,6 +33,7 @@ from askalike.types import (
     ReliabilityBin,
     Team,
     Verdict,
+    language_code,
 )
 
 MOST_HITS: Final = 100
@@ -72,6 +73,15 @@ Before = Annotated[Moment, Meta(description="Only questions asked before this mo
 After = Annotated[Moment, Meta(description="Only questions asked at this moment or later.")]
 Answered = Annotated[bool, Meta(description="Only questions with an answer, or only those without.")]
 Closed = Annotated[bool, Meta(description="Only closed questions, or only open ones.")]
+Language = Annotated[
+    str,
+    Meta(
+        max_length=35,
+        pattern="^([A-Za-z]{2,3}([-_.@][A-Za-z0-9]+)*)?$",
+        description="Of a forum in several: an ISO 639 code such as de, or a tag such as pt-BR.",
+    ),
+]
+QueryLanguage = Annotated[Language, Meta(description="What the question is in, in a forum of several; else detected.")]
 HitOrder = Annotated[
     Order, Meta(description="help: the same hits, a good answer before others that are about as likely.")
 ]
@@ -103,6 +113,7 @@ def _filters(
     asked: SimilarRequest | SimilarQuery,
     tags: tuple[str, ...],
     not_tags: tuple[str, ...],
+    languages: tuple[str, ...],
     exclude: tuple[str, ...] = (),
 ) -> Filters:
     return Filters(
@@ -113,6 +124,7 @@ def _filters(
         None if asked.after is None else parse_moment("after", asked.after),
         asked.answered,
         asked.closed,
+        languages,
     )
 
 
@@ -147,6 +159,8 @@ class SimilarRequest(_Request, frozen=True):
     minimum: Minimum = 0.0
     draft: Annotated[bool, Meta(description="It is still being typed: a student may encode it.")] = False
     order: HitOrder = "probability"
+    languages: Annotated[tuple[Language, ...], Meta(max_length=20, description="Only questions in one of these.")] = ()
+    query_language: QueryLanguage = ""
     session: (
         Annotated[Session, Meta(description="Of a visit that is counted: rankers may be compared with it.")] | None
     ) = None
@@ -163,13 +177,14 @@ class SimilarRequest(_Request, frozen=True):
             self.body,
             self.markup,
             self.k,
-            _filters(self, self.tags, self.not_tags, self.exclude),
+            _filters(self, self.tags, self.not_tags, self.languages, self.exclude),
             self.ranker,
             self.id or "",
             is_explained=self.explain,
             minimum=self.minimum,
             is_draft=self.draft,
             order=self.order,
+            language=self.query_language,
         )
 
 
@@ -185,6 +200,8 @@ class QuestionRequest(_Request, frozen=True):
     score: Votes | None = None
     url: Title = ""
     author: Name = ""
+    language: Annotated[Language, Meta(description="What it is in; found out if unsaid, in a forum of several.")] = ""
+    is_language_detected: Annotated[bool, Meta(description="The language was found out, and is so again.")] = False
     id: OwnId | None = None
 
     def question(self, identifier: str) -> Question:
@@ -206,6 +223,8 @@ class QuestionRequest(_Request, frozen=True):
             self.score,
             self.url,
             self.author,
+            language_code(self.language),
+            self.is_language_detected,
         )
 
 
@@ -284,6 +303,7 @@ class SimilarQuery(_Request, frozen=True):
     closed: Closed | None = None
     minimum: Minimum = 0.0
     order: HitOrder = "probability"
+    language: Annotated[Language, Meta(description="Only questions in this language.")] | None = None
 
     def query(self, one: Question) -> Query:
         """Return the search for a question that the forum holds.
@@ -291,8 +311,9 @@ class SimilarQuery(_Request, frozen=True):
         Raises:
             InputError: ``before`` or ``after`` is no moment.
         """
+        filters = _filters(self, _listed(self.tag), _listed(self.not_tag), _listed(self.language))
         return replace(
-            Query.stored(one, self.k, _filters(self, _listed(self.tag), _listed(self.not_tag)), self.ranker),
+            Query.stored(one, self.k, filters, self.ranker),
             is_explained=self.explain,
             minimum=self.minimum,
             order=self.order,
@@ -664,6 +685,7 @@ class ForumState(Struct, frozen=True):
 
     name: str
     language: str
+    languages: Mapping[str, int]
     questions: int
     answers: int
     duplicates: int

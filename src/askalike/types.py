@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from html import escape
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -29,6 +30,27 @@ DrawnBy = Literal["queue", "sample", "search", "import"]
 hit that somebody chose to judge; ``import``: judged elsewhere."""
 
 
+_LANGUAGE: Final = re.compile(r"[a-z]{2,3}")
+_SUBTAG: Final = re.compile("[-_.@]")
+_SAME_LANGUAGE: Final = {"nb": "no", "iw": "he", "in": "id", "fil": "tl", "cmn": "zh"}
+"""Other codes of a language → its own."""
+
+
+def language_code(given: str) -> str:
+    """Return the ISO 639 code of a language that was given as a code, BCP 47 tag or locale; "" of "".
+
+    >>> language_code("de-AT"), language_code("pt_BR.UTF-8"), language_code(" EN ")
+    ('de', 'pt', 'en')
+
+    Raises:
+        SettingError: it is none.
+    """
+    code = _SUBTAG.split(given.strip().lower())[0]
+    if code and not _LANGUAGE.fullmatch(code):
+        raise SettingError(f"the language is {given[:80]!r}", "expected an ISO 639 code such as de, or a tag as pt-BR")
+    return _SAME_LANGUAGE.get(code, code)
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """One question of a forum. Title and body are kept apart to the end.
@@ -44,6 +66,9 @@ class Question:
         score: votes, or None when the source has none.
         url: where it can be read, by the pattern of the forum's site where it has no address of its own; or "".
         author: a display name or id, or "".
+        language: ISO 639 code of what it is written in, or "" where nobody knows.
+        is_language_detected: a forum of several languages has found it out, and does so again when the text changes;
+            False where the source or a person said it.
     """
 
     id: str
@@ -56,6 +81,8 @@ class Question:
     score: int | None = None
     url: str = ""
     author: str = ""
+    language: str = ""
+    is_language_detected: bool = False
 
 
 class Answer(msgspec.Struct, frozen=True, rename={"is_accepted": "accepted"}):
@@ -312,6 +339,7 @@ class Filters:
         after: asked at this moment or later.
         is_answered: whether it has an answer; None where that does not matter.
         is_closed: whether it was closed.
+        languages: in one of these languages, by their codes; questions of unknown language do not satisfy it.
     """
 
     tags: tuple[str, ...] = ()
@@ -321,21 +349,24 @@ class Filters:
     after: datetime | None = None
     is_answered: bool | None = None
     is_closed: bool | None = None
+    languages: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Raise SettingError for a text where several are expected: each of its letters would count."""
-        for name in ("tags", "exclude_ids", "exclude_tags"):
+        for name in ("tags", "exclude_ids", "exclude_tags", "languages"):
             if isinstance(getattr(self, name), str):
                 raise SettingError(f"{name} is the text {getattr(self, name)!r}", "give several, such as a tuple")
         for name in ("before", "after"):
             moment: datetime | None = getattr(self, name)
             if moment is not None and moment.tzinfo is None:
                 object.__setattr__(self, name, moment.replace(tzinfo=UTC))
+        if self.languages:
+            object.__setattr__(self, "languages", tuple(sorted(set(map(language_code, self.languages)) - {""})))
 
     @property
     def has_states(self) -> bool:
-        """Return whether it matters if a question is answered or closed."""
-        return self.is_answered is not None or self.is_closed is not None
+        """Return whether it matters if a question is answered or closed, or in which language it is."""
+        return self.is_answered is not None or self.is_closed is not None or bool(self.languages)
 
     def admits(self, question: Question, *, is_answered: bool | None = None) -> bool:
         """Return whether a question, whose date has a time zone, satisfies them.
@@ -350,6 +381,7 @@ class Filters:
             or not tags.isdisjoint(map(str.casefold, self.exclude_tags))
             or (self.before is not None and (created is None or created >= self.before))
             or (self.after is not None and (created is None or created < self.after))
+            or (self.languages and question.language not in self.languages)
             or (self.is_closed is not None and self.is_closed != (question.closed is not None))
             or (None not in (self.is_answered, is_answered) and self.is_answered != is_answered)
         )
@@ -393,6 +425,7 @@ class Query:
             about as likely (``search.rankers``).
         is_explained: each hit comes with how much each word counts.
         is_draft: it is still being typed: a student encodes it where the forum has one for drafts.
+        language: code of the language that it is in; "" where a forum of several is to find out.
         minimum: the least score of a hit, by default its probability, which counts where a reranker has given it
             another score, too; or a promise such as "precision:0.9", or "default": see ``Forum.least``.
     """
@@ -409,6 +442,12 @@ class Query:
     is_draft: bool = False
     minimum: float | str = 0.0
     order: Order = "probability"
+    language: str = ""
+
+    def __post_init__(self) -> None:
+        """Raise SettingError for a language that is none."""
+        if self.language:
+            object.__setattr__(self, "language", language_code(self.language))
 
     @classmethod
     def stored(
@@ -416,7 +455,8 @@ class Query:
     ) -> Query:
         """Return the search for what is similar to a question that the forum holds."""
         title = question.title if question.title.strip() or question.body.strip() else "?"
-        return cls(title, question.body, question.markup, k, filters or Filters(), ranker, own=question.id)
+        language, filters = question.language, filters or Filters()
+        return cls(title, question.body, question.markup, k, filters, ranker, question.id, language=language)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ def _question(number: int) -> Question:
         tags=("Even", "rare") if number == 200 else ("even",) if number % 2 == 0 else ("odd",),
         created=None if number % 11 == 0 else FIRST + number * DAY,
         closed=FIRST if number % 7 == 0 else None,
+        language="de" if number % 5 == 0 else "fr" if number == 201 else "",
     )
 
 
@@ -57,6 +58,7 @@ FILTERS = st.builds(
     after=MOMENTS,
     is_answered=FLAGS,
     is_closed=FLAGS,
+    languages=st.lists(st.sampled_from(["de", "fr-CA", "sv"]), max_size=2).map(tuple),
 )
 
 

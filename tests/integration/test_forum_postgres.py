@@ -225,6 +225,7 @@ def test_a_database_of_format_1_is_brought_to_the_newest_with_all_that_it_holds(
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute("SET search_path = askalike")
         connection.execute("DROP TABLE outcomes")
+        connection.execute("ALTER TABLE questions DROP COLUMN language, DROP COLUMN is_language_detected")
         connection.execute("UPDATE format SET version = 1")
     with Forum.open(tmp_path / "here") as forum:
         assert forum.add_helped("1") == 1

@@ -113,12 +113,19 @@ def test_judgements_of_format_2_came_from_the_queue_with_unknown_propensity(foru
     for column in ("draw", "probability", "propensity"):
         connection.execute(f"ALTER TABLE feedback DROP COLUMN {column}")
     connection.execute("DROP TABLE outcomes")
+    _drop_languages(connection)
     connection.execute("PRAGMA user_version = 2")
     connection.close()
     assert list(stored_faults(ForumLayout(forum.path), *[lambda _: None] * 3)) == []
     with Forum.open(forum.path) as opened:
         assert list(opened.feedback()) == [given]
         assert given.draw == Draw("queue", None, None)
+
+
+def _drop_languages(connection: sqlite3.Connection) -> None:
+    connection.execute("DROP INDEX questions_by_language")
+    for column in ("language", "is_language_detected"):
+        connection.execute(f"ALTER TABLE questions DROP COLUMN {column}")
 
 
 def test_an_archive_of_format_1_is_brought_to_the_newest_with_all_that_it_holds(forum: Forum) -> None:
@@ -128,6 +135,7 @@ def test_an_archive_of_format_1_is_brought_to_the_newest_with_all_that_it_holds(
     connection = sqlite3.connect(path)
     connection.execute("DROP TABLE outcomes")
     connection.execute("DROP TABLE feedback")
+    _drop_languages(connection)
     connection.execute("PRAGMA user_version = 1")
     connection.close()
     assert list(stored_faults(ForumLayout(forum.path), *[lambda _: None] * 3)) == []

@@ -70,6 +70,12 @@ MinimumOption = Annotated[
         help="The least score of a hit, by default its probability; or precision:P or recall:R (askalike threshold).",
     ),
 ]
+LanguageOption = Annotated[
+    list[str] | None, typer.Option("--language", help="Only questions in this language, such as de; repeatable.")
+]
+QueryLanguageOption = Annotated[
+    str, typer.Option("--query-language", help="What the question is in, in a forum of several; detected if omitted.")
+]
 RankerOption = Annotated[
     str | None,
     typer.Option(
@@ -107,6 +113,8 @@ class SearchOptions:
     answered: AnsweredOption = None
     closed: ClosedOption = None
     exclude: ExcludeOption = None
+    language: LanguageOption = None
+    query_language: QueryLanguageOption = ""
     minimum: MinimumOption = "0"
     order: OrderOption = "probability"
     ranker: RankerOption = None
@@ -127,6 +135,7 @@ class SearchOptions:
             moment(self.after, "--after"),
             self.answered,
             self.closed,
+            tuple(self.language or ()),
         )
         return Query(
             title,
@@ -139,6 +148,7 @@ class SearchOptions:
             is_explained=self.explain,
             minimum=self.minimum,
             order=self.order,
+            language=self.query_language,
         )
 
 

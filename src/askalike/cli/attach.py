@@ -17,7 +17,8 @@ def attach(
     database: Annotated[str, typer.Argument(help="Such as postgresql://HOST/DATABASE.", show_default=False)],
     into: Annotated[Path, typer.Option("--into", help="The folder of the forum on this machine.")],
     language: Annotated[
-        str, typer.Option("--language", help="Of a forum that is made; one that is there keeps its own.")
+        str,
+        typer.Option("--language", help="Of a new forum, several as en,de; one that is there keeps its own."),
     ] = "english",
     engine: EngineOption = "",
     as_json: JsonOption = False,
@@ -27,7 +28,7 @@ def attach(
     The folder holds this machine's indexes and models; every command takes it as any other forum. Several machines may
     attach one database: each sees what the others write. Secrets come from PGPASSWORD or ~/.pgpass.
     """
-    text = TextSettings(language=language)
+    text = TextSettings.of(language)
     with BarProgress() as progress, Forum.attach(into, database, text=text, progress=progress) as forum:
         if engine:
             forum.use_engine(engine)

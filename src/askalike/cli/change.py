@@ -18,6 +18,9 @@ from askalike.types import Answer, Link, Question
 IdOption = Annotated[str, typer.Option("--id", help="Its id; generated if omitted.")]
 BodyOption = Annotated[str | None, typer.Option("--body", help="In Markdown; - reads standard input.")]
 TagOption = Annotated[list[str] | None, typer.Option("--tag", help="A tag; may be repeated.")]
+LanguageOption = Annotated[
+    str | None, typer.Option("--language", help='What it is written in, such as de; "" lets it be found out.')
+]
 
 
 def add(
@@ -26,6 +29,7 @@ def add(
     body: BodyOption = None,
     identifier: IdOption = "",
     tag: TagOption = None,
+    language: LanguageOption = None,
     created: Annotated[str | None, typer.Option("--created", help="When it was asked; default: now.")] = None,
     answer_to: Annotated[str, typer.Option("--answer-to", help="Add an answer to this question instead.")] = "",
     duplicate_of: Annotated[str, typer.Option("--duplicate-of", help="Link it as a duplicate of this question.")] = "",
@@ -37,8 +41,8 @@ def add(
     """
     if bool(title) == bool(answer_to):
         raise SettingError("expected either --title or --answer-to", "give one of them")
-    if answer_to and (tag or duplicate_of):
-        raise SettingError("--tag and --duplicate-of do not go with --answer-to", "they are for questions")
+    if answer_to and (tag or duplicate_of or language):
+        raise SettingError("--tag, --language and --duplicate-of do not go with --answer-to", "they are for questions")
     if answer_to and not body:
         raise SettingError("the answer has no text", "give it with --body, or --body - for standard input")
     made = identifier or f"m-{secrets.token_hex(6)}"
@@ -49,8 +53,9 @@ def add(
             answer = Answer(made, answer_to, text, "markdown", when)
             opened.add_answers([answer])
         else:
-            question = Question(made, title, text, "markdown", tuple(tag or ()), when)
+            question = Question(made, title, text, "markdown", tuple(tag or ()), when, language=language or "")
             opened.add(question, links=[Link(made, duplicate_of, "duplicate")] if duplicate_of else [])
+            question = opened.question(made)
     if as_json:
         print_json(answer if answer_to else question)
     else:
@@ -63,14 +68,15 @@ def edit(
     title: Annotated[str | None, typer.Option("--title", help="Its new title.")] = None,
     body: BodyOption = None,
     tag: TagOption = None,
+    language: LanguageOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Change a question's title, body or tags.
+    """Change a question's title, body, tags or language.
 
     What is not given stays.
     """
-    if title is None and body is None and tag is None:
-        raise SettingError("nothing to change was given", "give --title, --body or --tag")
+    if title is None and body is None and tag is None and language is None:
+        raise SettingError("nothing to change was given", "give --title, --body, --tag or --language")
     with Forum.open(forum) as opened:
         question = opened.question(identifier)
         if title is not None:
@@ -79,7 +85,10 @@ def edit(
             question = replace(question, body=body_text(body), markup="markdown")
         if tag is not None:
             question = replace(question, tags=tuple(tag))
+        if language is not None:
+            question = replace(question, language=language, is_language_detected=False)
         opened.edit(question)
+        question = opened.question(identifier)
     if as_json:
         print_json(question)
     else:

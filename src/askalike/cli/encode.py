@@ -79,7 +79,7 @@ def keep_agreement(settings: EncoderSettings | RerankerSettings, progress: Progr
 def minilm_hint(forum: Forum) -> str:
     """Return how a forum that the general model encodes could find more, "" where it is none or its user chose that."""
     is_wanted = os.environ.get(DEFAULT_VARIABLE, "minilm") == "minilm"
-    state, language = forum.vectors, forum.analyzer.settings.language
+    state, language = forum.vectors, forum.analyzer.settings.model_language
     is_general = state.model.startswith("general ") and not state.next_model
     if not is_wanted or language != DEFAULT_MODEL_LANGUAGE or not is_general:
         return ""
@@ -108,7 +108,7 @@ def _encoder_of(model: str, given: Mapping[str, Any]) -> EncoderSettings | None:
 
 def _take_model(opened: Forum, model: str, named: EncoderSettings | None, progress: Progress) -> None:
     if model == "general":
-        remove_own_model(ForumLayout(opened.path), opened.analyzer.settings.language)
+        remove_own_model(ForumLayout(opened.path), opened.analyzer.settings.model_language)
     elif named is not None:
         use_named(opened, named, progress)
     elif model:

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, cast, get_args
@@ -26,7 +26,7 @@ from askalike.readers.frame import ReadOptions
 from askalike.store import ForumLayout
 from askalike.text.analyzer import reads_like
 from askalike.text.markup import plain_text
-from askalike.text.settings import NO_LANGUAGE, TextSettings, language_name
+from askalike.text.settings import NO_LANGUAGE, TextSettings
 from askalike.types import Markup
 
 SHOWN_REJECTS = 5
@@ -65,7 +65,8 @@ def index(
         typer.Option(
             "--language",
             help="Language of a new forum, such as german or de; English if omitted."
-            f" {NO_LANGUAGE}: words are kept as they are written.",
+            f" {NO_LANGUAGE}: words are kept as they are written. Several, the main one first, as en,de,fr:"
+            " each question is read by the rules of its own.",
         ),
     ] = "",
     code: Annotated[
@@ -122,7 +123,7 @@ def index(
         if encode:
             _take_encoder(forum, encoder, progress, is_new=is_new)
         report = forum.load(archive, options=options, progress=progress)
-        vectors, held = forum.vectors, forum.analyzer.settings.language
+        vectors, held = forum.vectors, forum.analyzer.settings.model_language
         is_in_its_language = _is_in_its_language(forum)
         hint = minilm_hint(forum) if encode and not is_new else ""
     found = {
@@ -146,7 +147,7 @@ def _take_encoder(forum: Forum, named: str, progress: BarProgress, *, is_new: bo
     Raises:
         SettingError, EncoderError: it cannot be.
     """
-    language = forum.analyzer.settings.language
+    language = forum.analyzer.settings.model_language
     named = named or (os.environ.get(DEFAULT_VARIABLE, "") if is_new else "")
     if named == "general":
         forget_encoder(ForumLayout(forum.path))
@@ -165,18 +166,23 @@ def reindex(
             help="Whether to encode questions again too, which takes most of the time; otherwise their vectors stay.",
         ),
     ] = True,
+    language: Annotated[
+        str,
+        typer.Option("--language", help="Change the forum's languages, by their codes, the main one first, as en,de."),
+    ] = "",
     engine: EngineOption = "",
     as_json: JsonOption = False,
 ) -> None:
     """Rebuild a forum's indexes from its archive.
 
-    It does not matter what state they are in.
+    It does not matter what state they are in. With other languages, each question's is found out first.
     """
     settings = ForumSettings(has_vectors=encode)
     again = command("encode" if encode else "info", forum)  # every command goes on indexing first
     with (
         telling_how_to_go_on(lambda: ("the archive is complete; what was indexed and encoded is kept", again)),
         BarProgress() as progress,
+        _in_languages(forum, language, settings, progress),
         Forum.reindex(forum, settings=settings, engine=engine, progress=progress) as opened,
     ):
         indexed = opened.info().indexed
@@ -184,6 +190,14 @@ def reindex(
         print_json({"forum": str(forum), "indexed": indexed})
     else:
         console.print(f"{indexed:,} questions indexed")
+
+
+@contextmanager
+def _in_languages(forum: Path, named: str, settings: ForumSettings, progress: BarProgress) -> Iterator[None]:
+    """Change a forum's languages, where some are named."""
+    if named:
+        Forum.change_languages(forum, named.split(","), settings=settings, progress=progress).close()
+    yield
 
 
 def report_object(report: ImportReport, into: Path, seconds: float) -> dict[str, Any]:
@@ -298,7 +312,7 @@ def _opened_or_made(
     try:
         forum = Forum.open(into, settings=settings, progress=progress)
     except ForumNotFoundError:
-        text = TextSettings(language=language or "english", with_code=with_code is not False)
+        text = TextSettings.of(language or "english", with_code=with_code is not False)
         forum = Forum.create(into, text=text, settings=settings)
         with forum:
             try:
@@ -309,13 +323,11 @@ def _opened_or_made(
         return
     with forum:
         held = forum.analyzer.settings
-        if (language_name(language) or held.language, held.with_code if with_code is None else with_code) != (
-            held.language,
-            held.with_code,
-        ):
+        asked = TextSettings.of(language or held.named, with_code=held.with_code if with_code is None else with_code)
+        if asked != replace(held, stem=asked.stem, stop_words=asked.stop_words):
             code = "code counts" if held.with_code else "code does not count"
             raise SettingError(
-                f"the forum at {into} was made with --language {held.language}, and {code}",
-                "leave --language and --code out, or index into a new folder",
+                f"the forum at {into} was made with --language {held.named}, and {code}",
+                f"leave both out, or index into a new folder; {command('reindex', into)} --language changes languages",
             )
         yield forum

@@ -42,6 +42,8 @@ def info(forum: ForumArgument, as_json: JsonOption = False) -> None:
     for name, value in found.items():
         if not value and name in UNUSUAL:
             continue
+        if isinstance(value, dict):
+            value = [f"{name} {count:,}" for name, count in value.items()]
         text = ", ".join(value) if isinstance(value, list) else str(value or "-")
         shown = f"{value:,}" if isinstance(value, int) else safe(text or "-")
         table.add_row(name.replace("_", " "), Text(shown))
@@ -56,6 +58,7 @@ def info_object(found: Info, learned: list[str]) -> dict[str, Any]:
     return {
         "forum": found.path,
         "language": found.language,
+        "languages": dict(found.languages),
         "questions": counts.questions,
         "answers": counts.answers,
         "questions_with_answer": counts.questions_with_answer,

@@ -75,6 +75,7 @@ def _search(forum: Path, query: Query, threshold: str, *, as_json: bool) -> None
         if query.own:
             stored = Query.stored(opened.question(query.own))
             query = replace(query, title=stored.title, body=stored.body, markup=stored.markup)
+            query = replace(query, language=query.language or stored.language)
         lacking = list(_lacking(opened, query.ranker))
         found = opened.search(query)
         excluded = "" if found.hits else _barred(opened, query.filters)
@@ -181,6 +182,8 @@ def _barred(forum: Forum, filters: Filters) -> str:
     for names, has in ((asked.tags, "has"), (asked.exclude_tags, "has not")):
         if names:
             wanted.append(f"{has} the tag{'s' if len(names) > 1 else ''} {', '.join(map(safe, names))}")
+    if asked.languages:
+        wanted.append(f"is in {' or '.join(map(safe, asked.languages))}")
     for moment, when in ((asked.before, "before"), (asked.after, "after")):
         if moment:
             wanted.append(f"was asked {when} {moment.isoformat(' ', 'minutes')}")

@@ -64,6 +64,8 @@ def _details(post: Question | Answer) -> Iterator[str]:
     if isinstance(post, Question):
         if post.tags:
             yield " ".join(f"[{tag}]" for tag in post.tags)
+        if post.language:
+            yield f"in {post.language}{' (detected)' if post.is_language_detected else ''}"
         if post.closed is not None:
             yield f"closed {post.closed.date().isoformat()}"
         if post.url:

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from askalike.errors import InputError
 
-__all__ = ["DEFAULT_MODEL_LANGUAGE", "bundled_forum", "default_model", "default_students"]
+__all__ = ["DEFAULT_MODEL_CODE", "DEFAULT_MODEL_LANGUAGE", "bundled_forum", "default_model", "default_students"]
 
-DEFAULT_MODEL_LANGUAGE = "english"
+DEFAULT_MODEL_LANGUAGE, DEFAULT_MODEL_CODE = "english", "en"
 """The language that the general model reads; words of others are unknown to it, and all such questions look alike."""
 
 

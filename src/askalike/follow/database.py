@@ -1,9 +1,9 @@
 """The database of a forum, by a query that gives a row for each question and each answer.
 
 Columns: ``id``, ``question_id`` (NULL for a question), ``updated``, and any that a line of our own format has: title,
-body, markup, tags, created, closed, score, url, author, accepted, duplicate_of. ``updated`` is a number or a text that
-rises; rows of one moment are all found, whatever their number. ``markup`` may be s9e too: XML of s9e's formatter, in
-which phpBB and Flarum keep posts. Ready queries lie beside this file, in ``queries/``.
+body, markup, tags, created, closed, score, url, author, language, accepted, duplicate_of. ``updated`` is a number or a
+text that rises; rows of one moment are all found, whatever their number. ``markup`` may be s9e too: XML of s9e's
+formatter, in which phpBB and Flarum keep posts. Ready queries lie beside this file, in ``queries/``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from askalike.web import FailedError
 QUERIES: Final = Path(__file__).parent / "queries"
 ROWS: Final = 5_000
 """In one piece of a list."""
-_COLUMNS: Final = ("title", "body", "markup", "tags", "created", "closed", "score", "url", "author")
+_COLUMNS: Final = ("title", "body", "markup", "tags", "created", "closed", "score", "url", "author", "language")
 _TIMEOUT_S: Final = 60
 _MYSQL_AGAIN: Final = frozenset({1040, 1053, 1203, 1205, 1213, 1226, 2002, 2003, 2006, 2013, 2014, 2055})
 """Errors of MySQL's and MariaDB's after which another try may succeed: full, going down, locked, not reached, lost."""

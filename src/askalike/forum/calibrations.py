@@ -158,9 +158,10 @@ def _logits(
     for pair in pairs:
         asked, other = held[pair[0]], held[pair[1]]
         counts = TermCounts(engine)
-        prepared = scoring.analyzer.prepare(asked.title, asked.body, asked.markup)
-        counts.look_up([*prepared.title, *prepared.body])
+        for reading in scoring.analyzer.readings(asked.language):
+            prepared = reading.prepare(asked.title, asked.body, asked.markup)
+            counts.look_up([*prepared.title, *prepared.body])
         vector, near = known.get(pair[0]), known.get(pair[1])
         cosine = [float(vector @ near)] if vector is not None and near is not None else None
-        query = Query(asked.title, asked.body, markup=asked.markup)
+        query = Query(asked.title, asked.body, markup=asked.markup, language=asked.language)
         yield pair, float(scoring.logits(query, counts, [other], vector if cosine else None, cosine)[0])

@@ -53,7 +53,16 @@ from askalike.index.milvus.client import Milvus
 from askalike.index.milvus.vectors import MilvusSets
 from askalike.index.milvus.words import MilvusWords
 from askalike.index.vector_set import OWNED as VECTOR_FILES
-from askalike.index.vector_set import Indexes, LocalIndexes, has_copy, has_its_model, parse_current, read_current
+from askalike.index.vector_set import (
+    Current,
+    Indexes,
+    LocalIndexes,
+    has_copy,
+    has_its_model,
+    languages_read,
+    parse_current,
+    read_current,
+)
 from askalike.index.vectors import VectorIndex
 from askalike.index.word_indexer import fingerprint
 from askalike.index.words import WordIndex, sums
@@ -319,25 +328,26 @@ def _vectors(layout: ForumLayout, progress: Progress, contents: Contents | None,
         return
     if is_link(folder):
         yield Finding("vectors", name, "is a link: nothing can be changed there", "put a folder in its place")
-    answering = ""
+    current: Current | None = None
     try:
         state = read_current(folder)
-        answering = "" if state is None else parse_current(state, folder).fingerprint
+        current = None if state is None else parse_current(state, folder)
     except ForumError as error:
         yield refused("vectors", f"{name}/current.json", error)
         return
+    answering = "" if current is None else current.fingerprint
     places = [path for path in sorted(folder.iterdir()) if VECTOR_FILES.folder(path.name) and "." not in path.name]
     if answering and answering not in {place.name for place in places}:
         yield Finding("vectors", f"{name}/current.json", f"names the set {answering}, which is not there")
     progress.start("checking vectors and models", 0, "sets")
     for place in places:
-        yield from _set(layout, place, answering, contents, indexes)
+        yield from _set(layout, place, current, contents, indexes)
 
 
 def _set(
-    layout: ForumLayout, place: Path, answering: str, contents: Contents | None, indexes: Indexes
+    layout: ForumLayout, place: Path, current: Current | None, contents: Contents | None, indexes: Indexes
 ) -> Iterator[Finding]:
-    name = _within(place, layout)
+    name, answering = _within(place, layout), "" if current is None else current.fingerprint
     yield from _maker(place, name)
     try:
         if not indexes.exists(place):
@@ -357,7 +367,23 @@ def _set(
     if place.name == answering and not index.cursor.is_complete:
         yield Finding("vectors", f"{name}/index", "answers, though it is not complete")
     if contents is not None:
+        text = _text_settings(contents)
+        if isinstance(text, TextSettings) and text.languages:
+            by = _languages_read(place, current)
+            read = (num for num in contents.numbers if text.is_encoded(contents.languages.get(num, ""), by))
+            contents = replace(contents, numbers=frozenset(read))
         yield from _agreement("vectors", f"{name}/index", index.cursor, numbers, contents)
+
+
+def _languages_read(place: Path, current: Current | None) -> tuple[str, ...]:
+    """Return the languages that the maker of a set reads, where that can be known."""
+    with contextlib.suppress(AskalikeError, OSError):
+        packaged = packaged_model()
+        is_general = packaged is not None and model_fingerprint(packaged) == place.name
+        if current is not None and current.fingerprint == place.name:
+            is_general = current.model == "general"
+        return languages_read("general" if is_general else "", read_settings(place / ENCODER_FILE))
+    return ()
 
 
 def _maker(place: Path, name: str) -> Iterator[Finding]:

@@ -191,7 +191,7 @@ class MilvusEngine(Records):
         return self._size or 0
 
     def _states(self, filters: Filters) -> frozenset[int]:
-        return self.states.of(filters.is_answered, filters.is_closed)
+        return self.states.of(filters)
 
 
 def _is_settled(found: Sequence[Candidate], limit: int) -> bool:

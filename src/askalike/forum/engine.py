@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.data import DEFAULT_MODEL_CODE
 from askalike.errors import EncoderError
 from askalike.index.text_questions import TextQuestions
 from askalike.index.vector_set import VectorSet
@@ -37,21 +38,29 @@ MOST_LISTED = 2_000
 """Up to so many questions are named to the word index."""
 
 
+MOST_STATES = 100
+"""So many combinations of these are remembered."""
+
+
 class QuestionStates:
-    """Which questions of a store are answered or closed; looked up anew when the store has changed."""
+    """Which questions of a store are answered, closed or in a language; looked up anew when the store has changed."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._known: tuple[int, dict[tuple[bool | None, bool | None], frozenset[int]]] = (-1, {})
+        self._known: tuple[int, dict[tuple[bool | None, bool | None, tuple[str, ...]], frozenset[int]]] = (-1, {})
 
-    def of(self, is_answered: bool | None, is_closed: bool | None) -> frozenset[int]:
-        """Return the numbers of those that are as asked for, None asking for nothing."""
+    def of(self, filters: Filters) -> frozenset[int]:
+        """Return the numbers of those that are as filters ask for."""
         last = self._store.last_change()
         if self._known[0] != last:
             self._known = (last, {})
-        known, key = self._known[1], (is_answered, is_closed)
+        known, key = self._known[1], (filters.is_answered, filters.is_closed, filters.languages)
         if key not in known:
-            known[key] = frozenset(self._store.numbers(is_answered=is_answered, is_closed=is_closed))
+            if len(known) >= MOST_STATES:
+                known.clear()
+            answered, closed, languages = key
+            found = self._store.numbers(is_answered=answered, is_closed=closed, languages=languages)
+            known[key] = frozenset(found)
         return known[key]
 
 
@@ -174,7 +183,7 @@ class LocalEngine(Records):
 
     def _states(self, filters: Filters) -> frozenset[int]:
         """Return the questions that are (not) answered or closed as asked for."""
-        return (self.states or QuestionStates(self.store)).of(filters.is_answered, filters.is_closed)
+        return (self.states or QuestionStates(self.store)).of(filters)
 
 
 class HasModel(Protocol):
@@ -229,12 +238,19 @@ class TextQueryEncoder:
         if isinstance(self._student, EncoderError):
             raise self._student
         found = np.zeros((len(queries), self._vectors.dimensions), dtype=np.float32)
-        prepared = [self._analyzer.prepare(one.title, one.body, one.markup) for one in queries]
-        said = [place for place, one in enumerate(prepared) if one.title or one.body]
+        said = [
+            place
+            for place, one in enumerate(queries)
+            if self._analyzer.settings.is_encoded(one.language, self._vectors.languages) and self._has_terms(one)
+        ]
         if said:
             asked = [Question("", one.title, one.body, one.markup) for one in map(queries.__getitem__, said)]
             found[said] = (self._student or self._vectors.texts).encode_queries(asked)
         return found
+
+    def _has_terms(self, query: Query) -> bool:
+        prepared = self._analyzer.of(query.language).prepare(query.title, query.body, query.markup)
+        return bool(prepared.title or prepared.body)
 
 
 class GeneralWords:
@@ -244,6 +260,11 @@ class GeneralWords:
         self._folder = folder
         self._reading = threading.Lock()
         self._model: Model | None = None
+
+    @staticmethod
+    def reads(language: str) -> bool:
+        """Return whether a language, given by its code, is that of the model; "" is the forum's one."""
+        return language in ("", DEFAULT_MODEL_CODE)
 
     def rank(self, word: str) -> int | None:
         """Return the place of a word among those that the model has vectors for, most frequent first.
@@ -278,15 +299,21 @@ class QueryEncoder:
         model = self.vectors.model
         found = np.zeros((len(queries), model.dimensions), dtype=np.float32)
         asked = [Question("", one.title, one.body, one.markup) for one in queries]
+        terms = [self.analyzer.of(one.language).terms for one in queries]
         known = [
             place
             for place, one in enumerate(asked)  # the title is mostly enough to see that something is known
-            if any(any(map(self.analyzer.terms, model.known_words(part))) for part in (Question("", one.title), one))
+            if self.analyzer.settings.is_encoded(queries[place].language, self.vectors.languages)
+            and any(any(map(terms[place], model.known_words(part))) for part in (Question("", one.title), one))
         ]
         if known:
             with one_blas_thread():
                 found[known] = model.encode([asked[place] for place in known])
         return found
+
+    def reads(self, language: str) -> bool:
+        """Return whether the model reads one of the forum's languages, given by its code."""
+        return self.analyzer.settings.is_encoded(language, self.vectors.languages)
 
     def states(self, query: Query) -> WeighedStates:
         """Return the query word by word."""

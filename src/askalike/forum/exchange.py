@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -65,9 +65,17 @@ class ImportReport:
 
 
 def import_archive(
-    store: Store, path: Path, options: ImportOptions, rejects_path: Path, progress: Progress
+    store: Store,
+    path: Path,
+    options: ImportOptions,
+    rejects_path: Path,
+    progress: Progress,
+    told: Callable[[Question], Question] = lambda question: question,
 ) -> ImportReport:
     """Read ``path`` into the store in one transaction: all of it, or after an error nothing.
+
+    Args:
+        told: gives a question its language.
 
     Raises:
         InputError: the path cannot be read; the message names file and line.
@@ -89,7 +97,7 @@ def import_archive(
 
         try:
             report = store.load(
-                _checked(reader, path, context),
+                (told(one) if isinstance(one, Question) else one for one in _checked(reader, path, context)),
                 source,
                 refuse,
                 unread=lambda: rejects.count - refused,

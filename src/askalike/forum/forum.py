@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.data import DEFAULT_MODEL_CODE
 from askalike.errors import (
     BusyForumError,
     EncoderError,
@@ -75,6 +76,7 @@ from askalike.store import (
     open_store,
 )
 from askalike.text.analyzer import Analyzer
+from askalike.text.languages import Detector
 from askalike.text.settings import TextSettings
 from askalike.types import (
     SHOWN_GROUPS,
@@ -129,6 +131,7 @@ class Info:
         behind: changes that the index has not seen; 0 when it is in step.
         vectors: which model answers, and what is still to be encoded.
         engine: the address of what finds the questions; "" where this machine does.
+        languages: code of each language that questions are known to be in → how many.
         unreadable_dates: the first questions and answers with a date outside the years 1 to 9999, such as
             "question 'q7'"; they are read as if it were not known, and putting them again heals them.
     """
@@ -142,6 +145,7 @@ class Info:
     vectors: VectorsState = field(default_factory=VectorsState)
     unreadable_dates: tuple[str, ...] = ()
     engine: str = ""
+    languages: Mapping[str, int] = field(default_factory=dict)
 
 
 class Forum:
@@ -189,7 +193,7 @@ class Forum:
         """Make a new, empty forum in a folder that does not exist yet or is empty.
 
         Args:
-            text: language and other text settings, stored with the forum.
+            text: language, or languages, and other text settings, stored with the forum.
             settings: how it is searched.
             encoder: as ``use_encoder`` takes it; None leaves the forum to the package's general model.
 
@@ -585,6 +589,7 @@ class Forum:
             size_bytes=size_bytes(self.path),
             vectors=self._indexes.state(),
             engine=self._indexes.engine,
+            languages=self._store.language_counts(),
             unreadable_dates=tuple(unreadable),
         )
 
@@ -773,7 +778,10 @@ class Forum:
             ModelError: the model cannot be read; the archive was, and words find its questions.
         """
         shown = progress or SilentProgress()
-        report = import_archive(self._store, Path(archive), options or ImportOptions(), self._layout.rejects, shown)
+        told = self._teller()
+        report = import_archive(
+            self._store, Path(archive), options or ImportOptions(), self._layout.rejects, shown, told
+        )
         self.catch_up(progress=shown)
         with contextlib.suppress(BusyForumError):
             self._encode_if_possible(shown)
@@ -786,7 +794,7 @@ class Forum:
             InputError: an id is taken, or a value cannot be stored; nothing is stored then.
             UnknownIdError: an end of a link is not there; nothing is stored then.
         """
-        self._store.add_questions(_listed(questions), list(links))
+        self._store.add_questions(self._told(questions), list(links))
         self.catch_up()
 
     def replace_threads(
@@ -805,6 +813,8 @@ class Forum:
             InputError: a question or an answer with this id came from elsewhere, or a value cannot be stored; nothing
                 is stored then.
         """
+        told = self._teller()
+        threads = [replace(one, question=told(one.question)) for one in threads]
         return self._store.replace_threads(threads, gone, source, is_trial=is_trial)
 
     def ids_of(self, source: str) -> list[str]:
@@ -817,12 +827,12 @@ class Forum:
         Raises:
             UnknownIdError: there is no such question; nothing is stored then.
         """
-        self._store.edit_questions(_listed(questions))
+        self._store.edit_questions(self._told(questions))
         self.catch_up()
 
     def put(self, questions: Question | Iterable[Question]) -> None:
         """Add questions, or replace those whose id the forum holds."""
-        self._store.put_questions(_listed(questions))
+        self._store.put_questions(self._told(questions))
         self.catch_up()
 
     def store(self, questions: Question | Iterable[Question] = (), *, gone: Iterable[str] = ()) -> dict[str, Operation]:
@@ -833,7 +843,7 @@ class Forum:
         Raises:
             UnknownIdError, InputError: as ``delete`` and ``put``; nothing is changed then.
         """
-        return self._store.put_questions(_listed(questions), list(gone))
+        return self._store.put_questions(self._told(questions), list(gone))
 
     def delete(self, ids: str | int | Iterable[str | int]) -> None:
         """Delete questions with their answers, links and judgements.
@@ -973,6 +983,19 @@ class Forum:
     def reliability(self) -> tuple[ReliabilityBin, ...]:
         """Return what the package's scorer said of the pairs that people judged, beside what they said."""
         return self._reliability.bins()
+
+    def _told(self, questions: Question | Iterable[Question]) -> Sequence[Question]:
+        """Return questions with the languages that they are in, where nobody has said them."""
+        return list(map(self._teller(), _listed(questions)))
+
+    def _teller(self) -> Callable[[Question], Question]:
+        """Return what gives a question its language, as far as nobody has said it; none in a forum of one.
+
+        Raises:
+            MissingExtraError: of what is returned: the forum has several languages, and py3langid is not installed.
+        """
+        detector = self._indexes.detector()
+        return _undetected if detector is None else detector.told
 
     # -- keeping the indexes in step ---------------------------------------------------------------------------
 
@@ -1223,7 +1246,10 @@ class Forum:
             BusyForumError, ModelError: as ``encode``.
         """
         try:
-            if self.settings.has_vectors and wanted_model(self._layout, self.analyzer.settings.language) is not None:
+            if (
+                self.settings.has_vectors
+                and wanted_model(self._layout, self.analyzer.settings.model_language) is not None
+            ):
                 self._indexes.encode(progress)
         except EncoderError as error:
             progress.notice(f"what waits to be encoded is found by words alone: {error}")
@@ -1263,6 +1289,44 @@ class Forum:
         return replace(check_forum(layout.folder, shown), repaired=done)
 
     @classmethod
+    def change_languages(
+        cls,
+        path: str | Path,
+        languages: Sequence[str],
+        *,
+        settings: ForumSettings | None = None,
+        progress: Progress | None = None,
+    ) -> Forum:
+        """Let a forum be in several languages from now on, or in one, and open it: each question is read by its own.
+
+        What language each question is in is found out, where neither its source nor a person said it; the index of
+        words is built anew, and vectors follow. Whoever serves the forum has to open it again. It can be called again
+        where it was interrupted.
+
+        Args:
+            languages: ISO 639 codes such as "de", the main language first.
+
+        Raises:
+            SettingError: one cannot be detected, or none is given.
+            MissingExtraError: py3langid is not installed.
+        """
+        layout, shown = ForumLayout(Path(path)), progress or SilentProgress()
+        if not languages:
+            raise SettingError("no language is given", "name one or more, such as en, de")
+        with contextlib.closing(open_store(layout)) as store:
+            held = stored_text_settings(store)
+            text = replace(held, languages=tuple(languages))
+            tell = Detector(text.languages).told if text.languages else _undetected
+            shown.start("telling languages apart", store.count_questions(), "questions")
+            for batch in batches(store.all_questions(), MANY):
+                told = [(question, tell(question).language) for _, question in batch]
+                changed = {one.id for one, language in told if _is_read_anew(one.language, language, held, text)}
+                store.put_detected({one.id: language for one, language in told}, changed)
+                shown.advance(len(batch))
+            store.put_settings(_stored(text) | ({} if text.languages else {"languages": "[]"}))
+        return cls.open(path, settings=settings, progress=progress)
+
+    @classmethod
     def reindex(
         cls,
         path: str | Path,
@@ -1294,6 +1358,17 @@ class Forum:
 def _listed(questions: Question | Iterable[Question]) -> Sequence[Question]:
     listed = [questions] if isinstance(questions, Question) else list(questions)
     return [one if isinstance(one.id, str) else replace(one, id=_id(one.id)) for one in listed]
+
+
+def _is_read_anew(before: str, now: str, held: TextSettings, text: TextSettings) -> bool:
+    """Return whether an index has to read a question anew when the forum's languages change: words are all, then."""
+    english = (DEFAULT_MODEL_CODE,)
+    return (before != now and held == text) or held.is_encoded(before, english) != text.is_encoded(now, english)
+
+
+def _undetected(question: Question) -> Question:
+    """Return a question without a language that another forum has detected."""
+    return replace(question, language="", is_language_detected=False) if question.is_language_detected else question
 
 
 def _id(identifier: str | int) -> str:

@@ -18,6 +18,7 @@ from askalike.errors import (
     DamagedModelError,
     EncoderError,
     EngineError,
+    ForumError,
     NotLearnedError,
     SettingError,
 )
@@ -48,11 +49,14 @@ from askalike.search.query import TermCounts
 from askalike.search.scorer import probability
 from askalike.store import ForumLayout, Store, open_store
 from askalike.text.analyzer import Analyzer
+from askalike.text.languages import Detector
 from askalike.types import Query, Question
 
 LOCK_TIMEOUT_S = 10.0
 MAX_TITLE = 1_000
 """So many characters of a plain text's first line are its title: all words of titles are compared."""
+RECOUNTED = 1_000
+"""Changes until the questions in each language are counted anew."""
 ENCODER_TIMEOUT_S = 600.0
 """Who has encoded for minutes waits for as long as another process may index."""
 
@@ -77,7 +81,9 @@ class Indexes:
         self._guard = threading.RLock()
         self._lock = filelock.FileLock(layout.lock, thread_local=False)
         self.open()
-        language = analyzer.settings.language
+        text = analyzer.settings
+        self._made_by = fingerprint(analyzer)
+        self._detector: tuple[int, Detector | None] = (-1, None)
         self._begun = self._finished = 0
         self._tuned: dict[str, SearchSettings] = {}
         self.reranker = NamedReranker(layout)
@@ -85,7 +91,7 @@ class Indexes:
         self._scorings = Scorings(store, analyzer)
         self._students = Students(layout)
         self._states = QuestionStates(store)
-        words = default_model() if language == DEFAULT_MODEL_LANGUAGE else None
+        words = default_model() if text.reads(DEFAULT_MODEL_LANGUAGE) else None
         self._speller = None if words is None else GeneralWords(words)
 
     def open(self) -> None:
@@ -94,11 +100,11 @@ class Indexes:
         Raises:
             EngineError: the user has not agreed to the engine that the forum's folder names.
         """
-        layout, store, language = self._layout, self._store, self._analyzer.settings.language
+        layout, store, text = self._layout, self._store, self._analyzer.settings
         self._engine = engine_of(layout, store)
         self.lexical: WordIndex | MilvusWords = self._open_lexical()
         sets = None if self._engine is None else MilvusSets(self._engine, store.alone)
-        self.vectors = Vectors(layout, store, language, sets) if self.settings.has_vectors else None
+        self.vectors = Vectors(layout, store, text, sets) if self.settings.has_vectors else None
 
     def close(self) -> None:
         """Close the connection to the engine, where there is one."""
@@ -112,6 +118,8 @@ class Indexes:
         scoring = self._scorings.of(answering, engine)
         learned, named = self._rerankers.get, self.reranker.get
         searcher = Searcher(engine, self._analyzer, None, settings.search, learned, scoring=scoring, pair_scorer=named)
+        if self._analyzer.settings.languages:
+            searcher = replace(searcher, language_of=self._language_of)
         if answering is None:
             return searcher
         if answering.name not in self._tuned:
@@ -119,9 +127,9 @@ class Indexes:
             self._tuned[answering.name] = replace(settings.search, join=join)
         found = replace(searcher, settings=self._tuned[answering.name])
         if answering.settings is not None:
-            return self._with_texts(replace(found, speller=self._speller), answering)
+            return self._with_texts(replace(found, speller=self._speller, corrects=GeneralWords.reads), answering)
         words = QueryEncoder(answering, self._analyzer)
-        return replace(found, encoder=words, speller=words)
+        return replace(found, encoder=words, speller=words, corrects=words.reads)
 
     def searcher_by(self, student: Student) -> Searcher:
         """Return a searcher whose queries a student encodes that the forum need not have taken.
@@ -160,6 +168,19 @@ class Indexes:
         """Return the pairs that people have judged, with their logits by the indexes as they are on disk now."""
         return self._scorings.judged(*self._state())
 
+    def detector(self) -> Detector | None:
+        """Return what tells the forum's languages apart, knowing how many questions are in each; None for one."""
+        languages = self._analyzer.settings.languages
+        return Detector(languages, self._store.language_counts()) if languages else None
+
+    def _language_of(self, query: Query) -> str:
+        """Return the language of a query, by counts that are at most some changes old."""
+        now = self._store.last_change() // RECOUNTED
+        if self._detector[0] != now:
+            self._detector = (now, self.detector())
+        detector = self._detector[1]
+        return "" if detector is None else detector.language_of(query.title, query.body, query.markup)
+
     def _state(self) -> tuple[VectorSet | None, LocalEngine | MilvusEngine]:
         self.lexical.refresh()
         answering = None if self.vectors is None else self.vectors.answering()
@@ -169,7 +190,16 @@ class Indexes:
             return answering, MilvusEngine(self._store, self.lexical, self.settings.fields, index, self._states)
         assert not isinstance(index, MilvusVectors)
         words = self.lexical.snapshot()
+        if words.cursor.fingerprint != self._made_by:
+            raise self._read_otherwise()
         return answering, LocalEngine(self._store, words, self.settings.fields, index, self._states)
+
+    def _read_otherwise(self) -> ForumError:
+        """Return the error of who reads texts in another way than the index: no term would meet its like."""
+        return ForumError(
+            f"another process has changed how the texts of the forum at {self._layout.folder} are read",
+            "open the forum again, or restart what serves it",
+        )
 
     def take(self, settings: EncoderSettings, encoder: TextEncoder, *, is_named: bool) -> None:
         """Let the forum be encoded with a text encoder; see ``index.vector_sets.Vectors.take``."""
@@ -232,11 +262,17 @@ class Indexes:
         first, *others = [_as_question(one.strip()[:MAX_CHARACTERS]) for one in (query, *texts)]
         asked = Query(first.title, first.body)
         counts = TermCounts(searcher.engine)
-        prepared = self._analyzer.prepare(asked.title, asked.body, asked.markup)
-        counts.look_up([*prepared.title, *prepared.body])
+        detector = self.detector()
+        if detector is not None:
+            asked = replace(asked, language=self._language_of(asked))
+            others = [detector.told(one) for one in others]
+        readings = self._analyzer.readings(asked.language)
+        prepared = [one.prepare(asked.title, asked.body, asked.markup) for one in readings]
+        counts.look_up([term for one in prepared for term in (*one.title, *one.body)])
         vector, cosines = None, None
         answering = None if self.vectors is None else self.vectors.answering()
-        if answering is not None and (prepared.title or prepared.body):
+        is_read = answering is not None and self._analyzer.settings.is_encoded(asked.language, answering.languages)
+        if answering is not None and is_read and (prepared[0].title or prepared[0].body):
             vector = answering.embed([query], is_query=True)[0]
             cosines = (answering.embed(texts, is_query=False) @ vector).tolist()
         logits = searcher.scoring.logits(asked, counts, others, vector, cosines)
@@ -301,6 +337,10 @@ class Indexes:
     def _follow(self, progress: Progress) -> None:
         """Bring everything in step; the caller holds the lock."""
         words = self.lexical
+        if isinstance(words, WordIndex):
+            words.refresh()
+            if words.cursor.fingerprint != self._made_by:
+                raise self._read_otherwise()
         if isinstance(words, MilvusWords):
             words.reopen()
             if self._is_to_begin(words):

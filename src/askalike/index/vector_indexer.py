@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from askalike.index.milvus.vectors import MilvusVectorWriter
 from askalike.index.vector_set import VectorSet, model_in
 from askalike.index.vectors import VectorWriter
 from askalike.index.workers import Numbered, Remote
+from askalike.text.settings import TextSettings
 
 Vectors = tuple[list[int], NDArray[np.float32]]
 """Numbers of questions, and a row for each.  # (N,), (N, D)"""
@@ -38,8 +40,9 @@ class VectorIndexer:
 
     phase = "encoding"
 
-    def __init__(self, vectors: VectorSet, steps: Steps | None = None) -> None:
+    def __init__(self, vectors: VectorSet, text: TextSettings | None = None, steps: Steps | None = None) -> None:
         self.vectors = vectors
+        self._text = text or TextSettings()
         self.index = vectors.index
         self.steps = steps or (STEPS if vectors.settings is None else STEPS_OF_TEXTS)
 
@@ -52,7 +55,8 @@ class VectorIndexer:
         """Return how another process makes the same vectors; None for a text encoder, which has threads of its own."""
         if self.vectors.settings is not None:
             return None
-        return Remote(__name__, str(self.vectors.folder.resolve()), self._unpacked)
+        order = [str(self.vectors.folder.resolve()), self.vectors.languages, self._text.to_json()]
+        return Remote(__name__, json.dumps(order), self._unpacked)
 
     def prepare(self, questions: Numbered) -> Vectors:
         """Return the numbers and vectors of questions.
@@ -60,12 +64,17 @@ class VectorIndexer:
         Raises:
             ModelError: the set's model cannot be read.
         """
-        if not questions:  # no encoder is called for nothing
+        read = encoded(questions, self._text, self.vectors.languages)
+        if not read:  # no encoder is called for nothing
             return [], np.empty((0, 0), np.float32)
-        return [num for num, _ in questions], self.vectors.encode([question for _, question in questions])
+        return [num for num, _ in read], self.vectors.encode([question for _, question in read])
 
     def put(self, writer: Writer, questions: Numbered, entries: Vectors) -> None:
-        """Write vectors, to an engine with what filters ask of their questions."""
+        """Write vectors, to an engine with what filters ask of their questions; what has none loses one it had."""
+        if gone := {num for num, _ in questions}.difference(entries[0]):
+            writer.remove(sorted(gone))
+        if not entries[0]:
+            return
         if isinstance(writer, MilvusVectorWriter):
             writer.put(*entries, dict(questions))
         else:
@@ -76,16 +85,23 @@ class VectorIndexer:
         return nums, np.frombuffer(vectors, "<f4").reshape(len(nums), self.vectors.dimensions)
 
 
+def encoded(questions: Numbered, text: TextSettings, by: Sequence[str]) -> Numbered:
+    """Return those of the questions that an encoder of some languages encodes."""
+    return [one for one in questions if text.is_encoded(one[1].language, by)]
+
+
 def preparing(order: str) -> Callable[[Numbered], bytes]:
     """Return what makes packed vectors by the model of a set, as a worker of ``index.workers`` is told to.
 
     Raises:
         DamagedModelError: the model cannot be read.
     """
-    model = model_in(Path(order))
+    folder, by, stored = json.loads(order)
+    model, text = model_in(Path(folder)), TextSettings.from_json(stored)
 
     def packed(questions: Numbered) -> bytes:
-        vectors = model.encode([question for _, question in questions])
-        return msgspec.msgpack.encode(([num for num, _ in questions], vectors.astype("<f4").tobytes()))
+        read = encoded(questions, text, by)
+        vectors = model.encode([question for _, question in read])
+        return msgspec.msgpack.encode(([num for num, _ in read], vectors.astype("<f4").tobytes()))
 
     return packed

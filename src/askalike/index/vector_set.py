@@ -33,6 +33,7 @@ import safetensors
 import safetensors.numpy
 from numpy.typing import NDArray
 
+from askalike.data import DEFAULT_MODEL_CODE
 from askalike.errors import DamagedForumError, DamagedModelError, EncoderError, ForumError, ModelError
 from askalike.files import (
     Owned,
@@ -170,6 +171,12 @@ class LocalIndexes:
         return VectorIndex.create(place / "index", dimensions, applied=applied, fingerprint=fingerprint)
 
 
+def languages_read(name: str, settings: EncoderSettings | None) -> tuple[str, ...]:
+    """Return the codes of the languages that a set's model or encoder reads; () for all of a forum's."""
+    is_english = name == "general" if settings is None else settings.kind == "minilm"
+    return (DEFAULT_MODEL_CODE,) if is_english else ()
+
+
 class VectorSet:
     """One set; its model or encoder is read when it is first needed, where it is not given.
 
@@ -235,6 +242,11 @@ class VectorSet:
     def problem(self) -> EncoderError | None:
         """Return what keeps the encoder of the vectors from being used, as far as a look at it tells."""
         return None if self.settings is None or self._given is not None else problem_of(self.settings)
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Return the codes of the languages that the model or encoder reads; () for all of the forum's."""
+        return languages_read(self.name, self.settings)
 
     def encode(self, questions: Sequence[Question]) -> NDArray[np.float32]:
         """Return the vectors of questions as they are stored.  # (N, D)

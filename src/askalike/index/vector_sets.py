@@ -59,6 +59,7 @@ from askalike.index.vectors import VectorIndex
 from askalike.models.text_encoder import TextEncoder
 from askalike.progress import Progress
 from askalike.store import ChangeLog, ForumLayout
+from askalike.text.settings import TextSettings
 from askalike.types import Question
 
 AT_ONCE = 2_000
@@ -108,13 +109,15 @@ class VectorsState:
 class Vectors:
     """The sets of vectors in a forum's folder; any thread may ask, one process at a time makes a set."""
 
-    def __init__(self, layout: ForumLayout, log: ChangeLog, language: str, indexes: MilvusSets | None = None) -> None:
+    def __init__(
+        self, layout: ForumLayout, log: ChangeLog, text: TextSettings, indexes: MilvusSets | None = None
+    ) -> None:
         self._indexes: Indexes = indexes or LocalIndexes()
         self._engine = indexes
         self._layout = layout
         self._folder = layout.vectors
         self._log = log
-        self._language = language
+        self._text, self._language = text, text.model_language
         self._opening = threading.Lock()
         self._seen: bytes | None = None
         self._answering: VectorSet | None = None
@@ -188,7 +191,7 @@ class Vectors:
         answering = self.answering()
         if answering is not None and self._waiting(answering.index) <= _at_once(answering.settings):
             with suppress(EncoderError):
-                catch_up(self._log, VectorIndexer(answering), progress)
+                catch_up(self._log, VectorIndexer(answering, self._text), progress)
         if answering is not None and answering.index.wants_codes:
             try:
                 answering.index.make_codes(PATIENCE_S)
@@ -339,7 +342,7 @@ class Vectors:
             kept: another set that stays, though it does not answer.
         """
         made = self._made(source, is_new=self._begun(source) is None)
-        indexer = VectorIndexer(made)
+        indexer = VectorIndexer(made, self._text)
         catch_up(self._log, indexer, progress)
         with locked():
             catch_up(self._log, indexer, progress)  # what was written meanwhile
@@ -354,7 +357,7 @@ class Vectors:
 
     def _finish_changes(self, answering: VectorSet, progress: Progress, locked: Locked) -> None:
         """Encode changes some at a time, so that who writes one question need not wait for all."""
-        indexer = VectorIndexer(answering)
+        indexer = VectorIndexer(answering, self._text)
         waiting = self._waiting(answering.index)
         if waiting > indexer.steps.changes:
             progress.start(indexer.phase, waiting, "changes")

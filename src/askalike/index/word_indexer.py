@@ -110,10 +110,12 @@ def begin(index: MilvusWords, log: ChangeLog, analyzer: Analyzer) -> None:
 
 def entries_of(analyzer: Analyzer, questions: Numbered) -> list[IndexEntry]:
     """Return what is indexed of questions."""
-    read = reader_of(analyzer).read
     found = []
     for num, question in questions:
+        read = reader_of(analyzer.of(question.language)).read
         text, _, terms = read(question.title, question.body, question.markup, is_whole=True)
+        if analyzer.settings.languages:
+            text = text._replace(language=question.language)
         created = to_microseconds(question.created)
         found.append(IndexEntry(num, terms.title, terms.body, question.tags, created, text.packed()))
     return found

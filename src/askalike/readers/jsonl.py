@@ -28,6 +28,7 @@ from askalike.readers.values import (
     are_escaped,
     check_has_text,
     identifier,
+    language,
     moment,
     one_line,
     tags,
@@ -42,7 +43,10 @@ ARRAY_HINT = "write it so, as with: jq -c '.[]' questions.json > questions.jsonl
 
 _ANSWER_NAMES = frozenset(["id", "body", "text", "markup", "created", "date", "score", "author", "accepted"])
 _LINK_NAMES = frozenset(["duplicate_of", "related", "links"])
-_QUESTION_NAMES = (_ANSWER_NAMES - {"accepted"}) | _LINK_NAMES | {"title", "tags", "closed", "url", "answers"}
+_LANGUAGE_NAMES = frozenset(["language", "is_language_detected"])
+_QUESTION_NAMES = (
+    (_ANSWER_NAMES - {"accepted"}) | _LINK_NAMES | _LANGUAGE_NAMES | {"title", "tags", "closed", "url", "answers"}
+)
 _MARKUPS = frozenset(get_args(Markup))
 _LOOKS_NATIVE = re.compile(rb'"id"\s*:')
 _HAS_TEXT = re.compile(rb'"(title|body)"\s*:')
@@ -218,6 +222,8 @@ class _Lines:
             score=whole_number(data.get("score"), context),
             url=one_line(data.get("url"), "url", context) or context.address(question_id, "/questions/{id}"),
             author=one_line(data.get("author"), "author", context),
+            language=language(data.get("language"), "language", context),
+            is_language_detected=data.get("is_language_detected") is True,
         )
         return found if question_id else replace(found, id=self.made_ids.of(found))
 

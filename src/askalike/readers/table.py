@@ -25,6 +25,7 @@ from askalike.readers.values import (
     are_escaped,
     check_has_text,
     identifier,
+    language,
     moment,
     one_line,
     tags,
@@ -272,6 +273,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "score": ("score", "votes", "points", "likes", "likecount", "upvotes"),
     "url": ("url", "link", "permalink"),
     "author": ("author", "ownerdisplayname", "username", "user", "displayname"),
+    "language": ("language", "lang", "locale"),
     "author_id": ("authorid", "owneruserid", "userid"),
     "type": ("posttypeid", "posttype", "type"),
     "parent_id": ("parentid", "parent", "inreplyto"),
@@ -560,6 +562,7 @@ class _Rows:
             score=whole_number(cells.get("score"), context),
             url=url or context.address(question_id, "/questions/{id}"),
             author=self._author(cells),
+            language=language(cells.get("language"), "language", context),
         )
         return found if question_id else replace(found, id=self.made_ids.of(found))
 

@@ -24,10 +24,11 @@ from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from typing import Final
 
+from askalike.errors import SettingError
 from askalike.readers.frame import ReadContext
 from askalike.text.characters import normalised
 from askalike.text.markup import plain_text
-from askalike.types import Markup, Question
+from askalike.types import Markup, Question, language_code
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _ID_CHARS = 1_000
@@ -87,6 +88,16 @@ def one_line(value: object, name: str, context: ReadContext) -> str:
         return "" if value is None else text(value, name, context)
     result = text(value, name, context).strip()
     return " ".join(result.split()) if "\n" in result or "\r" in result else result
+
+
+def language(value: object, name: str, context: ReadContext) -> str:
+    """Return a language's code; one that is none is left out, and counted."""
+    given = one_line(value, name, context)
+    try:
+        return language_code(given) if given else ""
+    except SettingError:
+        context.repair("languages that are no codes, left out")
+        return ""
 
 
 def _as_string(value: object, name: str) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -98,20 +97,37 @@ class TermCounts:
         return self.known
 
 
-def weigh(prepared: Prepared, settings: QuerySettings, counts: TermCounts) -> dict[str, QueryTerm]:
+def weigh(
+    prepared: Prepared, settings: QuerySettings, counts: TermCounts, others: Sequence[Prepared] = ()
+) -> dict[str, QueryTerm]:
     """Return the most informative terms of the query, weighted ``tf(t, title) + body_weight · tf(t, body)``.
 
     Terms that no question has are left out: they cannot match. The order is by weight · idf descending, then term.
+
+    Args:
+        others: the terms that the query has as the forum's other languages are read. A question has what one of them
+            gives, so that a term of several counts once. As many terms of these together are looked for as of the
+            query's own.
     """
-    weights = {term: float(times) for term, times in Counter(prepared.title).items()}
-    if settings.body_weight:
-        for term, times in Counter(prepared.body).items():
-            weights[term] = weights.get(term, 0.0) + settings.body_weight * times
-    known = counts.look_up(weights)
+    first: dict[str, float] = {}
+    rest: dict[str, float] = {}
+    for place, one in enumerate((prepared, *others)):
+        weights = {term: float(times) for term, times in Counter(one.title).items()}
+        if settings.body_weight:
+            for term, times in Counter(one.body).items():
+                weights[term] = weights.get(term, 0.0) + settings.body_weight * times
+        if not place:
+            first = weights
+            continue
+        rest.update({term: max(it, rest.get(term, 0.0)) for term, it in weights.items() if term not in first})
+    known = counts.look_up([*first, *rest])
     size = counts.size or 0
-    found: dict[str, QueryTerm] = {}
-    for term, weight in weights.items():
-        if frequency := known[term]:
-            found[term] = QueryTerm(weight, inverse_document_frequency(max(size, frequency), frequency))
-    best = heapq.nsmallest(settings.max_terms, found, key=lambda term: (-found[term].weight * found[term].idf, term))
-    return {term: found[term] for term in best}
+    best: dict[str, QueryTerm] = {}
+    for weights in (first, rest) if rest else (first,):
+        found: dict[str, QueryTerm] = {}
+        for term, weight in weights.items():
+            if frequency := known[term]:
+                found[term] = QueryTerm(weight, inverse_document_frequency(max(size, frequency), frequency))
+        ordered = sorted((-one.weight * one.idf, term) for term, one in found.items())
+        best.update({term: found[term] for _, term in ordered[: settings.max_terms]})
+    return best

@@ -159,9 +159,23 @@ class Scoring:
             vector: of the query; without it words alone are compared.
             cosines: with the questions, in their order.
         """
-        read = reader_of(self.analyzer).read
-        asked, terms, _ = read(query.title, query.body, query.markup)
-        texts = [one if isinstance(one, Text) else read(one.title, one.body, one.markup).text for one in candidates]
+        readings = [self.analyzer.asked(one.language, query.language) for one in candidates]
+        several = list(dict.fromkeys(readings)) or [self.analyzer.of(query.language)]
+        if len(several) > 1:  # those in one language at a time, as which the query is read
+            found = np.zeros((len(candidates), len(FEATURES)))
+            for reading in several:
+                places = [place for place, one in enumerate(readings) if one is reading]
+                some = [candidates[place] for place in places]
+                theirs = None if cosines is None else [cosines[place] for place in places]
+                found[places] = self.features(query, counts, some, vector, theirs)
+            return found
+        asked, terms, _ = reader_of(several[0]).read(query.title, query.body, query.markup)
+        texts = [
+            one
+            if isinstance(one, Text)
+            else reader_of(self.analyzer.of(one.language)).read(one.title, one.body, one.markup).text
+            for one in candidates
+        ]
         known = [counts.known.get(term, 0) for term in terms]
         return self._features(asked, known, counts.size or 0, texts, vector, cosines)
 

@@ -71,6 +71,8 @@ class Searcher:
         speller: knows the words by which misspelt ones are corrected; None where nothing does.
         scoring: what the default ranker scores by; None is the package's scorer over words alone.
         for_drafts: searches for queries that are still being typed, and where the encoder cannot be had: by a student.
+        language_of: tells what language a query is in that does not say it, in a forum of several.
+        corrects: whether the speller's words are of a language, by its code.
         pair_scorer: gives what re-orders the best hits, None where nothing was named; or raises EncoderError.
     """
 
@@ -83,6 +85,8 @@ class Searcher:
     scoring: Scoring | None = None
     for_drafts: Searcher | None = None
     pair_scorer: Callable[[], PairScorer | None] = lambda: None
+    language_of: Callable[[Query], str] | None = None
+    corrects: Callable[[str], bool] = lambda _: True
 
     def search(self, query: Query) -> SearchResult:
         """Return what a query finds, with what matched, the best answers, and explanations where asked for.
@@ -253,8 +257,8 @@ class Searcher:
 
     def hits(self, ranked: Ranking) -> list[Hit]:
         """Return a ranking as hits: with what matched, the best answer, and what a question is a duplicate of."""
-        terms, analyzer = ranked.asked.terms, self.analyzer
-        words = informative_words(ranked.asked.query, terms, analyzer)
+        terms, query = ranked.asked.terms, ranked.asked.query
+        words_of: dict[Analyzer, dict[str, str]] = {}
         ids = [one.question.id for one in ranked.found]
         answers = self.engine.answers(ids) if ids else {}
         links = ranked.links
@@ -263,12 +267,15 @@ class Searcher:
         likely = {PROBABILITY: "score", CROSS_ENCODER: "first"}.get(ranked.ranker)
         hits: list[Hit] = []
         for rank, (scored, question, via) in enumerate(ranked.found, start=1):
-            matched = matches(question, terms, analyzer)
+            matched = matches(question, terms, self.analyzer.of(question.language))
+            asked = self.analyzer.asked(question.language, query.language)
+            if asked not in words_of:
+                words_of[asked] = informative_words(query, terms, asked)
             listed = sorted(
                 (one for found in matched.values() for one in found),
                 key=lambda match: (-match.weight, match.field != "title", match.word),
             )
-            missing = dict.fromkeys(word for term, word in words.items() if term not in matched)
+            missing = dict.fromkeys(word for term, word in words_of[asked].items() if term not in matched)
             given = answers.get(question.id, ())
             hits.append(
                 Hit(
@@ -336,13 +343,19 @@ class Searcher:
         One for a ranker without vectors is not corrected, so that no model is asked what words there are.
         """
         counts = TermCounts(self.engine)
-        written = self.analyzer.prepare(query.title, query.body, query.markup)
+        if self.language_of is not None and not query.language:
+            query = replace(query, language=self.language_of(query))
+        own = self.analyzer.of(query.language)
+        written = own.prepare(query.title, query.body, query.markup)
         corrections: tuple[Correction, ...] = ()
-        if self.speller is not None and self.settings.is_corrected and "vectors" in ranker.sources:
-            query, corrections = corrected(query, written, self.analyzer, self.speller, counts)
+        is_corrected = self.settings.is_corrected and "vectors" in ranker.sources
+        if self.speller is not None and is_corrected and (not query.language or self.corrects(query.language)):
+            query, corrections = corrected(query, written, own, self.speller, counts)
             if corrections:
-                written = self.analyzer.prepare(query.title, query.body, query.markup)
-        terms = weigh(written, self.settings.query, counts)
+                written = own.prepare(query.title, query.body, query.markup)
+        others = self.analyzer.readings(query.language)[1:]
+        read = [one.prepare(query.title, query.body, query.markup) for one in others]
+        terms = weigh(written, self.settings.query, counts, read)
         unknown: tuple[str, ...] = ()
         if "spelling" in ranker.sources:
             known = counts.look_up(named := dict.fromkeys([*written.title, *written.body]))

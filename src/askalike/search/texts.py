@@ -46,6 +46,7 @@ class Text(NamedTuple):
         title_order, body_order: hashes of all terms in their order.
         title_words, body_words: the informative words, joined by spaces; more than ``MOST_WORDS``, since a model need
             not know each.
+        language: of a question of a forum in several; by it the query is read that this one is compared with.
     """
 
     title: bytes
@@ -54,12 +55,14 @@ class Text(NamedTuple):
     body_order: bytes
     title_words: str
     body_words: str
+    language: str = ""
 
     def packed(self) -> bytes:
         """Return what ``unpacked`` reads: a checksum, the lengths of the parts, and these."""
         named = self.title_words.encode()
         head = _HEAD.pack(len(self.title), len(self.body), len(named), self.title_order, self.body_order)
-        found = b"".join((head, self.title, self.body, named, self.body_words.encode()))
+        words = f"{self.body_words}\0{self.language}" if self.language else self.body_words  # no word has such a sign
+        found = b"".join((head, self.title, self.body, named, words.encode()))
         return crc32(found).to_bytes(_SUM_BYTES, "little") + found
 
 
@@ -73,9 +76,8 @@ def unpacked(packed: bytes) -> Text | None:
     rest = packed[_SUM_BYTES + _HEAD.size :]
     body += title
     named += body
-    return Text(
-        rest[:title], rest[title:body], title_order, body_order, rest[body:named].decode(), rest[named:].decode()
-    )
+    words, _, language = rest[named:].decode().partition("\0")
+    return Text(rest[:title], rest[title:body], title_order, body_order, rest[body:named].decode(), words, language)
 
 
 @lru_cache(_MOST_HASHES)
@@ -146,7 +148,7 @@ class TextReader:
         return [core] if core.isascii() and core.isalpha() else words(piece)
 
 
-@lru_cache(8)
+@lru_cache(64)
 def reader_of(analyzer: Analyzer) -> TextReader:
     """Return the reader of an analyzer, the same one whenever it is asked for."""
     return TextReader(analyzer)

@@ -115,7 +115,7 @@ def shown_answer(answer: Answer) -> ShownAnswer:
 
 def shown_hit(hit: Hit, analyzer: Analyzer) -> SimilarHit:
     """Return a hit with its highlights and its best answer."""
-    found = question_excerpt(hit.question)
+    found, analyzer = question_excerpt(hit.question), analyzer.of(hit.question.language)
     return SimilarHit(
         rank=hit.rank,
         score=hit.score,

@@ -35,6 +35,7 @@ def status(service: Service, rights: Collection[str]) -> schemas.Status:
         forum=schemas.ForumState(
             name=forum.path.name,
             language=info.language,
+            languages=info.languages,
             questions=counts.questions,
             answers=counts.answers,
             duplicates=counts.duplicates,

@@ -29,12 +29,12 @@ from askalike.errors import (
 from askalike.store import rows
 from askalike.store.load import STAGING, load
 from askalike.store.protocol import Contents, LoadReport
-from askalike.store.sql import OUTCOMES, SqlStore, ThreadConnections
+from askalike.store.sql import LANGUAGES, OUTCOMES, SqlStore, ThreadConnections
 from askalike.store.writes import Cursor
 from askalike.types import Answer, Link, Question, Record, Reject, Source
 
-FORMAT: Final = 2
-"""Format 2 keeps what became of suggestions; a database of format 1 is brought to it when it is opened."""
+FORMAT: Final = 3
+"""Format 2 keeps what became of suggestions, 3 languages; an older database is brought to it when it is opened."""
 SCHEMES: Final = ("postgresql", "postgres")
 WAIT = "30s"
 LOADS_WAIT = WAIT
@@ -117,7 +117,12 @@ CREATE INDEX feedback_by_candidate ON feedback (candidate_id);
 CREATE TABLE format (version INTEGER NOT NULL);
 """
     + OUTCOMES
+    + LANGUAGES
 ).replace(" TEXT", ' TEXT COLLATE "C"')
+_UPGRADES: Final = {
+    version: tables.replace(" TEXT", ' TEXT COLLATE "C"') for version, tables in ((1, OUTCOMES), (2, LANGUAGES))
+}
+"""From a format to what makes the next one of it."""
 _POST = "place BIGINT PRIMARY KEY, digest BYTEA, id TEXT"
 _STAGING_TABLES: Final = f"""
 CREATE SCHEMA {STAGING};
@@ -127,7 +132,7 @@ CREATE UNLOGGED TABLE {STAGING}.seen_links (
     source_id TEXT, target_id TEXT, kind TEXT, PRIMARY KEY (source_id, target_id, kind)
 );
 CREATE UNLOGGED TABLE {STAGING}.questions ({_POST}, title TEXT, body TEXT, markup TEXT, tags TEXT, created_us BIGINT,
-    closed_us BIGINT, score BIGINT, url TEXT, author TEXT);
+    closed_us BIGINT, score BIGINT, url TEXT, author TEXT, language TEXT, is_language_detected INTEGER);
 CREATE UNLOGGED TABLE {STAGING}.answers ({_POST}, question_id TEXT, body TEXT, markup TEXT, created_us BIGINT,
     score BIGINT, author TEXT, is_accepted INTEGER)
 """.replace(" TEXT", ' TEXT COLLATE "C"')
@@ -167,7 +172,7 @@ class PostgresStore(SqlStore):
                 self.close()
                 raise ForumNotFoundError(f"there is no forum in {address}", 'make one with "askalike attach"')
             version = connection.execute("SELECT version FROM format").fetchone()[0]
-        if version == 1:
+        if version in _UPGRADES:
             version = self._upgraded()
         if version != FORMAT:
             self.close()
@@ -177,15 +182,15 @@ class PostgresStore(SqlStore):
             )
 
     def _upgraded(self) -> int:
-        """Bring a database of format 1 to this format; another machine may have done so meanwhile."""
+        """Bring an older database to this format; another machine may have done so meanwhile."""
         with self.write() as connection:
             version = int(connection.execute("SELECT version FROM format").fetchone()[0])
-            if version != 1:
-                return version
-            for statement in filter(str.strip, OUTCOMES.replace(" TEXT", ' TEXT COLLATE "C"').split(";")):
-                connection.execute(statement)
-            connection.execute("UPDATE format SET version = ?", (FORMAT,))
-        return FORMAT
+            while version in _UPGRADES:
+                for statement in filter(str.strip, _UPGRADES[version].split(";")):
+                    connection.execute(statement)
+                version += 1
+                connection.execute("UPDATE format SET version = ?", (version,))
+        return version
 
     @classmethod
     def create(cls, address: str, settings: Mapping[str, str]) -> PostgresStore:
@@ -338,7 +343,11 @@ class PostgresStore(SqlStore):
         """Return what a check compares indexes with."""
         changes = self.rows("SELECT seq, num FROM changes WHERE kind = 'question' AND num IS NOT NULL")
         return Contents(
-            frozenset(self.numbers()), self.last_change(), tuple((row[0], row[1]) for row in changes), self.settings()
+            frozenset(self.numbers()),
+            self.last_change(),
+            tuple((row[0], row[1]) for row in changes),
+            self.settings(),
+            self.languages_by_num(),
         )
 
 

@@ -160,12 +160,14 @@ class Contents:
         last_change: of the change log.
         changes: (sequence number, number of the question) of each change of a question.
         settings: as they are stored.
+        languages: number → language, of the questions whose language is known.
     """
 
     numbers: frozenset[int]
     last_change: int
     changes: tuple[tuple[int, int], ...]
     settings: dict[str, str]
+    languages: Mapping[int, str] = field(default_factory=dict)
 
 
 class ChangeLog(Protocol):
@@ -212,7 +214,10 @@ class Store(ChangeLog, Protocol):
         """Close the store, which must not be used after."""
 
     def settings(self) -> dict[str, str]:
-        """Return the forum's settings as they were stored when it was made."""
+        """Return the forum's settings as they were stored."""
+
+    def put_settings(self, settings: Mapping[str, str]) -> None:
+        """Store settings of the forum beside those that it has, or in their place."""
 
     def identity(self) -> str:
         """Return a name that no other store has, drawn when it is first asked for: what an engine knows a forum by."""
@@ -248,8 +253,14 @@ class Store(ChangeLog, Protocol):
     def nums_by_id(self, ids: Iterable[str]) -> dict[str, int]:
         """Return the numbers of those ids that are there."""
 
-    def numbers(self, *, is_answered: bool | None = None, is_closed: bool | None = None) -> list[int]:
-        """Return the numbers of all questions, or of those that are (not) answered or closed, ascending."""
+    def language_counts(self) -> dict[str, int]:
+        """Return the languages of the questions whose language is known → how many, the most frequent first."""
+
+    def numbers(
+        self, *, is_answered: bool | None = None, is_closed: bool | None = None, languages: Sequence[str] = ()
+    ) -> list[int]:
+        """Return the numbers of all questions, or of those that are (not) answered or closed, or in one of these
+        languages, ascending."""
 
     def newest(self, limit: int, after: Position | None = None) -> list[tuple[Position, Question]]:
         """Return questions, newest first by date; those without a date are last, the last stored first.
@@ -303,6 +314,13 @@ class Store(ChangeLog, Protocol):
 
     def edit_questions(self, questions: Sequence[Question]) -> None:
         """Replace questions that are there; raise UnknownIdError where one is not."""
+
+    def put_detected(self, languages: Mapping[str, str], changed: Collection[str]) -> None:
+        """Store which language each of these questions was found to be in; what a source or a person said stays.
+
+        Args:
+            changed: the ids of those that are logged as edited, so that indexes read them anew.
+        """
 
     def put_questions(self, questions: Sequence[Question], gone: Sequence[str] = ()) -> dict[str, Operation]:
         """Add new questions, edit those whose id is known, and delete others with all that is said of them.

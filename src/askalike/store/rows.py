@@ -9,10 +9,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, get_args
 
 from askalike.addresses import address
-from askalike.errors import DamagedForumError, InputError, UnknownIdError
-from askalike.types import Answer, DrawnBy, Feedback, Link, LinkKind, Markup, Question, Verdict
+from askalike.errors import DamagedForumError, InputError, SettingError, UnknownIdError
+from askalike.types import Answer, DrawnBy, Feedback, Link, LinkKind, Markup, Question, Verdict, language_code
 
-QUESTION_COLUMNS = ("id", "title", "body", "markup", "tags", "created_us", "closed_us", "score", "url", "author")
+QUESTION_COLUMNS = (
+    *("id", "title", "body", "markup", "tags", "created_us", "closed_us", "score", "url", "author"),
+    *("language", "is_language_detected"),
+)
 ANSWER_COLUMNS = ("id", "question_id", "body", "markup", "created_us", "score", "author", "is_accepted")
 MAX_ID_CHARACTERS = 512
 MAX_TEXT_CHARACTERS = 16 * 1024 * 1024
@@ -75,6 +78,9 @@ def question_values(question: Question) -> tuple[Value, ...]:
     _check_text(where, "url", question.url)
     _check_text(where, "author", question.author)
     _check_post(where, question)
+    language, is_detected = _language_value(where, question.language), question.is_language_detected
+    if not isinstance(is_detected, bool):
+        raise InputError(f"{where}: is_language_detected is {is_detected!r}", "expected True or False")
     return (
         question.id,
         question.title,
@@ -86,6 +92,8 @@ def question_values(question: Question) -> tuple[Value, ...]:
         question.score,
         question.url,
         question.author,
+        language,
+        int(is_detected and bool(language)),
     )
 
 
@@ -145,8 +153,15 @@ def check_link(link: Link) -> None:
 
 
 def digest(values: Iterable[Value]) -> bytes:
-    """Return 16 bytes that differ when any value differs: how an edit is recognised."""
-    return hashlib.blake2b(repr(tuple(values)).encode(), digest_size=16).digest()
+    """Return 16 bytes that differ when any value differs: how an edit is recognised.
+
+    A question's language counts where it was given: what was detected follows from its text.
+    """
+    told = tuple(values)
+    if len(told) == len(QUESTION_COLUMNS):
+        *rest, language, is_detected = told
+        told = (*rest, language) if language and not is_detected else tuple(rest)
+    return hashlib.blake2b(repr(told).encode(), digest_size=16).digest()
 
 
 def is_storable(text: str) -> bool:
@@ -185,6 +200,8 @@ def question_of(row: Mapping[str, Any], site: str = "") -> Question:
         score=row["score"],
         url=row["url"] or (address(site, row["id"]) if site else ""),
         author=row["author"],
+        language=row["language"],
+        is_language_detected=bool(row["is_language_detected"]),
     )
 
 
@@ -244,6 +261,16 @@ def _moment_value(where: str, name: str, moment: datetime | None) -> int | None:
     if value is not None and not _FIRST_US <= value <= _LAST_US:
         raise InputError(f"{where}: {name} is {moment}", hint)
     return value
+
+
+def _language_value(where: str, given: str) -> str:
+    """Return a language's code as it is stored, or raise InputError."""
+    try:
+        return language_code(given) if given else ""
+    except (SettingError, AttributeError) as error:
+        raise InputError(
+            f"{where}: the language is {str(given)[:80]!r}", "expected a code such as de or pt-BR"
+        ) from error
 
 
 def _check_post(where: str, post: Question | Answer) -> None:

@@ -126,6 +126,13 @@ CREATE INDEX outcomes_by_kind ON outcomes (kind, subject);
 """
 
 
+LANGUAGES: Final = """
+ALTER TABLE questions ADD COLUMN language TEXT NOT NULL DEFAULT '';
+ALTER TABLE questions ADD COLUMN is_language_detected INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX questions_by_language ON questions (language) WHERE language <> '';
+"""
+
+
 class _TrialEnd(Exception):
     """Takes a transaction back."""
 
@@ -180,6 +187,13 @@ class SqlStore(ABC):
     def settings(self) -> dict[str, str]:
         """Return the forum's settings as they were stored."""
         return {key: value for key, value in self.rows("SELECT key, value FROM settings") if key != IDENTITY}
+
+    def put_settings(self, settings: Mapping[str, str]) -> None:
+        """Store settings of the forum beside those that it has, or in their place."""
+        put = "INSERT INTO settings VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+        with self.write() as connection:
+            for row in sorted(settings.items()):
+                connection.execute(put, row)
 
     def identity(self) -> str:
         """Return a name that no other store has, drawn when it is first asked for."""
@@ -244,6 +258,12 @@ class SqlStore(ABC):
             for question in questions:
                 writes.require_question(connection, question.id)
             writes.put_questions(connection, self._own(questions))
+
+    def put_detected(self, languages: Mapping[str, str], changed: Collection[str]) -> None:
+        """Store which language each of these questions was found to be in; what a source or a person said stays."""
+        with self.write() as connection:
+            for identifier, language in languages.items():
+                writes.put_detected(connection, identifier, language, is_logged=identifier in changed)
 
     def put_questions(self, questions: Sequence[Question], gone: Sequence[str] = ()) -> dict[str, Operation]:
         """Add new questions, edit those whose id is known, and delete others with all that is said of them."""
@@ -354,15 +374,29 @@ class SqlStore(ABC):
         """Return the numbers of those ids that are there."""
         return dict(self._rows_of_ids("SELECT id, num FROM questions WHERE id IN ({wanted})", ids))
 
-    def numbers(self, *, is_answered: bool | None = None, is_closed: bool | None = None) -> list[int]:
-        """Return the numbers of all questions, or of those that are (not) answered or closed, ascending."""
+    def language_counts(self) -> dict[str, int]:
+        """Return the languages of the questions whose language is known → how many, the most frequent first."""
+        found = "SELECT language, count(*) AS times FROM questions WHERE language <> '' GROUP BY language"
+        return {row[0]: row[1] for row in self.rows(f"{found} ORDER BY times DESC, language")}
+
+    def languages_by_num(self) -> dict[int, str]:
+        """Return number → language of the questions whose language is known."""
+        return {row[0]: row[1] for row in self.rows("SELECT num, language FROM questions WHERE language <> ''")}
+
+    def numbers(
+        self, *, is_answered: bool | None = None, is_closed: bool | None = None, languages: Sequence[str] = ()
+    ) -> list[int]:
+        """Return the numbers of all questions, or of those that are (not) answered or closed, or in one of these
+        languages, ascending."""
         asked = {
             "id IN (SELECT question_id FROM answers)": is_answered,
             "closed_us IS NOT NULL": is_closed,
         }
         conditions = [one if is_so else f"NOT ({one})" for one, is_so in asked.items() if is_so is not None]
+        if languages:
+            conditions.append(f"language <> '' AND language IN ({', '.join('?' * len(languages))})")
         wanted = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-        return [row[0] for row in self.rows(f"SELECT num FROM questions {wanted} ORDER BY num")]
+        return [row[0] for row in self.rows(f"SELECT num FROM questions {wanted} ORDER BY num", languages)]
 
     def all_questions(self, after: int = 0) -> Iterator[tuple[int, Question]]:
         """Yield (number, question) for numbers > ``after``, in their order, without holding them all."""

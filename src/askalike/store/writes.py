@@ -70,6 +70,18 @@ def put_questions(connection: Connection, questions: Sequence[Question]) -> dict
     return done
 
 
+def put_detected(connection: Connection, identifier: str, language: str, *, is_logged: bool) -> None:
+    """Store the language that a question was found to be in, unless somebody said it."""
+    connection.execute(
+        "UPDATE questions SET language = ?, is_language_detected = ? WHERE id = ? AND language <> ?"
+        " AND (language = '' OR is_language_detected = 1)",
+        (language, int(bool(language)), identifier, language),
+    )
+    found = connection.execute("SELECT num FROM questions WHERE id = ?", (identifier,)).fetchone()
+    if found is not None and is_logged:
+        log_change(connection, "question", "edit", identifier, found["num"])
+
+
 def put_answers(connection: Connection, answers: Sequence[Answer], *, are_new: bool) -> dict[str, Operation]:
     """Add or edit answers; return for each id that changed which of both.
 

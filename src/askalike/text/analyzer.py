@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import chain
 from threading import Lock
@@ -29,7 +29,7 @@ import Stemmer
 
 from askalike.text.characters import normalised
 from askalike.text.markup import readable
-from askalike.text.settings import NO_LANGUAGE, TextSettings
+from askalike.text.settings import NO_LANGUAGE, TextSettings, stemmer_name
 from askalike.text.tokens import is_compound, parts, surfaces, word_of, words
 from askalike.types import Markup
 
@@ -214,19 +214,65 @@ class Analyzer:
     language an apostrophe parts words (``l'avion`` is ``l``, ``avion``). Languages without a list in ``STOP_WORDS``
     drop no stop words. Terms have 1 to 64 characters and no white space.
 
+    In a forum of several languages, ``of`` and ``asked`` give what reads a text in each; this one reads the main one.
+
+    Args:
+        by: the stemmer of the language that its texts are written in, where it is another than that of the terms.
+
     >>> Analyzer(TextSettings()).terms("Why is the drive mounted read-only in /boot/grub.cfg?")
     ['whi', 'drive', 'mount', 'read', 'onli', '/boot/grub.cfg', 'boot', 'grub.cfg', 'grub', 'cfg']
     """
 
-    def __init__(self, settings: TextSettings) -> None:
+    def __init__(self, settings: TextSettings, by: str = "") -> None:
         self.settings = settings
-        self._stops = STOP_WORDS.get(settings.language, frozenset()) if settings.stop_words else frozenset()
-        self._is_english = settings.language in _OF_ENGLISH
+        written = by or settings.language
+        names = {settings.language, written} if settings.stop_words else ()
+        self._stops = frozenset[str]().union(*(STOP_WORDS.get(name, frozenset()) for name in names))
+        self._is_english = written in _OF_ENGLISH
         is_stemmed = settings.stem and settings.language != NO_LANGUAGE
         self._stemmer = Stemmer.Stemmer(settings.language, 0) if is_stemmed else None
         self._lock = Lock()  # a Snowball stemmer has inner state
         self._memory = _Memory(self._terms_of_piece, _MOST_PIECES)
         self._of_word = _Memory(self._terms_of_word, _MOST_WORDS)
+        self._others: dict[tuple[str, str], Analyzer] = {}
+
+    def of(self, language: str) -> Analyzer:
+        """Return what reads a text in a language, by its code: the forum's main one where that is none of its own.
+
+        >>> several = Analyzer(TextSettings(languages=("en", "de")))
+        >>> several.of("de").terms("Die Drucker druckten"), several.of("").terms("Printers printed")
+        (['druck', 'druckt'], ['printer', 'print'])
+        """
+        return self.asked(language, language)
+
+    def asked(self, language: str, by: str) -> Analyzer:
+        """Return what gives the terms that questions in one language have of the words of a query in another.
+
+        Words are brought to stems as in these questions. What the query's own language drops is dropped too: its
+        function words are rare words elsewhere.
+
+        >>> several = Analyzer(TextSettings(languages=("en", "de")))
+        >>> several.asked("en", by="de").terms("Die Docker mounten"), several.of("de").terms("Die Docker mounten")
+        (['docker', 'mounten'], ['dock', 'mount'])
+        """
+        if not self.settings.languages:
+            return self
+        name, written = (
+            stemmer_name(code) if code in self.settings.languages else self.settings.language for code in (language, by)
+        )
+        if name == written == self.settings.language:
+            return self
+        with self._lock:
+            found = self._others.get((name, written))
+            if found is None:
+                read = replace(self.settings, language=name, languages=())
+                found = self._others[name, written] = Analyzer(read, written)
+        return found
+
+    def readings(self, by: str) -> list[Analyzer]:
+        """Return what gives all terms that the forum's questions may have of a query in a language, its own first."""
+        own = self.of(by)
+        return list(dict.fromkeys([own, *(self.asked(language, by) for language in self.settings.languages)]))
 
     def terms(self, text: str) -> list[str]:
         """Return the index terms of ``text``, in order and with repetitions."""

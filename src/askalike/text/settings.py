@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
@@ -11,6 +11,7 @@ import Stemmer
 
 from askalike.errors import SettingError
 from askalike.settings import check_settings, read_settings
+from askalike.text.languages import known_languages
 
 LANGUAGES: Final[tuple[str, ...]] = tuple(sorted(Stemmer.algorithms()))
 """Every language for which the installed PyStemmer has a Snowball stemmer."""
@@ -73,6 +74,15 @@ def language_name(given: str) -> str:
     return _CODES.get(_SUBTAG.split(name)[0], given)
 
 
+def stemmer_name(code: str) -> str:
+    """Return the name of the stemmer of a language by its code, or ``NO_LANGUAGE``.
+
+    >>> stemmer_name("de"), stemmer_name("ja")
+    ('german', 'none')
+    """
+    return _CODES.get(code, NO_LANGUAGE)
+
+
 @dataclass(frozen=True, slots=True)
 class TextSettings:
     """How titles and bodies become index terms.
@@ -84,6 +94,8 @@ class TextSettings:
         stem: bring words to their stem (``mounting`` and ``mounted`` become ``mount``).
         stop_words: drop function words (``the``, ``is``). Languages without a list in ``stop_words.STOP_WORDS``
             drop none.
+        languages: codes of several languages that the forum is in, the main one first, whose stemmer ``language`` is
+            then: each text is read by the rules of its own. Nothing for a forum in one.
 
     >>> TextSettings(language="german").to_json()
     {'language': 'german', 'with_code': True, 'stem': True, 'stop_words': True}
@@ -93,9 +105,15 @@ class TextSettings:
     with_code: bool = True
     stem: bool = True
     stop_words: bool = True
+    languages: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_settings(self, "text setting ")
+        object.__setattr__(self, "languages", known_languages(self.languages))
+        if self.languages:
+            object.__setattr__(self, "language", stemmer_name(self.languages[0]))
+        if len(self.languages) == 1:
+            object.__setattr__(self, "languages", ())
         object.__setattr__(self, "language", language_name(self.language))  # it is stored under one name
         if self.language not in (NO_LANGUAGE, *LANGUAGES):
             raise SettingError(
@@ -104,9 +122,47 @@ class TextSettings:
                 " words are then read as they are written",
             )
 
-    def to_json(self) -> dict[str, str | bool]:
-        """Return the settings as a flat mapping that JSON can hold."""
-        return asdict(self)
+    @classmethod
+    def of(cls, languages: str, *, with_code: bool = True) -> TextSettings:
+        """Return the settings of a forum in one language, or in several with commas between, the main one first.
+
+        >>> TextSettings.of("german").languages, TextSettings.of("en, de-AT").languages
+        ((), ('en', 'de'))
+
+        Raises:
+            SettingError: there is no such language.
+        """
+        named = [name for one in languages.split(",") if (name := one.strip())] or [languages]
+        if len(named) == 1:
+            return cls(named[0], with_code)
+        return cls(with_code=with_code, languages=tuple(named))
+
+    @property
+    def named(self) -> str:
+        """Return what ``of`` makes the same languages of."""
+        return ",".join(self.languages) or self.language
+
+    @property
+    def model_language(self) -> str:
+        """Return which of the forum's languages models are looked for: English, for which there are some, or the
+        main one."""
+        return "english" if self.reads("english") else self.language
+
+    def is_encoded(self, language: str, by: Sequence[str]) -> bool:
+        """Return whether an encoder that reads these languages encodes a text in one; () are all.
+
+        A forum in one language is encoded whole, whatever its texts are in.
+        """
+        return not self.languages or not by or (language or self.languages[0]) in by
+
+    def reads(self, language: str) -> bool:
+        """Return whether the forum is in a language, given by its stemmer's name, alone or among others."""
+        return language in (self.language, *map(stemmer_name, self.languages))
+
+    def to_json(self) -> dict[str, str | bool | list[str]]:
+        """Return the settings as a mapping that JSON can hold; of a forum in one language without ``languages``."""
+        found = {name: value for name, value in asdict(self).items() if name != "languages"}
+        return found | {"languages": list(self.languages)} if self.languages else found
 
     @classmethod
     def from_json(cls, stored: Mapping[str, object]) -> TextSettings:

@@ -419,7 +419,7 @@ class TrainingSession:
         )
 
     def _starting_model(self) -> ModelSource | None:
-        start, language = self._options.start, self._forum.analyzer.settings.language
+        start, language = self._options.start, self._forum.analyzer.settings.model_language
         if start == "nothing" or (not start and self._name != DEFAULT):
             return None
         if not start and (default_model() is None or language != DEFAULT_MODEL_LANGUAGE):
@@ -469,7 +469,7 @@ class TrainingSession:
 
     def _present(self) -> ModelSource | None:
         """Return the model that is to answer now."""
-        return wanted_model(self._layout, self._forum.analyzer.settings.language)
+        return wanted_model(self._layout, self._forum.analyzer.settings.model_language)
 
     def _is_taken(self) -> bool:
         """Return whether the forum's own model is the finished one."""

@@ -34,6 +34,9 @@ _KINDS: Final = (
     (4, "outcomes", "team", get_args(Team)),
 )
 """The format that brought it, table, column, and what the column may hold."""
+LANGUAGES_SINCE: Final = 5
+_LANGUAGES: Final = "SELECT num, language FROM questions WHERE language <> ''"
+_BEFORE_LANGUAGES: Final = {"language": "'' AS language", "is_language_detected": "0 AS is_language_detected"}
 
 
 @contextmanager
@@ -58,12 +61,14 @@ def _connect(path: Path, options: str) -> sqlite3.Connection:
 
 
 def _contents(connection: sqlite3.Connection) -> Contents:
+    is_older = connection.execute("PRAGMA user_version").fetchone()[0] < LANGUAGES_SINCE
     changes = connection.execute("SELECT seq, num FROM changes WHERE kind = 'question' AND num IS NOT NULL")
     return Contents(
         frozenset(row["num"] for row in connection.execute("SELECT num FROM questions")),
         int(connection.execute("SELECT coalesce(max(seq), 0) FROM changes").fetchone()[0]),
         tuple((row["seq"], row["num"]) for row in changes),
         {key: value for key, value in connection.execute("SELECT key, value FROM settings") if key != IDENTITY},
+        {} if is_older else dict(map(tuple, connection.execute(_LANGUAGES))),
     )
 
 
@@ -137,7 +142,9 @@ def _structure(connection: sqlite3.Connection) -> Iterator[str]:
 
 def _posts(connection: sqlite3.Connection, kind: str, on_rows: Callable[[int], None]) -> Iterator[str]:
     table, columns, moments, read = _POSTS[kind]
-    for row in connection.execute(f"SELECT num, digest, {', '.join(columns)} FROM {table} ORDER BY num"):
+    is_older = connection.execute("PRAGMA user_version").fetchone()[0] < LANGUAGES_SINCE
+    names = [_BEFORE_LANGUAGES.get(name, name) if is_older else name for name in columns]
+    for row in connection.execute(f"SELECT num, digest, {', '.join(names)} FROM {table} ORDER BY num"):
         on_rows(1)
         named = f"{kind} {row['id']!r} (number {row['num']})"
         values = tuple(row[column] for column in columns)
