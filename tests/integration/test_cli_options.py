@@ -112,6 +112,8 @@ WALK: tuple[tuple[str, ...], ...] = (
     ("link", "FORUM", "q1", "q2"),
     ("unlink", "FORUM", "q1", "q2"),
     ("judge", "FORUM", "q1", "q2", "duplicate"),
+    ("review", "queue", "FORUM"),
+    ("review", "decide", "FORUM", "q1", "q2", "--verdict", "duplicate"),
     ("source", "list", "FORUM"),
     ("report", "FORUM"),
     ("export", "FORUM", "--into", "NEW"),

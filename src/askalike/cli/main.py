@@ -32,6 +32,7 @@ from askalike.cli import (
     mcp,
     report,
     reproduce,
+    review,
     search,
     serve,
     show,
@@ -75,6 +76,7 @@ app.command("delete")(change.delete)
 app.command("link")(change.link)
 app.command("unlink")(change.unlink)
 app.command("judge")(judge.judge)
+app.command("review")(review.review)
 app.command("report")(report.report)
 app.command("source")(show.source)
 app.command("export")(export.export)

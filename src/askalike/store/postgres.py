@@ -26,15 +26,15 @@ from askalike.errors import (
     MissingExtraError,
     SettingError,
 )
-from askalike.store import rows
+from askalike.store import moderation, rows
 from askalike.store.load import STAGING, load
 from askalike.store.protocol import Contents, LoadReport
 from askalike.store.sql import OUTCOMES, SqlStore, ThreadConnections
 from askalike.store.writes import Cursor
 from askalike.types import Answer, Link, Question, Record, Reject, Source
 
-FORMAT: Final = 2
-"""Format 2 keeps what became of suggestions; a database of format 1 is brought to it when it is opened."""
+FORMAT: Final = 3
+"""Format 2 keeps what became of suggestions, 3 what moderators do; an older database is brought to it when opened."""
 SCHEMES: Final = ("postgresql", "postgres")
 WAIT = "30s"
 LOADS_WAIT = WAIT
@@ -46,6 +46,7 @@ WRITING, LOADING = 0x41736B4101, 0x41736B4102
 """Advisory locks: of who writes, and of who loads an archive."""
 
 _ESCAPE = "\x01"
+_MODERATION: Final = ";".join(moderation.statements("BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"))
 _TABLES: Final = (
     """
 CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -117,7 +118,13 @@ CREATE INDEX feedback_by_candidate ON feedback (candidate_id);
 CREATE TABLE format (version INTEGER NOT NULL);
 """
     + OUTCOMES
+    + _MODERATION
 ).replace(" TEXT", ' TEXT COLLATE "C"')
+_UPGRADES: Final = {
+    1: OUTCOMES.replace(" TEXT", ' TEXT COLLATE "C"'),
+    2: _MODERATION.replace(" TEXT", ' TEXT COLLATE "C"'),
+}
+"""From a format to the tables that the next one has beside it."""
 _POST = "place BIGINT PRIMARY KEY, digest BYTEA, id TEXT"
 _STAGING_TABLES: Final = f"""
 CREATE SCHEMA {STAGING};
@@ -167,7 +174,7 @@ class PostgresStore(SqlStore):
                 self.close()
                 raise ForumNotFoundError(f"there is no forum in {address}", 'make one with "askalike attach"')
             version = connection.execute("SELECT version FROM format").fetchone()[0]
-        if version == 1:
+        if version in _UPGRADES:
             version = self._upgraded()
         if version != FORMAT:
             self.close()
@@ -177,15 +184,13 @@ class PostgresStore(SqlStore):
             )
 
     def _upgraded(self) -> int:
-        """Bring a database of format 1 to this format; another machine may have done so meanwhile."""
+        """Bring an older database to this format; another machine may have done so meanwhile."""
         with self.write() as connection:
-            version = int(connection.execute("SELECT version FROM format").fetchone()[0])
-            if version != 1:
-                return version
-            for statement in filter(str.strip, OUTCOMES.replace(" TEXT", ' TEXT COLLATE "C"').split(";")):
-                connection.execute(statement)
-            connection.execute("UPDATE format SET version = ?", (FORMAT,))
-        return FORMAT
+            while (version := int(connection.execute("SELECT version FROM format").fetchone()[0])) in _UPGRADES:
+                for statement in filter(str.strip, _UPGRADES[version].split(";")):
+                    connection.execute(statement)
+                connection.execute("UPDATE format SET version = ?", (version + 1,))
+        return version
 
     @classmethod
     def create(cls, address: str, settings: Mapping[str, str]) -> PostgresStore:
