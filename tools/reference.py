@@ -74,6 +74,12 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "askalike follow my.forum --from https://github.com/OWNER/NAME --key-variable GITHUB_TOKEN --dry-run",
         "askalike follow my.forum --status --json",
     ),
+    "writeback": (
+        "askalike writeback my.forum --to https://forum.example.org --link --close",
+        "askalike writeback my.forum --to https://github.com/OWNER/NAME --link --close --tag duplicate"
+        " --key-variable GITHUB_WRITE_TOKEN --send",
+        "askalike writeback my.forum --status --json",
+    ),
     "serve": (
         "askalike serve my.forum",
         "askalike serve my.forum --workers 4 --allow-host similar.example.org --allow-origin https://forum.example.org "

@@ -104,14 +104,16 @@ class GitHub:
             raise FailedError(f"{self.address} answered a JSON {type(found).__name__}, expected a list")
         return None if found is None else [one for one in found if isinstance(one, dict)], told
 
-    def _asked(self, path: str, headers: Mapping[str, str] | None = None) -> tuple[Any, Mapping[str, str]]:
+    def _asked(
+        self, path: str, headers: Mapping[str, str] | None = None, method: str = "GET", body: Any = None
+    ) -> tuple[Any, Mapping[str, str]]:
         """Ask, and heed what GitHub says of its limits.
 
         Raises:
-            FailedError, SourceError, RefusedError: as ``Site.get``; a limit that is reached is a FailedError.
+            FailedError, SourceError, RefusedError: as ``Site.ask``; a limit that is reached is a FailedError.
         """
         try:
-            found, told = self._site.get(path, headers)
+            found, told = self._site.ask(path, headers, method, body)
         except RefusedError as error:
             if error.status == 403 and (
                 error.headers.get("x-ratelimit-remaining") == "0" or "retry-after" in error.headers
@@ -200,9 +202,9 @@ def _records(issue: Mapping[str, Any], comments: list[dict[str, Any]], context: 
     )
     for comment in comments:
         said = text(comment.get("body"), "body", context)
-        found = _DUPLICATE.match(said)
-        if found and comment.get("author_association") in _MEMBERS and found[1] != number:
-            yield Link(number, found[1], "duplicate")
+        original = duplicate_of(comment)
+        if original and original != number:
+            yield Link(number, original, "duplicate")
         if not said.strip():
             context.reject("comments", 0, str(comment.get("id"))[:40], "a comment is empty")
             continue
@@ -215,6 +217,12 @@ def _records(issue: Mapping[str, Any], comments: list[dict[str, Any]], context: 
             score=whole_number(_object(comment.get("reactions")).get("+1"), context),
             author=one_line(_object(comment.get("user")).get("login"), "login", context),
         )
+
+
+def duplicate_of(comment: Mapping[str, Any]) -> str:
+    """Return the issue of which a member's comment says that its own is a duplicate, or ""."""
+    found = _DUPLICATE.match(str(comment.get("body") or ""))
+    return found[1] if found and comment.get("author_association") in _MEMBERS else ""
 
 
 def event_ids(kind: str, payload: Any) -> tuple[str, ...]:

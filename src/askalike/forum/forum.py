@@ -115,7 +115,7 @@ MOST_NAMED = 20
 """So many questions and answers with an unreadable date are named."""
 
 _OWNED = Owned(
-    r"(archive|pairs|loading|helped|follow)\.sqlite(-wal|-shm|-journal)?|(index|pairs|loading|follow)\.lock"
+    r"(archive|pairs|loading|helped|follow)\.sqlite(-wal|-shm|-journal)?|(index|pairs|loading|follow|writeback)\.lock"
     r"|rejects\.jsonl|(archive|encoder|engine|reranker)\.json(\.\d+\.tmp)?|config\.toml(\.\d+\.tmp)?",
     (("lexical", LEXICAL_FILES), ("vectors", VECTOR_FILES)),
 )

@@ -14,6 +14,7 @@ import threading
 import time
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
@@ -23,7 +24,7 @@ from askalike.errors import InputError, SettingError
 from askalike.forum.pairs import KEPT_BELOW, LEAST_SCORE, Pairs
 from askalike.store import Store
 from askalike.store.pairs import Pair, PairPosition, permanent_number
-from askalike.types import Assignment, Decided, Draw, Feedback, LogEntry, Write
+from askalike.types import Assignment, Decided, Draw, Feedback, LogEntry, Write, WriteState
 
 EVERY: Final = 5
 """One pair in so many is of the sample (``python -m benchmarks.judgements``)."""
@@ -296,6 +297,28 @@ class Moderation:
         """Return who has which pairs now, by the two ids of each."""
         return {frozenset((one.question_id, one.candidate_id)): one for one in self._store.assignments()}
 
-    def outbox(self) -> list[Write]:
-        """Return what was written to the forums that are followed, or waits to be, oldest first."""
-        return self._store.outbox()
+    # -- what is written back to a forum that is followed ------------------------------------------------------
+
+    def decided_duplicates(self, source: str) -> list[LogEntry]:
+        """Return the decisions that stand, by which a question is a duplicate of another of the same source."""
+        return self._store.decided_duplicates(source)
+
+    def outbox(self, target: str = "") -> list[Write]:
+        """Return what was written to the forums that are followed, or to one, or waits to be, oldest first."""
+        return self._store.outbox(target)
+
+    def put_writes(self, wanted: Sequence[Write]) -> int:
+        """Let things wait to be written that were not asked for before, or were cancelled; return how many."""
+        return self._store.put_writes(wanted)
+
+    def set_write(self, number: int, state: WriteState, why: str = "", *, is_try: bool = True) -> bool:
+        """Note what became of a write; return False where it was cancelled meanwhile, which stays so unless done."""
+        return self._store.set_write(number, state, why, is_try=is_try)
+
+    def writing_alone(self) -> AbstractContextManager[None]:
+        """Keep every other machine with the same store from writing back.
+
+        Raises:
+            BusyForumError: another one has been at it for too long.
+        """
+        return self._store.alone("writeback")
