@@ -621,6 +621,7 @@ class PairsPage(Struct, frozen=True):
     pairs: tuple[ShownPair, ...]
     next: str | None
     progress: Compared
+    you: Annotated[str, Meta(description="What the request's key is named.")] = ""
 
 
 class LoggedEntry(LogEntry, frozen=True, kw_only=True):

@@ -347,17 +347,19 @@ class Engine:
         """
         return self.forum.judge(given.question, given.candidate, given.verdict, given.by, given.draw)
 
-    def pairs(self, query: PairsQuery, *, is_named: bool = False) -> PairsPage:
+    def pairs(self, query: PairsQuery, name: str = "", *, is_named: bool = False) -> PairsPage:
         """Return a page of the pairs that may be duplicates.
 
         Args:
+            name: of the request's key: what others have taken is left out.
             is_named: with who has taken them, and what was noted on them.
 
         Raises:
             SettingError: the cursor is none.
         """
         least = self.forum.least_score(query.minimum)
-        return self.duplicates.pairs(query, least, is_named=is_named)
+        found = self.duplicates.pairs(structs.replace(query, by=name or query.by), least, is_named=is_named)
+        return structs.replace(found, you=name)
 
     # -- moderation --------------------------------------------------------------------------------------------
 

@@ -294,8 +294,9 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/duplicates",
         "Pairs of the archive that may be duplicates, best first.",
         schemas.PairsPage,
-        lambda engine, call: engine.pairs(call.query, is_named="write" in call.rights),
+        lambda engine, call: engine.pairs(call.query, call.name, is_named="write" in call.rights),
         query=schemas.PairsQuery,
+        is_signed=True,
     ),
     Route(
         "POST",
