@@ -570,6 +570,7 @@ def test_a_moderator_takes_a_pair_notes_and_sees_the_log(opened: Opened, service
     page.keyboard.press("Enter")
     expect(page.locator(".notes-list li")).to_contain_text("Ann <b>")
     expect(page.locator(".notes-list li")).to_contain_text("Same model, yet 🙂")
+    expect(page.get_by_role("button", name="The same")).to_be_focused()
     before = str(page.locator("#pair").get_attribute("data-pair"))
     page.locator(".history summary").click()
     expect(page.locator(".history")).to_contain_text("Taken: Ann <b> 1")
@@ -592,6 +593,7 @@ def test_a_moderator_takes_a_pair_notes_and_sees_the_log(opened: Opened, service
 def test_the_queues_fields_lead_to_the_queue_of_a_category_and_a_promise(opened: Opened) -> None:
     page = opened("/#/review")
     page.wait_for_selector("#pair .question")
+    assert page.locator("#categories option").count() > 0
     page.fill("#category", "wifi")
     with page.expect_request("**/v1/duplicates?**") as sent:
         page.press("#category", "Tab")

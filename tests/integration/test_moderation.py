@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
@@ -219,12 +221,14 @@ def test_the_service_knows_moderators_by_the_names_of_their_keys(clients: dict[s
     (taken,) = ann.take([("0b", "0a")], by="bob", minutes=5).assignments
     assert taken.by == "ann"
     ann.note("0b", "0a", "Ask the vendor.")
-    page = bob.duplicates(minimum=0.3)
+    page = ann.duplicates(minimum=0.3)
+    assert page.you == "ann"
     shown = next(one for one in page.pairs if "0a" in (one.question.id, one.candidate.id))
     assert shown.taken == taken
     assert [one.text for one in shown.notes] == ["Ask the vendor."]
     assert all(one.taken is None and not one.notes for one in reader.duplicates(minimum=0.3).pairs)
-    assert not any("0a" in (one.question.id, one.candidate.id) for one in bob.duplicates(minimum=0.3, by="bob").pairs)
+    assert not any("0a" in (one.question.id, one.candidate.id) for one in bob.duplicates(minimum=0.3).pairs)
+    assert bob.taken().assignments == (taken,)
     decisions = [
         {"question": "0b", "candidate": "0a", "verdict": "duplicate"},
         {"question": "1b", "candidate": "1a", "verdict": "different", "draw": {"by": "sample", "propensity": 0.5}},
@@ -250,6 +254,28 @@ def test_the_service_knows_moderators_by_the_names_of_their_keys(clients: dict[s
         with pytest.raises(ServiceError) as forbidden:
             method()
         assert forbidden.value.status == 403
+
+
+def test_of_two_who_take_or_decide_at_once_one_does(clients: dict[str, Client]) -> None:
+    pairs = [("0b", "0a"), ("1b", "1a"), ("2b", "2a")]
+
+    def work(name: str) -> tuple[list[tuple[str, str]], list[int]]:
+        got, decided = [], []
+        for _ in range(5):
+            for one in pairs:
+                with contextlib.suppress(ServiceError):
+                    got += [(one[0], taken.by) for taken in clients[name].take([one]).assignments]
+                with contextlib.suppress(ServiceError):
+                    wanted = [{"question": one[0], "candidate": one[1], "verdict": "different"}]
+                    decided += [entry.number for entry in clients[name].decide(wanted).entries]
+        return got, decided
+
+    with ThreadPoolExecutor(2) as threads:
+        (_, first), (_, second) = threads.map(work, ("ann", "bob"))
+    assert len(first) + len(second) == 3
+    stands = [one for one in clients["ann"].log().entries if one.kind == "different"]
+    assert {one.question_id: one.by for one in stands}.keys() == {"0b", "1b", "2b"}
+    assert {one.number: one.by for one in stands} == dict.fromkeys(first, "ann") | dict.fromkeys(second, "bob")
 
 
 def test_requests_that_do_not_fit_are_refused_and_name_the_field(clients: dict[str, Client]) -> None:

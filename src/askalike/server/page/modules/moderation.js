@@ -37,7 +37,7 @@ export const isLinking = () => kept(LINK) !== "off";
 
 /** The fields that choose a queue: category, promised precision; and who moderates, and whether duplicates are linked. */
 export function queueFields(tag, minimum) {
-  const category = h("input", { class: "field", id: "category", value: tag, autocomplete: "off", spellcheck: "false" });
+  const category = h("input", { class: "field", id: "category", value: tag, list: "categories", autocomplete: "off", spellcheck: "false" });
   const promise = h(
     "select",
     { class: "field", id: "promise" },
@@ -64,10 +64,18 @@ export function queueFields(tag, minimum) {
     "div",
     { class: "row queue", role: "group", "aria-label": "Queue" },
     labelled("Category", category),
+    h("datalist", { id: "categories" }),
     labelled("Promised precision", promise),
     h("label", { class: "chosen who", for: "moderator" }, h("span", {}, "Your name"), who),
     h("label", { class: "switch" }, link, "Link duplicates to the earlier question"),
   );
+}
+
+/** Suggests the categories of pairs that are there. */
+export function suggestCategories(pairs) {
+  const tags = new Set(pairs.flatMap(({ question, candidate }) => [...question.tags, ...candidate.tags]));
+  const list = document.getElementById("categories");
+  if (list) fill(list, [...tags].sort().map((value) => h("option", { value })));
 }
 
 /** Says who has a pair, with a button to take it or to give it back; `changed` is called after. */
@@ -122,11 +130,14 @@ export function notesOn(pair, you) {
       field.value = "";
       fill(said);
       draw();
+      leave();
       announce("Noted.");
     } catch (error) {
       fill(said, wrong(error, send));
     }
   };
+  const leave = () => form.closest(".place")?.querySelector(".verdicts button")?.focus();
+  field.addEventListener("keydown", (event) => event.key === "Escape" && leave());
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     send();

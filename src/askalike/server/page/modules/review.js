@@ -3,7 +3,7 @@
 import { decide, duplicates, undo } from "./api.js";
 import { announce, fill, h, icon, PATHS } from "./dom.js";
 import { likelihoodLine } from "./likelihood.js";
-import { isLinking, logElement, moderator, notesOn, queueFields, takenLine } from "./moderation.js";
+import { isLinking, logElement, moderator, notesOn, queueFields, suggestCategories, takenLine } from "./moderation.js";
 import { note, waiting, wrong } from "./notes.js";
 import { nameOf, pairElement, Texts } from "./pair.js";
 import { listenToKeys, keysSwitch } from "./shortcuts.js";
@@ -78,6 +78,7 @@ class Queue {
       if (field) field.hidden = Boolean(this.key); // the key says it
       const known = new Set(this.pairs.map(nameOf));
       this.pairs.push(...answer.pairs.filter((pair) => !known.has(nameOf(pair))));
+      suggestCategories(this.pairs);
       this.cursor = answer.next;
       this.isAll = !answer.next;
       this.progress = answer.progress;
