@@ -7,7 +7,8 @@ Command: ``python -m benchmarks.tune_siamese start`` or ``... alpha``; prints wh
 well 300 other questions find their answer among 50. ``alpha``: 5,000 questions of the Slicer forum with their best
 answers, none of them a query of the dev half of its links (those from replies), whose candidates ``t-scqa`` orders.
 ``readings``: 12,000 questions of those that the table of Das et al. learns from, four epochs, dev MAP of all its sets
-after each: a batch's loss as mean or sum, trigrams by frequency or shuffled, first values of He or even.
+after each: a batch's loss as mean or sum, trigrams by frequency or shuffled (another order with each seed), first
+values of He or even, pooling by 8 or by 100 in the first block.
 """
 
 from __future__ import annotations
@@ -134,6 +135,9 @@ READINGS: dict[str, dict[str, Any]] = {
     "mean": {},
     "sum": {"reduction": "sum"},
     "mean, even": {"initial": "even"},
+    "mean, pooled by 8": {"poolings": (2, 2, 2)},
+    "mean, shuffled, pooled by 8": {"order": "shuffled", "poolings": (2, 2, 2)},
+    "mean, pooled by 100 at once": {"poolings": (100, 1, 1)},
 }
 
 

@@ -8,7 +8,9 @@ curve grows point by point; every comparison says by which commit both its rows 
 ``docs/autoencoders.svg`` (loss by epoch of both autoencoders).
 
 With ``--first NAME``, where amounts took the texts of an archive in the folder NAME first (``askalike reproduce
-zhang2018 --first`` with the archive's own name), ``-NAME`` is part of the first two names and nothing is drawn.
+zhang2018 --first`` with the archive's own name), ``-NAME`` is part of the first two names and nothing is drawn; with
+``--recipe FILE`` the file's name is, and each row of the attention autoencoder stands beside its like in
+``results/zhang2018.json``.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from typing import Any
 
 from askalike.cli.display import BarProgress
 from askalike.evaluation.forum.tasks import Matcher, RerankTask, judge
+from askalike.evaluation.significance import bootstrap_difference, randomisation_test
 from askalike.index.states import ModelStates
 from askalike.models.ramn import RamnSettings
 from askalike.papers.harness import RowResult, tie_settings
@@ -40,6 +43,7 @@ from benchmarks.tune_ramn import Recounted
 COMMAND = "python -m benchmarks.zhang2018"
 ARCHIVES = ("reddit/questions.jsonl.gz", "slicer-discourse/topics.jsonl.gz")
 FIGURE = REPOSITORY / "docs" / "autoencoders.svg"
+MAIN = RESULTS / "zhang2018.json"
 MOST_SEEDS = 100
 EXAMPLES = 3
 CURVES = {"loss": "loss of training, nats a word", "perplexity": "perplexity of held-out texts"}
@@ -207,6 +211,27 @@ def unknown_on_dev(
     return found
 
 
+def beside(rows: Sequence[Mapping[str, Any]], published: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return what each row has more than the row of the same name and amount that was published, by task."""
+    like = {(one["row"], one["texts"]): one["average_precision"] for one in published}
+    found = []
+    for row in rows:
+        before = like.get((row["row"], row["texts"])) if row["texts"] and row["row"].startswith("attention-") else None
+        for task, values in row["average_precision"].items() if before else ():
+            first, second = list(values.values()), [before[task][query] for query in values]
+            gained = bootstrap_difference(first, second)
+            found.append(
+                {
+                    "row": row["row"],
+                    "task": task,
+                    "difference": gained.mean,
+                    "interval95": [gained.low, gained.high],
+                    "p_value": randomisation_test(first, second).p_value,
+                }
+            )
+    return found
+
+
 def _named(amount: int) -> str:
     return str(amount or "all")
 
@@ -225,6 +250,9 @@ def main() -> None:
     name = "zhang2018"
     if given.first:
         data, name = data.beginning_with(first[given.first]), f"zhang2018-{given.first}"
+    elif given.recipe != "ramn":
+        name = f"zhang2018-{Path(given.recipe).stem}"
+    is_main = name == "zhang2018"
     result, logs = RESULTS / f"{name}.json", RESULTS / f"{name}-logs.csv.gz"
     amounts = tuple(sorted(set(given.amount), key=lambda amount: amount or len(data.texts)))
     with BarProgress() as progress:
@@ -238,7 +266,7 @@ def main() -> None:
     courses.sort(key=lambda course: (_size(course) or len(data.texts), course.row, course.seed))
     drawn = drawn_amount(courses, list(dict.fromkeys(map(_size, courses))))
     write_logs(courses, logs)
-    if not given.first:
+    if is_main:
         draw_curves([course for course in courses if course.dataset == _named(drawn)], FIGURE)
     tables: Mapping[str, Any] = tables_object(data, rows, choices)
     limit = max(stage.loop.epochs for stage in trainer.recipe.stages)
@@ -248,6 +276,7 @@ def main() -> None:
     written = reconstructions(trainer, drawn) or published.get("reconstructions", [])
     amounts_of_rows = dict.fromkeys(row["texts"] for row in body["rows"] if row["texts"])
     options = [f"--amount {amount}" for amount in amounts_of_rows] + ([f"--first {given.first}"] if given.first else [])
+    options += [f"--recipe {given.recipe}"] if given.recipe != "ramn" else []
     write(
         name,
         f"{COMMAND} --out FOLDER " + " ".join(options),
@@ -263,7 +292,8 @@ def main() -> None:
                 *(one for amount in amounts for one in unknown_on_dev(trainer, amount, rows)),
             ],
             "logs": logs.name,
-            "figure": None if given.first else FIGURE.name,
+            "figure": FIGURE.name if is_main else None,
+            "beside": [] if is_main else beside(body["rows"], json.loads(MAIN.read_bytes())["rows"]),
         },
     )
 
