@@ -118,11 +118,9 @@ ADDED: Final[dict[str, tuple[str, ...]]] = {
         "forum/forum.py:Forum.reliability",
         "forum/forum.py:Forum.least_score",
     ),
-    "moderation, and decisions written back": (
+    "moderation": (
         "store/moderation.py",
-        "follow/writeback.py",
         "cli/review.py",
-        "cli/follow.py:writeback",
         "forum/queue.py:Moderation",
     ),
     "groups, and a queue of pairs to judge": (
