@@ -118,7 +118,8 @@ def _stopped(result: Mapping[str, Any], size: int) -> list[str]:
     (trained,) = (one for name, one in result["epochs"].items() if name.startswith("attention"))
     return [
         "Stopped by dev MAP of the mean states' cosine, from the first epoch on"
-        f" ([recipe](../../recipes/ramn-dev.toml); after {min(trained['epochs'])} to {max(trained['epochs'])} epochs, the last ten without a higher one):",
+        " ([recipe](../../recipes/ramn-dev.toml);"
+        f" after {min(trained['epochs'])} to {max(trained['epochs'])} epochs, the last ten without a higher one):",
         "",
         *table(("row", "seeds", *ZHANG_TASKS.values()), cells),
         "",
