@@ -121,7 +121,6 @@ ADDED: Final[dict[str, tuple[str, ...]]] = {
     "moderation": (
         "store/moderation.py",
         "cli/review.py",
-        "forum/queue.py:Moderation",
     ),
     "groups, and a queue of pairs to judge": (
         "forum/groups.py",
