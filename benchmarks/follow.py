@@ -1,12 +1,17 @@
 """A fake Discourse of 50,000 topics is followed for days of a simulated clock, by a process that is killed 30 times.
 
 Command: ``python -m benchmarks.follow``. The site (``tests/fake_discourse.py``, written from the API's official
-description) makes, edits, renames, moves, closes, hides and deletes by chance; 3 % of its webhooks are lost, 2 % come
-up to ten minutes late, 5 % twice; 1.6 % of its answers are a 429, a 5xx, a broken connection, half a body or no JSON,
-and each request above its limit of 60 a minute is counted. The clock moves on with every request, and while the
-follower waits. The follower is a process of its own and is ended by SIGKILL, at moments drawn by chance. At the end the
-site changes no more; the follower sweeps it and reads every topic again, and what it holds is compared with the site,
-field by field.
+description) makes, edits, renames, moves, closes, hides and deletes by chance; 10 % of its webhooks are lost, 2 % come
+up to ten minutes late, 5 % twice; 1.6 % of its answers are a 429, a 5xx, a broken connection, half a body or no JSON;
+some do not come in the 30 s that the follower waits; and each request above its limit of 60 a minute is counted.
+The follower is a process of its own and is ended by SIGKILL, at moments drawn by chance. At the end the site changes no
+more; the follower sweeps it and reads every topic again, and what it holds is compared with the site, field by field.
+
+The clock is simulated: each request takes 0.02 to 0.25 s of it, a wait as long as it is, though neither takes that long
+here. Whatever the follower itself does between two requests (to store, to index, to start again after a kill) takes as
+much of the simulated clock as it took on the wall, on a machine that may have other work. The lag of a webhook is from
+its receipt until searches find what it is about. The lag by polls is that of new topics and posts whose webhook was
+lost, from when they were written.
 
 Meanwhile webhooks come that are to be refused: with a wrong signature, by a former secret, of too many bytes, or JSON
 nested too deep; and some that came before, which are to be taken for known.
@@ -22,6 +27,8 @@ import json
 import mmap
 import os
 import random
+import re
+import resource
 import shutil
 import signal
 import struct
@@ -30,10 +37,9 @@ import sys
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 from askalike import Forum
 from askalike.follow.discourse import Discourse
@@ -48,7 +54,7 @@ from askalike.store import ForumLayout
 from benchmarks.record import REPOSITORY, WORK, write
 
 sys.path.insert(0, str(REPOSITORY))
-from tests.fake_discourse import FakeDiscourse, serving
+from tests.fake_discourse import FAILURES, Chances, FakeDiscourse, serving
 from tests.living import compared
 
 COMMAND: Final = "python -m benchmarks.follow"
@@ -57,43 +63,123 @@ SECRET: Final = "ASKALIKE_BENCH_SECRET"
 RATE: Final = 60
 LEAST_TOPICS: Final = 10_000
 HOUR_S: Final = 3_600.0
+LOST: Final = 0.1
 NO_VECTORS: Final = ForumSettings(has_vectors=False)
 
 
-@contextmanager
-def clock_file(path: Path) -> Iterator[mmap.mmap]:
-    """Give the file through which the site tells its time."""
-    if not path.exists():
-        path.write_bytes(bytes(8))
-    with path.open("r+b") as file, mmap.mmap(file.fileno(), 8) as shared:
-        yield shared
+class Clock:
+    """The site's time, in a file that both processes see, and what the follower did since it last asked the site.
+
+    The file holds three numbers: the site's time; the seconds of work that the site is to let pass before its next
+    answer; and when the follower last asked, by the machine's clock, from which the next goes on where one was killed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        if not path.exists():
+            path.write_bytes(bytes(24))
+        with path.open("r+b") as file:
+            self._shared = mmap.mmap(file.fileno(), 24)
+        self._is_asking = False
+
+    def _get(self, place: int) -> float:
+        return float(struct.unpack_from("d", self._shared, 8 * place)[0])
+
+    def _set(self, place: int, value: float) -> None:
+        struct.pack_into("d", self._shared, 8 * place, value)
+
+    def tell(self, now_s: float) -> None:
+        """Set the site's time."""
+        self._set(0, now_s)
+
+    def take_work(self) -> float:
+        """Return the seconds of work that the site has not let pass so far."""
+        found = self._get(1)
+        self._set(1, 0.0)
+        return found
+
+    def now(self) -> float:
+        """Return the time as the follower sees it: the site's, and its own work since."""
+        return self._get(0) + (0.0 if self._is_asking else time.monotonic() - (self._get(2) or time.monotonic()))
+
+    def ask(self) -> None:
+        """Say that the site is about to be asked."""
+        now = time.monotonic()
+        self._set(1, self._get(1) + now - (self._get(2) or now))
+        self._set(2, now)
+        self._is_asking = True
+
+    def answered(self) -> None:
+        """Say that it answered, or did not: what the simulation itself took does not count."""
+        self._set(2, time.monotonic())
+        self._is_asking = False
 
 
-def followed(folder: Path, address: str, clock: Path, is_last: bool) -> None:
+class TimedPace(Pace):
+    """Tells the clock of each request."""
+
+    def __init__(self, state: State, clock: Clock, pause: Callable[[float], None]) -> None:
+        super().__init__(RATE, state, clock.now, pause)
+        self._told = clock
+
+    def begin(self) -> None:
+        """As any pace."""
+        super().begin()
+        self._told.ask()
+
+    def end(self) -> None:
+        """As any pace."""
+        self._told.answered()
+        super().end()
+
+
+class TimedDiscourse(FakeDiscourse):
+    """Lets the follower's work take its time."""
+
+    worked: Callable[[], float]
+
+    def answer(self, path: str, headers: Mapping[str, str]) -> tuple[int, dict[str, str], bytes | None]:
+        """As any."""
+        with self.lock:
+            self.advance(self.worked(), is_waiting=False)
+            return super().answer(path, headers)
+
+    def advance(self, seconds: float, *, is_waiting: bool = True) -> None:
+        """As any; what came while the follower worked ends a wait before it begins."""
+        with self.lock:
+            if is_waiting:
+                came = len(self.delivered), self.delivered[-1:]
+                super().advance(self.worked(), is_waiting=False)
+                if came != (len(self.delivered), self.delivered[-1:]):
+                    return
+            super().advance(seconds, is_waiting=is_waiting)
+
+
+def followed(folder: Path, address: str, path: Path, is_last: bool) -> None:
     """Follow, in a process of its own; the last one reads everything again, and ends when all is compared."""
-    with clock_file(clock) as shared:
+    clock = Clock(path)
 
-        def now() -> float:
-            return float(struct.unpack("d", shared[:8])[0])
+    def pause(seconds: float) -> None:
+        clock.ask()
+        urllib.request.urlopen(f"{address}/pause?s={max(seconds, 0.001):.6f}", timeout=60).close()
+        clock.answered()
 
-        def pause(seconds: float) -> None:
-            urllib.request.urlopen(f"{address}/pause?s={max(seconds, 0.001):.6f}", timeout=60).close()
-
-        layout = ForumLayout(folder)
-        rhythm = (
-            Rhythm(check_s=60.0, sweep_s=48 * HOUR_S, recheck_s=1.0)
-            if is_last
-            else Rhythm(check_s=60.0, sweep_s=12 * HOUR_S)
+    layout = ForumLayout(folder)
+    rhythm = (
+        Rhythm(check_s=60.0, sweep_s=48 * HOUR_S, recheck_s=1.0)
+        if is_last
+        else Rhythm(check_s=60.0, sweep_s=12 * HOUR_S)
+    )
+    with Forum.open(folder, settings=NO_VECTORS) as forum, State(layout) as state:
+        source = Discourse(address, TimedPace(state, clock, pause))
+        origin = FollowSettings(address, "discourse", SOURCE).origin
+        follower = Follower(
+            forum, source, state, origin, rhythm, is_mass_delete_allowed=True, clock=clock.now, pause=pause
         )
-        with Forum.open(folder, settings=NO_VECTORS) as forum, State(layout) as state:
-            source = Discourse(address, Pace(RATE, state, now, pause))
-            origin = FollowSettings(address, "discourse", SOURCE).origin
-            follower = Follower(
-                forum, source, state, origin, rhythm, is_mass_delete_allowed=True, clock=now, pause=pause
-            )
-            since_s = now()
-            if is_last:
-                state.keep(sweep=None, swept=None)
+        since_s = clock.now()
+        if is_last:
+            state.keep(sweep=None, swept=None)
+        with (path.parent / "reads").open("a") as reads:
+            log_reads(follower, state, clock, reads)
             while True:
                 wait_s = follower.turn()
                 is_done = is_last and wait_s > 0 and state.value("swept") and not sum(state.waiting()[:3])
@@ -101,6 +187,57 @@ def followed(folder: Path, address: str, clock: Path, is_last: bool) -> None:
                     return
                 if wait_s > 0:
                     pause(min(wait_s, 60.0))
+
+
+def log_reads(follower: Follower, state: State, clock: Clock, file: TextIO) -> None:
+    """Write when each topic began to be read, and when searches found it."""
+    stored: list[tuple[str, float]] = []
+    finish, index = state.finish, follower._index
+
+    def finished(done: Any, began_s: float, now_s: float) -> None:
+        kept = list(done)
+        finish(kept, began_s, now_s)
+        stored.extend((one.id, began_s) for one, _, _ in kept)
+
+    def indexed(*, is_due: bool) -> None:
+        index(is_due=is_due)
+        if stored and not follower._is_behind:
+            now_s = clock.now()
+            file.writelines(f"{one} {began_s!r} {now_s!r}\n" for one, began_s in stored)
+            file.flush()
+            stored.clear()
+
+    state.finish, follower._index = finished, indexed  # type: ignore[method-assign]
+
+
+def poll_lags(lost: list[tuple[float, str, str]], path: Path) -> list[float]:
+    """Return the seconds from what was written, whose webhook was lost, until searches found it, in rising order."""
+    reads: dict[str, list[tuple[float, float]]] = {}
+    for line in path.read_text().splitlines():
+        name, began, found = line.split()
+        reads.setdefault(name, []).append((float(began), float(found)))
+    lags = []
+    for at_s, event, topic in lost:
+        if event in ("topic_created", "post_created"):
+            later = [found_s for began_s, found_s in reads.get(topic, ()) if began_s >= at_s]
+            lags += [min(later) - at_s] if later else []
+    return sorted(lags)
+
+
+def shares(ordered: list[float]) -> dict[str, Any]:
+    """Return how many, and percentiles."""
+    at = {f"p{p}": round(ordered[min(len(ordered) - 1, len(ordered) * p // 100)], 2) for p in (50, 90, 95, 99)}
+    return {"events": len(ordered), **at, "longest": round(ordered[-1], 2)}
+
+
+def peak_mb(process: subprocess.Popen[bytes]) -> int:
+    """Return the most memory that a process has had, 0 for one that ended."""
+    try:
+        said = Path(f"/proc/{process.pid}/status").read_text()
+    except OSError:
+        return 0
+    found = re.search(r"VmHWM:\s+(\d+)", said)
+    return int(found[1]) // 1024 if found else 0
 
 
 def unread(layout: ForumLayout, since_s: float) -> bool:
@@ -147,29 +284,35 @@ def run(topics: int, days: float, kills: int, mutations_s: float, seed: int) -> 
     os.environ[SECRET] = "secret"
     layout, chance, began = ForumLayout(folder), random.Random(seed), time.monotonic()
     told: Counter[str] = Counter()
-    with clock_file(clock) as shared:
-        fake = FakeDiscourse(
+    (work / "reads").touch()
+    with contextlib.ExitStack() as stack:
+        time_file = Clock(clock)
+        fake = TimedDiscourse(
             seed,
             topics,
             mutations_s=mutations_s,
+            chances=Chances(lost=LOST),
             secret="secret",
             rate=RATE,
-            on_time=lambda now_s: shared.__setitem__(slice(0, 8), struct.pack("d", now_s)),
+            on_time=time_file.tell,
         )
+        fake.worked = time_file.take_work
         fake.deliver = lambda headers, content: receive(layout, headers, content, lambda: fake.now_s)
         fake.advance(0)
         fake.dump(work / "dump")
-        with serving(fake) as address, contextlib.ExitStack() as stack:
+        with serving(fake) as address:
             options = ImportOptions("discourse", SOURCE, read=ReadOptions(site_url=address))
             with Forum.create(folder, settings=NO_VECTORS) as forum:
+                loading_s = time.monotonic()
                 forum.load(work / "dump", options=options)
+                loading_s = time.monotonic() - loading_s
             print(f"{time.monotonic() - began:6.0f} s: {topics} topics loaded from an archive", flush=True)
             state = stack.enter_context(State.create(layout))
             state.keep(settings=FollowSettings(address, "discourse", SOURCE, secret_variable=SECRET).to_json())
             end_s = fake.start_s + days * 24 * HOUR_S
             moments = sorted(chance.uniform(fake.start_s, end_s) for _ in range(kills))
             hostile_s, shown_s = fake.start_s, 0.0
-            done = 0
+            done, most_mb = 0, 0
             while fake.now_s < end_s:
                 process = start(folder, address, clock)
                 kill_s = moments[done] if done < kills else end_s
@@ -188,15 +331,18 @@ def run(topics: int, days: float, kills: int, mutations_s: float, seed: int) -> 
                         )
                 if process.poll() is not None:
                     raise SystemExit(f"the follower ended with {process.returncode}")
+                most_mb = max(most_mb, peak_mb(process))
                 process.send_signal(signal.SIGKILL)
                 process.wait()
                 done += fake.now_s < end_s or done < kills
-            living_lags = sorted(state.lags_s())
+            living_lags, lost_lags = sorted(state.lags_s()), poll_lags(fake.lost, work / "reads")
+            living_s = time.monotonic() - began
             living = dict(fake.counts)
             fake.mutations_s, fake.chances = 0.0, dict.fromkeys(fake.chances, 0.0)
             process = start(folder, address, clock, "--last")
             while process.poll() is None:
                 time.sleep(0.2)
+                most_mb = max(most_mb, peak_mb(process))
                 if time.monotonic() > shown_s + 30:
                     shown_s = time.monotonic()
                     print(f"{shown_s - began:6.0f} s: settling, {fake.counts['requests']} requests", flush=True)
@@ -207,29 +353,26 @@ def run(topics: int, days: float, kills: int, mutations_s: float, seed: int) -> 
                 "topics": topics,
                 "simulated_days": round(days, 2),
                 "seconds": round(time.monotonic() - began),
+                "loaded_from_an_archive_s": round(loading_s, 1),
+                "lived_s": round(living_s),
+                "follower_processor_s": round(sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])),
+                "follower_peak_mb": most_mb,
                 "kills": done,
                 "changes": dict(sorted(fake.mutated.items())),
                 "changes_in_all": fake.mutated.total(),
                 "threads_compared": len(fake.threads(address)),
                 "differences": len(found),
                 "first_differences": found[:5],
-                "webhook_lag_s": {
-                    "events": len(living_lags),
-                    **{
-                        f"p{p}": round(living_lags[min(len(living_lags) - 1, len(living_lags) * p // 100)], 2)
-                        for p in (50, 90, 95, 99)
-                    },
-                },
+                "webhook_lag_s": shares(living_lags),
+                "poll_s": Rhythm().poll_s,
+                "poll_lag_s": shares(lost_lags),
                 "events": {name: living.get(name, 0) for name in ("events", "events lost")},
                 "polls": state.value("polls"),
                 "sweeps": state.value("sweeps"),
                 "requests": fake.counts["requests"],
                 "requests_above_the_rate": fake.counts["over the rate"],
                 "rate_a_minute": RATE,
-                "failures": {
-                    name: living.get(name, 0)
-                    for name in ("too many", "broken", "unavailable", "hung up", "cut", "no json")
-                },
+                "failures": {name: living.get(name, 0) for name in FAILURES},
                 "hostile_webhooks": dict(sorted(told.items())),
             }
 

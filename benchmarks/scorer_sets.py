@@ -7,6 +7,11 @@ of the default search and of MiniLM and two from further down, in random order; 
 knowing of the first time, 23 got the same grade. All 14 that its authors linked as duplicates have 2 or 3, all 10 that
 they linked as related have 1. A forum's own copies and titles of other forums are pairs whose answer is
 known without reading.
+
+``judged-first-five.jsonl``, by which nothing was learned, has what whole forums' first five by MiniLM, alone or with
+the scorer, had of the pools' queries that stood in no pool: 252 pairs in random order, read once by one language model,
+which was not shown which of both had found them. Of 26 read again by the same model, knowing of the first time, 24 got
+the same grade, the others one more.
 """
 
 from __future__ import annotations
@@ -15,9 +20,10 @@ import json
 import random
 import shutil
 import string
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -51,6 +57,7 @@ ARCHIVES: Final = {
 }
 POOLED: Final = ("travel", "slicer", "devops", "reddit")
 OTHERS: Final = Path(__file__).with_name("judged.jsonl")
+FIRST_FIVE: Final = Path(__file__).with_name("judged-first-five.jsonl")
 SETTINGS: Final = ForumSettings()
 BROAD: Final = frozenset({"reddit", "yahoo", "qatar"})
 """Forums in which a title of another forum may well have been asked."""
@@ -213,15 +220,19 @@ def graded() -> Iterator[tuple[str, str, str, str, dict[str, float]]]:
         one = json.loads(line)
         grades = {candidate["id"]: float(candidate["grade"]) for candidate in one["candidates"]}
         yield "pool", one["forum"], one["query"], one["asked"], grades
-    for line in OTHERS.read_text(encoding="utf-8").splitlines():
-        one = json.loads(line)
-        yield (
-            "other",
-            one["forum"],
-            one["query"],
-            one["asked"],
-            {candidate["id"]: float(np.mean(candidate["grades"])) for candidate in one["candidates"]},
-        )
+    for forum, query, asked, grades in _read(OTHERS):
+        yield "other", forum, query, asked, grades
+
+
+def first_five() -> dict[tuple[str, str], dict[str, float]]:
+    """Return forum and query of a pool → the mean grades of what stood in no pool, but in whole forums' first five."""
+    return {(forum, query): grades for forum, query, _, grades in _read(FIRST_FIVE)}
+
+
+def _read(path: Path) -> Iterator[tuple[str, str, str, dict[str, float]]]:
+    for one in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
+        grades = {candidate["id"]: float(np.mean(candidate["grades"])) for candidate in one["candidates"]}
+        yield one["forum"], one["query"], one["asked"], grades
 
 
 def nonsense(chance: random.Random) -> str:
@@ -243,10 +254,17 @@ def edited(title: str, chance: random.Random) -> str:
     return " ".join(words)
 
 
-def judged_pairs(sites: dict[str, Site]) -> list[Pairs]:
-    """Return what was read: each query as it was asked, and in its other form where it has a body."""
+def judged_pairs(
+    sites: dict[str, Site], more: Mapping[tuple[str, str], dict[str, float]] = MappingProxyType({})
+) -> list[Pairs]:
+    """Return what was read: each query as it was asked, and in its other form where it has a body.
+
+    Args:
+        more: forum and query of a pool → grades of other candidates, which come last.
+    """
     found = []
-    for kind, forum, query, asked, grades in graded():
+    for kind, forum, query, asked, held in graded():
+        grades = held | (more.get((forum, query), {}) if kind == "pool" else {})
         one = sites[forum].forum.question(query)
         is_title = asked == "title"
         for form, body in ((kind, "" if is_title else one.body), (OTHER_FORM, one.body if is_title else "")):

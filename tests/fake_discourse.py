@@ -16,10 +16,11 @@ import re
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -27,6 +28,8 @@ from urllib.parse import parse_qs, urlsplit
 from askalike.types import Answer, Link, Question, Thread
 
 WINDOW_S = 60.0
+TIMED_OUT_S = 30.0
+FAILURES = ("too many", "broken", "unavailable", "hung up", "timed out", "cut", "no json")
 A_PAGE = 20
 """Posts in the first answer for a topic."""
 WORDS = re.findall(
@@ -55,6 +58,7 @@ class Post:
     likes: int = 0
     is_deleted: bool = False
     is_hidden: bool = False
+    is_whisper: bool = False
     action: str = ""
     targets: tuple[int, ...] = ()
 
@@ -84,7 +88,7 @@ class Topic:
 
     @property
     def shown(self) -> list[Post]:
-        return [one for one in self.posts if not one.is_deleted]
+        return [one for one in self.posts if not one.is_deleted and not one.is_whisper]
 
     @property
     def last_s(self) -> float:
@@ -107,6 +111,7 @@ class Chances:
             "broken": 0.004,
             "unavailable": 0.002,
             "hung up": 0.003,
+            "timed out": 0.0003,
             "cut": 0.002,
             "no json": 0.001,
             "lost": 0.03,
@@ -159,6 +164,8 @@ class FakeDiscourse:
         self._deliveries: list[tuple[float, int, Mapping[str, str], bytes]] = []
         self._mutate_s = start_s
         self.delivered: list[tuple[Mapping[str, str], bytes]] = []
+        self.lost: list[tuple[float, str, str]] = []
+        """Events that were not sent of topics that everybody may read: when, the event's name, the topic."""
         for number in range(1, topics + 1):
             self._new_topic(start_s - 86_400 * 30 + number, number)
 
@@ -273,6 +280,14 @@ class FakeDiscourse:
         if wanted:
             self._event("solved", "accepted_solution" if topic.accepted else "unaccepted_solution", topic, wanted[0])
 
+    def _do_whisper(self, topic: Topic) -> None:
+        bumped_s = topic.bumped_s
+        self._post(
+            topic, self.now_s
+        ).is_whisper = True  # seen by who moderates; its webhook names the topic all the same
+        topic.bumped_s = bumped_s
+        self._event("post", "post_created", topic, topic.posts[-1])
+
     def _do_like(self, topic: Topic) -> None:
         if topic.shown:
             self.chance.choice(topic.shown).likes += 1  # no webhook, nor anything in lists
@@ -300,6 +315,8 @@ class FakeDiscourse:
         self.counts["events"] += 1
         if self.trouble.random() < self.chances["lost"]:
             self.counts["events lost"] += 1
+            if self._is_listed(topic, is_staff=False):
+                self.lost.append((self.now_s, name, str(topic.id)))
             return
         told = self._row(topic) if post is None else self._post_json(topic, post)
         content = json.dumps({kind: told}).encode()
@@ -372,7 +389,7 @@ class FakeDiscourse:
                 self.counts["over the rate"] += 1
                 return self._too_many()
             drawn = self.trouble.random()
-            for name in ("too many", "broken", "unavailable", "hung up", "cut", "no json"):
+            for name in FAILURES:
                 drawn -= self.chances[name]
                 if drawn < 0:
                     self.counts[name] += 1
@@ -391,8 +408,8 @@ class FakeDiscourse:
     def _trouble(self, name: str) -> tuple[int, dict[str, str], bytes | None]:
         if name == "too many":
             return self._too_many()
-        if name == "hung up":
-            self.advance(2.0, is_waiting=False)
+        if name in ("hung up", "timed out"):
+            self.advance(2.0 if name == "hung up" else TIMED_OUT_S, is_waiting=False)
             return 0, {}, None
         if name == "cut":
             return 200, {"Content-Length": "100000"}, b'{"topic_list": {"topics": ['
@@ -438,12 +455,13 @@ class FakeDiscourse:
         return {"topic_list": {"per_page": size, "topics": [self._row(one) for one in rows]}}
 
     def _sorted(self, name: str, page: int, size: int, is_staff: bool) -> list[Topic]:
-        within = self.topics.values() if name == "created" or len(self.active) < 2_000 else self.active.values()
-        listed = [one for one in within if one.id in self.topics and self._is_listed(one, is_staff)]
-        if name == "created":
-            listed.sort(key=lambda one: (one.created_s, one.id))
-            return listed[page * size : (page + 1) * size]
-        return heapq.nlargest((page + 1) * size, listed, key=lambda one: (one.bumped_s, one.id))[page * size :]
+        first, end = page * size, (page + 1) * size
+        if name == "created":  # as they lie
+            return list(islice((one for one in self.topics.values() if self._is_listed(one, is_staff)), first, end))
+        listed = [one for one in self.active.values() if one.id in self.topics and self._is_listed(one, is_staff)]
+        if len(listed) < end:  # what is active is newer than all others
+            listed = [one for one in self.topics.values() if self._is_listed(one, is_staff)]
+        return heapq.nlargest(end, listed, key=lambda one: (one.bumped_s, one.id))[first:]
 
     def _latest_posts(self, before: int, is_staff: bool) -> list[Any]:
         found: list[Any] = []
@@ -485,7 +503,7 @@ class FakeDiscourse:
             "topic_id": topic.id,
             "topic_slug": topic.slug,
             "post_number": post.number,
-            "post_type": 3 if post.action else 1,
+            "post_type": 4 if post.is_whisper else 3 if post.action else 1,
             "action_code": post.action or None,
             "username": post.username,
             "created_at": iso(post.created_s),
@@ -575,7 +593,15 @@ class FakeDiscourse:
         return Thread(question, tuple(answers), links)
 
 
-WEIGHTS: Mapping[str, int] = {"topic": 10, "reply": 25, "edit": 12, "purge": 1, "rename_category": 0, "like": 4}
+WEIGHTS: Mapping[str, int] = {
+    "topic": 10,
+    "reply": 25,
+    "edit": 12,
+    "purge": 1,
+    "rename_category": 0,
+    "like": 4,
+    "whisper": 1,
+}
 
 
 @contextmanager
@@ -601,7 +627,8 @@ def serving(fake: FakeDiscourse) -> Iterator[str]:
             }.items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(content)
+            with suppress(ConnectionError):  # who asked was killed
+                self.wfile.write(content)
 
         def log_message(self, *_: object) -> None:
             return

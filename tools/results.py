@@ -69,6 +69,7 @@ PAGES: Mapping[str, Page] = {
             "svm-baseline": quality.ranking_svm,
             "students": students.pools,
             "forum-students": students.whole_forums,
+            "whole-forums": students.beside_cosine,
             "model-size": quality.model_size,
             "unseen-words": quality.unseen_words,
             "tune-lexical": searching.tuning,

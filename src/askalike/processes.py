@@ -1,4 +1,4 @@
-"""This process: it ends with the one that started it, and computes matrix products with one thread.
+"""This process: it ends with the one that started it, works on all cores that it may use, and multiplies on one.
 
 One that went on alone would hold a core for hours and write into a folder whose lock its parent held, where another
 training may have begun since; or hold a service's port, so that no other can be started.
@@ -15,13 +15,49 @@ from __future__ import annotations
 import multiprocessing
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from itertools import chain, islice
 from multiprocessing.connection import wait
-from typing import Any
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+_Given = TypeVar("_Given")
+_Made = TypeVar("_Made")
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def side_by_side(work: Callable[[_Given], _Made], items: Iterable[_Given], threads: int) -> Iterator[_Made]:
+    """Yield what ``work`` makes of each item, in their order, made in threads; a single item is made in this one.
+
+    At most two results a thread wait. What ``work`` raises is raised here in its item's place; whoever stops
+    reading, or is interrupted, waits for what is being made alone.
+    """
+    ahead = iter(items)
+    first = list(islice(ahead, 2))
+    if threads < 2 or len(first) < 2:
+        yield from map(work, chain(first, ahead))
+        return
+    waiting: deque[Future[_Made]] = deque()
+    with ThreadPoolExecutor(threads, "side by side") as pool:
+        try:
+            for one in chain(first, ahead):
+                if len(waiting) > 2 * threads:
+                    yield waiting.popleft().result()
+                waiting.append(pool.submit(work, one))
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
 
 
 def end_with_parent(end: Callable[[], None] = lambda: os._exit(1)) -> None:

@@ -46,7 +46,7 @@ ALLOWED: dict[str, set[str]] = {
     "models.siamese": {*BASE, "text", *MODEL, "models.encoders"},
     "models.student": {*BASE, "text", *MODEL, "models.encoders", "models.text_encoder"},
     "models.ramn": {*BASE},
-    "models.transformer": {"errors", "files"},
+    "models.transformer": {"errors", "files", "processes"},
     "models.text_encoder": {"errors"},
     "models.remote": {"errors", "web", "models.text_encoder"},
     "models.static": {"errors", "models.text_encoder"},

@@ -83,6 +83,23 @@ def test_a_file_that_is_not_there_is_said_at_once_and_not_waited_for(run: Run, t
         assert (done.code, done.err.splitlines()[0]) == (1, f"error: there is no file {tmp_path / 'nonsense'}")
 
 
+def test_once_ends_where_nobody_answers_and_says_what_to_do(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("askalike.follow.follower._PATIENCE_S", 0.5)
+    monkeypatch.setattr("askalike.follow.follower._FIRST_REST_S", 0.2)
+    Forum.create(tmp_path / "f").close()
+    for option in ("--once", "--dry-run"):
+        done = run("follow", tmp_path / "f", "--from", "http://127.0.0.1:9", option)
+        said = " ".join(done.err.split())
+        assert done.code == 1
+        assert "cannot be reached" in said
+        assert "times in a row" in said
+        assert "check the address" in said
+    assert said.count("asked again for") <= 1  # of several failures, the first is told
+    assert run("follow", tmp_path / "f", "--status", "--json").code == 0
+
+
 def test_a_folder_from_elsewhere_sends_no_key_of_this_user_to_its_own_address(
     run: Run, following: Following, monkeypatch: pytest.MonkeyPatch
 ) -> None:

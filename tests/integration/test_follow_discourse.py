@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ from tests.fake_discourse import Chances
 from tests.living import Killed, living
 
 from askalike import Forum
+from askalike.errors import SourceError
 from askalike.follow.state import State
+from askalike.progress import SilentProgress
 
 pytestmark = pytest.mark.usefixtures("words_alone")
 
@@ -111,3 +114,100 @@ def test_what_people_said_of_a_hidden_topic_counts_again_when_it_is_shown(tmp_pa
             assert following.differences() == []
         with Forum.open(following.folder) as forum:
             assert [one.verdict for one in forum.feedback()] == ["different"]
+
+
+class Told(SilentProgress):
+    def __init__(self) -> None:
+        self.notices: list[str] = []
+
+    def notice(self, text: str) -> None:
+        self.notices.append(text)
+
+
+def test_a_site_that_is_down_is_waited_for_told_once_and_once_gives_up_after_two_minutes(tmp_path: Path) -> None:
+    with living(tmp_path / "f", 8, 5, chances=CALM, rate=0) as following:
+        following.prepare(SECRET)
+        answer, asked = following.fake.answer, []
+
+        def down(path: str, headers: Any) -> Any:
+            asked.append(following.fake.now_s)
+            return (503, {}, b"")
+
+        following.fake.answer = down  # type: ignore[method-assign]
+        began_s = following.fake.now_s
+        with following.follower() as follower, pytest.raises(SourceError, match=r"answered 503.* times in a row"):
+            follower.once()
+        assert 120 < following.fake.now_s - began_s < 300
+        assert len(asked) < 12
+        told = Told()
+        with following.follower() as follower:
+            follower._progress = told
+            until_s = following.fake.now_s + 3 * 3_600
+            while following.fake.now_s < until_s:
+                following.fake.advance(min(follower.turn(), 60.0))
+            assert max(later - earlier for earlier, later in itertools.pairwise(asked)) < 220
+            following.fake.answer = answer  # type: ignore[method-assign]
+            while following.fake.now_s < until_s + 600:
+                following.fake.advance(min(max(follower.turn(), 0.01), 60.0))
+        assert len(told.notices) == 2
+        assert "asked again until it answers" in told.notices[0]
+        assert "answers again" in told.notices[1]
+        assert following.differences() == []
+
+
+def test_a_site_that_asks_for_pauses_for_ever_does_not_keep_once_for_ever(tmp_path: Path) -> None:
+    with living(tmp_path / "f", 8, 5, chances=CALM, rate=0) as following:
+        following.prepare(SECRET)
+        following.fake.answer = lambda *_: (429, {"Retry-After": "600"}, b"")  # type: ignore[method-assign]
+        with following.follower() as follower, pytest.raises(SourceError, match="tried 21 times in a row"):
+            follower.once()
+
+
+def test_what_a_poll_finds_is_read_before_the_next_though_everything_else_is_still_to_be_read(tmp_path: Path) -> None:
+    lost = Chances(**(dict.fromkeys(Chances().of, 0.0) | {"lost": 1.0}))
+    with living(tmp_path / "f", 9, 1_500, chances=lost, rate=60, mutations_s=60.0) as following:
+        following.prepare(SECRET)
+        began_s = following.fake.now_s
+        with following.follower() as follower, State(following.layout) as state:
+            read: dict[str, list[float]] = {}
+            finish = state.finish
+
+            def finished(done: Any, began_s: float, now_s: float) -> None:
+                kept = list(done)
+                finish(kept, began_s, now_s)
+                for one, _, _ in kept:
+                    read.setdefault(one.id, []).append(now_s)
+
+            follower._state.finish = finished  # type: ignore[method-assign]
+            while following.fake.now_s < began_s + 900:
+                following.fake.advance(min(max(follower.turn(), 0.01), 60.0))
+            assert state.known() < 1_000  # others waited to be read all the time
+        posts = [(at_s, topic) for at_s, name, topic in following.fake.lost if name == "post_created"]
+        posts = [(at_s, topic) for at_s, topic in posts if began_s + 60 < at_s < began_s + 780]
+        assert posts
+        for at_s, topic in posts:
+            assert min(one for one in read[topic] if one >= at_s) - at_s < 60 + 5
+        assert following.fake.counts["over the rate"] == 0
+
+
+@pytest.mark.parametrize("seed", [11, 12])
+def test_the_key_of_who_moderates_shows_nothing_that_not_everybody_may_read(tmp_path: Path, seed: int) -> None:
+    with living(tmp_path / "f", seed, 80, mutations_s=20.0, rate=600, key="k") as following:
+        following.prepare(SECRET)
+        following.live(following.fake.now_s + 3_600, key="k")
+        following.settle(key="k")
+        assert following.fake.mutated["whisper"] > 0
+        assert following.differences() == []
+
+
+def test_a_category_that_is_closed_is_gone_as_soon_as_the_lists_say_so(tmp_path: Path) -> None:
+    with living(tmp_path / "f", 13, 900, chances=CALM, rate=0, key="k") as following:
+        following.prepare(SECRET)
+        with following.follower(key="k") as follower:
+            assert follower.once()
+        following.fake.rate = 60
+        closed = [str(one.id) for one in following.fake.topics.values() if one.category == 2]
+        following.fake.categories[2].is_private = True
+        following.live(following.fake.now_s + 150, key="k")  # a poll, and the sweep that it asks for
+        assert len(closed) > 200
+        assert following.differences() == []

@@ -46,6 +46,10 @@ def site(answer: Callable[[str, Any], Answer]) -> Iterator[str]:
     """Give the address of a server that answers as a function says."""
 
     class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.headers["Body"] = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            self.do_GET()
+
         def do_GET(self) -> None:
             status, headers, content = answer(self.path, self.headers)
             self.send_response(status)
@@ -144,6 +148,8 @@ class FakeGitHub:
     def __init__(self) -> None:
         self.issues: dict[int, dict[str, Any]] = {}
         self.comments: dict[int, list[dict[str, Any]]] = {}
+        self.discussions: dict[int, dict[str, Any]] = {}
+        self.graph_errors: list[dict[str, Any]] = []
         self.asked: list[str] = []
         self.limited_until = 0
         self.address = ""
@@ -176,6 +182,8 @@ class FakeGitHub:
         if self.limited_until:
             limits = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(self.limited_until)}
             return 403, limits, b'{"message": "API rate limit exceeded"}'
+        if parts.path == "/graphql":
+            return 200, {}, json.dumps(self._graph(json.loads(headers["Body"]))).encode()
         words = parts.path.removeprefix("/repos/a/b").strip("/").split("/")
         if words == ["issues"]:
             return self._paged(parts.path, asked, list(self.issues.values()), headers)
@@ -189,6 +197,42 @@ class FakeGitHub:
         if len(words) == 3:
             return self._paged(parts.path, asked, self.comments[issue["number"]], headers)
         return 200, {}, json.dumps(issue).encode()
+
+    def discuss(self, number: int, title: str, at: str, *comments: dict[str, Any], **more: Any) -> None:
+        self.discussions[number] = {
+            "number": number,
+            "title": title,
+            "body": f"body of {title}",
+            "createdAt": f"2026-01-01T00:00:{number:02}Z",
+            "updatedAt": at,
+            "closed": False,
+            "closedAt": None,
+            "isAnswered": False,
+            "upvoteCount": 3,
+            "url": f"https://github.com/a/b/discussions/{number}",
+            "author": {"login": "ann"},
+            "category": {"name": "Q&A"},
+            "labels": {"nodes": [{"name": "wifi"}]},
+            "comments": list(comments),
+        } | more
+
+    def _graph(self, asked: dict[str, Any]) -> dict[str, Any]:
+        if self.graph_errors:
+            return {"errors": self.graph_errors, "data": None}
+        given = asked["variables"]
+        assert (given["owner"], given["name"]) == ("a", "b")
+        first = int(given["after"] or 0)
+        if "number" in given:
+            found = self.discussions.get(given["number"])
+            if found is None:
+                said = {"type": "NOT_FOUND", "message": "Could not resolve to a Discussion"}
+                return {"data": {"repository": {"discussion": None}}, "errors": [said]}
+            return {"data": {"repository": {"discussion": found | {"comments": _connection(found["comments"], first)}}}}
+        name = {"UPDATED_AT": "updatedAt", "CREATED_AT": "createdAt"}[given["order"]["field"]]
+        is_newest = given["order"]["direction"] == "DESC"
+        rows = sorted(self.discussions.values(), key=lambda one: (one[name], one["number"]), reverse=is_newest)
+        shown = [one | {"comments": {"totalCount": len(one["comments"])}} for one in rows]
+        return {"data": {"repository": {"discussions": _connection(shown, first)}}}
 
     def _paged(self, path: str, asked: dict[str, str], rows: list[dict[str, Any]], headers: Any) -> Answer:
         name = "updated_at" if asked.get("sort") == "updated" else "created_at"
@@ -205,6 +249,78 @@ class FakeGitHub:
             {"Link": f'<{self.address}{path}?{more}&page={page + 1}>; rel="next"'} if len(rows) > page * size else {}
         )
         return 200, {"ETag": tag, **links}, found
+
+
+def _connection(rows: list[dict[str, Any]], first: int) -> dict[str, Any]:
+    """Return two of some rows, as GraphQL pages them."""
+    is_last = first + 2 >= len(rows)
+    return {"nodes": rows[first : first + 2], "pageInfo": {"hasNextPage": not is_last, "endCursor": str(first + 2)}}
+
+
+def _said(number: int, body: str, *replies: dict[str, Any], **more: Any) -> dict[str, Any]:
+    made = {"databaseId": number, "body": body, "createdAt": "2026-01-02T00:00:00Z", "upvoteCount": 1}
+    made |= {"isAnswer": False, "isMinimized": False, "author": {"login": "bob"}} | more
+    return made | {"replies": {"totalCount": len(replies), "nodes": list(replies)}}
+
+
+def test_discussions_are_followed_beside_issues_with_their_answers_and_replies(folder: Path) -> None:
+    fake = FakeGitHub()
+    fake.add(1, "Issue 1", "2026-01-01T00:00:00Z", "first")
+    for number in range(2, 7):
+        fake.discuss(number, f"Discussion {number}", f"2026-01-0{number}T00:00:00Z")
+    fake.discuss(
+        7,
+        "Wifi drops",
+        "2026-01-08T00:00:00Z",
+        _said(1, "Change the channel.", _said(2, "That helped.", author=None), isAnswer=True),
+        _said(3, "Spam", isMinimized=True),
+        _said(100, "More", *(_said(200 + one, "me too") for one in range(2)))
+        | {"replies": {"totalCount": 99, "nodes": []}},
+        closedAt="2026-01-09T00:00:00Z",
+    )
+    settings = FollowSettings("https://github.com/a/b", "github", discussions=True)
+    with site(fake.answer) as address, Forum.open(folder) as forum, State.create(ForumLayout(folder)) as state:
+        fake.address = address
+        with pytest.raises(SourceError, match="key"):
+            GitHub("https://github.com/a/b", Pace(0, state), api=address, has_discussions=True)
+        source = GitHub("https://github.com/a/b", Pace(0, state), "k", address, has_discussions=True)
+        follower = Follower(forum, source, state, settings.origin)
+        assert follower.once()
+        assert held(folder).keys() == set("1234567")
+        question = forum.question("7")
+        assert (question.tags, question.score, question.closed) == (
+            ("Q&A", "wifi"),
+            3,
+            datetime(2026, 1, 9, tzinfo=UTC),
+        )
+        answers = {one.id: (one.body, one.is_accepted, one.author) for one in forum.answers("7")}
+        assert answers == {
+            "d1": ("Change the channel.", True, "bob"),
+            "d2": ("That helped.", False, ""),
+            "d100": ("More", False, "bob"),
+        }
+        assert state.rejects()[1] == [("7", "replies beyond the first 50 of comment 100")]
+        fake.asked.clear()
+        follower._poll()
+        assert fake.asked.count("/graphql") == 1
+        follower._read(3)
+        fake.discuss(8, "Printer jams", "2026-02-01T00:00:00Z")
+        fake.discuss(2, "Discussion 2, renamed", "2026-02-02T00:00:00Z")
+        del fake.issues[1], fake.discussions[3]
+        fake.discuss(1, "Issue 1, now a discussion", "2026-02-03T00:00:00Z")
+        follower._poll()
+        follower._read(3)
+        now = held(folder)
+        assert (now["8"], now["2"], now["1"]) == ("Printer jams", "Discussion 2, renamed", "Issue 1, now a discussion")
+        assert follower.once()
+        assert held(folder).keys() == set("1245678")
+        fake.graph_errors = [{"type": "RATE_LIMITED", "message": "API rate limit exceeded"}]
+        with pytest.raises(FailedError, match="rate limit"):
+            source.read("8")
+        fake.graph_errors = [{"type": "NOT_FOUND", "message": "Could not resolve to a Repository"}]
+        with pytest.raises(SourceError, match="may read it"):
+            source.read("8")
+        assert held(folder).keys() == set("1245678")
 
 
 def test_issues_are_followed_with_their_comments_and_members_marks_of_duplicates(folder: Path) -> None:
@@ -260,6 +376,8 @@ def test_webhooks_name_the_issue_and_leave_pull_requests_out() -> None:
     assert github.event_ids("issue_comment", {"issue": {"number": 4, "pull_request": {}}}) == ()
     assert github.event_ids("issues", {"issue": {"number": "../4"}}) == ()
     assert github.event_ids("push", {"issue": {"number": 4}}) == ()
+    assert github.event_ids("discussion", {"discussion": {"number": 4}}) == ("4",)
+    assert github.event_ids("discussion_comment", {"discussion": {"number": 4}, "comment": {"id": 9}}) == ("4",)
 
 
 # -- sites that answer anything ----------------------------------------------------------------------------------------

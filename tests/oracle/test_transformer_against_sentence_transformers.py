@@ -160,6 +160,36 @@ def test_one_text_has_the_vector_that_it_has_among_others() -> None:
     assert model.encode_query([]).shape == (0, 384)
 
 
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+def test_batches_side_by_side_have_the_same_vectors_to_the_bit(precision: Any) -> None:
+    texts = [f"{text} {number}" for number in range(60) for text in TEXTS]
+    alone = Transformer.load(MINILM, precision=precision, threads=1).encode_document(texts)
+    np.testing.assert_array_equal(
+        Transformer.load(MINILM, precision=precision, threads=3).encode_document(texts), alone
+    )
+
+
+@pytest.mark.parametrize("family", ["bert", "mpnet"])
+def test_batches_of_pairs_side_by_side_have_the_same_scores(tmp_path: Path, family: str) -> None:
+    folder = read_folder(saved_cross_encoder(tmp_path, family), is_of_pairs=True)
+    texts = [f"{text} {number}" for number in range(60) for text in TEXTS]
+    alone = CrossEncoder(folder, threads=1).score(TEXTS[0], texts)
+    assert CrossEncoder(folder, threads=3).score(TEXTS[0], texts) == alone
+
+
+def test_an_error_of_a_batch_reaches_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, calls = Transformer.load(MINILM, threads=2), iter(range(100))
+
+    def failing(*_: Any) -> Any:
+        if next(calls) == 2:
+            raise RuntimeError("no memory for this batch")
+        return np.zeros((1, 384), dtype=np.float32)
+
+    monkeypatch.setattr(model, "_pooled", failing)
+    with pytest.raises(RuntimeError, match="no memory for this batch"):
+        model.encode_document(["wifi drops " * 300] * 40)
+
+
 def test_prompts_are_written_before_queries_and_documents(tmp_path: Path) -> None:
     folder = saved(tmp_path, "bert")
     settings = folder / "config_sentence_transformers.json"

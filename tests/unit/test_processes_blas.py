@@ -1,13 +1,14 @@
-"""One BLAS thread while a forum encodes, and as many as before afterwards."""
+"""One BLAS thread while a forum encodes, and as many as before afterwards; work in threads, side by side."""
 
 from __future__ import annotations
 
 import threading
+from itertools import count
 
 import pytest
 from threadpoolctl import ThreadpoolController
 
-from askalike.processes import one_blas_thread
+from askalike.processes import one_blas_thread, side_by_side
 
 
 def blas_threads() -> set[int]:
@@ -55,3 +56,48 @@ def test_several_threads_at_once_leave_the_threads_as_they_were() -> None:
     with one_blas_thread():
         assert blas_threads() == {1}
     assert blas_threads() == before
+
+
+def test_what_is_made_side_by_side_keeps_its_order() -> None:
+    met = threading.Barrier(2, timeout=10)  # the first two items run together, or this test fails
+
+    def square(number: int) -> int:
+        if number < 2:
+            met.wait()
+        return number**2
+
+    assert list(side_by_side(square, range(50), 2)) == [number**2 for number in range(50)]
+
+
+def test_one_item_and_one_thread_need_no_other_thread() -> None:
+    def own(_: int) -> bool:
+        return threading.current_thread() is threading.main_thread()
+
+    assert list(side_by_side(own, range(1), 4)) == [True]
+    assert list(side_by_side(own, range(3), 1)) == [True] * 3
+    assert list(side_by_side(own, range(0), 4)) == []
+    assert not any(side_by_side(own, range(3), 4))
+
+
+def test_an_error_is_raised_in_its_place_and_ends_the_work() -> None:
+    begun: list[int] = []
+
+    def failing(number: int) -> int:
+        begun.append(number)
+        if number == 3:
+            raise ValueError("the fourth")
+        return number
+
+    found = side_by_side(failing, count(), 2)  # without end: only some items are taken ahead
+    assert [next(found) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(ValueError, match="the fourth"):
+        next(found)
+    assert max(begun) <= 3 + 5
+    assert not [one for one in threading.enumerate() if one.name.startswith("side by side")]
+
+
+def test_who_stops_reading_leaves_no_thread() -> None:
+    found = side_by_side(abs, count(), 2)
+    assert next(found) == 0
+    found.close()  # type: ignore[attr-defined]
+    assert not [one for one in threading.enumerate() if one.name.startswith("side by side")]

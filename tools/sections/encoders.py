@@ -254,6 +254,16 @@ def transformers(result: Mapping[str, Any]) -> list[str]:
         for name, values in result["systems"].items()
     ]
     header = ("runtime", "texts a processor second", "times as fast", "a title, p50 ms", "least cosine", "mean cosine")
+    several = result["by_threads"]
+    of_threads = [
+        (
+            name,
+            f"{values['texts_per_s']:.1f}",
+            f"{values['times_as_fast']:.2f}",
+            f"{one:.2f}" if (one := values.get("times_as_fast_as_one_thread")) else "",
+        )
+        for name, values in several["systems"].items()
+    ]
     return [
         "## Sentence transformers without torch",
         "",
@@ -261,4 +271,15 @@ def transformers(result: Mapping[str, Any]) -> list[str]:
         " rounds that took turns. The cosine is that to the vectors of sentence-transformers.",
         "",
         *table(header, rows),
+        "",
+        f"By {several['threads']} threads of each, on {result['machine']['cores']} cores with a load of"
+        f" {several['load']:.0f}: askalike runs batches side by side, whose vectors are the same to the bit. Medians of"
+        " rounds that took turns."
+        + (
+            " So many processes shared the cores that a second thread brought nothing."
+            if several["load"] > 2 * result["machine"]["cores"]
+            else ""
+        ),
+        "",
+        *table(("runtime", "texts a second", "times as fast", "times as fast as one thread"), of_threads),
     ]

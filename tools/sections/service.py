@@ -81,7 +81,7 @@ def kills(result: Mapping[str, Any]) -> list[str]:
 
 def followed(result: Mapping[str, Any]) -> list[str]:
     """Return how a forum fared that followed a living one, and was killed."""
-    lag, events = result["webhook_lag_s"], result["events"]
+    lag, polled, events = result["webhook_lag_s"], result["poll_lag_s"], result["events"]
     refused = sum(count for name, count in result["hostile_webhooks"].items() if "refused" in name)
     sent = sum(count for name, count in result["hostile_webhooks"].items() if "came before" not in name)
     return [
@@ -93,10 +93,16 @@ def followed(result: Mapping[str, Any]) -> list[str]:
         f" {result['kills']} times. In the end {result['differences']} of {result['threads_compared']:,} topics"
         " differed.",
         "",
-        f"By webhook, a change was found by searches {lag['p50']:g} s later (p50), {lag['p99']:g} s at p99;"
+        f"By webhook, a change was found by searches {lag['p50']:g} s later (p50), {lag['p99']:g} s at p99; by polls,"
+        f" each {result['poll_s']:g} s, {polled['p50']:g} s after it was written, {polled['p99']:g} s at p99. Both"
+        " count what the follower itself took, also to start again after a kill, on the wall's clock beside other work."
         f" {result['requests_above_the_rate']} requests came above the limit of {result['rate_a_minute']} a minute."
         f" {refused} of {sent} webhooks with a wrong, missing or former signature, with too many bytes or nested too"
         " deep were refused.",
+        "",
+        f"All was loaded from an archive in {result['loaded_from_an_archive_s']:.0f} s; then {result['polls']:,} polls"
+        f" and {result['sweeps']} sweeps took {result['follower_processor_s']} s of processor time and at most"
+        f" {result['follower_peak_mb']} MB of memory.",
     ]
 
 

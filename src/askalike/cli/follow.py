@@ -54,7 +54,10 @@ def follow(
         str | None, typer.Option("--kind", help="discourse, github, feed or database; default: as the address looks.")
     ] = None,
     key_variable: Annotated[
-        str | None, typer.Option("--key-variable", help="The environment variable that holds the API key.")
+        str | None,
+        typer.Option(
+            "--key-variable", help="The environment variable that holds the API key, or the password of a database."
+        ),
     ] = None,
     username: Annotated[str | None, typer.Option("--username", help="Whose key it is (Discourse).")] = None,
     secret_variable: Annotated[
@@ -74,6 +77,12 @@ def follow(
     ] = None,
     api: Annotated[
         str | None, typer.Option("--api", help="The address of GitHub's API, for Enterprise servers.")
+    ] = None,
+    discussions: Annotated[
+        bool | None,
+        typer.Option(
+            "--discussions/--no-discussions", help="Follow GitHub's discussions too; kept.", show_default=False
+        ),
     ] = None,
     rate: Annotated[int | None, typer.Option("--rate", help="Requests a minute; 0: no limit.", min=0)] = None,
     every: Annotated[float, typer.Option("--every", help="Seconds between two polls.", min=1)] = 60,
@@ -108,6 +117,7 @@ def follow(
         "query": query,
         "source": source,
         "api": api,
+        "discussions": discussions,
         "rate": rate,
     }
     rhythm = Rhythm(every, sweep_hours * 3_600, recheck_days * 86_400)

@@ -2,18 +2,20 @@
 
 Columns: ``id``, ``question_id`` (NULL for a question), ``updated``, and any that a line of our own format has: title,
 body, markup, tags, created, closed, score, url, author, accepted, duplicate_of. ``updated`` is a number or a text that
-rises; rows of one moment are all found, whatever their number. Ready queries lie beside this file, in ``queries/``.
+rises; rows of one moment are all found, whatever their number. ``markup`` may be s9e too: XML of s9e's formatter, in
+which phpBB and Flarum keep posts. Ready queries lie beside this file, in ``queries/``.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from askalike.errors import MissingExtraError, SourceError
 from askalike.follow.pace import Pace
@@ -25,7 +27,13 @@ QUERIES: Final = Path(__file__).parent / "queries"
 ROWS: Final = 5_000
 """In one piece of a list."""
 _COLUMNS: Final = ("title", "body", "markup", "tags", "created", "closed", "score", "url", "author")
-_TIMEOUT_S: Final = 60.0
+_TIMEOUT_S: Final = 60
+_MYSQL_AGAIN: Final = frozenset({1040, 1053, 1203, 1205, 1213, 1226, 2002, 2003, 2006, 2013, 2014, 2055})
+"""Errors of MySQL's and MariaDB's after which another try may succeed: full, going down, locked, not reached, lost."""
+_S9E_MARKERS: Final = re.compile(r"<([sei])>[^<]*</\1>")
+"""What the author typed to mark text up, such as [b] or ##: the elements around it say the same."""
+_S9E_NAMES: Final = {"CODE": "pre", "C": "code", "QUOTE": "blockquote", "LIST": "ul"}
+_S9E_TAG: Final = re.compile(rf"<(/?)({'|'.join(_S9E_NAMES)})\b[^>]*>")
 
 
 class Connection(Protocol):
@@ -70,7 +78,7 @@ class _Sqlite:
 class _Postgres:
     mark = "%s"
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, key: str) -> None:
         try:
             import psycopg
             from psycopg.rows import dict_row
@@ -78,15 +86,15 @@ class _Postgres:
             raise MissingExtraError(
                 "PostgreSQL is asked through psycopg, which is not installed", "postgresql"
             ) from error
-        if urlsplit(address).password:
-            raise SourceError(
-                "the address holds a password, which would be stored", "leave it out, and set PGPASSWORD or use .pgpass"
-            )
+        _check_address(address)
         self._psycopg, self._rows, self._address = psycopg, dict_row, address
+        self._password: dict[str, Any] = {"password": key} if key else {}
 
     def rows(self, statement: str, values: Sequence[Any]) -> list[dict[str, Any]]:
         try:
-            with self._psycopg.connect(self._address, connect_timeout=30, row_factory=self._rows) as connection:
+            with self._psycopg.connect(
+                self._address, connect_timeout=30, row_factory=self._rows, **self._password
+            ) as connection:
                 connection.read_only = True
                 found: list[dict[str, Any]] = connection.execute(statement, values).fetchall()
                 return found
@@ -99,6 +107,80 @@ class _Postgres:
         return [identifier]
 
 
+class _MySql:
+    mark = "%s"
+
+    def __init__(self, address: str, key: str) -> None:
+        try:
+            import pymysql
+            from pymysql.cursors import DictCursor
+        except ImportError as error:
+            raise MissingExtraError(
+                "MariaDB and MySQL are asked through PyMySQL, which is not installed", "mysql"
+            ) from error
+        parts = _check_address(address)
+        asked = parse_qs(parts.query)
+        if unknown := asked.keys() - {"socket", "ssl_ca"}:
+            raise SourceError(f"the address has {min(unknown)!r} behind its ?", "expected socket=PATH or ssl_ca=PATH")
+        self._pymysql = pymysql
+        self._given: dict[str, Any] = {
+            "host": parts.hostname or "localhost",
+            "port": parts.port or 3306,
+            "user": unquote(parts.username or ""),
+            "password": key,
+            "database": unquote(parts.path.strip("/")),
+            "unix_socket": asked.get("socket", [None])[0],
+            "ssl_ca": asked.get("ssl_ca", [None])[0],
+            "charset": "utf8mb4",
+            "connect_timeout": 30,
+            "read_timeout": _TIMEOUT_S,
+            "cursorclass": DictCursor,
+            "autocommit": True,  # what is read is the newest each time
+        }
+        self._held: Any = None
+
+    def rows(self, statement: str, values: Sequence[Any]) -> list[dict[str, Any]]:
+        try:
+            if self._held is None:  # to connect takes longer than to find a thread
+                self._held = self._pymysql.connect(**self._given)
+                with self._held.cursor() as cursor:
+                    cursor.execute("SET SESSION TRANSACTION READ ONLY")
+                    cursor.execute("SET SESSION time_zone = '+00:00'")
+            with self._held.cursor() as cursor:
+                cursor.execute(statement, tuple(values))
+                return list(cursor.fetchall())
+        except self._pymysql.Error as error:
+            if self._held is not None:
+                with contextlib.suppress(self._pymysql.Error):
+                    self._held.close()
+                self._held = None
+            if error.args and error.args[0] in _MYSQL_AGAIN:
+                raise FailedError(f"the database does not answer: {error.args[-1]}") from error
+            raise _unfit(error) from error
+        except (OSError, RuntimeError) as error:  # no such certificate; a way to log in that needs another package
+            raise SourceError(f"the database cannot be asked: {error}", "check the address and its ssl_ca") from error
+
+    def variants(self, identifier: str) -> list[Any]:
+        return [identifier]
+
+
+def _check_address(address: str) -> SplitResult:
+    """Return the parts of an address.
+
+    Raises:
+        SourceError: it is none, or holds a password.
+    """
+    try:
+        parts = urlsplit(address)
+        is_open, _ = bool(parts.password), parts.port
+    except ValueError as error:
+        raise SourceError(f"the address cannot be read: {error}", "expected mysql://USER@HOST:PORT/DATABASE") from error
+    if is_open:
+        hint = "leave it out, and name the environment variable that holds it with --key-variable"
+        raise SourceError("the address holds a password, which would be stored", hint)
+    return parts
+
+
 def _unfit(error: Exception) -> SourceError:
     return SourceError(
         f"the query cannot be used: {error}", "it needs the columns id, question_id (NULL for questions) and updated"
@@ -109,16 +191,23 @@ class Database:
     """What a query finds.
 
     Args:
-        address: sqlite:///PATH or postgresql://….
+        address: sqlite:///PATH, postgresql://… or mysql://….
         query: one SELECT, or the name of a ready one.
+        key: the password, or "".
     """
 
     kind = "database"
     are_lists_whole = False
 
-    def __init__(self, address: str, pace: Pace, query: str) -> None:
+    def __init__(self, address: str, pace: Pace, query: str, key: str = "") -> None:
         self.address, self.pace = address, pace
-        self._database: Connection = _Sqlite(address) if address.startswith("sqlite:") else _Postgres(address)
+        self._database: Connection
+        if address.startswith("sqlite:"):
+            self._database = _Sqlite(address)
+        elif address.startswith(("mysql:", "mariadb:")):
+            self._database = _MySql(address, key)
+        else:
+            self._database = _Postgres(address, key)
         escaped = query.strip().rstrip(";")
         self._query = escaped if self._database.mark == "?" else escaped.replace("%", "%%")
 
@@ -172,6 +261,8 @@ class Database:
 
     def _record(self, row: dict[str, Any]) -> dict[str, Any]:
         found = {name: _plain(row[name]) for name in _COLUMNS if row.get(name) is not None}
+        if found.get("markup") == "s9e":
+            found |= {"markup": "html", "body": s9e_html(str(found.get("body", "")))}
         accepted = {"accepted": bool(row["accepted"])} if row.get("accepted") is not None else {}
         return found | accepted | {"id": str(row["id"])}
 
@@ -184,6 +275,17 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode(errors="replace")
     return value if value is None or isinstance(value, bool | int | float | str | list) else str(value)
+
+
+def s9e_html(content: str) -> str:
+    """Return XML of s9e's TextFormatter as HTML.
+
+    >>> s9e_html("<r>Set <B><s>[b]</s>channel<e>[/b]</e></B>:<CODE><s>```</s><i>x</i>iw set<e>```</e></CODE></r>")
+    'Set <B>channel</B>:<pre>iw set</pre>'
+    """
+    plain = _S9E_MARKERS.sub("", content.strip()).removeprefix("<r>").removeprefix("<t>")
+    plain = plain.removesuffix("</r>").removesuffix("</t>")
+    return _S9E_TAG.sub(lambda found: f"<{found[1]}{_S9E_NAMES[found[2]]}>", plain)
 
 
 def named_query(given: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from askalike.errors import SourceError
@@ -78,11 +78,12 @@ class Discourse:
         known = _object(cursor)
         mark = self._read_categories()
         newest, recent, is_cut = self._posts(_number(known.get("post")))
-        bumped, active, is_missed = self._active(str(known.get("bumped", "")))
+        bumped, active, hidden, is_missed = self._active(str(known.get("bumped", "")))
         cursor = {"post": newest, "bumped": bumped, "categories": mark}
         is_sweep_due = bool(known) and (is_cut or is_missed or mark != known.get("categories"))
-        named = {one.id for one in active}
-        yield Piece(cursor, (*active, *(Seen(one) for one in recent if one not in named)), is_sweep_due=is_sweep_due)
+        named = {*hidden, *(one.id for one in active)}
+        seen = (*active, *(Seen(one) for one in recent if one not in named))
+        yield Piece(cursor, seen, gone=hidden, is_sweep_due=is_sweep_due)
 
     def _posts(self, after: int) -> tuple[int, list[str], bool]:
         """Return the newest post, the topics of the posts after one, and whether there were too many."""
@@ -100,9 +101,10 @@ class Discourse:
             before = min(ids)
         return newest, [one for one in topics if one], True
 
-    def _active(self, since: str) -> tuple[str, tuple[Seen, ...], bool]:
-        """Return the newest activity, the topics with activity since a moment, and whether there were too many."""
-        found: dict[str, Seen] = {}
+    def _active(self, since: str) -> tuple[str, tuple[Seen, ...], tuple[str, ...], bool]:
+        """Return the newest activity, the topics with activity since a moment, those of them that are not for
+        everybody, and whether there were too many."""
+        found: dict[str, dict[str, Any]] = {}
         newest = since
         for page in range(MOST_PAGES if since else 1):
             topics = self._topics(f"/latest.json?order=activity&per_page={TOPICS_A_PAGE}&page={page}")
@@ -110,11 +112,21 @@ class Discourse:
             newest = max([newest, *moments])
             for topic, moment in zip(topics, moments, strict=True):
                 if since and moment >= since:
-                    found[_id(topic.get("id"))] = self._seen(topic)
+                    found[_id(topic.get("id"))] = topic
             pinned_out = [one for topic, one in zip(topics, moments, strict=True) if topic.get("pinned") is not True]
             if not pinned_out or min(pinned_out) < since:
-                return newest, tuple(found.values()), False
-        return newest, tuple(found.values()), bool(since)
+                return newest, *self._shown(found.values()), False
+        return newest, *self._shown(found.values()), bool(since)
+
+    def _shown(self, topics: Iterable[dict[str, Any]]) -> tuple[tuple[Seen, ...], tuple[str, ...]]:
+        """Return the topics of a list that everybody may read, and the ids of the others.
+
+        The key of a moderator lists those too, and they are gone at once: to read each would take hours where a large
+        category was closed.
+        """
+        topics = list(topics)
+        seen = tuple(self._seen(one) for one in topics if self._is_public(one))
+        return seen, tuple(_id(one.get("id")) for one in topics if not self._is_public(one))
 
     def sweep(self, place: Cursor) -> Piece:
         """Return the topics of a page, oldest first: activity moves none of them to another page."""
@@ -122,7 +134,8 @@ class Discourse:
         if not page:
             self._read_categories()
         topics = self._topics(f"/latest.json?order=created&ascending=true&per_page={TOPICS_A_PAGE}&page={page}")
-        return Piece(page + 1 if topics else None, tuple(self._seen(topic) for topic in topics))
+        seen, hidden = self._shown(topics)
+        return Piece(page + 1 if topics else None, seen, gone=hidden)
 
     def _topics(self, path: str) -> list[dict[str, Any]]:
         listed = self._list(path).get("topic_list")
@@ -132,7 +145,7 @@ class Discourse:
 
     def _seen(self, topic: Mapping[str, Any]) -> Seen:
         shown = [topic.get(name) for name in _STAMPED]
-        shown += [self._category(topic), self._is_public(topic)]
+        shown.append(self._category(topic))
         stamp = hashlib.blake2b(json.dumps(shown, sort_keys=True).encode(), digest_size=12).hexdigest()
         return Seen(_id(topic.get("id")), stamp)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from askalike.errors import BusyForumError, InputError, ModelError, SourceError
-from askalike.follow.pace import BACKGROUND, Pace
+from askalike.follow.pace import BACKGROUND, POLLED, Pace
 from askalike.follow.settings import FollowSettings, open_source
 from askalike.follow.source import Piece, Reading, Seen, Source
 from askalike.follow.state import KEPT_S, Fate, State, Waiting
@@ -31,6 +31,9 @@ _LONGEST_ASKED_S: Final = 86_400.0
 _FIRST_RETRY_S: Final = 1.0
 _LONGEST_RETRY_S: Final = 3_600.0
 _HOPELESS_TRIES: Final = 3
+_PATIENCE_S: Final = 120.0
+_MOST_FAILURES: Final = 20
+"""``once`` ends after so many failures in a row, or after so long, pauses that were asked for not counted."""
 _LEAST_MASS: Final = 20
 _INDEX_S: Final = 15.0
 _LEAST_S: Final = 0.01
@@ -87,14 +90,15 @@ class Follower:
         self._is_mass_delete_allowed = is_mass_delete_allowed
         self._is_stopped, self._clock, self._pause = is_stopped, clock, pause
         self._progress = progress or SilentProgress()
-        self._failures, self._rest_until_s = 0, 0.0
+        self._failures, self._failing_s, self._rest_until_s = 0, 0.0, 0.0
+        self._is_patient = True
         self._poll_s = 0.0
         self._is_behind, self._indexed_s = True, 0.0
         self._forgot_s = 0.0
         self._is_sweep_next = False
 
     def run(self) -> None:
-        """Follow until told to stop.
+        """Follow until told to stop, also while what is followed does not answer: it is asked less and less often.
 
         Raises:
             SourceError: the forum that is followed refuses, or seems to have lost half of its threads.
@@ -108,9 +112,10 @@ class Follower:
         """Poll, sweep everything, read what is new, and end; return whether nothing was left that failed.
 
         Raises:
-            SourceError: as ``run``.
+            SourceError: as ``run``; or it has not answered for two minutes.
+            BusyForumError: another process has written to the forum for so long.
         """
-        self._poll_s = 0.0
+        self._poll_s, self._is_patient = 0.0, False
         self._state.keep(sweep=self._next_sweep())
         while not self._is_stopped():
             wait_s = self.turn(is_rechecking=False)
@@ -134,9 +139,9 @@ class Follower:
         try:
             return self._work(is_rechecking)
         except FailedError as error:
-            return self._rest(str(error), error.pause_s)
+            return self._rest(error, error.pause_s)
         except BusyForumError as error:
-            return self._rest(str(error), None)
+            return self._rest(error, None)
         except SourceError as error:
             self._state.keep(error=str(error), error_s=self._clock())
             raise
@@ -147,6 +152,8 @@ class Follower:
             self._read(0)
         elif now >= self._poll_s:
             self._poll()
+        elif self._source.pace.wait_s(POLLED) == 0 and self._state.take(1, now, 1):
+            self._read(1)
         elif (room_s := self._source.pace.wait_s(BACKGROUND, BATCH)) > 0:
             self._index(is_due=False)
             return max(min(room_s, self._poll_s - now), _LEAST_S)
@@ -232,7 +239,7 @@ class Follower:
         kept: list[tuple[Waiting, Fate, Sequence[str]]] = []
         failure: FailedError | None = None
         for one in self._state.take(BATCH, began_s, last):
-            if done and (self._is_stopped() or (last and self._is_kept_waiting())):
+            if done and (self._is_stopped() or (last and self._is_kept_waiting(POLLED if last == 1 else BACKGROUND))):
                 break
             try:
                 reading = self._source.read(one.id)
@@ -249,7 +256,7 @@ class Follower:
                 self._succeeded()
         threads = [reading.thread for _, reading in done if reading.thread is not None]
         refused = self._store(threads, [one.id for one, reading in done if reading.thread is None])
-        if last == 0:
+        if last <= 1:
             self._index(is_due=True)
         for one, reading in done:
             unstorable = (refused[one.id],) if one.id in refused else ()
@@ -260,8 +267,8 @@ class Follower:
         if failure is not None:
             raise failure
 
-    def _is_kept_waiting(self) -> bool:
-        return self._state.has_urgent(self._clock()) or self._source.pace.wait_s(BACKGROUND) > 0
+    def _is_kept_waiting(self, share: float) -> bool:
+        return self._state.has_urgent(self._clock()) or self._source.pace.wait_s(share) > 0
 
     def _store(self, threads: list[Thread], gone: list[str]) -> dict[str, str]:
         """Store threads, together if that can be; return those that cannot be stored, with the reason.
@@ -349,15 +356,29 @@ class Follower:
             self._progress.notice(f"found by words alone so far: {error}")
 
     def _succeeded(self) -> None:
+        if self._failures > 1:
+            self._progress.notice(f"{self._source.address} answers again")
         self._failures = 0
 
-    def _rest(self, why: str, asked_s: float | None) -> float:
-        """Ask nothing for a while."""
+    def _rest(self, error: FailedError | BusyForumError, asked_s: float | None) -> float:
+        """Ask nothing for a while; the first of several failures is told."""
+        if self._is_stopped():
+            return _LEAST_S
+        now = self._clock()
+        rest_s = _later_s(_FIRST_REST_S, self._failures, _LONGEST_REST_S, asked_s)
+        if not self._failures:
+            self._failing_s = now
+            often = f"until it answers, at least every {_LONGEST_REST_S * 1.25:.0f} s"
+            self._progress.notice(f"{error}; asked again {often if self._is_patient else f'for {_PATIENCE_S:.0f} s'}")
         self._failures += 1
-        rest_s = _later_s(_FIRST_REST_S, self._failures - 1, _LONGEST_REST_S, asked_s)
-        self._rest_until_s = self._clock() + rest_s
-        self._state.keep(error=why, error_s=self._clock())
-        self._progress.notice(f"{why}; asked again in {rest_s:.0f} s")
+        self._failing_s += rest_s if asked_s is not None else 0.0
+        self._rest_until_s = now + rest_s
+        self._state.keep(error=str(error), error_s=now)
+        if not self._is_patient and (now - self._failing_s > _PATIENCE_S or self._failures > _MOST_FAILURES):
+            if isinstance(error, BusyForumError):
+                raise error
+            hint = "check the address, and that it answers; then run the same again: it goes on where it was"
+            raise SourceError(f"{error}; tried {self._failures} times in a row", hint)
         return rest_s
 
 

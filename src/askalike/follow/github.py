@@ -1,6 +1,8 @@
 """The issues of a repository on GitHub, by its REST API and webhooks: an issue is a question, a comment an answer.
 
 Pull requests are left out. A member's comment "Duplicate of #12", as GitHub reads it, links the issue as a duplicate.
+Discussions, which share their numbers with issues, are read through GraphQL where they are asked for: comments and
+replies are answers, the category is a tag, and hidden comments are left out.
 """
 
 from __future__ import annotations
@@ -32,7 +34,25 @@ _GONE: Final = (301, 404, 410)
 """An issue that was moved to another repository redirects."""
 _DUPLICATE: Final = re.compile(r"\s*duplicate of #([1-9][0-9]{0,9})\b", re.IGNORECASE)
 _MEMBERS: Final = ("OWNER", "MEMBER", "COLLABORATOR")
-_EVENTS: Final = ("issues", "issue_comment")
+_EVENTS: Final = {
+    "issues": "issue",
+    "issue_comment": "issue",
+    "discussion": "discussion",
+    "discussion_comment": "discussion",
+}
+_REPLIES: Final = 50
+"""Of one comment of a discussion; the rest is left out, and named."""
+_DISCUSSIONS: Final = """query($owner: String!, $name: String!, $after: String, $order: DiscussionOrder!) {
+  repository(owner: $owner, name: $name) { discussions(first: 100, after: $after, orderBy: $order) {
+    pageInfo { hasNextPage endCursor }
+    nodes { number title updatedAt closed isAnswered category { name } comments { totalCount } } } } }"""
+_SAID: Final = "databaseId body createdAt upvoteCount isAnswer isMinimized author { login }"
+_DISCUSSION: Final = f"""query($owner: String!, $name: String!, $number: Int!, $after: String) {{
+  repository(owner: $owner, name: $name) {{ discussion(number: $number) {{
+    number title body createdAt closedAt upvoteCount url author {{ login }} category {{ name }}
+    labels(first: 20) {{ nodes {{ name }} }}
+    comments(first: 100, after: $after) {{ pageInfo {{ hasNextPage endCursor }}
+      nodes {{ {_SAID} replies(first: {_REPLIES}) {{ totalCount nodes {{ {_SAID} }} }} }} }} }} }} }}"""
 
 
 class GitHub:
@@ -41,15 +61,18 @@ class GitHub:
     Args:
         address: such as https://github.com/rust-lang/rust.
         api: of GitHub's API; an Enterprise server has its own.
+        has_discussions: follow these too; they need a key.
 
     Raises:
-        SourceError: the address names no repository.
+        SourceError: the address names no repository, or there is no key for discussions.
     """
 
     kind = "github"
     are_lists_whole = False
 
-    def __init__(self, address: str, pace: Pace, key: str = "", api: str = API) -> None:
+    def __init__(
+        self, address: str, pace: Pace, key: str = "", api: str = API, *, has_discussions: bool = False
+    ) -> None:
         self.address, self.pace = address.rstrip("/"), pace
         self._repository = urlsplit(self.address).path.strip("/").removesuffix(".git")
         if not _REPOSITORY.fullmatch(self._repository):
@@ -57,7 +80,12 @@ class GitHub:
         headers = {"X-GitHub-Api-Version": "2022-11-28", "Accept": "application/vnd.github+json"}
         if key:
             headers["Authorization"] = f"Bearer {key}"
+        if has_discussions and not key:
+            raise SourceError("GitHub shows discussions to those with a key alone", "name its --key-variable")
         self._site = Site(f"{api.rstrip('/')}/repos/{self._repository}", headers, key, pace)
+        self._graph = Site(f"{api.rstrip('/').removesuffix('/v3')}/graphql", headers, key, pace)
+        self._has_discussions = has_discussions
+        self._discussed: set[str] = set()
 
     # -- lists -------------------------------------------------------------------------------------------------
 
@@ -86,14 +114,33 @@ class GitHub:
                 path = following
             if found[name] != since:
                 found[f"{name} tag"] = ""  # it belongs to another question
+        if self._has_discussions:
+            found["discussions"], more = self._active(str(known.get("discussions", "")))
+            seen |= more
         yield Piece(found, tuple(seen.values()))
+
+    def _active(self, since: str) -> tuple[str, dict[str, Seen]]:
+        """Return the newest change of a discussion, and those that changed since a moment."""
+        newest, after, seen = since, None, dict[str, Seen]()
+        for _ in range(MOST_PAGES if since else 1):
+            rows, after = self._discussions(after, "UPDATED_AT", "DESC")
+            newest = max([newest, *(str(row.get("updatedAt") or "") for row in rows)])
+            recent = [row for row in rows if since and str(row.get("updatedAt") or "") >= since]
+            seen |= {one.id: one for row in recent if (one := self._topic(row)) is not None}
+            if after is None or len(recent) < len(rows):
+                break
+        return newest, seen
 
     def sweep(self, place: Cursor) -> Piece:
         """Return the issues of a page, oldest first: no change moves them to another page."""
+        if isinstance(place, str):
+            found, after = self._discussions(place or None, "CREATED_AT", "ASC")
+            return Piece(after, tuple(one for row in found if (one := self._topic(row)) is not None))
         page = place if isinstance(place, int) else 1
         rows, headers = self._page(f"/issues?state=all&sort=created&direction=asc&per_page={A_PAGE}&page={page}", {})
         seen = tuple(one for row in rows or () if (one := self._seen(row, "issues")) is not None)
-        return Piece(page + 1 if self._next(headers) else None, seen)
+        rest = "" if self._has_discussions else None
+        return Piece(page + 1 if self._next(headers) else rest, seen)
 
     def _page(self, path: str, headers: Mapping[str, str]) -> tuple[list[dict[str, Any]] | None, Mapping[str, str]]:
         try:
@@ -104,16 +151,55 @@ class GitHub:
             raise FailedError(f"{self.address} answered a JSON {type(found).__name__}, expected a list")
         return None if found is None else [one for one in found if isinstance(one, dict)], told
 
+    def _discussions(self, after: str | None, field: str, direction: str) -> tuple[list[dict[str, Any]], str | None]:
+        """Return a page of discussions as lists show them, and the place of the next."""
+        order = {"field": field, "direction": direction}
+        listed = _object(self._graphed(_DISCUSSIONS, after=after, order=order).get("discussions"))
+        return _nodes(listed), _after(listed)
+
+    def _graphed(self, query: str, **values: Any) -> dict[str, Any]:
+        """Return what GraphQL answers about the repository; what is not there is left out.
+
+        Raises:
+            FailedError, SourceError: as ``_asked``; or the key does not show this repository.
+        """
+        owner, _, name = self._repository.partition("/")
+        body = {"query": query, "variables": {"owner": owner, "name": name, **values}}
+        try:
+            found, _ = self._asked("", method="POST", body=body, site=self._graph)
+        except RefusedError as error:
+            raise refused(error, self._graph, "its discussions") from error
+        wrongs = _object(found).get("errors")
+        for wrong in wrongs if isinstance(wrongs, list) else ():
+            if _object(wrong).get("type") != "NOT_FOUND":
+                raise FailedError(f"{self._graph.address} answered: {str(_object(wrong).get('message'))[:200]}")
+        repository = _object(_object(found).get("data")).get("repository")
+        if not isinstance(repository, dict):
+            raise SourceError(f"{self._graph.address} shows no {self._repository}", "check that the key may read it")
+        return repository
+
+    def _topic(self, row: Mapping[str, Any]) -> Seen | None:
+        if (found := _number(row.get("number"))) is None:
+            return None
+        self._discussed.add(found)
+        shown = [row.get(one) for one in ("updatedAt", "title", "closed", "isAnswered", "category", "comments")]
+        return Seen(found, hashlib.blake2b(json.dumps(shown).encode(), digest_size=12).hexdigest())
+
     def _asked(
-        self, path: str, headers: Mapping[str, str] | None = None, method: str = "GET", body: Any = None
+        self,
+        path: str,
+        headers: Mapping[str, str] | None = None,
+        method: str = "GET",
+        body: Any = None,
+        site: Site | None = None,
     ) -> tuple[Any, Mapping[str, str]]:
-        """Ask, and heed what GitHub says of its limits.
+        """Ask the REST API, or another site, and heed what GitHub says of its limits.
 
         Raises:
             FailedError, SourceError, RefusedError: as ``Site.ask``; a limit that is reached is a FailedError.
         """
         try:
-            found, told = self._site.ask(path, headers, method, body)
+            found, told = (site or self._site).ask(path, headers, method, body)
         except RefusedError as error:
             if error.status == 403 and (
                 error.headers.get("x-ratelimit-remaining") == "0" or "retry-after" in error.headers
@@ -156,6 +242,12 @@ class GitHub:
         """Return an issue with all its comments; none where it was deleted, moved, or is a pull request."""
         if not _NUMBER.fullmatch(identifier):
             return Reading(None, is_there=False)
+        if identifier in self._discussed and (found := self._read_discussion(identifier)).thread is not None:
+            return found
+        found = self._read_issue(identifier)
+        return self._read_discussion(identifier) if self._has_discussions and not found.is_there else found
+
+    def _read_issue(self, identifier: str) -> Reading:
         try:
             issue, _ = self._asked(f"/issues/{identifier}")
         except RefusedError as error:
@@ -180,6 +272,53 @@ class GitHub:
         context = reading_context()
         found = reading_of(_records(issue, comments, context), context)
         left_out = () if path is None or not comments else (f"comments beyond the first {len(comments):,}",)
+        return Reading(found.thread, (*found.rejects, *left_out))
+
+    def _read_discussion(self, identifier: str) -> Reading:
+        topic: dict[str, Any] = {}
+        comments: list[dict[str, Any]] = []
+        left_out: list[str] = []
+        after: str | None = None
+        for page in range(MOST_COMMENT_PAGES):
+            topic = _object(self._graphed(_DISCUSSION, number=int(identifier), after=after).get("discussion"))
+            if _number(topic.get("number")) != identifier:
+                if page:
+                    raise FailedError(f"{self.address}/discussions/{identifier} went away while it was read")
+                return Reading(None, is_there=False)
+            for one in _nodes(topic.get("comments")):
+                replies = _object(one.get("replies"))
+                comments += [one, *_nodes(replies)]
+                if isinstance(many := replies.get("totalCount"), int) and many > _REPLIES:
+                    left_out.append(f"replies beyond the first {_REPLIES} of comment {one.get('databaseId')}")
+            if (after := _after(_object(topic.get("comments")))) is None:
+                break
+        else:
+            left_out.append(f"comments beyond the first {len(comments):,}")
+        issue = {
+            "number": topic.get("number"),
+            "title": topic.get("title"),
+            "body": topic.get("body"),
+            "labels": [topic.get("category"), *_nodes(topic.get("labels"))],
+            "created_at": topic.get("createdAt"),
+            "closed_at": topic.get("closedAt"),
+            "reactions": {"+1": topic.get("upvoteCount")},
+            "html_url": topic.get("url"),
+            "user": topic.get("author"),
+        }
+        said = [
+            {
+                "id": f"d{one.get('databaseId')}",  # comments of issues have numbers of their own
+                "body": one.get("body"),
+                "created_at": one.get("createdAt"),
+                "reactions": {"+1": one.get("upvoteCount")},
+                "user": one.get("author"),
+                "is_answer": one.get("isAnswer"),
+            }
+            for one in comments
+            if one.get("isMinimized") is not True
+        ]
+        context = reading_context()
+        found = reading_of(_records(issue, said, context), context)
         return Reading(found.thread, (*found.rejects, *left_out))
 
 
@@ -216,6 +355,7 @@ def _records(issue: Mapping[str, Any], comments: list[dict[str, Any]], context: 
             created=moment(comment.get("created_at"), context),
             score=whole_number(_object(comment.get("reactions")).get("+1"), context),
             author=one_line(_object(comment.get("user")).get("login"), "login", context),
+            is_accepted=comment.get("is_answer") is True,
         )
 
 
@@ -226,7 +366,7 @@ def duplicate_of(comment: Mapping[str, Any]) -> str:
 
 
 def event_ids(kind: str, payload: Any) -> tuple[str, ...]:
-    """Return the issues that a webhook's payload is about.
+    """Return the issues and discussions that a webhook's payload is about.
 
     Args:
         kind: as ``X-GitHub-Event`` says it.
@@ -234,11 +374,22 @@ def event_ids(kind: str, payload: Any) -> tuple[str, ...]:
     >>> event_ids("issues", {"action": "edited", "issue": {"number": 3}}), event_ids("ping", {"zen": "…"})
     (('3',), ())
     """
-    if kind not in _EVENTS:
-        return ()
-    issue = _object(_object(payload).get("issue"))
+    issue = _object(_object(payload).get(_EVENTS.get(kind, "")))
     found = None if "pull_request" in issue else _number(issue.get("number"))
     return (found,) if found else ()
+
+
+def _nodes(value: object) -> list[dict[str, Any]]:
+    """Return the nodes of a connection."""
+    found = _object(value).get("nodes")
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def _after(connection: Mapping[str, Any]) -> str | None:
+    """Return the place of a connection's next page."""
+    page = _object(connection.get("pageInfo"))
+    found = page.get("endCursor")
+    return found if page.get("hasNextPage") is True and isinstance(found, str) and found else None
 
 
 def _object(value: object) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from typing import Final, Protocol
 WINDOW_S: Final = 60.0
 BACKGROUND: Final = 0.75
 """The share of a minute's requests that work may take which can wait: what is urgent finds the rest."""
-
+POLLED: Final = 0.9
+"""The share that what polls have found may take, so that it does not wait for what can."""
 
 _LEAST_S: Final = 0.01
 """Nobody waits for less: seconds since 1970 have no finer steps that a clock could be trusted with."""

@@ -35,12 +35,13 @@ class FollowSettings:
         address: of the site, the repository, the feed or the database.
         kind: of what is there.
         source: what the questions belong to in the forum; that of an archive of the same forum, to go on from it.
-        key_variable: the environment variable that holds the key of the API, or "".
+        key_variable: the environment variable that holds the key of the API or the password of the database, or "".
         username: whose key it is, for Discourse.
         secret_variable: the environment variable that holds the secret of the webhooks, or "".
         private: categories of Discourse that are followed though not everybody may read them.
         query: of a database: one SELECT.
         api: of GitHub's API.
+        discussions: of GitHub are followed too.
         rate: requests a minute.
 
     Raises:
@@ -56,6 +57,7 @@ class FollowSettings:
     private: tuple[str, ...] = ()
     query: str = ""
     api: str = API
+    discussions: bool = False
     rate: int = RATE
 
     def __post_init__(self) -> None:
@@ -97,7 +99,7 @@ def kind_of(address: str) -> Kind:
     ['discourse', 'github', 'database', 'feed']
     """
     parts = urlsplit(address)
-    if parts.scheme in ("sqlite", "postgresql", "postgres"):
+    if parts.scheme in ("sqlite", "postgresql", "postgres", "mysql", "mariadb"):
         return "database"
     if parts.hostname in ("github.com", "www.github.com"):
         return "github"
@@ -119,13 +121,13 @@ def open_source(settings: FollowSettings, pace: Pace) -> Source:
     """
     key = os.environ.get(settings.key_variable, "") if settings.key_variable else ""
     if settings.key_variable and not key:
-        raise SettingError(f"the environment has no {settings.key_variable}", "set it to the key of the API")
+        raise SettingError(f"the environment has no {settings.key_variable}", "set it to the key or the password")
     if settings.kind == "discourse":
         return Discourse(settings.address, pace, key, settings.username, settings.private)
     if settings.kind == "github":
-        return GitHub(settings.address, pace, key, settings.api)
+        return GitHub(settings.address, pace, key, settings.api, has_discussions=settings.discussions)
     if settings.kind == "database":
-        return Database(settings.address, pace, named_query(settings.query))
+        return Database(settings.address, pace, named_query(settings.query), key)
     if not _WEB.match(settings.address) and not Path(settings.address).is_file():
         raise SourceError(f"there is no file {settings.address}", "expected a feed's file, or an address with https://")
     return Feed(settings.address, pace, key)

@@ -41,7 +41,7 @@ class Piece:
         cursor: behind it; None where a sweep has come to its end.
         seen: threads that are there, and read where their stamp is new.
         threads: of sources whose lists hold the threads themselves, each with its stamp.
-        gone: ids that the source says are deleted.
+        gone: ids that the source says are deleted, or not for everybody.
         rejects: what cannot be read: id and reason.
         is_sweep_due: something was missed that only a sweep finds.
     """

@@ -29,6 +29,7 @@ from typing import IO, Final, Generic, TypeVar
 import msgspec
 
 import askalike
+from askalike.processes import cores
 from askalike.types import Question
 
 Numbered = Sequence[tuple[int, Question]]
@@ -61,11 +62,6 @@ class Remote(Generic[_Entries]):
     module: str
     order: str
     unpacked: Callable[[bytes], _Entries]
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def prepared(

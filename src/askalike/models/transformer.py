@@ -1,5 +1,8 @@
 """Sentence transformers in ONNX Runtime: texts → vectors, from a folder as sentence-transformers writes it.
 
+Texts run in batches, each on one thread, and the batches of a large call side by side on the cores that the process
+may use: so the vectors are the same, to the bit, on any number of them.
+
 Such folders are untrusted: paths stay inside, sizes in the settings must be those of the weights, and nothing is
 unpickled.
 
@@ -27,6 +30,7 @@ from numpy.typing import NDArray
 
 from askalike.errors import DamagedModelError, MissingExtraError, ModelError, ModelNotFoundError, SettingError
 from askalike.files import replace_whole
+from askalike.processes import cores, side_by_side
 
 Array = NDArray[np.float32]
 Family = Literal["bert", "roberta", "distilbert", "mpnet"]
@@ -405,6 +409,9 @@ PIECES_A_BATCH: Final = 1024
 """Padded pieces that run together. Small batches stay in the processor's cache: of 137 pieces a text, 8 texts together
 are 1.6 times as fast as 64."""
 
+MOST_THREADS: Final = 8
+"""Each takes some 75 MB of MiniLM in 8 bits, 130 in float32."""
+
 GRAPH_VERSION: Final = 1
 """Raised whenever the same folder gives another graph than before, so that none that was kept is taken."""
 
@@ -423,13 +430,16 @@ class Transformer:
     Args:
         folder: as ``read_folder`` returns it.
         precision: ``int8`` multiplies 8-bit weights and states (twice as fast, cosine .99 to float32).
+        threads: batches that run side by side; as many as there are cores, at most ``MOST_THREADS``, if not given.
 
     Raises:
         MissingExtraError: ONNX Runtime, onnx or tokenizers is not installed.
         DamagedModelError: the tokenizer cannot be read, or does not fit the word vectors.
     """
 
-    def __init__(self, folder: TransformerFolder, *, precision: Precision = "float32", threads: int = 1) -> None:
+    def __init__(
+        self, folder: TransformerFolder, *, precision: Precision = "float32", threads: int | None = None
+    ) -> None:
         if precision not in ("float32", "int8"):
             raise SettingError(f"there is no precision {precision!r}", "expected float32 or int8")
         self._folder = folder
@@ -441,7 +451,7 @@ class Transformer:
         self.dimensions = folder.dense[-1].weight.shape[0] if folder.dense else width
 
     @classmethod
-    def load(cls, path: str | Path, *, precision: Precision = "float32", threads: int = 1) -> Transformer:
+    def load(cls, path: str | Path, *, precision: Precision = "float32", threads: int | None = None) -> Transformer:
         """Read a folder of the sentence-transformers kind.
 
         Raises:
@@ -460,12 +470,15 @@ class Transformer:
 
     def _encode(self, texts: Sequence[str], prompt: str) -> Array:
         found = np.zeros((len(texts), self.dimensions), dtype=np.float32)  # (N, D)
-        for places, states, mask in self._network.states([prompt + text for text in texts]):
-            vectors = np.concatenate([POOLINGS[one](states, mask) for one in self._folder.pooling], axis=1)  # (B, D)
-            for layer in self._folder.dense:
-                vectors = _projected(layer, vectors)
-            found[places] = normalised(vectors)
+        for places, vectors in self._network.run([prompt + text for text in texts], self._pooled):
+            found[places] = vectors
         return found
+
+    def _pooled(self, states: Array, mask: NDArray[np.bool_]) -> Array:
+        vectors = np.concatenate([POOLINGS[one](states, mask) for one in self._folder.pooling], axis=1)  # (B, D)
+        for layer in self._folder.dense:
+            vectors = _projected(layer, vectors)
+        return normalised(vectors)
 
 
 class CrossEncoder:
@@ -479,7 +492,9 @@ class CrossEncoder:
         MissingExtraError, DamagedModelError: as ``Transformer``.
     """
 
-    def __init__(self, folder: TransformerFolder, *, precision: Precision = "float32", threads: int = 1) -> None:
+    def __init__(
+        self, folder: TransformerFolder, *, precision: Precision = "float32", threads: int | None = None
+    ) -> None:
         assert folder.head is not None
         self.name = f"cross-encoder:{folder.path.name}@{folder.digest[:12]}"
         self._head = folder.head
@@ -488,49 +503,63 @@ class CrossEncoder:
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
         """Return a number for each text, as sentence-transformers' ``CrossEncoder.predict`` does."""
         head, found = self._head, np.zeros(len(texts))
-        for places, states, _ in self._network.states([(query, text) for text in texts]):
-            inner = states[:, 0] @ head.weight.T + head.bias  # (B, D)
-            inner = np.maximum(inner, 0) if head.is_relu else np.tanh(inner)
-            found[places] = inner @ head.out + head.constant
+        for places, scores in self._network.run([(query, text) for text in texts], self._scored):
+            found[places] = scores
         return (1 / (1 + np.exp(-found)) if head.is_probability else found).tolist()  # type: ignore[no-any-return]
+
+    def _scored(self, states: Array, _: NDArray[np.bool_]) -> Array:
+        inner = states[:, 0] @ self._head.weight.T + self._head.bias  # (B, D)
+        inner = np.maximum(inner, 0) if self._head.is_relu else np.tanh(inner)
+        scores: Array = inner @ self._head.out + self._head.constant  # (B,)
+        return scores
 
 
 class _Network:
-    """Texts, or pairs of texts, → the states of their pieces.
+    """Texts, or pairs of texts, → the states of their pieces; any thread may ask.
 
     Raises:
         SettingError, MissingExtraError, DamagedModelError: as ``Transformer``.
     """
 
-    def __init__(self, folder: TransformerFolder, precision: Precision, threads: int) -> None:
+    def __init__(self, folder: TransformerFolder, precision: Precision, threads: int | None) -> None:
         self._first_position = folder.shape.first_position
         self._types = types_of(folder)
         self._tokenizer = _tokenizer(folder)
-        self._session = _session(folder, precision, threads)
+        self._session = _session(folder, precision)
         self._bias = _RelativeBias(folder) if folder.shape.family == "mpnet" else None
+        self._threads = threads or min(MOST_THREADS, cores())
 
-    def states(
-        self, texts: Sequence[str] | Sequence[tuple[str, str]]
-    ) -> Iterator[tuple[list[int], Array, NDArray[np.bool_]]]:
-        """Yield places of texts, the states of their pieces (B, T, D), and which of them are pieces (B, T)."""
+    def run(
+        self, texts: Sequence[str] | Sequence[tuple[str, str]], made: Callable[[Array, NDArray[np.bool_]], Array]
+    ) -> Iterator[tuple[list[int], Array]]:
+        """Yield places of texts, and what is made of the states of their pieces.
+
+        Args:
+            made: of states (B, T, D) and which of them are pieces (B, T); called in threads.
+        """
         read = self._tokenizer.encode_batch(texts)
-        for places in _batches([len(one.ids) for one in read]):
-            part = [read[place] for place in places]
-            longest = max(len(one.ids) for one in part)
-            ids = np.zeros((len(part), longest), dtype=np.int64)  # (B, T)
-            types = np.zeros_like(ids)  # (B, T)
-            mask = np.zeros((len(part), longest), dtype=bool)  # (B, T)
-            for row, one in enumerate(part):
-                ids[row, : len(one.ids)] = one.ids
-                types[row, : len(one.ids)] = one.type_ids
-                mask[row, : len(one.ids)] = True
-            bias = np.where(mask, np.float32(0), MASKED)[:, None, None, :]  # (B, 1, 1, T)
-            if self._bias is not None:
-                bias = bias + self._bias.of(longest)  # (B, H, T, T)
-            given = {"ids": ids, "positions": np.arange(longest) + self._first_position, "bias": bias}
-            if self._types is not None:
-                given["types"] = np.minimum(types, len(self._types) - 1)
-            yield places, self._session.run(None, given)[0], mask
+
+        def one(places: list[int]) -> tuple[list[int], Array]:
+            return places, made(*self._states([read[place] for place in places]))
+
+        yield from side_by_side(one, _batches([len(one.ids) for one in read]), self._threads)
+
+    def _states(self, read: Sequence[Any]) -> tuple[Array, NDArray[np.bool_]]:
+        longest = max(len(one.ids) for one in read)
+        ids = np.zeros((len(read), longest), dtype=np.int64)  # (B, T)
+        types = np.zeros_like(ids)  # (B, T)
+        mask = np.zeros((len(read), longest), dtype=bool)  # (B, T)
+        for row, one in enumerate(read):
+            ids[row, : len(one.ids)] = one.ids
+            types[row, : len(one.ids)] = one.type_ids
+            mask[row, : len(one.ids)] = True
+        bias = np.where(mask, np.float32(0), MASKED)[:, None, None, :]  # (B, 1, 1, T)
+        if self._bias is not None:
+            bias = bias + self._bias.of(longest)  # (B, H, T, T)
+        given = {"ids": ids, "positions": np.arange(longest) + self._first_position, "bias": bias}
+        if self._types is not None:
+            given["types"] = np.minimum(types, len(self._types) - 1)
+        return self._session.run(None, given)[0], mask
 
 
 def types_of(folder: TransformerFolder) -> Array | None:
@@ -606,13 +635,14 @@ class _RelativeBias:
 
     def of(self, length: int) -> Array:
         """Return the bias for texts of so many pieces.  # (1, H, T, T)"""
-        if length not in self._made:
+        found = self._made.get(length)
+        if found is None:
             if len(self._made) >= 16:
                 self._made.clear()
             places = np.arange(length)
             buckets = relative_buckets(places[None, :] - places[:, None], len(self._table))
-            self._made[length] = np.ascontiguousarray(self._table[buckets].transpose(2, 0, 1)[None])
-        return self._made[length]
+            found = self._made[length] = np.ascontiguousarray(self._table[buckets].transpose(2, 0, 1)[None])
+        return found
 
 
 def relative_buckets(distances: NDArray[np.int64], buckets: int, most: int = 128) -> NDArray[np.int64]:
@@ -656,13 +686,13 @@ def _missing(name: str) -> MissingExtraError:
     return MissingExtraError(f"the package {name} is not installed, which runs sentence transformers", "transformers")
 
 
-def _session(folder: TransformerFolder, precision: Precision, threads: int) -> Any:
+def _session(folder: TransformerFolder, precision: Precision) -> Any:
     try:
         import onnxruntime
     except ImportError as error:
         raise _missing("onnxruntime") from error
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
+    options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     options.enable_cpu_mem_arena = False  # texts differ in length, and the arena keeps the largest of each

@@ -169,6 +169,7 @@ _SUFFIXES = (".json", ".jsonl", ".ndjson")
 _CATEGORIES = "categories.json"
 _HAS_POSTS = re.compile(rb'"post_stream"\s*:')
 _REGULAR_POST = 1
+_WHISPER = 4
 _LIKE = 2
 _CLOSINGS = ("closed.enabled", "autoclosed.enabled")
 _TOPIC_PATH = re.compile(
@@ -356,7 +357,8 @@ class _Topic:
     def _links(self, topic_id: str) -> Iterator[Link]:
         found = _objects(_object(self.data.get("details")).get("links"))
         for post in self.posts:
-            found.extend(_objects(post.get("link_counts")))
+            if post.get("post_type") != _WHISPER and not post.get("deleted_at"):  # a moderator's key shows these too
+                found.extend(_objects(post.get("link_counts")))
         targets: dict[str, None] = {}
         for link in found:
             if link.get("reflection") is True or link.get("internal") is False:

@@ -1,12 +1,12 @@
 -- Flarum 1.x: discussions with their comments, for tables without a prefix.
 -- Left out: what is hidden or private. Needs the extensions flarum/tags (tags) and flarum/lock (is_locked); without
--- them, take out the lines that name them. Bodies are kept as XML by Flarum, and read as HTML.
+-- them, take out the lines that name them. Bodies are XML of s9e's TextFormatter.
 SELECT
     d.id AS id,
     NULL AS question_id,
     d.title AS title,
     p.content AS body,
-    'html' AS markup,
+    's9e' AS markup,
     (SELECT group_concat(g.name) FROM discussion_tag dt JOIN tags g ON g.id = dt.tag_id WHERE dt.discussion_id = d.id)
         AS tags,
     d.created_at AS created,
@@ -24,7 +24,7 @@ SELECT
     p.discussion_id,
     NULL,
     p.content,
-    'html',
+    's9e',
     NULL,
     p.created_at,
     NULL,

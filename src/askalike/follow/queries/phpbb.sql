@@ -1,13 +1,14 @@
 -- phpBB 3.3: topics with their posts, for tables with the prefix phpbb_.
 -- Left out: what waits for approval or was deleted (visibility other than 1), topics that were moved away (status 2),
 -- links to other sites (forum_type 2). Forums that not everybody may read: add forum_id NOT IN (…) to both WHERE.
+-- Since 3.2, bodies are XML of s9e's TextFormatter; older ones are, until phpBB has made them anew, text with BBCode.
 -- An edit counts by post_edit_time; a rename alone changes no time, and is found when the topic is read again.
 SELECT
     t.topic_id AS id,
     NULL AS question_id,
     t.topic_title AS title,
     p.post_text AS body,
-    'plain' AS markup,
+    CASE WHEN p.post_text LIKE '<t>%' OR p.post_text LIKE '<r>%' THEN 's9e' ELSE 'plain' END AS markup,
     f.forum_name AS tags,
     t.topic_time AS created,
     CASE WHEN t.topic_status = 1 THEN t.topic_last_post_time END AS closed,
@@ -24,7 +25,7 @@ SELECT
     p.topic_id,
     NULL,
     p.post_text,
-    'plain',
+    CASE WHEN p.post_text LIKE '<t>%' OR p.post_text LIKE '<r>%' THEN 's9e' ELSE 'plain' END,
     NULL,
     p.post_time,
     NULL,

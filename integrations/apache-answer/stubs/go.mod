@@ -1,0 +1,3 @@
+module github.com/apache/answer
+
+go 1.19
