@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from msgspec import structs
 
-from askalike.errors import BusyForumError, InputError
+from askalike.errors import BusyForumError, InputError, UnknownIdError
 from askalike.store import (
     Change,
     Counts,
@@ -22,6 +22,7 @@ from askalike.store import (
     Position,
     SourceCounts,
     StoredOutcome,
+    refuse_chain,
     rows,
 )
 from askalike.store.protocol import MANUAL_SOURCE, QUESTIONS, RecordKind
@@ -34,7 +35,24 @@ from askalike.store.rows import (
     to_microseconds,
     unknown_id,
 )
-from askalike.types import Answer, Feedback, Link, Outcome, Question, Record, Reject, Source, Thread, Verdict
+from askalike.types import (
+    Answer,
+    Assignment,
+    Decided,
+    Feedback,
+    Link,
+    LogEntry,
+    Outcome,
+    Question,
+    Record,
+    Refusal,
+    Reject,
+    Source,
+    Thread,
+    Verdict,
+    Write,
+    WriteState,
+)
 
 
 def _in_utc(moment: datetime | None) -> datetime | None:
@@ -57,7 +75,21 @@ class _Tables:
     sources: dict[str, str] = field(default_factory=dict)
     outcomes: dict[tuple[int, str, str, str], StoredOutcome] = field(default_factory=dict)
     linked_us: dict[tuple[str, str], int] = field(default_factory=dict)
+    moderated: list[LogEntry] = field(default_factory=list)
+    taken: dict[frozenset[str], Assignment] = field(default_factory=dict)
+    outbox: list[Write] = field(default_factory=list)
     last_num: int = 0
+
+    def add_entry(self, entry: LogEntry) -> LogEntry:
+        self.moderated.append(structs.replace(entry, number=len(self.moderated) + 1))
+        return self.moderated[-1]
+
+    def claim(self, link: Link) -> None:
+        ends = (link.source_id, link.target_id)
+        self.moderated = [
+            structs.replace(one, made_link=False) if (one.question_id, one.candidate_id) == ends else one
+            for one in self.moderated
+        ]
 
     def put(self, question: Question, source: str) -> Operation | None:
         question_values(question)
@@ -381,7 +413,10 @@ class MemoryStore:
                 tables.links = {
                     link: source for link, source in tables.links.items() if one not in (link.source_id, link.target_id)
                 }
-                tables.feedback = [held for held in tables.feedback if one not in (held.question_id, held.candidate_id)]
+                for name in ("feedback", "moderated", "outbox"):
+                    kept = [it for it in getattr(tables, name) if one not in (it.question_id, it.candidate_id)]
+                    setattr(tables, name, kept)
+                tables.taken = {pair: held for pair, held in tables.taken.items() if one not in pair}
         return done
 
     def add_answers(self, answers: Sequence[Answer]) -> None:
@@ -415,6 +450,7 @@ class MemoryStore:
         for link in links:
             check_link(link)
             tables.require(link.source_id, link.target_id)
+            tables.claim(link)
         return sum(tables.put_link(link, MANUAL_SOURCE) for link in links)
 
     def delete_links(self, links: Sequence[Link]) -> int:
@@ -447,6 +483,7 @@ class MemoryStore:
             for link in (one for thread in threads for one in thread.links):
                 check_link(link)
                 report.links.added += tables.put_link(link, name)
+                tables.claim(link)
             left = [one for one in gone if one in tables.questions and tables.questions[one][2] == name]
             for one in left:
                 tables.remove(one)
@@ -502,6 +539,144 @@ class MemoryStore:
         held = list(self.all_feedback())
         return max((self._now.feedback.index(one) + 1 for one in held), default=0), len(held)
 
+    # -- moderation --------------------------------------------------------------------------------------------
+
+    def decide(self, given: Sequence[Feedback], *, has_links: bool, is_preview: bool = False) -> Decided:
+        before, entries, refused, at = self._now, list[LogEntry](), list[Refusal](), datetime.now(UTC)
+        bulk = f"bulk{len(before.moderated)}" if len(given) > 1 else ""
+        pairs = [frozenset((one.question_id, one.candidate_id)) for one in given]
+        for place, (one, pair) in enumerate(zip(given, pairs, strict=True)):
+            ends, held = (one.question_id, one.candidate_id), self._now.taken.get(pair)
+            stands = [
+                it for it in self.log(10**6, pair=ends) if it.kind in ("duplicate", "different") and not it.undone
+            ]
+            try:
+                check_feedback(one)
+                self._now.require(*ends)
+                if one.verdict == "withdrawn" or pair in pairs[:place]:
+                    raise InputError("withdrawn, or twice")
+                if held is not None and held.by != one.by and (held.until is None or held.until > at):
+                    raise InputError(f"{held.by} has taken it")
+                if stands:
+                    raise InputError(f"decided by entry {stands[0].number}")
+                if has_links and one.verdict == "duplicate":
+                    refuse_chain(self.originals_of(ends), *ends)
+            except (InputError, UnknownIdError) as error:
+                refused.append(Refusal(*ends, error.message, error.hint))
+                continue
+            with self._write() as tables:
+                tables.feedback.append(structs.replace(one, at=at))
+                made = has_links and one.verdict == "duplicate" and bool(tables.put_link(Link(*ends), MANUAL_SOURCE))
+                tables.taken.pop(pair, None)
+                entry = LogEntry(0, *ends, one.verdict, one.by, at, "", bulk, 0, made)  # type: ignore[arg-type]
+                entries.append(tables.add_entry(entry))
+        if refused or is_preview:
+            self._now = before
+            entries = [structs.replace(one, number=0, bulk="", at=None) for one in entries]
+        return Decided(tuple(entries), tuple(refused), not refused and not is_preview)
+
+    def undo(self, numbers: Sequence[int], by: str) -> list[LogEntry]:
+        done = list[LogEntry]()
+        with self._write() as tables:
+            for number in numbers:
+                if not 0 < number <= len(tables.moderated):
+                    raise UnknownIdError(f"the log has no entry {number}")
+                one = tables.moderated[number - 1]
+                if one.kind not in ("duplicate", "different") or one.undone:
+                    raise InputError("no decision, or undone")
+                ends = {one.question_id, one.candidate_id}
+                tables.moderated[number - 1] = structs.replace(one, undone=True)
+                if one.made_link:
+                    tables.links.pop(Link(one.question_id, one.candidate_id), None)
+                judged = [it for it in tables.feedback if {it.question_id, it.candidate_id} == ends]
+                if judged and judged[-1].at == one.at:
+                    gone = Feedback(one.question_id, one.candidate_id, "withdrawn", by)
+                    again = judged[-2] if len(judged) > 1 and judged[-2].verdict != "withdrawn" else gone
+                    tables.feedback.append(structs.replace(again, at=datetime.now(UTC)))
+                tables.outbox = [
+                    structs.replace(it, state="cancelled")
+                    if {it.question_id, it.candidate_id} == ends and it.state in ("waiting", "failed")
+                    else it
+                    for it in tables.outbox
+                ]
+                entry = LogEntry(0, one.question_id, one.candidate_id, "undone", by, datetime.now(UTC), undoes=number)
+                done.append(tables.add_entry(structs.replace(entry, bulk="undo" if len(numbers) > 1 else "")))
+        return done
+
+    def add_note(self, question_id: str, candidate_id: str, text: str, by: str) -> LogEntry:
+        check_feedback(Feedback(question_id, candidate_id, "different", by))
+        if not text.strip() or len(text) > 10_000:
+            raise InputError("the note is empty or too long")
+        with self._write() as tables:
+            tables.require(question_id, candidate_id)
+            return tables.add_entry(LogEntry(0, question_id, candidate_id, "note", by, datetime.now(UTC), text))
+
+    def log(
+        self, limit: int, before: int = 0, *, pair: tuple[str, str] | None = None, bulk: str = ""
+    ) -> list[LogEntry]:
+        return [
+            one
+            for one in reversed(self._now.moderated)
+            if (not before or one.number < before)
+            and (pair is None or {one.question_id, one.candidate_id} == set(pair))
+            and bulk in ("", one.bulk)
+        ][:limit]
+
+    def take_pairs(self, pairs: Sequence[tuple[str, str]], by: str, until_us: int | None) -> list[Assignment]:
+        now = datetime.now(UTC)
+        with self._write() as tables:
+            for pair in pairs:
+                tables.require(*pair)
+                held = tables.taken.get(frozenset(pair))
+                if not by.strip() or (held and held.by != by and (held.until is None or held.until > now)):
+                    raise InputError("taken, or by nobody")
+                tables.taken[frozenset(pair)] = Assignment(*pair, by, now, from_microseconds(until_us))
+            return [tables.taken[frozenset(pair)] for pair in pairs]
+
+    def give_back(self, pairs: Sequence[tuple[str, str]], by: str | None) -> int:
+        with self._write() as tables:
+            held = [tables.taken.pop(frozenset(pair), None) for pair in pairs]
+            if by is not None and any(one is not None and one.by != by for one in held):
+                raise InputError("somebody else has taken one")
+            return sum(one is not None for one in held)
+
+    def assignments(self) -> list[Assignment]:
+        now = datetime.now(UTC)
+        return [one for one in self._now.taken.values() if one.until is None or one.until > now]
+
+    def decided_duplicates(self, source: str) -> list[LogEntry]:
+        owned = set(self.ids_of(source))
+        held = [one for one in self._now.moderated if one.kind == "duplicate" and not one.undone]
+        return [one for one in held if {one.question_id, one.candidate_id} <= owned]
+
+    def put_writes(self, wanted: Sequence[Write]) -> int:
+        def key(one: Write) -> tuple[str, ...]:
+            return one.target, one.question_id, one.candidate_id, one.action
+
+        added = 0
+        with self._write() as tables:
+            for one in wanted:
+                places = [place for place, it in enumerate(tables.outbox) if key(it) == key(one)]
+                if not places:
+                    tables.outbox.append(structs.replace(one, number=len(tables.outbox) + 1))
+                elif tables.outbox[places[0]].state == "cancelled":
+                    tables.outbox[places[0]] = structs.replace(tables.outbox[places[0]], state="waiting", why="")
+                else:
+                    continue
+                added += 1
+        return added
+
+    def outbox(self, target: str = "") -> list[Write]:
+        return [one for one in self._now.outbox if target in ("", one.target)]
+
+    def set_write(self, number: int, state: WriteState, why: str = "", *, is_try: bool = True) -> bool:
+        with self._write() as tables:
+            one = tables.outbox[number - 1]
+            if one.state == "cancelled" and state != "done":
+                return False
+            tables.outbox[number - 1] = structs.replace(one, state=state, why=why, tries=one.tries + is_try)
+        return True
+
     # -- loads -------------------------------------------------------------------------------------------------
 
     def is_loading(self) -> bool:
@@ -541,6 +716,7 @@ class _Load:
         self.answers: dict[str, Answer] = {}
         self.links: dict[Link, None] = {}
         self.judgements: list[Feedback] = []
+        self.log: list[LogEntry] = []
         self.unstorable = 0
 
     def refuse(self, counts: LoadCounts, identifier: str, reason: str) -> None:
@@ -555,6 +731,9 @@ class _Load:
             except InputError as error:
                 self.unstorable += 1
                 self.refuse(self.report.judgements, str(record.question_id), str(error))
+            return
+        if isinstance(record, LogEntry):
+            self.log.append(record)
             return
         if isinstance(record, Link):
             try:
@@ -616,10 +795,12 @@ class _Load:
             report.answers.deleted += tables.answers.pop(one, None) is not None
         for link in self.links:
             self._count(report.links, "add" if tables.put_link(link, name) else None)
+            tables.claim(link)
         for link in gone_links:
             del tables.links[link]
         report.links.deleted = len(gone_links)
         self._put_judgements(tables)
+        tables.moderated += self.log
         here = tables.questions
         report.links_without_question = sum(
             link.source_id not in here or link.target_id not in here for link in self.links

@@ -126,6 +126,10 @@ ADDED: Final[dict[str, tuple[str, ...]]] = {
         "forum/forum.py:Forum.reliability",
         "forum/forum.py:Forum.least_score",
     ),
+    "moderation": (
+        "store/moderation.py",
+        "cli/review.py",
+    ),
     "groups, and a queue of pairs to judge": (
         "forum/groups.py",
         "forum/linkage.py",

@@ -51,6 +51,15 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "link": ("askalike link my.forum q1156 q1045",),
     "unlink": ("askalike unlink my.forum q1156 q1045",),
     "judge": ("askalike judge my.forum q1156 q1045 duplicate --by ann",),
+    "review": (
+        "askalike review queue my.forum --tag printer --precision 0.9",
+        "askalike review take my.forum --by ann --limit 5 --minutes 30",
+        'askalike review note my.forum q1156 q1045 --by ann --text "Same model, other firmware"',
+        "askalike review decide my.forum q1156 q1045 --verdict duplicate --by ann",
+        "askalike review decide my.forum --pairs pairs.csv --verdict duplicate --by ann --preview",
+        "askalike review undo my.forum --by ann",
+        "askalike review log my.forum --json",
+    ),
     "source": ("askalike source list my.forum", "askalike source remove my.forum homenet --yes"),
     "export": (
         "askalike export my.forum --into export --parquet",
@@ -68,6 +77,12 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "askalike follow my.forum --from https://forum.example.org --secret-variable DISCOURSE_SECRET",
         "askalike follow my.forum --from https://github.com/OWNER/NAME --key-variable GITHUB_TOKEN --dry-run",
         "askalike follow my.forum --status --json",
+    ),
+    "writeback": (
+        "askalike writeback my.forum --to https://forum.example.org --link --close",
+        "askalike writeback my.forum --to https://github.com/OWNER/NAME --link --close --tag duplicate"
+        " --key-variable GITHUB_WRITE_TOKEN --send",
+        "askalike writeback my.forum --status --json",
     ),
     "serve": (
         "askalike serve my.forum",

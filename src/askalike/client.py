@@ -38,18 +38,22 @@ from askalike.schemas import (
     Embeddings,
     Error,
     Followed,
+    GivenBack,
     GroupsPage,
     Health,
     HelpedCount,
+    LogPage,
     PairsPage,
     QuestionsPage,
     Rank,
     ShownQuestion,
     Similar,
     Status,
+    Taken,
+    Undone,
     Written,
 )
-from askalike.types import Draw, Feedback, Outcome, Question, Report, Verdict
+from askalike.types import Decided, Draw, Feedback, LogEntry, Outcome, Question, Report, Verdict
 
 _Answer = TypeVar("_Answer", bound=msgspec.Struct)
 _Found = TypeVar("_Found")
@@ -72,6 +76,13 @@ ROUTES: Final[Mapping[str, str]] = {
     "DELETE /v1/answers/{id}": "delete_answer",
     "POST /v1/feedback": "judge",
     "GET /v1/duplicates": "duplicates",
+    "POST /v1/decisions": "decide",
+    "POST /v1/decisions/undo": "undo",
+    "GET /v1/log": "log",
+    "POST /v1/notes": "note",
+    "GET /v1/assignments": "taken",
+    "POST /v1/assignments": "take",
+    "POST /v1/assignments/give-back": "give_back",
     "GET /v1/duplicates/groups": "groups",
     "POST /v1/questions/{id}/helped": "helped",
     "POST /v1/outcomes": "count_outcomes",
@@ -259,16 +270,67 @@ class Client:
         *,
         sample: bool = False,
         tag: str | None = None,
+        by: str | None = None,
     ) -> PairsPage:
         """Return a page of the archive's pairs that may be duplicates.
 
         Args:
             minimum: the least score, or a promise such as "precision:0.9".
             tag: only pairs of which a question has it.
+            by: who judges: what others have taken is left out.
             sample: every fifth is drawn at random, whatever its score: for a queue that people judge.
         """
-        asked = _query(limit=limit, minimum=minimum, cursor=cursor, sample=str(sample).lower(), tag=tag)
+        asked = _query(limit=limit, minimum=minimum, cursor=cursor, sample=str(sample).lower(), tag=tag, by=by)
         return self._ask(PairsPage, "GET", f"/v1/duplicates?{asked}")
+
+    def decide(
+        self, decisions: Sequence[Mapping[str, Any]], by: str = "", *, link: bool = True, preview: bool = False
+    ) -> Decided:
+        """Decide on pairs, all of them or none.
+
+        Args:
+            decisions: each with question, candidate (the original, where they are duplicates), verdict, and the draw
+                that came with the pair.
+            by: who decides, where there is no key with a name.
+            link: link duplicates to their originals.
+            preview: store nothing, and return what would be stored and what refused.
+        """
+        given = {"decisions": list(decisions), "by": by, "link": link, "preview": preview}
+        return self._ask(Decided, "POST", "/v1/decisions", given)
+
+    def undo(self, numbers: Sequence[int] = (), bulk: str = "", by: str = "") -> Undone:
+        """Undo decisions: some entries of the log, or what stands of a bulk."""
+        return self._ask(Undone, "POST", "/v1/decisions/undo", {"numbers": list(numbers), "bulk": bulk, "by": by})
+
+    def log(self, limit: int = 20, before: int = 0, pair: tuple[str, str] | None = None, bulk: str = "") -> LogPage:
+        """Return a page of the moderators' log, newest first.
+
+        Args:
+            before: the ``next`` of the page before.
+            pair: only entries on these two questions.
+        """
+        question, candidate = pair or (None, None)
+        asked = _query(limit=limit, before=before, question=question, candidate=candidate, bulk=bulk or None)
+        return self._ask(LogPage, "GET", f"/v1/log?{asked}")
+
+    def note(self, question: str, candidate: str, text: str, by: str = "") -> LogEntry:
+        """Note something on a pair."""
+        given = {"question": question, "candidate": candidate, "text": text, "by": by}
+        return self._ask(LogEntry, "POST", "/v1/notes", given)
+
+    def take(self, pairs: Iterable[tuple[str, str]], by: str = "", minutes: int | None = None) -> Taken:
+        """Take pairs, all of them or none; for so long, or until they are given back or decided."""
+        given = {"pairs": _pairs(pairs), "by": by, "minutes": minutes}
+        return self._ask(Taken, "POST", "/v1/assignments", given)
+
+    def give_back(self, pairs: Iterable[tuple[str, str]], by: str = "", *, anyones: bool = False) -> GivenBack:
+        """Give pairs back, whoever has taken them if that is said."""
+        given = {"pairs": _pairs(pairs), "by": by, "anyones": anyones}
+        return self._ask(GivenBack, "POST", "/v1/assignments/give-back", given)
+
+    def taken(self) -> Taken:
+        """Return who has which pairs."""
+        return self._ask(Taken, "GET", "/v1/assignments")
 
     def groups(self, cursor: str | None = None, limit: int = 20, minimum: float = 0.8) -> GroupsPage:
         """Return a page of groups of questions that ask the same, largest first, announcements last."""
@@ -488,6 +550,13 @@ class AsyncClient:
     judge = _awaited(Client.judge)
     feedback = _awaited(Client.feedback)
     duplicates = _awaited(Client.duplicates)
+    decide = _awaited(Client.decide)
+    undo = _awaited(Client.undo)
+    log = _awaited(Client.log)
+    note = _awaited(Client.note)
+    take = _awaited(Client.take)
+    give_back = _awaited(Client.give_back)
+    taken = _awaited(Client.taken)
     groups = _awaited(Client.groups)
     helped = _awaited(Client.helped)
     count_outcomes = _awaited(Client.count_outcomes)
@@ -525,6 +594,10 @@ def _refusal(answer: http.client.HTTPResponse, content: bytes) -> ServiceError:
     except ServiceError as error:
         return ServiceError(answer.status, f"it answered {answer.status} {answer.reason}", error.hint, wait_s)
     return ServiceError(answer.status, found.error, found.hint, wait_s)
+
+
+def _pairs(pairs: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
+    return [{"question": question, "candidate": candidate} for question, candidate in pairs]
 
 
 def _path(identifier: str) -> str:

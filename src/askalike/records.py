@@ -19,12 +19,18 @@ import msgspec
 from msgspec import inspect
 
 from askalike.errors import MissingExtraError, SettingError
-from askalike.types import Answer, Feedback, Link, Question
+from askalike.types import Answer, Feedback, Link, LogEntry, Question
 
 Form = Literal["jsonl", "csv", "parquet"]
 FORMS: Final = cast("tuple[Form, ...]", get_args(Form))
 
-TABLES: Final[Mapping[str, type]] = {"questions": Question, "answers": Answer, "links": Link, "judgements": Feedback}
+TABLES: Final[Mapping[str, type]] = {
+    "questions": Question,
+    "answers": Answer,
+    "links": Link,
+    "judgements": Feedback,
+    "log": LogEntry,
+}
 """What an export holds: name of the table → its records."""
 
 _Record = TypeVar("_Record")

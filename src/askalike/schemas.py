@@ -17,6 +17,7 @@ from msgspec import Meta, Struct
 from askalike.errors import InputError
 from askalike.types import (
     Answer,
+    Assignment,
     Correction,
     Draw,
     Explanation,
@@ -24,6 +25,7 @@ from askalike.types import (
     GroupKind,
     LikelihoodWord,
     LinkKind,
+    LogEntry,
     Markup,
     Match,
     Order,
@@ -276,6 +278,81 @@ class FeedbackRequest(_Request, frozen=True):
     draw: Annotated[Draw, Meta(description="As it came with the pair; left out: a pair that was likely.")] = Draw()
 
 
+MOST_DECISIONS: Final = 500
+LONGEST_NOTE: Final = 10_000
+LONGEST_MINUTES: Final = 527_040
+By = Annotated[
+    Name, Meta(description="Who does it, where the request has no key; else it is as the key is named, if it is.")
+]
+
+
+class PairName(_Request, frozen=True):
+    """Two questions."""
+
+    question: Id
+    candidate: Id
+
+
+class DecisionRequest(PairName, frozen=True):
+    """A person's decision on a pair; ``candidate`` is the original, where they are duplicates."""
+
+    verdict: Literal["duplicate", "different"]
+    draw: Annotated[Draw, Meta(description="As it came with the pair; left out: a pair that was likely.")] = Draw()
+
+
+class DecisionsRequest(_Request, frozen=True):
+    """Decisions that are stored together, or none of them."""
+
+    decisions: Annotated[tuple[DecisionRequest, ...], Meta(min_length=1, max_length=MOST_DECISIONS)]
+    by: By = ""
+    link: Annotated[bool, Meta(description="Link duplicates to their originals, which are shown instead.")] = True
+    preview: Annotated[bool, Meta(description="Store nothing; tell what would be stored, and what refused.")] = False
+
+
+class UndoRequest(_Request, frozen=True):
+    """Decisions that are to be undone: some entries of the log, or what stands of a bulk."""
+
+    numbers: Annotated[tuple[Annotated[int, Meta(ge=1, le=_LARGEST)], ...], Meta(max_length=MOST_DECISIONS)] = ()
+    bulk: Name = ""
+    by: By = ""
+
+
+class NoteRequest(PairName, frozen=True):
+    """A note on a pair."""
+
+    text: Annotated[str, Meta(min_length=1, max_length=LONGEST_NOTE)]
+    by: By = ""
+
+
+class AssignmentsRequest(_Request, frozen=True):
+    """Pairs that somebody takes, all of them or none."""
+
+    pairs: Annotated[tuple[PairName, ...], Meta(min_length=1, max_length=MOST_DECISIONS)]
+    by: By = ""
+    minutes: (
+        Annotated[int, Meta(ge=1, le=LONGEST_MINUTES, description="For how long; else until they are given back.")]
+        | None
+    ) = None
+
+
+class GivenBackRequest(_Request, frozen=True):
+    """Pairs that are free again."""
+
+    pairs: Annotated[tuple[PairName, ...], Meta(min_length=1, max_length=MOST_DECISIONS)]
+    by: By = ""
+    anyones: Annotated[bool, Meta(description="Whoever has taken them.")] = False
+
+
+class LogQuery(_Request, frozen=True):
+    """Which page of the log is wanted."""
+
+    before: Annotated[int, Meta(ge=0, le=_LARGEST, description="The ``next`` of the page before.")] = 0
+    limit: Limit = 20
+    question: Annotated[Id, Meta(description="With ``candidate``: only entries on this pair.")] | None = None
+    candidate: Id | None = None
+    bulk: Name = ""
+
+
 class OutcomesRequest(_Request, frozen=True):
     """What became of suggestions in one visit of an ask form, without anything about who came."""
 
@@ -343,6 +420,7 @@ class PairsQuery(DuplicatesQuery, frozen=True):
         Meta(description="For a queue to judge: every fifth pair is drawn at random, whatever its score."),
     ] = False
     tag: Annotated[Tag, Meta(description="Only pairs of which a question has this tag.")] | None = None
+    by: Annotated[Name, Meta(description="Who judges: what others have taken is left out.")] | None = None
 
 
 class GroupsQuery(_Request, frozen=True):
@@ -554,6 +632,8 @@ class ShownPair(Struct, frozen=True):
     cosine: float | None
     likelihood: Likelihood
     draw: Draw
+    taken: Annotated[Assignment, Meta(description="Who has it; for keys that may write.")] | None = None
+    notes: Annotated[tuple[LogEntry, ...], Meta(description="The newest last; for keys that may write.")] = ()
 
 
 class PairsPage(Struct, frozen=True):
@@ -562,6 +642,40 @@ class PairsPage(Struct, frozen=True):
     pairs: tuple[ShownPair, ...]
     next: str | None
     progress: Compared
+    you: Annotated[str, Meta(description="What the request's key is named.")] = ""
+
+
+class LoggedEntry(LogEntry, frozen=True, kw_only=True):
+    """An entry of the log, with the titles of both questions; empty where one is not there."""
+
+    question_title: str = ""
+    candidate_title: str = ""
+
+
+class LogPage(Struct, frozen=True):
+    """A page of the log, newest first; ``you`` is what the request's key is named."""
+
+    entries: tuple[LoggedEntry, ...]
+    next: int | None
+    you: str = ""
+
+
+class Taken(Struct, frozen=True):
+    """Who has which pairs."""
+
+    assignments: tuple[Assignment, ...]
+
+
+class GivenBack(Struct, frozen=True):
+    """How many pairs are free again."""
+
+    pairs: int
+
+
+class Undone(Struct, frozen=True):
+    """The entries by which decisions were undone."""
+
+    entries: tuple[LogEntry, ...]
 
 
 class ShownWeakest(Struct, frozen=True):

@@ -155,6 +155,100 @@ class Feedback(msgspec.Struct, frozen=True, rename={"question_id": "question", "
     draw: Draw = Draw()
 
 
+LogKind = Literal["duplicate", "different", "note", "undone"]
+"""What moderators do with a pair: decide on it, note something, or take a decision back."""
+
+
+class LogEntry(msgspec.Struct, frozen=True, rename={"question_id": "question", "candidate_id": "candidate"}):
+    """What somebody did with a pair of questions; nothing is taken out of the log: another entry undoes a decision.
+
+    Args:
+        number: of the entry; later ones have greater numbers.
+        question_id, candidate_id: the duplicate and its original, where they are duplicates.
+        by: who did it, or "".
+        text: of a note.
+        bulk: the name of what was done together; "" where it was alone.
+        undoes: the number of the decision that this entry takes back, or 0.
+        made_link: the decision linked the duplicate to its original, which nobody else has done since.
+        undone: the decision was taken back.
+    """
+
+    number: int
+    question_id: str
+    candidate_id: str
+    kind: LogKind
+    by: str = ""
+    at: datetime | None = None
+    text: str = ""
+    bulk: str = ""
+    undoes: int = 0
+    made_link: bool = False
+    undone: bool = False
+
+
+class Assignment(msgspec.Struct, frozen=True, rename={"question_id": "question", "candidate_id": "candidate"}):
+    """A pair that a moderator has taken; nobody else decides on it meanwhile.
+
+    Args:
+        until: when it is free again; None: when it is given back.
+    """
+
+    question_id: str
+    candidate_id: str
+    by: str
+    at: datetime
+    until: datetime | None = None
+
+
+class Refusal(msgspec.Struct, frozen=True, rename={"question_id": "question", "candidate_id": "candidate"}):
+    """Why a decision on a pair cannot be stored, and what can be done."""
+
+    question_id: str
+    candidate_id: str
+    error: str
+    hint: str = ""
+
+
+class Decided(msgspec.Struct, frozen=True):
+    """What became of decisions that were given together: all are stored, or none.
+
+    Args:
+        entries: what was stored, or would be.
+        entries: what was stored; with their numbers at 0 what would be, of a preview.
+        refused: those that cannot be stored; then nothing was.
+        stored: false of a preview, and where some were refused.
+    """
+
+    entries: tuple[LogEntry, ...]
+    refused: tuple[Refusal, ...] = ()
+    stored: bool = True
+
+
+WriteState = Literal["waiting", "done", "failed", "cancelled"]
+
+
+class Write(msgspec.Struct, frozen=True, rename={"question_id": "question", "candidate_id": "candidate"}):
+    """What is to be written to the forum that a decision is about, or was.
+
+    Args:
+        target: the forum's address.
+        action: "link", "close", or "tag " and the tag.
+        state: "failed" where it was refused; "cancelled" where the decision was undone before.
+        why: it failed, or what was found there; of one that waits, why the last try was in vain.
+        at: when its state was set.
+    """
+
+    number: int
+    target: str
+    question_id: str
+    candidate_id: str
+    action: str
+    state: WriteState = "waiting"
+    tries: int = 0
+    why: str = ""
+    at: datetime | None = None
+
+
 OutcomeKind = Literal["shown", "opened", "helped", "asked"]
 """What happened to the suggestions below an ask form; ``asked``: the question was asked in spite of them."""
 
@@ -297,7 +391,7 @@ class Thread:
             raise ValueError(f"answers or links of {sorted(owners)} in the thread of {self.question.id}")
 
 
-Record = Question | Answer | Link | Feedback
+Record = Question | Answer | Link | Feedback | LogEntry
 """What a reader yields, in any order that its file has."""
 
 

@@ -76,16 +76,27 @@ class Web:
         self._opener = urllib.request.build_opener(_NoRedirect(), *proxies)
 
     def send(
-        self, address: str, headers: Mapping[str, str], most_bytes: int, timeout_s: float, content: bytes | None = None
+        self,
+        address: str,
+        headers: Mapping[str, str],
+        most_bytes: int,
+        timeout_s: float,
+        content: bytes | None = None,
+        method: str = "",
     ) -> Answer:
-        """Return what answers a GET, or a POST of ``content``; a 304 is an answer too.
+        """Return what answers a request; a 304 is an answer too.
+
+        Args:
+            method: "" for a GET, or with ``content`` a POST.
 
         Raises:
             FailedError: no answer, a longer one, one that takes longer, or a status of ``AGAIN``.
             RefusedError: any other status from 300 on; a redirection is one.
         """
         sent = {"Accept": "application/json", "User-Agent": "askalike", **headers}
-        request = urllib.request.Request(address, content, sent, method="GET" if content is None else "POST")
+        request = urllib.request.Request(
+            address, content, sent, method=method or ("GET" if content is None else "POST")
+        )
         until = self._clock() + timeout_s
         try:
             with self._opener.open(request, timeout=timeout_s) as answer:

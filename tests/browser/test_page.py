@@ -505,20 +505,16 @@ def test_the_queue_of_a_tag_and_of_a_promise_is_asked_for_by_its_address(opened:
     assert "null" not in page.locator(".view.review").inner_text()
 
 
-@pytest.mark.parametrize("status", [200, 422])
-def test_undo_takes_a_verdict_back_or_says_that_the_next_one_replaces_it(opened: Opened, status: int) -> None:
+def test_a_verdict_is_undone_by_its_number_and_replaced_by_the_other(opened: Opened) -> None:
     page = opened("/#/review", may_fail=True)
-    sent: list[str] = []
+    sent: list[object] = []
 
     def answer(route: Route) -> None:
-        sent.append(route.request.post_data_json["verdict"])
-        refused = {"error": "verdict: expected duplicate or different", "hint": ""}
-        if sent[-1] == "withdrawn":
-            route.fulfill(status=status, json=refused)
-        else:
-            route.fulfill(json={})
+        given = route.request.post_data_json
+        sent.append(given["numbers"] if "numbers" in given else given["decisions"][0]["verdict"])
+        route.fulfill(json={"entries": [{"number": len(sent), "made_link": False}], "refused": [], "stored": True})
 
-    page.route("**/v1/feedback", answer)
+    page.route("**/v1/decisions**", answer)
     pair = page.locator("#pair")
     before = str(pair.get_attribute("data-pair"))
     page.keyboard.press("n")
@@ -526,18 +522,94 @@ def test_undo_takes_a_verdict_back_or_says_that_the_next_one_replaces_it(opened:
     page.get_by_role("button", name="Undo").click()
     expect(pair).to_have_attribute("data-pair", before)
     said = page.locator(".said")
-    expect(said).to_contain_text("Undone" if status == 200 else "it replaces the first")
-    assert page.get_by_text("judged different").count() == (status == 422)
+    expect(said).to_contain_text("Undone")
     page.keyboard.press("y")
     expect(said).to_contain_text("Judged the same")
-    assert sent == ["different", "withdrawn", "duplicate"]
+    page.keyboard.press("k")
+    page.keyboard.press("n")
+    expect(said).to_contain_text("Judged different")
+    assert sent == ["different", [1], "duplicate", [3], "different"]
+
+
+def test_a_link_that_is_refused_is_explained_and_the_verdict_alone_offered(opened: Opened) -> None:
+    page = opened("/#/review", may_fail=True)
+    sent: list[bool] = []
+
+    def answer(route: Route) -> None:
+        sent.append(route.request.post_data_json["link"])
+        if sent[-1]:
+            route.fulfill(status=422, json={"error": "q2 is a duplicate itself: q1 -> q2 -> q3", "hint": ""})
+        else:
+            route.fulfill(json={"entries": [{"number": 1, "made_link": False}], "refused": [], "stored": True})
+
+    page.route("**/v1/decisions", answer)
+    page.wait_for_selector("#pair .question")
+    page.keyboard.press("y")
+    expect(page.locator(".said")).to_contain_text("q1 -> q2 -> q3")
+    page.get_by_role("button", name="Judge without a link").click()
+    expect(page.locator(".said")).to_contain_text("Judged the same")
+    page.get_by_role("checkbox", name="Link duplicates").uncheck()
+    page.keyboard.press("y")
+    expect(page.locator(".said")).to_contain_text("Judged the same")
+    assert sent == [True, False, False]
+
+
+def test_a_moderator_takes_a_pair_notes_and_sees_the_log(opened: Opened, service: str) -> None:
+    page = opened("/#/review", may_fail=True)
+    page.wait_for_selector("#pair .question")
+    page.keyboard.press("t")
+    expect(page.locator(".odds")).to_contain_text("Enter your name above")
+    page.fill("#moderator", "Ann <b>")
+    page.press("#moderator", "Tab")
+    page.wait_for_selector("#pair .question")
+    page.get_by_role("heading", name="Are these the same?").click()
+    page.keyboard.press("t")
+    expect(page.locator(".taken .tag")).to_contain_text("yours until")
+    page.keyboard.press("m")
+    page.keyboard.type("Same model, yet 🙂")
+    page.keyboard.press("Enter")
+    expect(page.locator(".notes-list li")).to_contain_text("Ann <b>")
+    expect(page.locator(".notes-list li")).to_contain_text("Same model, yet 🙂")
+    expect(page.get_by_role("button", name="The same")).to_be_focused()
+    before = str(page.locator("#pair").get_attribute("data-pair"))
+    page.locator(".history summary").click()
+    expect(page.locator(".history")).to_contain_text("Taken: Ann <b> 1")
+    page.locator(".history summary").focus()
+    page.keyboard.press("y")
+    expect(page.locator("#pair")).not_to_have_attribute("data-pair", before)
+    first = page.locator(".log li").first
+    expect(first).to_contain_text("the same")
+    assert accessibility_wrongs(page) == []
+    with urlopen(f"{service}/v1/log?limit=1") as answer:
+        (entry,) = json.loads(answer.read())["entries"]
+    assert (entry["kind"], entry["by"], entry["made_link"]) == ("duplicate", "Ann <b>", True)
+    first.get_by_role("button", name="Undo").click()
+    expect(page.locator(".log li").first).to_contain_text(f"undid entry {entry['number']}")
+    expect(page.get_by_role("button", name="Undo", exact=True)).to_be_disabled()
+    page.fill("#moderator", "")
+    page.press("#moderator", "Tab")
+
+
+def test_the_queues_fields_lead_to_the_queue_of_a_category_and_a_promise(opened: Opened) -> None:
+    page = opened("/#/review")
+    page.wait_for_selector("#pair .question")
+    assert page.locator("#categories option").count() > 0
+    page.fill("#category", "wifi")
+    with page.expect_request("**/v1/duplicates?**") as sent:
+        page.press("#category", "Tab")
+    assert "tag=wifi&" in sent.value.url
+    with page.expect_request("**/v1/duplicates?**") as promised:
+        page.select_option("#promise", "precision:0.9")
+    assert "minimum=precision%3A0.9" in promised.value.url
+    assert "tag=wifi&" in promised.value.url
+    assert page.input_value("#category") == "wifi"
 
 
 def test_shortcuts_can_be_switched_off(opened: Opened, service: str) -> None:
     page = opened("/#/review")
     page.wait_for_selector("#pair .question")
     before, shown = verdicts(service), page.locator("#pair").get_attribute("data-pair")
-    page.get_by_role("checkbox").uncheck()
+    page.get_by_role("checkbox", name="Single-key").uncheck()
     page.keyboard.press("y")
     page.keyboard.press("j")
     page.wait_for_timeout(200)

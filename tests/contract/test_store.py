@@ -22,7 +22,7 @@ from askalike.store.postgres import PostgresStore
 from askalike.store.rows import DAY_US, title_digest, to_microseconds
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
-from askalike.types import Answer, Feedback, Link, Outcome, Question, Record, Reject, Source, Thread
+from askalike.types import Answer, Draw, Feedback, Link, Outcome, Question, Record, Reject, Source, Thread, Write
 
 FULL = Question(
     id="q1",
@@ -461,6 +461,185 @@ def test_the_newest_judgement_on_a_pair_counts_until_it_is_withdrawn(store: Stor
     for wrong in (Feedback("a", "a", "different"), Feedback("a", "b", "perhaps")):  # type: ignore[arg-type]
         with pytest.raises(InputError):
             store.add_feedback(wrong)
+
+
+# -- moderation ------------------------------------------------------------------------------------------------------
+
+
+def verdicts(store: Store) -> dict[tuple[str, str], str]:
+    return {(one.question_id, one.candidate_id): one.verdict for one in store.judgements()}
+
+
+def test_a_decision_is_a_judgement_a_link_and_an_entry_and_undoing_it_takes_all_three_back(store: Store) -> None:
+    store.put_questions([Question(one, "t") for one in "abcd"])
+    done = store.decide([Feedback("a", "b", "duplicate", "ann", draw=Draw("sample", 0.5, 0.25))], has_links=True)
+    (entry,) = done.entries
+    assert (entry.kind, entry.by, entry.made_link, entry.bulk, done.stored) == ("duplicate", "ann", True, "", True)
+    assert store.links() == [Link("a", "b")]
+    assert [(one.by, one.draw) for one in store.judgements()] == [("ann", Draw("sample", 0.5, 0.25))]
+    assert store.judgements()[0].at == entry.at
+    (undone,) = store.undo([entry.number], "bob")
+    assert (undone.kind, undone.by, undone.undoes) == ("undone", "bob", entry.number)
+    assert (store.links(), store.judgements()) == ([], [])
+    assert [(one.kind, one.by, one.undone) for one in store.log(9)] == [
+        ("undone", "bob", False),
+        ("duplicate", "ann", True),
+    ]
+    with pytest.raises(InputError):
+        store.undo([entry.number], "bob")
+    with pytest.raises(InputError):
+        store.undo([undone.number], "bob")
+    with pytest.raises(UnknownIdError):
+        store.undo([undone.number + 1], "bob")
+    (again,) = store.decide([Feedback("b", "a", "duplicate", "bob")], has_links=False).entries
+    assert (store.links(), again.made_link, verdicts(store)) == ([], False, {("b", "a"): "duplicate"})
+    assert store.log(9, before=undone.number) == [store.log(9)[2]]
+    assert store.log(9, pair=("a", "b")) == store.log(9)
+    assert store.log(9, pair=("a", "c")) == []
+
+
+def test_decisions_together_are_stored_all_or_none_and_undone_so(store: Store) -> None:
+    store.put_questions([Question(one, "t") for one in "abcdef"])
+    wanted = [Feedback("a", "b", "duplicate", "ann"), Feedback("c", "d", "different", "ann")]
+    wrong = [Feedback("b", "a", "different"), Feedback("e", "zz", "duplicate"), Feedback("e", "f", "withdrawn")]
+    refused = store.decide([*wanted, *wrong, Feedback("f", "a", "duplicate")], has_links=True)
+    assert [(one.question_id, one.candidate_id) for one in refused.refused] == [
+        ("b", "a"),
+        ("e", "zz"),
+        ("e", "f"),
+        ("f", "a"),
+    ]
+    assert "f -> a -> b" in refused.refused[-1].error
+    before = (store.last_change(), store.counts())
+    assert not refused.stored
+    assert not store.decide(wanted, has_links=True, is_preview=True).stored
+    assert (store.log(9), store.links(), store.judgements(), store.last_change(), store.counts()) == (
+        [],
+        [],
+        [],
+        *before,
+    )
+    done = store.decide(wanted, has_links=True)
+    (bulk,) = {one.bulk for one in done.entries}
+    assert bulk
+    assert store.log(9, bulk=bulk) == list(reversed(done.entries))
+    with pytest.raises((InputError, UnknownIdError)):
+        store.undo([done.entries[0].number, 99], "ann")
+    assert len(store.log(9)) == 2
+    store.undo([one.number for one in done.entries], "ann")
+    assert (store.links(), store.judgements()) == ([], [])
+
+
+def test_a_pair_has_one_decision_that_stands(store: Store) -> None:
+    store.put_questions([Question(one, "t") for one in "ab"])
+    (first,) = store.decide([Feedback("a", "b", "different", "ann")], has_links=True).entries
+    (refused,) = store.decide([Feedback("b", "a", "duplicate", "bob")], has_links=True).refused
+    assert str(first.number) in refused.error
+    store.undo([first.number], "bob")
+    assert store.decide([Feedback("b", "a", "duplicate", "bob")], has_links=True).stored
+
+
+def test_undoing_lets_the_judgement_before_count_again_and_none_that_came_since(store: Store) -> None:
+    store.put_questions([Question(one, "t") for one in "abc"])
+    store.add_feedback(Feedback("a", "b", "different", "eve"))
+    (one,) = store.decide([Feedback("a", "b", "duplicate", "ann")], has_links=True).entries
+    assert verdicts(store) == {("a", "b"): "duplicate"}
+    store.undo([one.number], "ann")
+    assert [(one.verdict, one.by) for one in store.judgements()] == [("different", "eve")]
+    (other,) = store.decide([Feedback("a", "c", "duplicate", "ann")], has_links=True).entries
+    store.add_feedback(Feedback("c", "a", "different", "eve"))
+    store.undo([other.number], "ann")
+    assert store.judgements_on("a") == {"b": "different", "c": "different"}
+    assert store.links() == []
+
+
+@pytest.mark.parametrize("by", ["hand before", "hand", "load", "follow"])
+def test_a_link_that_somebody_else_made_stays_when_a_decision_is_undone(store: Store, by: str) -> None:
+    questions: list[Record] = [Question(one, "t") for one in "ab"]
+    store.load(questions, DUMP, no_reject)
+    if by == "hand before":
+        store.put_links([Link("a", "b")])
+    (entry,) = store.decide([Feedback("a", "b", "duplicate", "ann")], has_links=True).entries
+    assert entry.made_link == (by != "hand before")
+    if by == "hand":
+        store.put_links([Link("a", "b")])
+    elif by == "load":
+        store.load([*questions, Link("a", "b")], DUMP, no_reject)
+    elif by == "follow":
+        store.replace_threads([Thread(Question("a", "t"), links=(Link("a", "b"),))], [], DUMP)
+    store.undo([entry.number], "ann")
+    assert store.links() == [Link("a", "b")]
+
+
+def test_a_pair_that_was_taken_is_decided_by_nobody_else_until_it_is_free(store: Store) -> None:
+    store.put_questions([Question(one, "t") for one in "abcd"])
+    later = time.time_ns() // 1000 + DAY_US
+    (taken,) = store.take_pairs([("a", "b")], "ann", later)
+    assert (taken.by, to_microseconds(taken.until)) == ("ann", later)
+    assert store.assignments() == [taken]
+    with pytest.raises(InputError):
+        store.take_pairs([("c", "d"), ("b", "a")], "bob", None)
+    with pytest.raises(InputError):
+        store.take_pairs([("c", "d")], " ", None)
+    with pytest.raises(UnknownIdError):
+        store.take_pairs([("c", "zz")], "ann", None)
+    assert store.assignments() == [taken]
+    (refused,) = store.decide([Feedback("b", "a", "duplicate", "bob")], has_links=True).refused
+    assert "ann" in refused.error
+    with pytest.raises(InputError):
+        store.give_back([("a", "b")], "bob")
+    (longer,) = store.take_pairs([("b", "a")], "ann", None)
+    assert (longer.until, store.assignments()) == (None, [longer])
+    assert store.decide([Feedback("b", "a", "duplicate", "ann")], has_links=True).stored
+    assert store.assignments() == []
+    store.take_pairs([("c", "d")], "ann", time.time_ns() // 1000 - 1)
+    assert store.assignments() == []
+    store.take_pairs([("d", "c")], "bob", None)
+    assert store.give_back([("c", "d"), ("a", "d")], None) == 1
+
+
+def test_notes_stand_in_the_log(store: Store) -> None:
+    store.put_questions([Question(one, "t") for one in "ab"])
+    note = store.add_note("a", "b", "Ask \x00 the vendor 🙂", "ann")
+    assert (store.log(9), note.kind, note.by) == ([note], "note", "ann")
+    for odd in (" ", "x" * 10_001):
+        with pytest.raises(InputError):
+            store.add_note("a", "b", odd, "ann")
+    with pytest.raises(InputError):
+        store.add_note("a", "a", "text", "ann")
+    with pytest.raises(UnknownIdError):
+        store.add_note("a", "zz", "text", "ann")
+    with pytest.raises(InputError):
+        store.undo([note.number], "ann")
+
+
+def test_what_is_to_be_written_waits_once_and_is_cancelled_with_its_decision(store: Store) -> None:
+    store.load([Question(one, "t") for one in "abcd"], DUMP, no_reject)
+    store.put_questions([Question("own", "t")])
+    pairs = [Feedback("a", "b", "duplicate"), Feedback("c", "d", "duplicate"), Feedback("own", "a", "different")]
+    first, second, _ = store.decide(pairs, has_links=True).entries
+    assert store.decided_duplicates("dump") == [first, second]
+    assert store.decided_duplicates("manual") == []
+    wanted = [
+        Write(0, "https://x", one.question_id, one.candidate_id, action)
+        for one in (first, second)
+        for action in ("link", "close")
+    ]
+    assert (store.put_writes(wanted), store.put_writes(wanted)) == (4, 0)
+    link, close, *_ = store.outbox("https://x")
+    assert (link.action, link.state, link.tries) == ("link", "waiting", 0)
+    assert store.set_write(link.number, "done", "was there already")
+    assert store.set_write(close.number, "failed", "answered 403")
+    store.undo([first.number], "ann")
+    states = [(one.state, one.tries, one.why) for one in store.outbox()]
+    assert states[0] == ("done", 1, "was there already")
+    assert [state for state, *_ in states] == ["done", "cancelled", "waiting", "waiting"]
+    assert not store.set_write(close.number, "failed", "later")
+    assert (store.put_writes(wanted), store.outbox("https://y")) == (1, [])
+    assert [one.state for one in store.outbox()] == ["done", "waiting", "waiting", "waiting"]
+    store.put_questions((), ["c"])
+    assert [one.question_id for one in store.outbox()] == ["a", "a"]
+    assert {one.question_id for one in store.log(99)} == {"own", "a"}
 
 
 # -- outcomes of suggestions -----------------------------------------------------------------------------------------

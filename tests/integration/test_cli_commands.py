@@ -219,7 +219,7 @@ def test_a_batch_may_be_any_archive_and_says_what_is_wrong_with_it(run: Run, hom
 
 def test_an_export_is_read_back_by_index(run: Run, homenet: Path, tmp_path: Path) -> None:
     done = run("export", homenet, "--into", tmp_path / "export", "--csv", "--json").json
-    assert done["tables"] == {"questions": 252, "answers": 279, "links": 85, "judgements": 0}
+    assert done["tables"] == {"questions": 252, "answers": 279, "links": 85, "judgements": 0, "log": 0}
     assert run("index", tmp_path / "export", "--into", tmp_path / "new.forum", "--no-encode").code == 0
     printed = [run("export", forum, "--answers").out for forum in (homenet, tmp_path / "new.forum")]
     assert printed[0] == printed[1]

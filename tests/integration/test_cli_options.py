@@ -113,12 +113,15 @@ WALK: tuple[tuple[str, ...], ...] = (
     ("link", "FORUM", "q1", "q2"),
     ("unlink", "FORUM", "q1", "q2"),
     ("judge", "FORUM", "q1", "q2", "duplicate"),
+    ("review", "queue", "FORUM"),
+    ("review", "decide", "FORUM", "q1", "q2", "--verdict", "duplicate"),
     ("source", "list", "FORUM"),
     ("report", "FORUM"),
     ("export", "FORUM", "--into", "NEW"),
     ("evaluate", "FORUM"),
     ("train", "FORUM"),
     ("follow", "FORUM", "--status"),
+    ("writeback", "FORUM", "--to", "https://forum.example.org", "--source", "manual", "--close"),
 )
 """A command for most of what there is; the rest serves until it is stopped, or needs a server or a research set."""
 ELSEWHERE = {"demo", "serve", "mcp", "attach", "score", "reproduce"}

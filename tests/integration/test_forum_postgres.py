@@ -18,7 +18,7 @@ from askalike.progress import SilentProgress
 from askalike.store import ForumLayout, migration, open_store
 from askalike.store.postgres import WRITING, PostgresStore
 from askalike.store.sql import SqlStore
-from askalike.types import Outcome, Source
+from askalike.types import Feedback, Outcome, Source, Write
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
 
@@ -224,12 +224,13 @@ def test_a_database_of_format_1_is_brought_to_the_newest_with_all_that_it_holds(
         forum.add(Question("1", "Wifi drops every evening"))
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute("SET search_path = askalike")
-        connection.execute("DROP TABLE outcomes")
+        connection.execute("DROP TABLE outcomes, moderation, assignments, outbox")
         connection.execute("ALTER TABLE questions DROP COLUMN language, DROP COLUMN is_language_detected")
         connection.execute("UPDATE format SET version = 1")
     with Forum.open(tmp_path / "here") as forum:
         assert forum.add_helped("1") == 1
         assert [one.id for one in forum.questions()] == ["1"]
+        assert forum.moderation.log() == []
     with contextlib.closing(PostgresStore(database)) as store:
         assert store.helped() == (1, 1)
 
@@ -241,6 +242,11 @@ def filled(folder: Path) -> Forum:
     forum.add_answers([Answer("a1", "1", "Switch it on.")])
     forum.add_links([Link("2", "1")])
     forum.judge("3", "4", "different", by="eve")
+    forum.moderation.decide([Feedback("5", "6", "duplicate", "ann"), Feedback("7", "8", "different", "ann")])
+    forum.moderation.undo([1], by="\x00")
+    forum.moderation.take([("9", "10")], "bob")
+    with contextlib.closing(open_store(ForumLayout(folder))) as store:
+        store.put_writes([Write(0, "https://forum.example.org", "5", "6", "link")])
     forum.add_outcomes("visit-of-an-ask-form", [Outcome("shown", "1", place=1, team="rival", propensity=0.5)])
     forum.add_helped("2")
     forum.delete("11")
@@ -253,7 +259,7 @@ def everything(forum: Forum) -> dict[str, object]:
     with contextlib.closing(store):
         return {
             table: [tuple(row) for row in store.rows(f"SELECT * FROM {table} ORDER BY 1, 2")]
-            for table in ("settings", "sources", "questions", "answers", "links", "changes", "feedback", "outcomes")
+            for table in ("settings", *(name for name, _, _ in migration._TABLES))
         }
 
 

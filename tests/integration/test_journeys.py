@@ -19,7 +19,7 @@ from askalike.data import default_model
 DOCS = REPOSITORY / "docs"
 GUIDES = [
     REPOSITORY / "README.md",
-    *(DOCS / name for name in ("tutorial.md", "encoders.md", "judging.md", "postgresql.md")),
+    *(DOCS / name for name in ("tutorial.md", "encoders.md", "judging.md", "moderation.md", "postgresql.md")),
     *sorted((DOCS / "how-to").glob("*.md")),
 ]
 PLAYED = {page for person in PEOPLE.values() for page in person.pages}

@@ -201,7 +201,7 @@ def test_many_questions_are_acknowledged_one_by_one(client: TestClient) -> None:
 
 def test_pages_of_pairs_can_be_asked_for(client: TestClient) -> None:
     found = client.get("/v1/duplicates?minimum=0.2&limit=5").json()
-    assert set(found) == {"pairs", "next", "progress"}
+    assert set(found) == {"pairs", "next", "progress", "you"}
     assert set(client.get("/v1/duplicates/groups").json()) == {"groups", "next", "progress"}
     assert client.get("/v1/duplicates?cursor=x").status_code == 422
 
@@ -315,6 +315,21 @@ def test_every_answer_is_of_the_type_that_its_route_names(client: TestClient) ->
         ("PUT /v1/answers/{id}", "/v1/answers/shape", {"question_id": "shape", "body": "Round", "accepted": True}),
         ("PUT /v1/questions/{id}/originals/{original}", "/v1/questions/shape/originals/1", {}),
         ("POST /v1/feedback", "/v1/feedback", {"question": "shape", "candidate": "3", "verdict": "different"}),
+        ("POST /v1/assignments", "/v1/assignments", {"pairs": [{"question": "1", "candidate": "3"}], "by": "ann"}),
+        ("GET /v1/assignments", "/v1/assignments", {}),
+        ("POST /v1/notes", "/v1/notes", {"question": "1", "candidate": "3", "text": "x", "by": "ann"}),
+        (
+            "POST /v1/decisions",
+            "/v1/decisions",
+            {"decisions": [{"question": "1", "candidate": "3", "verdict": "different"}], "by": "ann"},
+        ),
+        ("POST /v1/decisions/undo", "/v1/decisions/undo", {"numbers": [2]}),
+        ("GET /v1/log", "/v1/log", {}),
+        (
+            "POST /v1/assignments/give-back",
+            "/v1/assignments/give-back",
+            {"pairs": [{"question": "1", "candidate": "3"}], "by": "ann"},
+        ),
         ("POST /v1/questions/{id}/helped", "/v1/questions/shape/helped", {}),
         ("POST /v1/similar", "/v1/similar", {"title": "shape of a question wifi", "explain": True}),
         ("GET /v1/questions/{id}/similar", "/v1/questions/1/similar?explain=true", {}),

@@ -16,7 +16,7 @@ from tests.tiny_models import gated_model, trigram_model
 
 from askalike import Answer, Filters, Forum, Link, Query, Question
 from askalike.errors import BusyForumError, InputError, ModelError, SettingError, UnknownIdError
-from askalike.schemas import EmbedRequest, FeedbackRequest, SimilarQuery
+from askalike.schemas import EmbedRequest, FeedbackRequest, PairsQuery, SimilarQuery
 from askalike.server.engine import ENCODED_AT_ONCE, Engine
 from askalike.server.maintenance import MaintenanceWorker
 from askalike.store import ForumLayout
@@ -196,12 +196,12 @@ def test_pairs_and_groups_come_page_by_page(engine: Engine) -> None:
     while MaintenanceWorker(engine, lambda: False).keep():
         pass
     assert engine.duplicates.progress().done == engine.duplicates.progress().questions == 8
-    page = engine.duplicates.pairs(None, 2, 0.1)
+    page = engine.duplicates.pairs(PairsQuery(limit=2), 0.1)
     assert all(one.score == 1.0 and one.cosine is None for one in page.pairs)
     assert [(one.question.id, one.candidate.id) for one in page.pairs] == [("p1", "p0"), ("p2", "p0")]
     seen = [(one.question.id, one.candidate.id) for one in page.pairs]
     while page.next:
-        page = engine.duplicates.pairs(page.next, 2, 0.1)
+        page = engine.duplicates.pairs(PairsQuery(page.next, 2), 0.1)
         seen += [(one.question.id, one.candidate.id) for one in page.pairs]
     assert len(seen) == len(set(seen)) == engine.forum.pairs.store.count()
 
@@ -255,7 +255,7 @@ def test_groups_that_are_brought_in_step_hold_up_no_request_for_others(
 @pytest.mark.parametrize("cursor", ["x", "1", "nan_1_2", "1e999_1_2", "_"])
 def test_a_cursor_of_nobody_is_refused(engine: Engine, cursor: str) -> None:
     with pytest.raises(SettingError):
-        engine.duplicates.pairs(cursor, 2, 0.3)
+        engine.duplicates.pairs(PairsQuery(cursor, 2), 0.3)
     with pytest.raises(SettingError):
         engine.duplicates.groups(cursor, 2, 0.6)
 

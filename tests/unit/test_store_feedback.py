@@ -112,7 +112,8 @@ def test_judgements_of_format_2_came_from_the_queue_with_unknown_propensity(foru
     connection = sqlite3.connect(path)
     for column in ("draw", "probability", "propensity"):
         connection.execute(f"ALTER TABLE feedback DROP COLUMN {column}")
-    connection.execute("DROP TABLE outcomes")
+    for table in ("outcomes", "moderation", "assignments", "outbox"):
+        connection.execute(f"DROP TABLE {table}")
     _drop_languages(connection)
     connection.execute("PRAGMA user_version = 2")
     connection.close()
@@ -133,8 +134,8 @@ def test_an_archive_of_format_1_is_brought_to_the_newest_with_all_that_it_holds(
     forum.close()
     path = ForumLayout(forum.path).archive
     connection = sqlite3.connect(path)
-    connection.execute("DROP TABLE outcomes")
-    connection.execute("DROP TABLE feedback")
+    for table in ("outcomes", "feedback", "moderation", "assignments", "outbox"):
+        connection.execute(f"DROP TABLE {table}")
     _drop_languages(connection)
     connection.execute("PRAGMA user_version = 1")
     connection.close()

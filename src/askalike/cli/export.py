@@ -23,16 +23,17 @@ def export(
     answers: Annotated[bool, typer.Option("--answers", help="Export the answers.")] = False,
     links: Annotated[bool, typer.Option("--links", help="Export the links.")] = False,
     judgements: Annotated[bool, typer.Option("--judgements", help="Export the judgements, with who judged.")] = False,
+    log: Annotated[bool, typer.Option("--log", help="Export the moderators' log.")] = False,
     as_csv: CsvOption = False,
     as_parquet: ParquetOption = False,
     as_json: Annotated[bool, typer.Option("--json", help="Report what was written as JSON.")] = False,
 ) -> None:
-    """Write questions, answers, links and judgements to files.
+    """Write all records and judgements to files.
 
-    All of them where none is named, as JSON Lines unless --csv or --parquet is given. "askalike index" reads the folder
+    All tables where none is named, as JSON Lines unless --csv or --parquet is given. "askalike index" reads the folder
     back: the same forum comes out.
     """
-    given = zip(TABLES, (questions, answers, links, judgements), strict=True)
+    given = zip(TABLES, (questions, answers, links, judgements, log), strict=True)
     tables = [name for name, is_wanted in given if is_wanted]
     form = form_of(False, as_csv, as_parquet) or "jsonl"
     if into is None and len(tables) != 1:

@@ -1,13 +1,16 @@
-"""``askalike follow``: a forum kept in step with one that lives elsewhere."""
+"""``askalike follow`` and ``writeback``: a forum kept in step with one elsewhere, and decisions sent there."""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, Final
 
@@ -16,19 +19,25 @@ import typer
 
 from askalike.agreement import agree, is_agreed
 from askalike.cli.arguments import ForumArgument, JsonOption
-from askalike.cli.display import BarProgress, console, messages, print_json, safe
+from askalike.cli.display import BarProgress, console, messages, print_json, print_records, safe
 from askalike.errors import BusyForumError, SettingError
 from askalike.files import held
 from askalike.follow.follower import Follower, Rhythm, preview
 from askalike.follow.pace import Pace
 from askalike.follow.settings import FollowSettings, kind_of, open_source, stored_address
 from askalike.follow.state import State
+from askalike.follow.writeback import RATE, Wanted, WriteBack, open_target, previews
 from askalike.forum import Forum
 from askalike.store import ForumLayout
+from askalike.types import Write
 from askalike.web import FailedError
 
 AGREED: Final = "ASKALIKE_FOLLOW"
 """The environment variable that lists what may be followed, whichever forum names it: follow ADDRESS [VARIABLE]."""
+
+
+WRITEBACK_AGREED: Final = "ASKALIKE_WRITEBACK"
+"""The environment variable that lists where to decisions may be written: writeback ADDRESS VARIABLE."""
 
 
 def follow(
@@ -112,7 +121,7 @@ def follow(
         "rate": rate,
     }
     rhythm = Rhythm(every, sweep_hours * 3_600, recheck_days * 86_400)
-    with Forum.open(forum) as opened, _alone(layout), _stopping() as stop:
+    with Forum.open(forum) as opened, _alone(layout.follow_lock, "follows"), _stopping() as stop:
         if dry_run:
             settings = _settings(_kept(layout), address, kind, given)
             _show(preview(opened, settings, _pausing(stop), stop.is_set), as_json)
@@ -194,18 +203,18 @@ def _agreement(settings: FollowSettings) -> str:
 
 
 @contextmanager
-def _alone(layout: ForumLayout) -> Iterator[None]:
-    """Hold the lock of who follows.
+def _alone(lock: Path, does: str) -> Iterator[None]:
+    """Hold the lock of who follows, or writes back.
 
     Raises:
         BusyForumError: another process does.
     """
     try:
-        with held(filelock.FileLock(layout.follow_lock), 0):
+        with held(filelock.FileLock(lock), 0):
             yield
     except filelock.Timeout as error:
         raise BusyForumError(
-            "another process follows with this forum", "end it first; --status shows how it does"
+            f"another process {does} with this forum", "end it first; --status shows how it does"
         ) from error
 
 
@@ -231,6 +240,137 @@ def _pausing(stop: threading.Event) -> Any:
             raise FailedError("told to stop")
 
     return pause
+
+
+def writeback(
+    forum: ForumArgument,
+    address: Annotated[
+        str | None, typer.Option("--to", help="Where to; default: what this forum follows.", show_default=False)
+    ] = None,
+    kind: Annotated[
+        str | None, typer.Option("--kind", help="discourse or github; default: as the address looks.")
+    ] = None,
+    source: Annotated[
+        str | None, typer.Option("--source", help="What its questions belong to here; default: as they are followed.")
+    ] = None,
+    link: Annotated[bool, typer.Option("--link", help="Write a comment that links to the original.")] = False,
+    tag: Annotated[str, typer.Option("--tag", help="Add this label (GitHub).")] = "",
+    close: Annotated[bool, typer.Option("--close", help="Close the duplicate.")] = False,
+    text: Annotated[str, typer.Option("--text", help="Of the comment; {original} stands for the original.")] = "",
+    send: Annotated[bool, typer.Option("--send", help="Write; without it, each request is shown.")] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="--send: also what was refused before.")] = False,
+    limit: Annotated[int, typer.Option("--limit", help="At most so many writes; 0: all.", min=0)] = 0,
+    key_variable: Annotated[
+        str, typer.Option("--key-variable", help="--send: the environment variable that holds the API key.")
+    ] = "",
+    username: Annotated[str, typer.Option("--username", help="Whose key it is (Discourse).")] = "system",
+    api: Annotated[
+        str | None, typer.Option("--api", help="The address of GitHub's API, for Enterprise servers.")
+    ] = None,
+    rate: Annotated[int, typer.Option("--rate", help="Requests a minute.", min=1)] = RATE,
+    status: Annotated[bool, typer.Option("--status", help="Show what was written, waits or failed, and end.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Write decisions back to the forum that is followed.
+
+    Only decisions of people that stand (askalike review), each once. Without --send, nothing leaves this machine: each
+    request is shown. Nothing that a person wrote is edited or deleted, and what is undone later stays there.
+    """
+    layout = ForumLayout(forum)
+    wanted = Wanted(link, tag, close, text)
+    with Forum.open(forum) as opened, _stopping() as stop:
+        moderation = opened.moderation
+        if status:
+            _show_writes(moderation.outbox(), as_json)
+            return
+        settings = _target_settings(
+            _kept(layout),
+            address,
+            kind,
+            {"source": source, "key_variable": key_variable, "username": username, "api": api},
+        )
+        actions = wanted.actions
+        if not send:
+            target = open_target(settings, Pace(0, _NoLedger()), text, needs_key=False)
+            asked = WriteBack(moderation, target, settings.origin.name).waiting(actions)
+            _show_requests(list(previews(target, asked[: limit or None])), as_json)
+            return
+        what = " ".join(("writeback", settings.address, settings.key_variable))
+        if address is None and not is_agreed(what, WRITEBACK_AGREED):
+            raise SettingError(
+                f"the forum's folder names {settings.address}, to which you have not said to write",
+                f"if it is what you want, say --to {settings.address}",
+            )
+        with (
+            _alone(layout.writeback_lock, "writes back"),
+            moderation.writing_alone(),
+            State.create(layout) as state,
+            BarProgress() as progress,
+        ):
+            target = open_target(settings, Pace(rate, state, pause=_pausing(stop)), text)
+            with contextlib.suppress(OSError):
+                agree(what)
+            sender = WriteBack(
+                moderation, target, settings.origin.name, is_stopped=stop.is_set, pause=stop.wait, progress=progress
+            )
+            done = sender.send(actions, limit, is_retried=retry)
+    _show_writes(done, as_json)
+    if any(one.state != "done" for one in done) or stop.is_set():
+        raise typer.Exit(1)
+
+
+class _NoLedger:
+    """Of who sends no request."""
+
+    def requests(self, since_s: float) -> list[float]:
+        """Return none."""
+        return []
+
+    def add_request(self, at_s: float, before_s: float) -> None:
+        """Remember nothing."""
+
+
+def _target_settings(
+    kept: dict[str, Any], address: str | None, kind: str | None, given: dict[str, Any]
+) -> FollowSettings:
+    """Return where to write: what is followed, or the address that is given.
+
+    Raises:
+        SettingError: neither is there, or no source is known for it.
+    """
+    if address is None and not kept:
+        raise SettingError("this forum follows nothing", "say where to write with --to ADDRESS --source SOURCE")
+    if address is not None:
+        found: Any = kind or kind_of(address)
+        whole = stored_address(address, found)
+        kept = kept if kept.get("address") == whole else {"address": whole, "kind": found}
+    changes = {name: value for name, value in given.items() if value is not None}
+    return FollowSettings.of_json({**kept, **changes, "secret_variable": ""})
+
+
+def _show_requests(found: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+        return
+    for one in found:
+        request = one["request"]
+        console.print(safe(f"{request['method']} {request['url']}"), markup=False, soft_wrap=True)
+        console.print(f"  {safe(json.dumps(request['body'], ensure_ascii=False))}", markup=False, soft_wrap=True)
+    console.print(f"{len(found)} writes; nothing was sent. --send sends each that is not there yet.", markup=False)
+
+
+WRITE_COLUMNS: Final[Mapping[str, Callable[[Write], str]]] = {
+    "question": lambda one: one.question_id,
+    "original": lambda one: one.candidate_id,
+    "what": lambda one: one.action,
+    "state": lambda one: one.state,
+    "tries": lambda one: str(one.tries),
+    "why": lambda one: one.why,
+}
+
+
+def _show_writes(found: list[Write], as_json: bool) -> None:
+    print_records(found, Write, "jsonl" if as_json else None, WRITE_COLUMNS)
 
 
 def status_of(state: State, now_s: float) -> dict[str, Any]:

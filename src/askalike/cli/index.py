@@ -226,7 +226,7 @@ def _kept(into: Path, was_new: bool) -> tuple[str, str]:
 
 
 def _print_report(found: dict[str, Any], into: Path) -> None:
-    for kind in ("questions", "answers", "links", "judgements"):
+    for kind in ("questions", "answers", "links", "judgements", "log"):
         counts = found[kind]
         stored = {name: value for name, value in counts.items() if value and name != "rejected"}  # told together below
         if stored:

@@ -33,6 +33,7 @@ from askalike.cli import (
     mcp,
     report,
     reproduce,
+    review,
     search,
     serve,
     show,
@@ -65,6 +66,7 @@ app.command("show")(show.show)
 app.command("duplicates")(configured(duplicates.duplicates))
 app.command("batch")(batch.batch)
 app.command("follow")(follow.follow)
+app.command("writeback")(follow.writeback)
 app.command("serve")(configured(serve.serve))
 app.command("threshold")(judge.threshold)
 app.command("mcp")(mcp.mcp)
@@ -77,6 +79,7 @@ app.command("delete")(change.delete)
 app.command("link")(change.link)
 app.command("unlink")(change.unlink)
 app.command("judge")(judge.judge)
+app.command("review")(review.review)
 app.command("report")(report.report)
 app.command("source")(show.source)
 app.command("export")(export.export)

@@ -151,7 +151,7 @@ class Discourse:
 
     def _list(self, path: str) -> dict[str, Any]:
         try:
-            found, _ = self._site.get(path)
+            found, _ = self._site.ask(path)
         except RefusedError as error:
             raise refused(error, self._site, "its topics") from error
         if not isinstance(found, dict):
@@ -197,7 +197,7 @@ class Discourse:
         if not _ID.fullmatch(identifier):
             return Reading(None, is_there=False)
         try:
-            topic, _ = self._site.get(f"/t/{identifier}.json")
+            topic, _ = self._site.ask(f"/t/{identifier}.json")
         except RefusedError as error:
             return self._gone(identifier, error)
         if not isinstance(topic, dict) or _id(topic.get("id")) != identifier:
@@ -234,7 +234,7 @@ class Discourse:
         for start in range(0, min(len(missing), MOST_POSTS), POSTS_A_REQUEST):
             asked = "&".join(f"post_ids[]={one}" for one in missing[start : start + POSTS_A_REQUEST])
             try:
-                found, _ = self._site.get(f"/t/{identifier}/posts.json?{asked}")
+                found, _ = self._site.ask(f"/t/{identifier}/posts.json?{asked}")
             except RefusedError as error:
                 raise FailedError(f"the posts of {self.address}/t/{identifier} {error}") from error
             more = _objects(_object(_object(found).get("post_stream")).get("posts"))

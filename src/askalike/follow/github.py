@@ -164,9 +164,9 @@ class GitHub:
             FailedError, SourceError: as ``_asked``; or the key does not show this repository.
         """
         owner, _, name = self._repository.partition("/")
-        content = json.dumps({"query": query, "variables": {"owner": owner, "name": name, **values}}).encode()
+        body = {"query": query, "variables": {"owner": owner, "name": name, **values}}
         try:
-            found, _ = self._asked("", {"Content-Type": "application/json"}, content)
+            found, _ = self._asked("", method="POST", body=body, site=self._graph)
         except RefusedError as error:
             raise refused(error, self._graph, "its discussions") from error
         wrongs = _object(found).get("errors")
@@ -186,15 +186,20 @@ class GitHub:
         return Seen(found, hashlib.blake2b(json.dumps(shown).encode(), digest_size=12).hexdigest())
 
     def _asked(
-        self, path: str, headers: Mapping[str, str] | None = None, content: bytes | None = None
+        self,
+        path: str,
+        headers: Mapping[str, str] | None = None,
+        method: str = "GET",
+        body: Any = None,
+        site: Site | None = None,
     ) -> tuple[Any, Mapping[str, str]]:
-        """Ask, by GraphQL where there is content, and heed what GitHub says of its limits.
+        """Ask the REST API, or another site, and heed what GitHub says of its limits.
 
         Raises:
-            FailedError, SourceError, RefusedError: as ``Site.get``; a limit that is reached is a FailedError.
+            FailedError, SourceError, RefusedError: as ``Site.ask``; a limit that is reached is a FailedError.
         """
         try:
-            found, told = (self._site if content is None else self._graph).get(path, headers, content)
+            found, told = (site or self._site).ask(path, headers, method, body)
         except RefusedError as error:
             if error.status == 403 and (
                 error.headers.get("x-ratelimit-remaining") == "0" or "retry-after" in error.headers
@@ -336,9 +341,9 @@ def _records(issue: Mapping[str, Any], comments: list[dict[str, Any]], context: 
     )
     for comment in comments:
         said = text(comment.get("body"), "body", context)
-        found = _DUPLICATE.match(said)
-        if found and comment.get("author_association") in _MEMBERS and found[1] != number:
-            yield Link(number, found[1], "duplicate")
+        original = duplicate_of(comment)
+        if original and original != number:
+            yield Link(number, original, "duplicate")
         if not said.strip():
             context.reject("comments", 0, str(comment.get("id"))[:40], "a comment is empty")
             continue
@@ -352,6 +357,12 @@ def _records(issue: Mapping[str, Any], comments: list[dict[str, Any]], context: 
             author=one_line(_object(comment.get("user")).get("login"), "login", context),
             is_accepted=comment.get("is_answer") is True,
         )
+
+
+def duplicate_of(comment: Mapping[str, Any]) -> str:
+    """Return the issue of which a member's comment says that its own is a duplicate, or ""."""
+    found = _DUPLICATE.match(str(comment.get("body") or ""))
+    return found[1] if found and comment.get("author_association") in _MEMBERS else ""
 
 
 def event_ids(kind: str, payload: Any) -> tuple[str, ...]:

@@ -106,10 +106,13 @@ class Site:
         self.address, self.pace = address, pace
         self._headers, self._web = dict(headers), Web(address, key)
 
-    def get(
-        self, path: str, headers: Mapping[str, str] | None = None, content: bytes | None = None
+    def ask(
+        self, path: str, headers: Mapping[str, str] | None = None, method: str = "GET", body: Any = None
     ) -> tuple[Any, Mapping[str, str]]:
-        """Return JSON and the answer's headers, of a GET or a POST of ``content``; None for a 304.
+        """Return JSON and the answer's headers; None for a 304.
+
+        Args:
+            body: JSON that is sent; None for none.
 
         Raises:
             FailedError: it did not answer, or not with JSON; another try may succeed.
@@ -117,9 +120,10 @@ class Site:
             SourceError: it leads elsewhere, or the key is refused.
         """
         self.pace.begin()
+        content = None if body is None else json.dumps(body).encode()
+        sent = {**self._headers, **({} if body is None else {"Content-Type": "application/json"}), **(headers or {})}
         try:
-            asked = {**self._headers, **(headers or {})}
-            answer = self._web.send(self.address + path, asked, _MOST_BYTES, _TIMEOUT_S, content)
+            answer = self._web.send(self.address + path, sent, _MOST_BYTES, _TIMEOUT_S, content, method)
         except FailedError as error:
             raise FailedError(f"{self.address}{path} {error}", error.pause_s, error.status) from error
         except RefusedError as error:

@@ -142,7 +142,7 @@ RESTORE: Final = "restore archive.sqlite from a backup, or load what it was fill
 
 _SQLITE: Final = r"\.sqlite(-wal|-shm|-journal)?"
 _FORUM: Final = Owned(
-    rf"(archive|pairs|loading|helped|follow){_SQLITE}|(index|pairs|loading|follow|keys|keys\.json)\.lock"
+    rf"(archive|pairs|loading|helped|follow){_SQLITE}|(index|pairs|loading|follow|writeback|keys|keys\.json)\.lock"
     r"|(archive|keys|parts|learned|encoder|engine|reranker|queries)\.json(\.\d+\.tmp)?"
     r"|rejects\.jsonl|config\.toml(\.\d+\.tmp)?",
     (

@@ -109,12 +109,17 @@ def open_duplicates(
             return
 
 
-def proposals(forum: Forum, minimum: float) -> Iterator[Duplicate]:
+def proposals(forum: Forum, minimum: float, tag: str = "", by: str | None = "") -> Iterator[Duplicate]:
     """Yield the pairs of the queue that people judge; see ``Forum.proposals``."""
     place = None
     while True:
         found, place = forum.queue.page(minimum, _QUEUED, place)
-        yield from _described(forum, [one.pair for one in found], [one.draw for one in found])
+        taken = forum.moderation.taken()
+        for one in _described(forum, [one.pair for one in found], [one.draw for one in found]):
+            held = taken.get(frozenset((one.question.id, one.candidate.id)))
+            has_tag = not tag or tag in (*one.question.tags, *one.candidate.tags)
+            if has_tag and (held is None or by in (None, held.by)):
+                yield one
         if place is None:
             return
 

@@ -22,7 +22,7 @@ from askalike.readers.frame import ReadContext, Reader, ReadOptions, Rejects
 from askalike.records import FORMS, TABLES, Form, arrow_rows, arrow_schema, batches, write_records
 from askalike.store import LoadReport, Store
 from askalike.store.rows import is_storable
-from askalike.types import Answer, Feedback, Link, Question, Record, Reject, Source
+from askalike.types import Question, Record, Reject, Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +155,11 @@ def _with_first_reject(error: InputError, rejects: Rejects) -> InputError:
 
 
 _BATCH = 500
+MOST_ENTRIES = 2**62
+"""Of the log: all."""
 
 
-def records_of(store: Store, table: str) -> Iterator[Question | Answer | Link | Feedback]:
+def records_of(store: Store, table: str) -> Iterator[Record]:
     """Yield the records of one of ``TABLES``: those that the forum shows, not what waits for a missing question.
 
     Raises:
@@ -173,6 +175,8 @@ def records_of(store: Store, table: str) -> Iterator[Question | Answer | Link | 
         yield from store.links()
     elif table == "judgements":
         yield from store.all_feedback()
+    elif table == "log":
+        yield from reversed(store.log(MOST_ENTRIES))
     else:
         raise SettingError(f"there is no table {table!r}", f"expected one of {', '.join(TABLES)}")
 

@@ -23,7 +23,6 @@ from askalike.errors import (
     EngineError,
     ForumExistsError,
     ForumNotFoundError,
-    InputError,
     SettingError,
 )
 from askalike.files import Owned, remove_owned
@@ -45,7 +44,7 @@ from askalike.forum.indexes import Indexes, remove_indexes
 from askalike.forum.linkage import Node
 from askalike.forum.outcomes import Outcomes
 from askalike.forum.pairs import Pairs
-from askalike.forum.queue import Queue
+from askalike.forum.queue import Moderation, Queue
 from askalike.forum.rerankers import take_ranker
 from askalike.forum.settings import ForumSettings, stored_text_settings
 from askalike.forum.thresholds import Reliability, Thresholds
@@ -74,6 +73,7 @@ from askalike.store import (
     create_store,
     migrate_store,
     open_store,
+    refuse_chain,
 )
 from askalike.text.analyzer import Analyzer
 from askalike.text.languages import Detector
@@ -94,6 +94,7 @@ from askalike.types import (
     OutcomeLabel,
     Query,
     Question,
+    Record,
     ReliabilityBin,
     Report,
     SearchResult,
@@ -116,7 +117,7 @@ MOST_NAMED = 20
 """So many questions and answers with an unreadable date are named."""
 
 _OWNED = Owned(
-    r"(archive|pairs|loading|helped|follow)\.sqlite(-wal|-shm|-journal)?|(index|pairs|loading|follow)\.lock"
+    r"(archive|pairs|loading|helped|follow)\.sqlite(-wal|-shm|-journal)?|(index|pairs|loading|follow|writeback)\.lock"
     r"|rejects\.jsonl|(archive|encoder|engine|reranker)\.json(\.\d+\.tmp)?|config\.toml(\.\d+\.tmp)?",
     (("lexical", LEXICAL_FILES), ("vectors", VECTOR_FILES)),
 )
@@ -174,6 +175,7 @@ class Forum:
         self._indexes = Indexes(self._layout, store, analyzer, settings)
         self.pairs = Pairs(self._layout, store, self._indexes)
         self.queue = Queue(self.pairs)
+        self.moderation = Moderation(store)
         self._thresholds = Thresholds(store, self._indexes, self.queue)
         self._reliability = Reliability(store, self._indexes)
         self._outcomes = Outcomes(self._layout, store)
@@ -698,7 +700,7 @@ class Forum:
         """
         return frame_of(self.records(table), TABLES.get(table, Question), library)
 
-    def records(self, table: str) -> Iterator[Question | Answer | Link | Feedback]:
+    def records(self, table: str) -> Iterator[Record]:
         """Yield the records of one of ``records.TABLES``, as ``export`` writes them."""
         return records_of(self._store, table)
 
@@ -741,15 +743,18 @@ class Forum:
         self.catch_up(progress=progress)
         compare(self, progress or SilentProgress())
 
-    def proposals(self, minimum: float = 0.5) -> Iterator[Duplicate]:
+    def proposals(self, minimum: float = 0.5, *, tag: str = "", by: str | None = "") -> Iterator[Duplicate]:
         """Yield pairs for a person to judge, as far as was compared: the likeliest open ones, and drawn ones between.
 
         Every fifth is drawn by chance over the whole range of probability. ``judge`` takes a pair's ``draw``.
+        Pairs that somebody else has taken are left out.
 
         Args:
             minimum: the least probability of the likeliest ones, before what people judged meanwhile.
+            tag: only pairs of which a question has it; "" for all.
+            by: who is to judge; None for anybody: then taken pairs come too.
         """
-        return proposals(self, minimum)
+        return proposals(self, minimum, tag, by)
 
     # -- changes -----------------------------------------------------------------------------------------------
 
@@ -899,20 +904,7 @@ class Forum:
             UnknownIdError: one of them is not there.
             InputError: they are the same; or the original is a duplicate itself, of others or of this one.
         """
-        found = self._store.originals_of([original, duplicate])
-        if original in found and duplicate != original and original not in found.get(duplicate, ()):
-            ways = {original: [duplicate, original]}  # to what the original leads to, the nearest first
-            for one in (waiting := [original]):
-                for following in found.get(one, ()):
-                    if following not in ways:
-                        ways[following] = [*ways[one], following]
-                        waiting.append(following)
-            told = " -> ".join(ways.get(duplicate, ways[waiting[-1]]))
-            if duplicate in ways:
-                raise InputError(f"the link would close a circle: {told}", f"unlink {original!r} first")
-            ends = [one for one in waiting if one not in found]
-            hint = f"link {duplicate!r} to {ends[0]!r}" if ends else f"these are a circle: unlink {original!r} first"
-            raise InputError(f"{original!r} is a duplicate itself: {told}", hint)
+        refuse_chain(self._store.originals_of([original, duplicate]), duplicate, original)
         return self._store.put_links([Link(duplicate, original)]) > 0
 
     def remove_links(self, links: Iterable[Link]) -> int:

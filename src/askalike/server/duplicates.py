@@ -11,12 +11,22 @@ from msgspec import structs
 from askalike.errors import SettingError
 from askalike.forum import Forum
 from askalike.forum.queue import QueuePlace
-from askalike.schemas import Compared, GroupsPage, ListedQuestion, PairsPage, ShownGroup, ShownPair, ShownWeakest
+from askalike.schemas import (
+    Compared,
+    GroupsPage,
+    ListedQuestion,
+    PairsPage,
+    PairsQuery,
+    ShownGroup,
+    ShownPair,
+    ShownWeakest,
+)
 from askalike.server.presentation import listed, shown_likelihood
 from askalike.store.pairs import Pair, PairPosition
-from askalike.types import Draw, Group, Question
+from askalike.types import Draw, Group, LogEntry, Question
 
 MOST_SHOWN: Final = 20
+MOST_NOTES: Final = 50
 MOST_LOOKED: Final = 50
 """So many pages are looked through for one with a pair of a tag; then an empty one is answered, which leads on."""
 
@@ -29,26 +39,37 @@ class DuplicatePages:
     def __init__(self, forum: Forum) -> None:
         self._forum = forum
 
-    def pairs(
-        self, cursor: str | None, limit: int, minimum: float, tag: str | None = None, *, has_sample: bool = False
-    ) -> PairsPage:
-        """Return a page of pairs, best first; one of a tag may be shorter than ``limit``, or empty, and others follow.
+    def pairs(self, query: PairsQuery, minimum: float, *, is_named: bool = False) -> PairsPage:
+        """Return a page of pairs, best first; some may be shorter than ``limit``, or empty, and others follow.
 
         Args:
-            tag: only pairs of which a question has it.
-            has_sample: between them pairs that chance draws over the whole range of probability.
+            minimum: the least score.
+            is_named: with who has taken them, and what was noted on them.
 
         Raises:
             SettingError: the cursor is none.
         """
-        for _ in range(MOST_LOOKED if tag else 1):
-            page = self._pairs(cursor, limit, minimum, has_sample)
-            asked = [(one.question, one.candidate) for one in page.pairs]
-            shown = [pair for pair, both in zip(page.pairs, asked, strict=True) if tag is None or _has_tag(both, tag)]
+        cursor, tag, by = query.cursor, query.tag, query.by
+        moderation = self._forum.moderation
+        taken = moderation.taken() if is_named or by is not None else {}
+        for _ in range(MOST_LOOKED if tag or taken else 1):
+            page = self._pairs(cursor, query.limit, minimum, query.sample)
+            shown = []
+            for pair in page.pairs:
+                held = taken.get(frozenset((pair.question.id, pair.candidate.id)))
+                is_free = by is None or held is None or held.by == by
+                if is_free and (tag is None or _has_tag((pair.question, pair.candidate), tag)):
+                    shown.append(structs.replace(pair, taken=held) if is_named else pair)
             if shown or page.next is None:
                 break
             cursor = page.next
+        if is_named:
+            shown = [structs.replace(one, notes=self._notes(one.question.id, one.candidate.id)) for one in shown]
         return structs.replace(page, pairs=tuple(shown))
+
+    def _notes(self, question: str, candidate: str) -> tuple[LogEntry, ...]:
+        found = self._forum.moderation.log(MOST_NOTES, pair=(question, candidate))
+        return tuple(one for one in reversed(found) if one.kind == "note")
 
     def _pairs(self, cursor: str | None, limit: int, minimum: float, has_sample: bool) -> PairsPage:
         if has_sample:

@@ -10,6 +10,7 @@ import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from datetime import timedelta
 from itertools import islice
 from typing import Final, Literal
 
@@ -18,13 +19,21 @@ from msgspec import structs
 from askalike.errors import AskalikeError, BusyForumError, SettingError, UnknownIdError
 from askalike.forum import Forum
 from askalike.schemas import (
+    AssignmentsRequest,
     Counted,
+    DecisionsRequest,
     Embedding,
     Embeddings,
     EmbeddingsRequest,
     EmbedRequest,
     FeedbackRequest,
+    GivenBack,
+    GivenBackRequest,
     HelpedCount,
+    LoggedEntry,
+    LogPage,
+    LogQuery,
+    NoteRequest,
     OutcomesRequest,
     PairsPage,
     PairsQuery,
@@ -38,6 +47,9 @@ from askalike.schemas import (
     Similar,
     SimilarHit,
     SimilarQuery,
+    Taken,
+    Undone,
+    UndoRequest,
     Usage,
     Vectors,
     Written,
@@ -47,7 +59,7 @@ from askalike.server.duplicates import DuplicatePages
 from askalike.server.presentation import listed, safe_html, shown_answer, shown_hit, shown_likelihood
 from askalike.store import check_question
 from askalike.text.markup import plain_text
-from askalike.types import Answer, Feedback, Link, Query, Question
+from askalike.types import Answer, Decided, Feedback, Link, LogEntry, Query, Question
 
 OnStage = Callable[[str, float], None]
 """Called with the name of a stage and the seconds that it took."""
@@ -335,14 +347,96 @@ class Engine:
         """
         return self.forum.judge(given.question, given.candidate, given.verdict, given.by, given.draw)
 
-    def pairs(self, query: PairsQuery) -> PairsPage:
+    def pairs(self, query: PairsQuery, name: str = "", *, is_named: bool = False) -> PairsPage:
         """Return a page of the pairs that may be duplicates.
+
+        Args:
+            name: of the request's key: what others have taken is left out.
+            is_named: with who has taken them, and what was noted on them.
 
         Raises:
             SettingError: the cursor is none.
         """
         least = self.forum.least_score(query.minimum)
-        return self.duplicates.pairs(query.cursor, query.limit, least, query.tag, has_sample=query.sample)
+        found = self.duplicates.pairs(structs.replace(query, by=name or query.by), least, is_named=is_named)
+        return structs.replace(found, you=name)
+
+    # -- moderation --------------------------------------------------------------------------------------------
+
+    def decide(self, given: DecisionsRequest, name: str) -> Decided:
+        """Store decisions, all of them or none; they are on disk when this returns.
+
+        Args:
+            name: of the request's key; "" takes the name that is given.
+
+        Raises:
+            InputError, BusyForumError: as ``Moderation.decide``; nothing is stored.
+        """
+        by = name or given.by
+        decisions = [Feedback(one.question, one.candidate, one.verdict, by, draw=one.draw) for one in given.decisions]
+        return self.forum.moderation.decide(decisions, has_links=given.link, is_preview=given.preview)
+
+    def undo(self, given: UndoRequest, name: str) -> Undone:
+        """Undo decisions, all of them or none.
+
+        Raises:
+            UnknownIdError, InputError, SettingError, BusyForumError: as ``Moderation.undo``.
+        """
+        found = self.forum.moderation.undo(given.numbers, bulk=given.bulk, by=name or given.by)
+        return Undone(tuple(found))
+
+    def note(self, given: NoteRequest, name: str) -> LogEntry:
+        """Store a note on a pair.
+
+        Raises:
+            UnknownIdError, InputError, BusyForumError: as ``Moderation.note``.
+        """
+        return self.forum.moderation.note(given.question, given.candidate, given.text, name or given.by)
+
+    def log(self, query: LogQuery, name: str) -> LogPage:
+        """Return a page of the log.
+
+        Raises:
+            SettingError: one question was named without the other.
+        """
+        if (query.question is None) != (query.candidate is None):
+            raise SettingError("half a pair was named", "name question and candidate, or neither")
+        pair = (query.question, query.candidate) if query.question and query.candidate else None
+        found = self.forum.moderation.log(query.limit, query.before, pair=pair, bulk=query.bulk)
+        held = self.forum.questions_by_id([one for entry in found for one in (entry.question_id, entry.candidate_id)])
+        titles = {identifier: question.title for identifier, question in held.items()}
+        entries = tuple(
+            LoggedEntry(
+                **structs.asdict(one),
+                question_title=titles.get(one.question_id, ""),
+                candidate_title=titles.get(one.candidate_id, ""),
+            )
+            for one in found
+        )
+        return LogPage(entries, found[-1].number if len(found) == query.limit else None, name)
+
+    def taken(self) -> Taken:
+        """Return who has which pairs."""
+        return Taken(tuple(self.forum.moderation.assignments()))
+
+    def take(self, given: AssignmentsRequest, name: str) -> Taken:
+        """Let somebody have pairs, all of them or none.
+
+        Raises:
+            UnknownIdError, InputError, BusyForumError: as ``Moderation.take``.
+        """
+        lasting = None if given.minutes is None else timedelta(minutes=given.minutes)
+        pairs = [(one.question, one.candidate) for one in given.pairs]
+        return Taken(tuple(self.forum.moderation.take(pairs, name or given.by, lasting)))
+
+    def give_back(self, given: GivenBackRequest, name: str) -> GivenBack:
+        """Free pairs.
+
+        Raises:
+            InputError, BusyForumError: as ``Moderation.give_back``.
+        """
+        by = None if given.anyones else name or given.by
+        return GivenBack(self.forum.moderation.give_back([(one.question, one.candidate) for one in given.pairs], by))
 
     def helped(self, identifier: str) -> HelpedCount:
         """Count that a question answered somebody's who was about to ask.

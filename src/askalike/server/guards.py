@@ -165,16 +165,19 @@ class Keys:
                 self._seen = (state.st_mtime_ns, state.st_ino)
             return self._keys
 
-    def rights(self, secret: str) -> frozenset[str] | None:
-        """Return what a key may do, None for one that is not known; who may write, may read."""
+    def found(self, secret: str) -> Key | None:
+        """Return a key as it is stored, None for one that is not known."""
         given = _digest(secret)
         found: Key | None = None
         for key in self.all():
             if hmac.compare_digest(key.sha256, given):
                 found = key
-        if found is None:
-            return None if self._service is None else self._service.rights(secret)
-        return frozenset(["read", "write"]) if found.may == "write" else frozenset(["read"])
+        return self._service.found(secret) if found is None and self._service is not None else found
+
+    def rights(self, secret: str) -> frozenset[str] | None:
+        """Return what a key may do, None for one that is not known; who may write, may read."""
+        found = self.found(secret)
+        return None if found is None else ALL if found.may == "write" else frozenset(["read"])
 
     def add(self, name: str, may: Right) -> tuple[Key, str]:
         """Make a key; return it with its secret, which is kept nowhere."""
@@ -285,6 +288,13 @@ def rights_of(headers: Mapping[str, str], keys: Keys, without_key: frozenset[str
     if found is None:
         raise Refused(401, "the key is not known", 'create one with "askalike keys FORUM --add read"', CHALLENGE)
     return found
+
+
+def name_of(headers: Mapping[str, str], keys: Keys) -> str:
+    """Return what the key of a request is named, "" without one or where its maker gave it no name."""
+    kind, _, secret = headers.get("authorization", "").partition(" ")
+    found = keys.found(secret.strip()) if kind.lower() == "bearer" else None
+    return "" if found is None else found.name
 
 
 class Rates:

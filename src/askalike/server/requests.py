@@ -40,6 +40,7 @@ class Call:
         query: a checked struct, None where the route takes no query.
         body: a checked struct, None where the route takes no body.
         rights: what the request's key may do: "read", "write".
+        name: what it is named, for those routes that keep who asked.
         until_s: by ``time.monotonic``, when nobody waits for the answer any more.
     """
 
@@ -48,6 +49,7 @@ class Call:
     body: Any
     rights: frozenset[str]
     until_s: float
+    name: str = ""
 
 
 def admit(request: Request, service: Service, right: Right) -> frozenset[str]:

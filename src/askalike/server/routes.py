@@ -16,7 +16,7 @@ from starlette.responses import Response
 from askalike import schemas
 from askalike.follow import webhook
 from askalike.server.engine import Engine
-from askalike.server.guards import Right
+from askalike.server.guards import Right, name_of
 from askalike.server.openapi import openapi_document
 from askalike.server.problem import Refused
 from askalike.server.requests import (
@@ -33,7 +33,7 @@ from askalike.server.service import Service
 from askalike.server.status import metrics_text, status
 from askalike.server.streams import NDJSON, BulkResponse, stream
 from askalike.store import ForumLayout
-from askalike.types import Feedback, Report
+from askalike.types import Decided, Feedback, LogEntry, Report
 
 LARGE_BYTES: Final = 20_000
 """A search for a longer text takes its time: with 200 kB, some twenty times that of a title."""
@@ -53,6 +53,7 @@ class Route:
         media: the type of the answer, and of the body where there is one.
         refusals: statuses that it may be refused with, beside those that all may.
         refused_as: the shape of refusals.
+        is_signed: it is kept who asked, by the name of the key.
     """
 
     method: Literal["GET", "POST", "PUT", "DELETE"]
@@ -67,6 +68,7 @@ class Route:
     media: str = JSON
     refusals: tuple[int, ...] = ()
     refused_as: type[msgspec.Struct] = schemas.Error
+    is_signed: bool = False
 
 
 def endpoint(rows: dict[str, Route]) -> Callable[[Request], Awaitable[Response]]:
@@ -91,7 +93,8 @@ def endpoint(rows: dict[str, Route]) -> Callable[[Request], Awaitable[Response]]
         if service.settings.has_titles_logged:
             request.scope["state"]["title"] = getattr(body, "title", "")
         path = path_values(request.path_params) if request.path_params else {}
-        call = Call(path, query, body, rights, time.monotonic() + limits.timeout_s)
+        name = name_of(request.headers, service.keys) if row.is_signed else ""
+        call = Call(path, query, body, rights, time.monotonic() + limits.timeout_s, name)
         pool = service.writer if row.permission == "write" else service.readers
         assert row.handler is not None
         work = partial(row.handler, service.engine, call)
@@ -291,8 +294,80 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/duplicates",
         "Pairs of the archive that may be duplicates, best first.",
         schemas.PairsPage,
-        lambda engine, call: engine.pairs(call.query),
+        lambda engine, call: engine.pairs(call.query, call.name, is_named="write" in call.rights),
         query=schemas.PairsQuery,
+        is_signed=True,
+    ),
+    Route(
+        "POST",
+        "/v1/decisions",
+        "Decide on pairs, all of them or none: judgements, links, and entries of the log.",
+        Decided,
+        lambda engine, call: engine.decide(call.body, call.name),
+        body=schemas.DecisionsRequest,
+        permission="write",
+        is_signed=True,
+    ),
+    Route(
+        "POST",
+        "/v1/decisions/undo",
+        "Undo decisions: what was judged before counts again, and a link that nobody else has made goes.",
+        schemas.Undone,
+        lambda engine, call: engine.undo(call.body, call.name),
+        body=schemas.UndoRequest,
+        permission="write",
+        refusals=(404,),
+        is_signed=True,
+    ),
+    Route(
+        "GET",
+        "/v1/log",
+        "Who decided, noted and undid what, newest first; for keys that may write.",
+        schemas.LogPage,
+        lambda engine, call: engine.log(call.query, call.name),
+        query=schemas.LogQuery,
+        permission="write",
+        is_signed=True,
+    ),
+    Route(
+        "POST",
+        "/v1/notes",
+        "Note something on a pair.",
+        LogEntry,
+        lambda engine, call: engine.note(call.body, call.name),
+        body=schemas.NoteRequest,
+        permission="write",
+        refusals=(404,),
+        is_signed=True,
+    ),
+    Route(
+        "GET",
+        "/v1/assignments",
+        "Who has taken which pairs; for keys that may write.",
+        schemas.Taken,
+        lambda engine, call: engine.taken(),
+        permission="write",
+    ),
+    Route(
+        "POST",
+        "/v1/assignments",
+        "Take pairs, all of them or none: nobody else is shown them, or decides on them, meanwhile.",
+        schemas.Taken,
+        lambda engine, call: engine.take(call.body, call.name),
+        body=schemas.AssignmentsRequest,
+        permission="write",
+        refusals=(404,),
+        is_signed=True,
+    ),
+    Route(
+        "POST",
+        "/v1/assignments/give-back",
+        "Give pairs back that were taken.",
+        schemas.GivenBack,
+        lambda engine, call: engine.give_back(call.body, call.name),
+        body=schemas.GivenBackRequest,
+        permission="write",
+        is_signed=True,
     ),
     Route(
         "GET",

@@ -18,6 +18,7 @@ from askalike.files import replace_whole
 from askalike.progress import Progress
 from askalike.store.layout import ForumLayout
 from askalike.store.migration import migrate_records
+from askalike.store.moderation import refuse_chain
 from askalike.store.pairs import PairStore
 from askalike.store.postgres import PostgresStore, check_address
 from askalike.store.protocol import (
@@ -59,6 +60,7 @@ __all__ = [
     "open_pairs",
     "open_store",
     "pair_faults",
+    "refuse_chain",
     "stored_faults",
     "take_over_helped",
 ]

@@ -134,6 +134,11 @@ class ForumLayout:
         return self.folder / "follow.lock"
 
     @property
+    def writeback_lock(self) -> Path:
+        """Return the file that who writes decisions back to a living forum locks."""
+        return self.folder / "writeback.lock"
+
+    @property
     def lock(self) -> Path:
         """Return the file that the writer of the indexes locks."""
         return self.folder / "index.lock"

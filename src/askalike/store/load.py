@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol
 
 from askalike.errors import InputError
-from askalike.store import rows
+from askalike.store import moderation, rows
 from askalike.store.protocol import LoadCounts, LoadReport
 from askalike.store.sql import SqlStore
 from askalike.store.writes import (
@@ -25,7 +25,7 @@ from askalike.store.writes import (
     remove_question,
     source_number,
 )
-from askalike.types import Answer, Feedback, Link, Question, Record, Reject, Source
+from askalike.types import Answer, Feedback, Link, LogEntry, Question, Record, Reject, Source
 
 MASS_DELETE_SHARE: Final = 0.5
 MASS_DELETE_FLOOR: Final = 5
@@ -94,6 +94,7 @@ class _Loading:
         self.gone_answers: list[str] = []
         self.gone_links: list[Link] = []
         self.judgements: list[Feedback] = []
+        self.log: list[LogEntry] = []
 
     # -- reading -----------------------------------------------------------------------------------------------
 
@@ -104,6 +105,9 @@ class _Loading:
             if isinstance(record, Feedback):
                 rows.check_feedback(record)
                 self.judgements.append(record)
+            elif isinstance(record, LogEntry):
+                moderation.check_entry(record)
+                self.log.append(record)
             elif isinstance(record, Link):
                 self.staged.take_link(record)
             elif not self.staged.take(record):
@@ -182,6 +186,9 @@ class _Loading:
         self._put_links(number)
         report.links.deleted = sum(delete_link(connection, one) for one in self.gone_links)
         self._put_judgements()
+        numbers: dict[int, int] = {}
+        report.log.added = sum(moderation.put_entry(connection, one, numbers) for one in self.log)
+        report.log.unchanged -= report.log.added
 
     def _check_contested(self) -> None:
         """Refuse ids that another source has with other content."""
@@ -258,6 +265,10 @@ class _Loading:
             " ON CONFLICT DO NOTHING",
             (number,),
         ).rowcount
+        self.connection.execute(  # what the source says too stays when a decision that made it is undone
+            "UPDATE moderation SET made_link = 0 WHERE made_link = 1 AND (question_id, candidate_id) IN"
+            f" (SELECT source_id, target_id FROM {STAGING}.seen_links WHERE kind = 'duplicate')"
+        )
         self.report.links.added = added
         self.report.links.unchanged -= added
 
@@ -293,6 +304,8 @@ class _Loading:
             return self.report.answers, str(record.id)
         if isinstance(record, Feedback):
             return self.report.judgements, str(record.question_id)
+        if isinstance(record, LogEntry):
+            return self.report.log, str(record.question_id)
         return self.report.links, str(record.source_id)
 
     def _refuse(self, counts: LoadCounts, identifier: str, reason: str) -> None:

@@ -21,6 +21,7 @@ from askalike.errors import BusyForumError, ForumError, ForumExistsError
 from askalike.files import held, replace_whole, sync_folder, writing_named
 from askalike.progress import Progress
 from askalike.store.layout import ForumLayout
+from askalike.store.moderation import LOG_COLUMNS, WRITE_COLUMNS
 from askalike.store.postgres import PostgresStore
 from askalike.store.rows import ANSWER_COLUMNS, QUESTION_COLUMNS
 from askalike.store.sql import OUTCOME_COLUMNS, SqlStore
@@ -43,6 +44,13 @@ _TABLES: Final = (
         ("num", "question_id", "candidate_id", "verdict", "judge", "at_us", "draw", "probability", "propensity"),
     ),
     ("outcomes", ("day", "session", "kind", "subject"), ("day", *OUTCOME_COLUMNS)),
+    ("moderation", ("num",), ("num", *LOG_COLUMNS)),
+    (
+        "assignments",
+        ("question_id", "candidate_id"),
+        ("question_id", "candidate_id", "judge", "at_us", "until_us"),
+    ),
+    ("outbox", ("num",), ("num", *WRITE_COLUMNS)),
 )
 """Each table with its key and its columns, in an order that never refers to what is not there yet."""
 

@@ -26,15 +26,15 @@ from askalike.errors import (
     MissingExtraError,
     SettingError,
 )
-from askalike.store import rows
+from askalike.store import moderation, rows
 from askalike.store.load import STAGING, load
 from askalike.store.protocol import Contents, LoadReport
 from askalike.store.sql import LANGUAGES, OUTCOMES, SqlStore, ThreadConnections
 from askalike.store.writes import Cursor
 from askalike.types import Answer, Link, Question, Record, Reject, Source
 
-FORMAT: Final = 3
-"""Format 2 keeps what became of suggestions, 3 languages; an older database is brought to it when it is opened."""
+FORMAT: Final = 4
+"""Format 2 keeps what became of suggestions, 3 languages, 4 what moderators do; older databases are brought to it."""
 SCHEMES: Final = ("postgresql", "postgres")
 WAIT = "30s"
 LOADS_WAIT = WAIT
@@ -46,6 +46,7 @@ WRITING, LOADING = 0x41736B4101, 0x41736B4102
 """Advisory locks: of who writes, and of who loads an archive."""
 
 _ESCAPE = "\x01"
+_MODERATION: Final = ";".join(moderation.statements("BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"))
 _TABLES: Final = (
     """
 CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -118,9 +119,11 @@ CREATE TABLE format (version INTEGER NOT NULL);
 """
     + OUTCOMES
     + LANGUAGES
+    + _MODERATION
 ).replace(" TEXT", ' TEXT COLLATE "C"')
 _UPGRADES: Final = {
-    version: tables.replace(" TEXT", ' TEXT COLLATE "C"') for version, tables in ((1, OUTCOMES), (2, LANGUAGES))
+    version: tables.replace(" TEXT", ' TEXT COLLATE "C"')
+    for version, tables in ((1, OUTCOMES), (2, LANGUAGES), (3, _MODERATION))
 }
 """From a format to what makes the next one of it."""
 _POST = "place BIGINT PRIMARY KEY, digest BYTEA, id TEXT"
@@ -184,12 +187,10 @@ class PostgresStore(SqlStore):
     def _upgraded(self) -> int:
         """Bring an older database to this format; another machine may have done so meanwhile."""
         with self.write() as connection:
-            version = int(connection.execute("SELECT version FROM format").fetchone()[0])
-            while version in _UPGRADES:
+            while (version := int(connection.execute("SELECT version FROM format").fetchone()[0])) in _UPGRADES:
                 for statement in filter(str.strip, _UPGRADES[version].split(";")):
                     connection.execute(statement)
-                version += 1
-                connection.execute("UPDATE format SET version = ?", (version,))
+                connection.execute("UPDATE format SET version = ?", (version + 1,))
         return version
 
     @classmethod

@@ -13,8 +13,11 @@ from typing import Final, Literal, Protocol
 
 from askalike.types import (
     Answer,
+    Assignment,
+    Decided,
     Feedback,
     Link,
+    LogEntry,
     Outcome,
     OutcomeKind,
     Question,
@@ -24,6 +27,8 @@ from askalike.types import (
     Team,
     Thread,
     Verdict,
+    Write,
+    WriteState,
 )
 
 Operation = Literal["add", "edit", "delete"]
@@ -88,6 +93,7 @@ class LoadReport:
     answers: LoadCounts = field(default_factory=LoadCounts)
     links: LoadCounts = field(default_factory=LoadCounts)
     judgements: LoadCounts = field(default_factory=LoadCounts)
+    log: LoadCounts = field(default_factory=LoadCounts)
     links_without_question: int = 0
 
 
@@ -427,6 +433,82 @@ class Store(ChangeLog, Protocol):
 
     def judgement_version(self) -> tuple[int, int]:
         """Return a value that changes when a judgement comes, and when one stops or begins to count."""
+
+    # -- moderation --------------------------------------------------------------------------------------------
+
+    def decide(self, given: Sequence[Feedback], *, has_links: bool, is_preview: bool = False) -> Decided:
+        """Store decisions of people, each a judgement too, all of them or none; nothing where one is refused.
+
+        A decision is refused on a pair that somebody else has taken, that was decided already, or that comes twice;
+        with ``has_links``, also where the link would close a circle or lead to a duplicate, with the chain.
+
+        Args:
+            has_links: a duplicate is linked to its original.
+            is_preview: store nothing, and only return what would be stored or refused.
+        """
+
+    def undo(self, numbers: Sequence[int], by: str) -> list[LogEntry]:
+        """Take decisions back, all of them or none; return the entries that say so.
+
+        The judgement before a decision counts again, unless the pair was judged since. The link that it made goes,
+        unless a person, a load or a forum that is followed has made it too. What waits to be written back is cancelled.
+
+        Raises:
+            UnknownIdError: the log has no such entry.
+            InputError: it is no decision, or was undone already.
+        """
+
+    def add_note(self, question_id: str, candidate_id: str, text: str, by: str) -> LogEntry:
+        """Store what somebody notes on a pair.
+
+        Raises:
+            UnknownIdError: a question is not there.
+            InputError: the text is empty or too long, or both are the same question.
+        """
+
+    def log(
+        self, limit: int, before: int = 0, *, pair: tuple[str, str] | None = None, bulk: str = ""
+    ) -> list[LogEntry]:
+        """Return entries of the log, newest first.
+
+        Args:
+            before: only those with smaller numbers; 0 for all.
+            pair: only those on this pair, either way round.
+            bulk: only what was done together under this name.
+        """
+
+    def take_pairs(self, pairs: Sequence[tuple[str, str]], by: str, until_us: int | None) -> list[Assignment]:
+        """Let somebody have pairs, all of them or none: until a moment, or until they are given back or decided.
+
+        Raises:
+            UnknownIdError: a question is not there.
+            InputError: somebody else has taken one, or nobody is named.
+        """
+
+    def give_back(self, pairs: Sequence[tuple[str, str]], by: str | None) -> int:
+        """Free pairs that somebody has taken; return how many there were.
+
+        Args:
+            by: who has taken them; None for whoever it is.
+
+        Raises:
+            InputError: somebody else has taken one; then none is freed.
+        """
+
+    def assignments(self) -> list[Assignment]:
+        """Return who has taken what, as of now, the oldest first."""
+
+    def decided_duplicates(self, source: str) -> list[LogEntry]:
+        """Return the decisions that stand, by which a question is a duplicate of another of the same source."""
+
+    def put_writes(self, wanted: Sequence[Write]) -> int:
+        """Let things wait to be written that were not asked for before, or were cancelled; return how many."""
+
+    def outbox(self, target: str = "") -> list[Write]:
+        """Return what was asked to be written, to one forum or to all, oldest first."""
+
+    def set_write(self, number: int, state: WriteState, why: str = "", *, is_try: bool = True) -> bool:
+        """Note what became of a write; return False where it was cancelled meanwhile, which stays so unless done."""
 
     # -- outcomes of suggestions -------------------------------------------------------------------------------
 

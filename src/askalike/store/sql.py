@@ -19,6 +19,7 @@ from msgspec import structs
 from askalike.addresses import address
 from askalike.errors import InputError
 from askalike.store import rows, writes
+from askalike.store.moderation import ModerationStore
 from askalike.store.protocol import (
     IDENTITY,
     QUESTIONS,
@@ -137,7 +138,7 @@ class _TrialEnd(Exception):
     """Takes a transaction back."""
 
 
-class SqlStore(ABC):
+class SqlStore(ModerationStore, ABC):
     """``store.Store`` without what each database does in its own way: connections, transactions, loads."""
 
     ordered_join: ClassVar = "JOIN"

@@ -127,8 +127,11 @@ def _put(
     return "edit"
 
 
-def put_links(connection: Connection, links: Sequence[Link]) -> int:
+def put_links(connection: Connection, links: Sequence[Link], *, is_claimed: bool = True) -> int:
     """Store links, each logged under its source's id; return how many were new.
+
+    Args:
+        is_claimed: whoever makes them makes them to stay, whatever becomes of a decision that made them before.
 
     Raises:
         UnknownIdError: an end of a link is not there.
@@ -142,7 +145,17 @@ def put_links(connection: Connection, links: Sequence[Link]) -> int:
         if connection.execute("INSERT INTO links VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", (*key, source)).rowcount:
             added += 1
             log_change(connection, "link", "add", link.source_id, None)
+        if is_claimed:
+            claim_link(connection, link)
     return added
+
+
+def claim_link(connection: Connection, link: Link) -> None:
+    """Keep a link that a decision made when that is undone: somebody else says the same."""
+    connection.execute(
+        "UPDATE moderation SET made_link = 0 WHERE made_link = 1 AND question_id = ? AND candidate_id = ?",
+        (link.source_id, link.target_id),
+    )
 
 
 def put_feedback(connection: Connection, given: Feedback, at_us: int) -> None:
@@ -162,7 +175,8 @@ def delete_question(connection: Connection, identifier: str) -> None:
     remove_question(connection, identifier)
     connection.execute("DELETE FROM answers WHERE question_id = ?", (identifier,))
     connection.execute("DELETE FROM links WHERE source_id = ? OR target_id = ?", (identifier, identifier))
-    connection.execute("DELETE FROM feedback WHERE question_id = ? OR candidate_id = ?", (identifier, identifier))
+    for table in ("feedback", "moderation", "assignments", "outbox"):
+        connection.execute(f"DELETE FROM {table} WHERE question_id = ? OR candidate_id = ?", (identifier, identifier))
 
 
 def remove_question(connection: Connection, identifier: str) -> bool:
@@ -259,6 +273,7 @@ def _replace_links(connection: Connection, thread: Thread, source: int, counts: 
             if connection.execute("INSERT INTO links VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", key).rowcount:
                 counts.added += 1
                 log_change(connection, "link", "add", link.source_id, None)
+            claim_link(connection, link)
     counts.deleted += sum(delete_link(connection, link) for link in held - set(thread.links))
 
 

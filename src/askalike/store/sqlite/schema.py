@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from askalike.errors import BusyForumError, DamagedForumError, ForumError, ForumVersionError
+from askalike.store import moderation
 from askalike.store.sql import LANGUAGES, OUTCOMES
 
-FORMAT = 5
+FORMAT = 6
 """Raised with each incompatible change of the tables; an older format passes through a named ``upgrade_N_to_M``."""
 
 APPLICATION_ID = 0x41736B41
@@ -96,6 +97,7 @@ CREATE TABLE changes (
     + DRAWS
     + OUTCOMES
     + LANGUAGES
+    + ";".join(moderation.statements("INTEGER PRIMARY KEY AUTOINCREMENT"))
 )
 
 
@@ -175,6 +177,12 @@ def upgrade_4_to_5(connection: sqlite3.Connection) -> None:
     _execute(connection, LANGUAGES)
 
 
+def upgrade_5_to_6(connection: sqlite3.Connection) -> None:
+    """Format 6 keeps what moderators do: their log, who has taken what, and what is written back."""
+    for statement in moderation.statements("INTEGER PRIMARY KEY AUTOINCREMENT"):
+        connection.execute(statement)
+
+
 def _execute(connection: sqlite3.Connection, statements: str) -> None:
     for statement in filter(str.strip, statements.split(";")):
         connection.execute(statement)
@@ -185,6 +193,7 @@ UPGRADES: Mapping[int, Callable[[sqlite3.Connection], None]] = {
     2: upgrade_2_to_3,
     3: upgrade_3_to_4,
     4: upgrade_4_to_5,
+    5: upgrade_5_to_6,
 }
 """From a format to what makes the next one of it."""
 

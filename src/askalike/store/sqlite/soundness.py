@@ -19,7 +19,7 @@ from askalike.store import rows
 from askalike.store.layout import ForumLayout
 from askalike.store.protocol import IDENTITY, Contents
 from askalike.store.sqlite.schema import APPLICATION_ID, FORMAT, UPGRADES
-from askalike.types import DrawnBy, LinkKind, OutcomeKind, Team, Verdict
+from askalike.types import DrawnBy, LinkKind, LogKind, OutcomeKind, Team, Verdict, WriteState
 
 _MOST_MESSAGES: Final = 100
 _POSTS: Final[dict[str, tuple[str, tuple[str, ...], tuple[str, ...], Callable[[Mapping[str, Any]], object]]]] = {
@@ -32,6 +32,8 @@ _KINDS: Final = (
     (3, "feedback", "draw", get_args(DrawnBy)),
     (4, "outcomes", "kind", get_args(OutcomeKind)),
     (4, "outcomes", "team", get_args(Team)),
+    (5, "moderation", "kind", get_args(LogKind)),
+    (5, "outbox", "state", get_args(WriteState)),
 )
 """The format that brought it, table, column, and what the column may hold."""
 LANGUAGES_SINCE: Final = 5

@@ -58,8 +58,8 @@ export function newest(limit, signal) {
 }
 
 /** Pairs that nobody has judged, the likeliest first; every fifth is drawn at random, so that numbers can be checked. */
-export function duplicates(cursor, minimum, tag, signal) {
-  const asked = new URLSearchParams({ limit: 20, sample: true, minimum, tag, cursor: cursor ?? "" }); // an empty one asks nothing
+export function duplicates(cursor, minimum, tag, by, signal) {
+  const asked = new URLSearchParams({ limit: 20, sample: true, minimum, tag, by, cursor: cursor ?? "" }); // an empty one asks nothing
   return call("GET", `v1/duplicates?${asked}`, { signal });
 }
 
@@ -74,10 +74,42 @@ export function helped(hit) {
   return call("POST", `v1/questions/${encodeURIComponent(hit.question.id)}/helped`);
 }
 
-/** Tells the service what a moderator thinks of a pair. */
-export function judge(pair, verdict) {
-  const sent = { question: pair.question.id, candidate: pair.candidate.id, verdict, draw: pair.draw };
-  return call("POST", "v1/feedback", { sent, writes: true });
+const named = (pair) => ({ question: pair.question.id, candidate: pair.candidate.id });
+
+/** Stores what a moderator decides on a pair; `link` links the later question to the earlier one, where both are the same. */
+export function decide(pair, verdict, link, by) {
+  const decisions = [{ ...named(pair), verdict, draw: pair.draw }];
+  return call("POST", "v1/decisions", { sent: { decisions, link, by }, writes: true });
+}
+
+/** Takes a decision back, by the number of its entry in the log. */
+export function undo(number, by) {
+  return call("POST", "v1/decisions/undo", { sent: { numbers: [number], by }, writes: true });
+}
+
+/** What moderators did, newest first, from before an entry on. */
+export function moderationLog(before, signal) {
+  return call("GET", `v1/log?limit=10&before=${before}`, { signal, writes: true });
+}
+
+/** Who has taken which pairs. */
+export function assignments(signal) {
+  return call("GET", "v1/assignments", { signal, writes: true });
+}
+
+/** Notes something on a pair. */
+export function noteOn(pair, text, by) {
+  return call("POST", "v1/notes", { sent: { ...named(pair), text, by }, writes: true });
+}
+
+/** Takes a pair for some minutes, so that nobody else is shown it. */
+export function take(pair, minutes, by) {
+  return call("POST", "v1/assignments", { sent: { pairs: [named(pair)], minutes, by }, writes: true });
+}
+
+/** Gives a pair back that was taken. */
+export function giveBack(pair, by) {
+  return call("POST", "v1/assignments/give-back", { sent: { pairs: [named(pair)], by }, writes: true });
 }
 
 /** The state of the service and of its forum. */

@@ -1,8 +1,9 @@
-// Review: likely duplicates one after the other, judged by a key. A verdict is sent at once; the last ones can be undone.
+// Review: likely duplicates one after the other, decided on by a key. A decision is sent at once; the last ones can be undone.
 
-import { duplicates, judge } from "./api.js";
+import { decide, duplicates, undo } from "./api.js";
 import { announce, fill, h, icon, PATHS } from "./dom.js";
 import { likelihoodLine } from "./likelihood.js";
+import { isLinking, logElement, moderator, notesOn, queueFields, suggestCategories, takenLine } from "./moderation.js";
 import { note, waiting, wrong } from "./notes.js";
 import { nameOf, pairElement, Texts } from "./pair.js";
 import { listenToKeys, keysSwitch } from "./shortcuts.js";
@@ -11,12 +12,12 @@ import { count, titleOf } from "./words.js";
 const MINIMUM = 0.5;
 const PRELOAD = 3;
 const POLL_MS = 3000;
-const UNKNOWN_VERDICT = 422;
+const REFUSED = 422;
 const VERDICTS = { duplicate: "the same", different: "different" };
 
 /** Fills the view with the queue, or that of a tag or of a promised precision, beginning with the likeliest pair. */
 export function showReview(section, { query }) {
-  const queue = new Queue(section, query.get("minimum") || MINIMUM, query.get("tag") ?? "");
+  const queue = new Queue(section, query.get("minimum") ?? "", query.get("tag") ?? "");
   const actions = {
     y: queue.yes,
     n: queue.no,
@@ -25,6 +26,8 @@ export function showReview(section, { query }) {
     k: queue.back,
     ArrowLeft: queue.back,
     u: queue.undo,
+    t: () => queue.taking?.act(),
+    m: () => document.getElementById("note")?.focus(),
   };
   const stop = listenToKeys(section, actions);
   queue.more();
@@ -36,7 +39,8 @@ export function showReview(section, { query }) {
 
 class Queue {
   constructor(section, minimum, tag) {
-    this.minimum = minimum;
+    this.minimum = minimum || MINIMUM;
+    this.key = "";
     this.tag = tag;
     this.pairs = [];
     this.at = 0;
@@ -49,13 +53,18 @@ class Queue {
     this.place = h("div", { class: "place" });
     this.said = h("p", { class: "said" });
     this.count = h("p", { class: "aside" });
+    this.log = logElement(this.you, this.running.signal, this.forget);
     section.append(
       h("div", { class: "row heading" }, h("h1", { tabindex: "-1" }, "Are these the same?"), this.count),
+      queueFields(tag, minimum),
       ...(tag ? [h("p", {}, h("span", { class: "tag" }, tag), " ", h("a", { href: "#/review" }, "All pairs"))] : []),
       this.place,
       h("div", { class: "row under" }, this.said, keysSwitch()),
+      this.log,
     );
   }
+
+  you = () => this.key || moderator();
 
   more = async () => {
     if (this.isLoading) return;
@@ -63,9 +72,13 @@ class Queue {
     clearTimeout(this.timer);
     if (!this.place.firstChild) fill(this.place, waiting(2));
     try {
-      const answer = await duplicates(this.cursor, this.minimum, this.tag, this.running.signal);
+      const answer = await duplicates(this.cursor, this.minimum, this.tag, moderator(), this.running.signal);
+      this.key = answer.you ?? "";
+      const field = document.querySelector(".queue .who");
+      if (field) field.hidden = Boolean(this.key); // the key says it
       const known = new Set(this.pairs.map(nameOf));
       this.pairs.push(...answer.pairs.filter((pair) => !known.has(nameOf(pair))));
+      suggestCategories(this.pairs);
       this.cursor = answer.next;
       this.isAll = !answer.next;
       this.progress = answer.progress;
@@ -127,15 +140,17 @@ class Queue {
     this.shown = pair;
     this.shownVerdict = pair.verdict;
     const holds = this.place.contains(document.activeElement);
+    this.taking = pair.verdict ? null : takenLine(pair, this.you, () => this.draw(pair));
     fill(
       this.place,
       h(
         "div",
         { class: "row odds" },
         likelihoodLine(pair),
-        pair.verdict ? h("span", { class: "tag" }, `judged ${VERDICTS[pair.verdict]}`) : null,
+        pair.verdict ? h("span", { class: "tag" }, `judged ${VERDICTS[pair.verdict]}`) : this.taking,
       ),
       pairElement(pair, this.texts),
+      notesOn(pair, this.you),
       this.buttons(),
     );
     if (holds) this.place.querySelector(".verdicts button").focus();
@@ -198,51 +213,65 @@ class Queue {
     this.show();
   }
 
-  async judge(verdict) {
+  judge(verdict, link = isLinking()) {
     const pair = this.pairs[this.at];
     if (!pair) return;
-    await this.send(pair, verdict, () => {
+    if (pair.verdict === verdict) return void this.next();
+    const place = this.at;
+    const before = this.judged.find((one) => one.pair === pair);
+    const asked = async () => {
+      if (before) await undo(before.number, moderator());
+      if (before) this.judged = this.judged.filter((one) => one !== before);
+      return decide(pair, verdict, link, moderator());
+    };
+    const stored = ({ entries: [{ number, made_link: isLinked }] }) => {
       pair.verdict = verdict;
-      this.judged.push({ pair, at: this.at });
-      this.at += 1;
-      fill(this.said, `Judged ${VERDICTS[verdict]}: “${titleOf(pair.question)}”`);
-    });
+      pair.taken = null;
+      this.judged.push({ pair, at: place, number });
+      this.at = place + 1;
+      fill(this.said, `Judged ${VERDICTS[verdict]}${isLinked ? " and linked" : ""}: “${titleOf(pair.question)}”`);
+    };
+    const unlinked = () => this.judge(verdict, false);
+    const may = verdict === "duplicate" && link;
+    const other = h("button", { class: "button", type: "button", on: { click: unlinked } }, "Judge without a link");
+    return this.send(asked, stored, may ? other : null);
   }
 
-  undo = async () => {
+  undo = () => {
     const last = this.judged.at(-1);
     if (!last) return;
-    const back = (sentence) => {
-      this.judged.pop();
-      this.at = last.at;
-      fill(this.said, sentence);
-    };
-    const undone = () => {
-      delete last.pair.verdict;
-      back(`Undone: “${titleOf(last.pair.question)}”`);
-    };
-    await this.send(last.pair, "withdrawn", undone, (error) => {
-      if (error.status !== UNKNOWN_VERDICT) return false;
-      back("This service cannot withdraw a judgement. Give the other one: it replaces the first.");
-      return true;
-    });
+    return this.send(
+      () => undo(last.number, moderator()),
+      () => {
+        this.forget(last.number);
+        this.at = last.at;
+        fill(this.said, `Undone: “${titleOf(last.pair.question)}”`);
+      },
+    );
   };
 
-  async send(pair, verdict, after, handled = () => false) {
+  forget = (number) => {
+    const one = this.judged.find((judged) => judged.number === number);
+    if (!one) return;
+    delete one.pair.verdict;
+    this.judged = this.judged.filter((judged) => judged !== one);
+    this.shown = null; // its buttons say what can be undone
+    this.show();
+  };
+
+  async send(asked, after, other = null) {
     if (this.isSending) return;
     this.isSending = true;
     try {
-      await judge(pair, verdict);
-      after();
+      after(await asked());
     } catch (error) {
-      if (!handled(error))
-        return void fill(
-          this.said,
-          wrong(error, () => this.send(pair, verdict, after, handled)),
-        );
+      const again = wrong(error, () => this.send(asked, after, other));
+      if (other && error.status === REFUSED) again.append(other);
+      return void fill(this.said, again);
     } finally {
       this.isSending = false;
     }
+    this.log.fresh();
     this.show();
   }
 

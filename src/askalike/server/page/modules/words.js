@@ -1,9 +1,11 @@
 // Numbers and moments as people read them.
 
 const DATE = new Intl.DateTimeFormat(undefined, { year: "numeric", month: "short", day: "numeric", timeZone: "UTC" });
+const MINUTE = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
 const WHOLE = new Intl.NumberFormat();
 
 export const date = (moment) => (moment ? DATE.format(new Date(moment)) : "");
+export const minute = (moment) => (moment ? MINUTE.format(new Date(moment)) : "");
 export const whole = (number) => WHOLE.format(number);
 export const count = (number, one, more = `${one}s`) => `${whole(number)} ${number === 1 ? one : more}`;
 export const percent = (share) => `${Math.round(share * 100)} %`;
