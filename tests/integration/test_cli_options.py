@@ -88,6 +88,8 @@ def test_notes_and_progress_are_json_lines_or_left_out(run: Run, forum: Path, tm
     assert quiet.err == ""
     assert quiet.json[0]["query"] == "1"
     assert "searching: 0." in run(*words, "--verbose").err
+    timed = json.loads(run("search", forum, "printer 1", "--verbose", "--log-json").err.splitlines()[-1])
+    assert {"lexical", "rank", "answer"} <= timed["seconds"].keys()
 
 
 WALK: tuple[tuple[str, ...], ...] = (

@@ -82,6 +82,9 @@ def _search(forum: Path, query: Query, threshold: str, *, as_json: bool) -> None
     notes = [*lacking, *_notes(found)]
     for line in [*notes, f"note: {excluded}"] if as_json and excluded else notes:
         messages.say(line)
+    if messages.is_verbose:
+        shown = ", ".join(f"{stage} {1000 * seconds:.1f} ms" for stage, seconds in found.seconds.items())
+        messages.say(shown, "debug", seconds={stage: round(one, 6) for stage, one in found.seconds.items()})
     if as_json:
         print_json(found.hits)
     elif excluded:
