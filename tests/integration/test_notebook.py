@@ -150,7 +150,8 @@ def test_every_table_of_a_forum_becomes_a_data_frame(forum: Forum, library: Any)
     found = forum.to_dataframe("questions", library)
     assert len(found) == 252
     columns = list(getattr(found, "column_names", None) or found.columns)
-    assert columns == ["id", "title", "body", "markup", "tags", "created", "closed", "score", "url", "author"]
+    held = ["id", "title", "body", "markup", "tags", "created", "closed", "score", "url", "author"]
+    assert columns == [*held, "language", "is_language_detected"]
     assert len(forum.to_dataframe("answers", library)) == 279
     with pytest.raises(SettingError, match="no table"):
         forum.to_dataframe("people", library)

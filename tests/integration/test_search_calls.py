@@ -18,8 +18,9 @@ from askalike.forum.engine import LocalEngine
 from askalike.search.engine import CandidateSource, RecordSource
 
 MOST_CALLS = 9
-MOST_FUNCTIONS = 67
-"""Of the pipeline, from the library to the engine; what analyses, encodes and holds the indexes is not counted."""
+MOST_FUNCTIONS = 70
+"""Of the pipeline, from the library to the engine; what analyses, encodes and holds the indexes is not counted. Two of
+them serve batches too, whose texts were read elsewhere, and one says what is wrong with a query."""
 BODY = "It began after the last update. The router is in the cellar, and every evening all the laptops lose it. " * 5
 CALLS = [name for source in (CandidateSource, RecordSource) for name in vars(source) if not name.startswith("_")]
 
@@ -88,7 +89,7 @@ def test_a_search_passes_few_functions(forum: Forum) -> None:
     finally:
         sys.setprofile(None)
     assert "Searcher.search" in passed
-    assert len(passed) <= MOST_FUNCTIONS, sorted(passed)
+    assert len(passed) <= MOST_FUNCTIONS, " ".join(sorted(passed))
 
 
 def test_the_engine_of_one_machine_has_every_call() -> None:

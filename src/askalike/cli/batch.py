@@ -49,7 +49,7 @@ def batch(
     language: Annotated[str, typer.Option("--language", help="Of Parquet files; a forum has its own.")] = "english",
     as_json: JsonOption = False,
 ) -> None:
-    """Encode or compare a whole archive in parts, and go on after a stop.
+    """Encode or compare a whole archive, in parts.
 
     Writes vectors/, pairs.parquet or groups.parquet, and before that what it needs. A forum's questions are taken as
     they are when the batch begins. Parts that are done stay: the same command goes on.
