@@ -213,7 +213,7 @@ def unknown_on_dev(
 
 def beside(rows: Sequence[Mapping[str, Any]], published: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return what each row has more than the row of the same name and amount that was published, by task."""
-    like = {(one["row"], one["texts"]): one["average_precision"] for one in published}
+    like = {(one["row"], one["texts"]): one.get("average_precision") for one in published}
     found = []
     for row in rows:
         before = like.get((row["row"], row["texts"])) if row["texts"] and row["row"].startswith("attention-") else None
