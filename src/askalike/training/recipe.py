@@ -196,8 +196,11 @@ class SiameseRecipe:
         return next(name for name, is_shared in SIAMESE_KINDS.items() if is_shared == self.is_shared)
 
     def to_json(self) -> str:
-        """Return the recipe as text."""
-        return json.dumps(asdict(self), sort_keys=True)
+        """Return the recipe as text, which several languages alone add to: work that was begun before them goes on."""
+        held = asdict(self)
+        if not held["text"]["languages"]:
+            del held["text"]["languages"]
+        return json.dumps(held, sort_keys=True)
 
     @staticmethod
     def is_meant(stored: Mapping[str, Any]) -> bool:
