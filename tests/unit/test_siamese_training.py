@@ -14,6 +14,7 @@ from msgspec import structs
 from askalike.errors import DamagedModelError, SettingError
 from askalike.evaluation import CandidateTask
 from askalike.models.siamese.model import SiameseModel
+from askalike.text.analyzer import TextSettings
 from askalike.training.corpus import TrainingData
 from askalike.training.loop import read_log
 from askalike.training.recipe import HELD_OUT_LOSS, PairOptions, SgdSettings, SiameseRecipe, load_recipe, network_recipe
@@ -342,3 +343,8 @@ def test_a_file_that_cannot_be_used_names_the_place(tmp_path: Path, changed: str
 def test_options_that_cannot_be_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(SettingError, match=f"{next(iter(wrong))} is"):
         PairOptions(**wrong)
+
+
+def test_a_recipe_in_one_language_is_named_as_before_there_were_several() -> None:
+    assert "languages" not in SiameseRecipe().to_json()
+    assert "languages" in SiameseRecipe(text=TextSettings.of("en,de")).to_json()

@@ -26,7 +26,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -303,7 +303,7 @@ def fit_siamese(
 
 def _identity(recipe: SiameseRecipe, data: TrainingData, seed: int) -> str:
     """Return a name of everything that the training depends on."""
-    parts = [asdict(recipe), data.digest(), data.dev_digest(), seed]
+    parts = [json.loads(recipe.to_json()), data.digest(), data.dev_digest(), seed]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

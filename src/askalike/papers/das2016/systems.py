@@ -440,7 +440,7 @@ class SiameseTrainer:
 
     def described(self, learner: str) -> str:
         """Return what decides a network besides data and seed, as text."""
-        return json.dumps(asdict(self.recipe_of(learner)), sort_keys=True)
+        return self.recipe_of(learner).to_json()
 
     def model(self, learner: str, seed: int, kept: Kept = "loss") -> SiameseModel:
         """Return the network of an epoch, trained where it is not there; a training that was stopped goes on."""
