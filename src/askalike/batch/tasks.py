@@ -52,7 +52,7 @@ from askalike.models.encoders.model import Model
 from askalike.models.term_weighting import inverse_document_frequency
 from askalike.processes import one_blas_thread
 from askalike.search.features import IN_BODY, Cosines
-from askalike.search.scorer import Scoring, probability
+from askalike.search.scorer import ReadQuery, Scoring, probability
 from askalike.search.settings import JoinSettings
 from askalike.search.texts import HASH_BYTES, Text, hashed, reader_of, unpacked
 from askalike.store.pairs import Pair
@@ -528,8 +528,9 @@ def _compared(rows: _Rows, nums: NDArray[np.int64], pool: NDArray[np.int64]) -> 
         texts = [rows.texts.get(key) for key in keys.tolist()]
         known = frequencies[place].tolist()
         has_vector = bool(vector.any())
-        logits = rows.scoring.logits_of_texts(
-            asked[place], known, rows.size, texts, vector if has_vector else None, near.tolist() if has_vector else None
+        query = ReadQuery(asked[place], known, rows.size)
+        logits = rows.scoring.logits(
+            query, None, texts, vector if has_vector else None, near.tolist() if has_vector else None
         )
         for key, score, cosine in zip(keys.tolist(), probability(logits).tolist(), near.tolist(), strict=True):
             if score >= LEAST_SCORE:

@@ -407,7 +407,9 @@ class Forum:
             ForumError: the ranker was named, and the vectors or the model that it needs are not there.
             ModelError: the model cannot be read.
         """
-        wanted = self._settled(query)
+        has_texts = isinstance(query, Query) and isinstance(query.title, str) and isinstance(query.body, str)
+        is_settled = has_texts and not cast("Query", query).own and not isinstance(cast("Query", query).minimum, str)
+        wanted = cast("Query", query) if is_settled else self._settled(query)
         return self._indexes.ask(lambda searcher: searcher.search(wanted))
 
     def similar_many(self, queries: Iterable[Query | str], *, progress: Progress | None = None) -> list[SearchResult]:

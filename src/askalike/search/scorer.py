@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,6 +122,19 @@ def _scorer(held: Mapping[str, Any]) -> Scorer:
     return Scorer(np.array(list(weights.values())), related, same)
 
 
+class ReadQuery(NamedTuple):
+    """A query that was read already.
+
+    Args:
+        frequencies: in how many questions each term is, those of the title first.  # (T,)
+        size: how many questions there are.
+    """
+
+    text: Text
+    frequencies: Sequence[int]
+    size: int
+
+
 @dataclass(frozen=True, slots=True)
 class Scoring:
     """What a forum scores pairs by.
@@ -145,8 +158,8 @@ class Scoring:
 
     def features(
         self,
-        query: Query,
-        counts: TermCounts,
+        query: Query | ReadQuery,
+        counts: TermCounts | None,
         candidates: Sequence[Question | Text],
         vector: NDArray[np.float32] | None = None,
         cosines: Sequence[float] | None = None,
@@ -154,11 +167,22 @@ class Scoring:
         """Return what is alike in a query and each question.  # (N, len(FEATURES))
 
         Args:
-            counts: knows every term of the query; others are taken for words that no question has.
+            counts: knows every term of the query; others are taken for words that no question has. None for a query
+                that was read already, as its candidates were.
             candidates: as they are compared, or still to be read.
             vector: of the query; without it words alone are compared.
             cosines: with the questions, in their order.
         """
+        if isinstance(query, ReadQuery):
+            asked, frequencies, size = query
+            texts = [one for one in candidates if isinstance(one, Text)]
+            rarity = np.array([inverse_document_frequency(max(size, one), one) for one in frequencies])
+            rarest = inverse_document_frequency(max(size, 1), 0)
+            if vector is None or cosines is None or self.usual is None:
+                return features(asked, rarity, texts, rarest, size=size)
+            near = self.usual.of(vector, np.asarray(cosines, dtype=np.float64))
+            return features(asked, rarity, texts, rarest, self.table, near, self.usual.commonness(vector), size)
+        assert counts is not None
         readings = [self.analyzer.asked(one.language, query.language) for one in candidates]
         several = list(dict.fromkeys(readings)) or [self.analyzer.of(query.language)]
         if len(several) > 1:  # those in one language at a time, as which the query is read
@@ -176,13 +200,13 @@ class Scoring:
             else reader_of(self.analyzer.of(one.language)).read(one.title, one.body, one.markup).text
             for one in candidates
         ]
-        known = [counts.known.get(term, 0) for term in terms]
-        return self._features(asked, known, counts.size or 0, texts, vector, cosines)
+        frequencies = [counts.known.get(term, 0) for term in terms]
+        return self.features(ReadQuery(asked, frequencies, counts.size or 0), None, texts, vector, cosines)
 
     def logits(
         self,
-        query: Query,
-        counts: TermCounts,
+        query: Query | ReadQuery,
+        counts: TermCounts | None,
         candidates: Sequence[Question | Text],
         vector: NDArray[np.float32] | None = None,
         cosines: Sequence[float] | None = None,
@@ -192,42 +216,7 @@ class Scoring:
         Args:
             cosines: 0 for a question without a vector.
         """
-        return self._logits(self.features(query, counts, candidates, vector, cosines), vector, cosines)
-
-    def logits_of_texts(
-        self,
-        asked: Text,
-        frequencies: Sequence[int],
-        size: int,
-        candidates: Sequence[Text],
-        vector: NDArray[np.float32] | None = None,
-        cosines: Sequence[float] | None = None,
-    ) -> Floats:
-        """Return what ``logits`` gives, of a query that was read already.
-
-        Args:
-            frequencies: in how many questions each term of the query is, those of its title first.  # (T,)
-            size: how many questions there are.
-        """
-        return self._logits(self._features(asked, frequencies, size, candidates, vector, cosines), vector, cosines)
-
-    def _features(
-        self,
-        asked: Text,
-        frequencies: Sequence[int],
-        size: int,
-        texts: Sequence[Text],
-        vector: NDArray[np.float32] | None,
-        cosines: Sequence[float] | None,
-    ) -> Floats:
-        rarity = np.array([inverse_document_frequency(max(size, one), one) for one in frequencies])
-        rarest = inverse_document_frequency(max(size, 1), 0)
-        if vector is None or cosines is None or self.usual is None:
-            return features(asked, rarity, texts, rarest, size=size)
-        near = self.usual.of(vector, np.asarray(cosines, dtype=np.float64))
-        return features(asked, rarity, texts, rarest, self.table, near, self.usual.commonness(vector), size)
-
-    def _logits(self, found: Floats, vector: NDArray[np.float32] | None, cosines: Sequence[float] | None) -> Floats:
+        found = self.features(query, counts, candidates, vector, cosines)
         by_words = scorers()[WORDS].logits(found)
         if vector is None or cosines is None or self.usual is None:
             return by_words
