@@ -20,7 +20,7 @@ import re
 import sys
 import time
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any
@@ -107,12 +107,17 @@ def print_json(value: Any) -> None:
 
 
 def print_records(
-    records: Iterable[Any], kind: type, form: Form | None, columns: Mapping[str, Callable[[Any], str]]
+    records: Iterable[Any],
+    kind: type,
+    form: Form | None,
+    columns: Mapping[str, Callable[[Any], str]],
+    unbroken: Collection[str] = (),
 ) -> None:
     """Print records as one table: for people, one JSON list, CSV, or Parquet.
 
     Args:
         columns: what people are shown: heading → a record's cell.
+        unbroken: headings of columns whose cells stay on one line, however narrow the terminal is.
 
     Raises:
         SettingError: Parquet is asked for on a terminal.
@@ -125,7 +130,7 @@ def print_records(
     else:
         table = Table(box=None, pad_edge=False, header_style="dim")
         for name in columns:
-            table.add_column(name)
+            table.add_column(name, no_wrap=name in unbroken)
         for record in records:
             table.add_row(*(Text(safe(cell(record))) for cell in columns.values()))
         print_aligned(table)

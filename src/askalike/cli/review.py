@@ -140,11 +140,11 @@ def review(
         elif action == "undo":
             numbers = [] if bulk else entry or [moderation.last(by).number]
             undone = moderation.undo(numbers, bulk=bulk, by=by)
-            print_records(undone, LogEntry, form, LOG)
+            print_records(undone, LogEntry, form, LOG, unbroken=["what"])
             _warn_of_written(opened, undone, as_json)
         else:
             asked = _one(named)[0] if named else None
-            print_records(moderation.log(limit, pair=asked, bulk=bulk), LogEntry, form, LOG)
+            print_records(moderation.log(limit, pair=asked, bulk=bulk), LogEntry, form, LOG, unbroken=["what"])
 
 
 def _decide(opened: Forum, given: Sequence[Feedback], *, has_links: bool, is_preview: bool, as_json: bool) -> None:
