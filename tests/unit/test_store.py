@@ -341,14 +341,18 @@ def test_a_write_to_a_file_that_has_gone_is_no_success(archive: SqliteStore, rep
         archive.add_questions([Question("b", "t")])
 
 
-def test_damage_met_by_a_write_is_named(archive: SqliteStore) -> None:
+@pytest.mark.parametrize("kept", [0.02, 0.1, 0.5])
+def test_damage_met_by_opening_or_by_a_write_is_named(archive: SqliteStore, kept: float) -> None:
     archive.load([Question(f"q{number}", "title", "body " * 200) for number in range(300)], FIRST, no_reject)
     archive.close()
     content = bytearray(archive.path.read_bytes())
-    half = len(content) // 2  # the first pages hold what tables there are
-    content[half:] = b"\xff" * (len(content) - half)
+    whole = int(len(content) * kept)
+    content[whole:] = b"\xff" * (len(content) - whole)
     archive.path.write_bytes(bytes(content))
-    with contextlib.closing(SqliteStore(archive.path)) as damaged, pytest.raises(DamagedForumError, match="is damaged"):
+    with (
+        pytest.raises(DamagedForumError, match="is damaged"),
+        contextlib.closing(SqliteStore(archive.path)) as damaged,
+    ):
         damaged.add_questions([Question("new", "t")])
 
 
