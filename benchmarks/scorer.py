@@ -367,19 +367,28 @@ def known_answers(scorers: Mapping[str, Scorer], pairs: Sequence[Pairs], version
 
 
 def by_elsewhere(
-    judged: Sequence[Pairs], known: Sequence[Pairs], unseen: Sequence[Pairs], version: str
+    judged: Sequence[Pairs],
+    known: Sequence[Pairs],
+    unseen: Sequence[Pairs],
+    version: str,
+    chosen: Mapping[str, Scorer],
 ) -> dict[str, Any]:
     """Return what titles of other forums do to judged pairs by how much they count, each by weights without its forum.
 
     The likelihood of a query as it was asked is Σ ln P(y) over its judged candidates, y being a grade of 2 or more;
     differences are of the first of ``ELSEWHERE`` less the second, paired, low, mean and high.
+
+    Args:
+        chosen: the weights by what ``OF_ELSEWHERE`` says.
     """
     pools = [one for one in judged if one.kind == "pool"]
     found: dict[str, Any] = {"counted": OF_ELSEWHERE[version]}
     likelihoods, gains = [], []
     asked = [one for one in judged if one.kind != OTHER_FORM]
     for counted in ELSEWHERE:
-        by = {forum: fitted(training_rows([*judged, *known], version, forum, counted)) for forum in ARCHIVES}
+        by = chosen
+        if counted != OF_ELSEWHERE[version]:
+            by = {forum: fitted(training_rows([*judged, *known], version, forum, counted)) for forum in ARCHIVES}
         logits, likely, _ = _scores(by, version)
         likelihoods.append([_log_likelihood(logits(one), one.grades) for one in asked])
         gains.append([ndcg(logits(one), one) for one in asked])
@@ -483,7 +492,9 @@ def measure(judged: list[Pairs], known: list[Pairs], unseen: list[Pairs], sites:
             "difference": [round(gain.mean, 4), round(gain.low, 4), round(gain.high, 4)],
             "p": round(chance.p_value, 4),
         },
-        "titles of other forums": {version: by_elsewhere(judged, known, unseen, version) for version in versions},
+        "titles of other forums": {
+            version: by_elsewhere(judged, known, unseen, version, by[version]) for version in versions
+        },
         "time": {name: added_time(sites[name], by[WORD_VECTORS][name]) for name in ("travel", "devops", "reddit")},
         "outcomes": {
             name: [None if one is None else round(one, 4) for one in found] for name, found in table.outcomes.items()
