@@ -5,7 +5,8 @@ it. ``--learn`` writes the weights of all forums into the package. Control in th
 cosine and BM25 that was the default before, the best fixed weight (chosen on the other forums), a plain logistic over
 the same features, and the likelihood shown before. nDCG@5 is graded (2^grade - 1) over the judged candidates alone;
 calibration error is the mean distance of ten equal groups, a forum at a time; intervals are paired, over queries.
-Writes ``results/scorer.json``. MiniLM needs ``askalike[minilm]``; without it its rows are missing.
+Writes ``results/scorer.json``. MiniLM needs ``askalike[minilm]``; without it what was measured of it before is kept,
+with the commit that it was measured at, and so are the weights for encoders of sentences.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from askalike.search.features import FEATURES, Floats
 from askalike.search.scorer import FORMAT, FREE, SENTENCES, VERSIONS, WORD_VECTORS, WORDS, Scorer, probability
 from askalike.search.thresholds import BETWEEN_FORUMS
 from askalike.types import Filters, Query
-from benchmarks.record import REPOSITORY, write
+from benchmarks.record import REPOSITORY, RESULTS, write
 from benchmarks.scorer_sets import ARCHIVES, OTHER_FORM, POOLED, Pairs, Site, all_pairs, rows
 
 COMMAND: Final = "python -m benchmarks.scorer"
@@ -37,7 +38,7 @@ PENALTY: Final = 10.0
 AMONG_CANDIDATES: Final = 3.0
 """How much the order of a query's candidates counts beside the likelihood of grades."""
 OF_COPIES: Final = 0.05
-OF_ELSEWHERE: Final = {WORDS: 0.1, WORD_VECTORS: 0.01, SENTENCES: 0.01}
+OF_ELSEWHERE: Final = {WORDS: 0.1, WORD_VECTORS: 0.01, SENTENCES: 0.1}
 """Titles of other forums are many and easy: they count as little as keeps them below 15 %, where judged pairs gain by
 it (``titles of other forums`` in the results)."""
 ELSEWHERE: Final = (0.01, 0.1)
@@ -534,10 +535,23 @@ def _counts(pairs: Sequence[Pairs]) -> dict[str, int]:
     return {str(grade): int((grades == grade).sum()) for grade in range(4)}
 
 
+def with_sentences(found: dict[str, Any], held: Mapping[str, Any]) -> dict[str, Any]:
+    """Return results with what an earlier run measured by MiniLM, where this one had none."""
+    kept = {"commit": held["commit"]}
+    for part in ("pools", "by form", "known answers", "titles of other forums"):
+        for name, row in held.get(part, {}).items():
+            if name not in found[part]:
+                found[part][name] = kept | row
+    found["outcomes"] = {**held["outcomes"], **found["outcomes"]}
+    return found
+
+
 def learn(judged: Sequence[Pairs], known: Sequence[Pairs]) -> None:
     """Write the weights of all forums into the package."""
-    versions = {}
+    versions = json.loads(MODEL.read_text(encoding="utf-8"))["versions"]
     for version in VERSIONS:
+        if getattr(judged[0], FIELDS[version]) is None:
+            continue
         found = fitted(training_rows([*judged, *known], version, ""))
         weights = {name: round(float(one), 4) for name, one in zip(FEATURES, found.weights, strict=True) if one}
         versions[version] = {"weights": weights, "related": round(found.related, 4), "same": round(found.same, 4)}
@@ -558,7 +572,7 @@ def main() -> None:
         print(f"{name:30} {row['ndcg@5']:5} {row.get('related', {})} {row.get('against', {})}")
     shown = ("titles of other forums", "known answers", "travel, open duplicate links", "time")
     print(json.dumps({key: found[key] for key in shown}, indent=1))
-    write("scorer", COMMAND, found)
+    write("scorer", COMMAND, with_sentences(found, json.loads((RESULTS / "scorer.json").read_text(encoding="utf-8"))))
     if given.learn:  # last: it changes a file of the commit that the results name
         learn(judged, known)
 
