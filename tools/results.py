@@ -114,6 +114,7 @@ PAGES: Mapping[str, Page] = {
         {
             "kill": searching.kills,
             "encode-kill": encoders.killed,
+            "encode-kill-224741": encoders.killed,
             "damage": searching.damage,
             "serve-kill": service.kills,
             "follow": service.followed,
