@@ -1,10 +1,10 @@
 """How far a second reading of graded pairs agrees with the first.
 
 Command: ``python -m benchmarks.agreement``. 169 pairs of ``judged.jsonl`` and ``judged-first-five.jsonl`` were drawn by
-grade (two fifths of grade 2 or 3, a sixth of grade 1, and of the others at random), shuffled, and read again by a language
-model that had read none of them, by the guide of the judged pools and without any grade, score or rank
-(``judged-again.jsonl``). Told are the share of equal grades and of grades that differ by one at most, Cohen's kappa with
-quadratic weights, and kappa of "2 or more" and of "3". Writes ``results/agreement.json``.
+grade (half of grade 2 or 3, a quarter of grade 1, the others 0), shuffled, and read again by a language model that had
+read none of them, by the guide of the judged pools and without any grade, score or rank (``judged-again.jsonl``). Told
+are the share of equal grades and of grades that differ by one at most, Cohen's kappa with quadratic weights, and kappa
+of "2 or more". Writes ``results/agreement.json``.
 
 Source: Cohen, "Weighted kappa", Psychological Bulletin 70, 1968.
 """
@@ -32,7 +32,6 @@ def agreement(first: list[int], again: list[int]) -> dict[str, Any]:
         "within one": float((abs(one - two) <= 1).mean()),
         "kappa, quadratic": float(cohen_kappa_score(one, two, weights="quadratic")),
         "kappa, 2 or more": float(cohen_kappa_score(one >= 2, two >= 2)),
-        "kappa, 3": float(cohen_kappa_score(one >= 3, two >= 3)),
     }
     return {name: round(value, 3) for name, value in found.items()}
 
