@@ -231,8 +231,8 @@ def killed(result: Mapping[str, Any]) -> list[str]:
     if result.get("compared_with") == "float32":
         compared = (
             f" Of {result['checked']:,} drawn ones the least cosine to a vector in float32 was"
-            f" {result['least_cosine']:.3f}, the median {result['median_cosine']:.3f}; for {result['copies_nearer']} the"
-            " vector of a copy was as near."
+            f" {result['least_cosine']:.3f}, the median {result['median_cosine']:.3f}; for {result['copies_nearer']}"
+            " the vector of a copy was as near."
         )
     else:
         compared = (
@@ -243,8 +243,8 @@ def killed(result: Mapping[str, Any]) -> list[str]:
         f"## Encoding killed on the way: {result['questions']:,} questions",
         "",
         f"Encoded by MiniLM in 8 bits on two cores, by processes of which {result['kills']} were killed (SIGKILL), in"
-        f" {result['killed_s']:,.0f} s beside other work: {result['missing']} vectors were missing and {result['wrong']}"
-        f" wrong.{compared}{twice}",
+        f" {result['killed_s']:,.0f} s beside other work: {result['missing']} vectors were missing and"
+        f" {result['wrong']} wrong.{compared}{twice}",
     ]
 
 
