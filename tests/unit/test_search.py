@@ -23,7 +23,7 @@ from askalike.search import (
     Searcher,
     SearchSettings,
 )
-from askalike.search.engine import DuplicateLinks, TermStatistics
+from askalike.search.engine import DuplicateLinks, Needed, TermStatistics
 from askalike.search.explanation import explanations, matches
 from askalike.search.interaction import WeighedStates, interactions
 from askalike.search.query import TermCounts, weigh
@@ -79,8 +79,10 @@ class ListEngine:
         unmatched: Sequence[int],
         vector: NDArray[np.float32] | None,
         far: Sequence[int],
+        needed: Needed | None = None,
     ) -> tuple[dict[int, float], dict[int, float]]:
-        return self.lexical_scores(weights, unmatched), {} if vector is None else self.cosines(vector, far)
+        cosines = {} if vector is None else self.cosines(vector, far)
+        return self.lexical_scores(weights, needed(cosines) if needed else unmatched), cosines
 
     def nearest(self, vectors: NDArray[np.float32], limit: int, filters: Filters) -> list[list[Candidate]]:
         keys = [key for key in self.directions if self.held[key].id not in filters.exclude_ids]

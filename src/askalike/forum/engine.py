@@ -22,7 +22,7 @@ from askalike.index.words import FieldWeights, WordSnapshot
 from askalike.models.encoders.model import Model, WordStates
 from askalike.processes import one_blas_thread
 from askalike.search import Candidate, Query
-from askalike.search.engine import DuplicateLinks, TermStatistics
+from askalike.search.engine import DuplicateLinks, Needed, TermStatistics
 from askalike.search.interaction import WeighedStates, rarities
 from askalike.search.texts import Text, unpacked
 from askalike.store import Store
@@ -115,12 +115,13 @@ class LocalEngine(Records):
         unmatched: Sequence[int],
         vector: NDArray[np.float32] | None,
         far: Sequence[int],
+        needed: Needed | None = None,
     ) -> tuple[dict[int, float], dict[int, float]]:
         """Return the lexical index's scores of some questions, and the cosines of others."""
-        by_words = self.index.scores(weights, self.fields, unmatched)
-        if self.vectors is None or vector is None or not far:
-            return by_words, {}
-        return by_words, dict(self.vectors.cosines(vector, far))
+        cosines: dict[int, float] = {}
+        if self.vectors is not None and vector is not None and far:
+            cosines.update(self.vectors.cosines(vector, far))
+        return self.index.scores(weights, self.fields, needed(cosines) if needed else unmatched), cosines
 
     def nearest(self, vectors: NDArray[np.float32], limit: int, filters: Filters) -> list[list[Candidate]]:
         """Return the nearest vectors to each of several, of those that satisfy the filters."""

@@ -365,12 +365,14 @@ class Searcher:
         return PreparedQuery(query, terms, weights, corrections, None, unknown, counts)
 
     def _best(self, asked: PreparedQuery, ranker: Ranker, k: int, filters: Filters, laps: Laps) -> list[Found]:
-        has_threshold = self.settings.threshold != ALL
+        has_threshold, join = self.settings.threshold != ALL, self.settings.join
         limit = self._depth(ranker, k)
         while True:
-            wanted = k if limit <= self.settings.join.depth else limit
-            pool = gather(self.engine, asked, ranker.sources, limit, filters, self.encoder, laps, wanted)
-            shown = THRESHOLDS[self.settings.threshold](ranker.score(pool, self.settings.join))
+            wanted = k if limit <= join.depth else limit
+            weight = 0.0 if asked.vector is None or "vectors" not in ranker.sources else join.cosine_weight
+            read = (max(join.scored, wanted), weight) if ranker.is_reading else None
+            pool = gather(self.engine, asked, ranker.sources, limit, filters, self.encoder, laps, read)
+            shown = THRESHOLDS[self.settings.threshold](ranker.score(pool, join))
             least = float(asked.query.minimum)
             scored = sorted(
                 (one for one in shown if one.score > 0 and one.score >= least), key=lambda one: (-one.score, one.key)
