@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal, NamedTuple
@@ -47,8 +47,8 @@ class Laps:
 
 
 DEEPER = 5
-"""Where the best of the weighted sum alone are read, so many times more are asked of words than are candidates. It takes
-hardly longer, and tells of most that meaning found what they have by words, and of the others how little at most."""
+"""Where the best of the weighted sum alone are read, so many times more are asked of words than are candidates. It
+takes hardly longer, and tells of most that meaning found what they have by words, and of the others how little."""
 
 
 class Pooled(NamedTuple):
@@ -73,6 +73,10 @@ class Pool:
         engine: where a ranker that reads questions gets them.
         is_exhausted: no source has more.
         encoder: what a ranker that compares words gets their states from; None where nothing can tell.
+        known: source → key → score; for a ranker that looks at the best of the weighted sum alone, in place of
+            candidates. Some that are not among these lack their score by words.
+        keys: of all candidates, then.
+        read: so many are looked at, and w of ``w · cos(q, p) + (1 - w) · bm25(q, p) / max_p' bm25(q, p')``.
     """
 
     engine: Engine
@@ -80,6 +84,9 @@ class Pool:
     candidates: tuple[Pooled, ...]
     is_exhausted: bool
     encoder: WordEncoder | None = None
+    known: Mapping[Source, Mapping[int, float]] = field(default_factory=dict)
+    keys: tuple[int, ...] = ()
+    read: tuple[int, float] = (0, 0.0)
     _read: dict[int, Question | None] = field(default_factory=dict)
 
     def questions(self, keys: Sequence[int]) -> dict[int, Question]:
@@ -103,7 +110,7 @@ def gather(
     """Return the union of the ``limit`` best of each source; a candidate of one is scored by the others too.
 
     Args:
-        read: so many of them alone, the best by ``w · cos(q, p) + (1 - w) · bm25(q, p) / max_p' bm25(q, p')``, and w.
+        read: so many of them alone are looked at, the best by the weighted sum, and w; see ``Pool``.
     """
     found: dict[Source, list[Candidate]] = {}
     ranks: dict[int, dict[Source, int]] = {}
@@ -129,15 +136,15 @@ def gather(
         scored = engine.scores(asked.weights, unmatched, asked.vector, far, needed)
         for source, scores in zip(COMPONENTS, scored, strict=True):
             known.setdefault(source, {}).update(scores)
-    if read is None:
-        names = [(COMPONENTS[source], known[source]) for source in sources if source in COMPONENTS]
-        components = {key: {name: scores.get(key, 0.0) for name, scores in names} for key in ranks}
-    else:
-        components = _joined(known, ranks, *read)
     laps.end("rank")
-    pooled = tuple(Pooled(key, parts, ranks[key]) for key, parts in components.items())
+    is_exhausted = all(len(one) < limit for one in found.values())
+    if read is not None:
+        return Pool(engine, asked, (), is_exhausted, None, known, tuple(ranks), read)
+    names = [(COMPONENTS[source], known[source]) for source in sources if source in COMPONENTS]
+    components = {key: {name: scores.get(key, 0.0) for name, scores in names} for key in ranks}
+    pooled = tuple(Pooled(key, components[key], places) for key, places in ranks.items())
     words = encoder if isinstance(encoder, WordEncoder) else None
-    return Pool(engine, asked, pooled, all(len(one) < limit for one in found.values()), words)
+    return Pool(engine, asked, pooled, is_exhausted, words)
 
 
 def _needed(
@@ -173,21 +180,3 @@ def _needed(
     bound = heapq.nlargest(count, sums)[-1] if len(sums) >= count else -math.inf
     rest = (1.0 - weight) * (least / most)
     return [key for key in others if weight * near[key] + rest >= bound]
-
-
-def _joined(
-    known: Mapping[Source, Mapping[int, float]], keys: Iterable[int], count: int, weight: float
-) -> dict[int, dict[str, float]]:
-    """Return the components of the best by the weighted sum, best first, ties by key; without those at 0 or below."""
-    lexical, near = known["lexical"], known.get("vectors", {})
-    most = max(lexical.values(), default=0.0)
-    sums: list[tuple[float, int, float, float, float]] = []
-    for key in keys:
-        bm25, cosine = lexical.get(key, 0.0), near.get(key, 0.0)
-        share = bm25 / most if most > 0 else 0.0
-        if (joined := weight * cosine + (1.0 - weight) * share) > 0:
-            sums.append((-joined, key, bm25, cosine, share))
-    best = heapq.nsmallest(count, sums)  # keys differ
-    if "vectors" not in known:
-        return {key: {"bm25": bm25, "bm25_share": share} for _, key, bm25, _, share in best}
-    return {key: {"bm25": bm25, "cosine": near, "bm25_share": share} for _, key, bm25, near, share in best}

@@ -17,6 +17,7 @@ than twice its own: of two hits with 60 % and 42 % the first stays, whatever the
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -146,17 +147,30 @@ class Ranker:
 
 
 def by_probability(scoring: Scoring, pool: Pool, settings: JoinSettings) -> list[Scored]:
-    """Return the candidates of a pool, the best of the weighted sum, with the probability that both ask the same.
+    """Return the best candidates of the weighted sum with the probability that both ask the same.
 
     Components are those of the weighted sum, ``same``, the probability that whoever has answered one has answered the
     other, and ``judged_different``, by how much the logit of a question fell that drew wrong matches again and again.
     """
     counts = pool.asked.counts
-    vector = pool.asked.vector if any("cosine" in one.components for one in pool.candidates) else None
-    keys = [one.key for one in pool.candidates]
+    lexical, near, (count, weight) = pool.known["lexical"], pool.known.get("vectors"), pool.read
+    vector = None if near is None else pool.asked.vector
+    most = max(lexical.values(), default=0.0)
+    joined: list[tuple[float, int, float, float, float]] = []
+    for key in pool.keys:
+        bm25, cosine = lexical.get(key, 0.0), 0.0 if near is None else near.get(key, 0.0)
+        share = bm25 / most if most > 0 else 0.0
+        if (score := weight * cosine + (1.0 - weight) * share) > 0:
+            joined.append((-score, key, bm25, cosine, share))
+    best = heapq.nsmallest(count, joined)  # keys differ
+    keys = [key for _, key, *_ in best]
     found = pool.engine.texts(keys)  # as they are compared; or as they are, where that was not kept
     texts: dict[int, Text | Question] = {**found, **pool.questions([key for key in keys if key not in found])}
-    held = [(one.key, one.components) for one in pool.candidates if one.key in texts]
+    parts_of = {
+        key: {"bm25": bm25} | ({} if near is None else {"cosine": cosine}) | {"bm25_share": share}
+        for _, key, bm25, cosine, share in best
+    }
+    held = [(key, parts) for key, parts in parts_of.items() if key in texts]
     if counts is None or not held:
         return []
     cosines = None if vector is None else [parts.get("cosine", 0.0) for _, parts in held]
