@@ -147,7 +147,7 @@ class LocalEngine(Records):
                     if len(found[place]) < limit and len(near) == wanted:  # those that satisfy it are far away
                         allowed = allowed or self.index.all_admitted(filters)
                         [found[place]] = self.vectors.search(vectors[place, None], limit, allowed, excluded)
-        return [[Candidate(*one) for one in near] for near in found]
+        return [list(map(Candidate._make, near)) for near in found]
 
     def count(self, filters: Filters) -> int:
         """Return how many questions satisfy the filters."""
@@ -173,13 +173,13 @@ class LocalEngine(Records):
         states = self._states(filters) if filters.has_states else None
         if states is not None and len(states) <= MOST_LISTED:
             listed = sorted(states - excluded)
-            return [Candidate(*one) for one in search(limit, filters, listed)] if listed else []
+            return list(map(Candidate._make, search(limit, filters, listed))) if listed else []
         wanted = limit + len(excluded)
         while True:
             found = search(wanted, filters, None)
-            kept = [(num, score) for num, score in found if num not in excluded and (states is None or num in states)]
+            kept = [one for one in found if one[0] not in excluded and (states is None or one[0] in states)]
             if len(kept) >= limit or len(found) < wanted:
-                return [Candidate(*one) for one in kept[:limit]]
+                return list(map(Candidate._make, kept[:limit]))
             wanted *= 4
 
     def _states(self, filters: Filters) -> frozenset[int]:
