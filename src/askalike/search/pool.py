@@ -46,7 +46,7 @@ class Laps:
         self.since = now
 
 
-DEEPER = 5
+DEEPER = 4
 """Where the best of the weighted sum alone are read, so many times more are asked of words than are candidates. It
 takes hardly longer, and tells of most that meaning found what they have by words, and of the others how little."""
 
