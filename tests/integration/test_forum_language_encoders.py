@@ -89,10 +89,11 @@ def test_each_language_is_read_by_its_own_encoder_and_by_no_other(path: Path, se
         assert of_all.documents == []  # it had encoded all, and keeps what it has
         server.requests.clear()
         found = forum.search(german("wireless disconnects")).hits
-        assert [hit.question.id for hit in found] == ["wlan"]  # no word is shared, nor is it compared with English
+        assert [hit.question.id for hit in found] in (["wlan"], ["wlan", "drucker"])  # and nothing in English
         assert (found[0].components["cosine"] > 0.5, found[0].matched) == (True, ())
         assert (sent(server), of_all.queries) == ({"wireless disconnects"}, [])
-        assert forum.search(Query("wireless disconnects", language="en")).hits[0].question.id == "wifi"
+        english = forum.search(Query("wireless disconnects", language="en")).hits
+        assert {hit.question.id for hit in english[:2]} == {"wifi", "wlan"}  # by the one that reads all languages
         assert of_all.queries == ["wireless disconnects"]
         mixed = cosines(forum, german("wifi"))
         assert (mixed["wlan"] > 0, mixed["wifi"]) == (True, 0.0)  # by words alone, across encoders
@@ -133,6 +134,19 @@ def test_a_language_without_an_encoder_beside_one_that_has_one(path: Path, serve
         assert (hit.question.id, hit.explanation is not None) == ("wlan", True)
 
 
+def test_what_is_in_no_language_is_read_as_the_main_one(path: Path) -> None:
+    with Forum.open(path) as forum:
+        forum.add(Question("number", "/etc/hosts 42"))
+        synonym_model().save(path.parent / "model")
+        forum.use_model(path.parent / "model", language="en")
+        forum.encode()
+        assert forum.question("number").language == ""
+        assert forum.vectors.by_language["en"].entries == 3
+        assert cosines(forum, Query("wifi", language=""))["wifi"] > 0
+        assert cosines(forum, Query("wifi", language="ru"))["wifi"] == -1.0  # none of the forum's: by words
+        assert cosines(forum, german("wifi"))["wifi"] == -1.0
+
+
 def test_vectors_follow_what_is_added_edited_deleted_and_said_of_a_language(
     path: Path, server: EmbeddingServer
 ) -> None:
@@ -159,11 +173,13 @@ def test_vectors_follow_what_is_added_edited_deleted_and_said_of_a_language(
 def test_pairs_are_compared_by_the_vectors_of_their_language(path: Path) -> None:
     synonym_model().save(path.parent / "model")
     with Forum.open(path) as forum:
-        assert [pair.cosine for pair in forum.duplicates(0.0) if "wlan" in (pair.first.id, pair.second.id)] == [None]
+        assert [(one.question.id, one.candidate.id, one.cosine) for one in forum.duplicates(0.0)] == [
+            ("wlan", "wifi", None)
+        ]
         forum.use_model(path.parent / "model", language="de")
         forum.encode()
         forum.add(Question("funk", "wireless disconnects", language="de"))
-        found = {frozenset((one.first.id, one.second.id)): one.cosine for one in forum.duplicates(0.0)}
+        found = {frozenset((one.question.id, one.candidate.id)): one.cosine for one in forum.duplicates(0.0)}
         assert found[frozenset(("funk", "wlan"))] == pytest.approx(1.0, abs=0.01)
         assert frozenset(("funk", "wifi")) not in found  # in English: by words alone, of which none is shared
 
@@ -249,7 +265,7 @@ def test_damage_of_a_languages_vectors_is_found_and_mended(path: Path) -> None:
         forum.use_model(path.parent / "model", language="de")
         forum.encode()
     (place,) = ForumLayout(path).of_language("de").vectors.glob("*/index")
-    damaged = next(one for one in sorted(place.iterdir()) if one.name.startswith("segment"))
+    damaged = max(place.glob("*.segment"), key=lambda one: one.stat().st_size)
     damaged.write_bytes(damaged.read_bytes()[:-8])
     report = Forum.check(path)
     assert [one.path.startswith("languages/de/vectors/") for one in report.findings if one.is_damage] == [True]

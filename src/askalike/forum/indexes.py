@@ -147,6 +147,11 @@ class Indexes:
         words = QueryEncoder(answering, self._analyzer)
         return replace(searcher, encoder=words, speller=words, corrects=words.reads)
 
+    def _answering_in(self, code: str) -> VectorSet | None:
+        """Return the set of a language's own encoder; what is in no language is read as the main one."""
+        vectors = self.by_language.get(code or next(iter(self.by_language), ""))
+        return None if vectors is None else vectors.answering()
+
     def _of_language(self, searcher: Searcher) -> Callable[[str], Searcher | None]:
         """Return what gives the searcher of a language that has vectors of its own; None for any other.
 
@@ -161,8 +166,7 @@ class Indexes:
 
         def of(code: str) -> Searcher | None:
             if code not in made:
-                vectors = self.by_language.get(code)
-                answering = None if vectors is None else vectors.answering()
+                answering = self._answering_in(code)
                 made[code] = None if answering is None else with_vectors(answering, code)
             return made[code]
 
@@ -334,8 +338,7 @@ class Indexes:
         prepared = [one.prepare(asked.title, asked.body, asked.markup) for one in readings]
         counts.look_up([term for one in prepared for term in (*one.title, *one.body)])
         vector, cosines = None, None
-        own = self.by_language.get(asked.language)
-        answering = None if own is None else own.answering()
+        answering = self._answering_in(asked.language)
         if answering is None:
             answering = None if self.vectors is None else self.vectors.answering()
         else:
