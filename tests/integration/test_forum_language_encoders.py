@@ -324,3 +324,42 @@ def test_the_command_line_names_shows_and_takes_away_a_languages_encoder(
     assert run("encode", path, "--language", "de", "--model", "none", "--json").code in (0, 1)
     assert run("info", path, "--json").json["by_language"] == {}
     assert json.loads(run("check", path, "--json").out)["is_sound"]
+
+
+GERMAN = ("Der Drucker druckt nicht", "Welcher Drucker ist gut?", "Akku leer", "Neuer Akku gesucht")
+SPANISH = ("El avión no llega", "Quiero un avión nuevo", "Sin batería", "Otra batería")
+
+
+def test_misspelt_words_of_a_language_are_read_by_the_forums_own_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("askalike.forum.engine.LEAST_READ", 4)
+    text = TextSettings(languages=("en", "de", "es", "fr"))
+    with Forum.create(tmp_path / "many", text=text, encoder=WordHashes()) as forum:
+        forum.add([Question(f"de{place}", title, language="de") for place, title in enumerate(GERMAN)])
+        forum.add([Question(f"es{place}", title, language="es") for place, title in enumerate(SPANISH)])
+        forum.add([Question(f"en{place}", "drunker printers", language="en") for place in range(3)])
+
+        def read(title: str, language: str) -> dict[str, str]:
+            found = forum.search(Query(title, language=language)).corrections
+            return {one.written: one.meant for one in found}
+
+        assert read("mein druckre streikt", "de") == {"druckre": "drucker"}  # none of its own words is unknown alone
+        assert read("donde esta el avoin", "es") == {}  # two edits: a swap and an accent
+        assert read("donde esta el avión y la batreía", "es") == {"batreía": "batería"}
+        assert read("donde esta la baterña", "es") == {"baterña": "batería"}
+        assert read("mein drunker", "de") == {}  # a word of the forum, though of another language
+        assert read("mein druckre streikt", "fr") == {}  # too few questions are in French
+        monkeypatch.setattr("askalike.forum.engine.LEAST_READ", 5)
+    with Forum.open(tmp_path / "many", encoder=WordHashes()) as forum:
+        assert read("mein druckre streikt", "de") == {}
+
+
+def test_a_languages_own_model_corrects_by_its_words(path: Path) -> None:
+    synonym_model([{"wlan", "funknetz"}, {"drucker"}]).save(path.parent / "model")
+    with Forum.open(path) as forum:
+        forum.use_model(path.parent / "model", language="de")
+        forum.add(Question("zweiter", "drucker kaputt", language="de"))
+        forum.encode()
+        found = forum.search(german("mein druckre streikt"))
+        assert [(one.written, one.meant) for one in found.corrections] == [("druckre", "drucker")]

@@ -26,7 +26,14 @@ from askalike.files import UnlockableError, held
 from askalike.forum.calibrations import JudgedPair, Scorings
 from askalike.forum.distributed import MilvusEngine
 from askalike.forum.encoders import NamedReranker, StudentQueries, Students
-from askalike.forum.engine import GeneralWords, LocalEngine, QueryEncoder, QuestionStates, TextQueryEncoder
+from askalike.forum.engine import (
+    GeneralWords,
+    LanguageWords,
+    LocalEngine,
+    QueryEncoder,
+    QuestionStates,
+    TextQueryEncoder,
+)
 from askalike.forum.rerankers import Rerankers
 from askalike.forum.settings import ForumSettings
 from askalike.index.catchup import catch_up, pending
@@ -95,6 +102,7 @@ class Indexes:
         self._states = QuestionStates(store)
         words = default_model() if text.reads(DEFAULT_MODEL_LANGUAGE) else None
         self._speller = None if words is None else GeneralWords(words)
+        self._spellers = {code: LanguageWords(store, code) for code in text.languages}
 
     def open(self) -> None:
         """Open the word index and the vectors where they are now: on this machine, or in an engine.
@@ -126,7 +134,7 @@ class Indexes:
         learned, named = self._rerankers.get, self.reranker.get
         searcher = Searcher(engine, self._analyzer, None, settings.search, learned, scoring=scoring, pair_scorer=named)
         if self._analyzer.settings.languages:
-            searcher = replace(searcher, language_of=self._language_of)
+            searcher = replace(searcher, language_of=self._language_of, spells=self._spellers.get)
         if answering is None:
             found = searcher
         elif answering.settings is not None:

@@ -78,6 +78,7 @@ class Searcher:
         for_drafts: searches for queries that are still being typed, and where the encoder cannot be had: by a student.
         language_of: tells what language a query is in that does not say it, in a forum of several.
         corrects: whether the speller's words are of a language, by its code.
+        spells: gives the speller of any other language.
         of_language: gives what searches for queries in a language that has an encoder of its own, by its code.
         pair_scorer: gives what re-orders the best hits, None where nothing was named; or raises EncoderError.
     """
@@ -93,6 +94,7 @@ class Searcher:
     pair_scorer: Callable[[], PairScorer | None] = lambda: None
     language_of: Callable[[Query], str] | None = None
     corrects: Callable[[str], bool] = lambda _: True
+    spells: Callable[[str], Speller | None] = lambda _: None
     of_language: Callable[[str], Searcher | None] = no_other
 
     def for_query(self, query: Query) -> tuple[Searcher, Query]:
@@ -386,8 +388,10 @@ class Searcher:
         written = own.prepare(query.title, query.body, query.markup)
         corrections: tuple[Correction, ...] = ()
         is_corrected = self.settings.is_corrected and "vectors" in ranker.sources
-        if self.speller is not None and is_corrected and (not query.language or self.corrects(query.language)):
-            query, corrections = corrected(query, written, own, self.speller, counts)
+        is_read = not query.language or self.corrects(query.language)
+        speller = self.speller if is_read else self.spells(query.language)
+        if speller is not None and is_corrected:
+            query, corrections = corrected(query, written, own, speller, counts)
             if corrections:
                 written = own.prepare(query.title, query.body, query.markup)
         others = self.analyzer.readings(query.language)[1:]
