@@ -90,8 +90,8 @@ def encoders(result: Mapping[str, Any]) -> list[str]:
         ),
         "",
         f"English corrected by the words of so many questions alone, as other languages are (from"
-        f" {result['least questions']:,} on), and by the general model's: percent of titles with one misspelt word in which"
-        " it is read rightly and wrongly, and of titles that are changed as they are; and what corrections change of"
+        f" {result['least questions']:,} on), and by the general model's: percent of titles with one misspelt word in"
+        " which it is read rightly and wrongly, and of titles that are changed as they are; and what corrections change of"
         " 100 · the mean of 1 / rank, by words alone, for what is asked as it is and with one word misspelt.",
         "",
         *table(("questions", "by", "rightly", "wrongly", "changed", "as it is", "misspelt"), read),
