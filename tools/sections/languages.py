@@ -75,29 +75,20 @@ def encoders(result: Mapping[str, Any]) -> list[str]:
         " text of another language was at hand: what a good one brings there is not shown.",
         "",
         *table(
-            (
-                "questions in",
-                "queries",
-                "words",
-                "own",
-                "difference",
-                "MiniLM",
-                "difference",
-                "for English",
-                "difference",
-            ),
+            ("questions in", "queries", "words", *_BESIDE),
             found,
         ),
         "",
         f"English corrected by the words of so many questions alone, as other languages are (from"
         f" {result['least questions']:,} on), and by the general model's: percent of titles with one misspelt word in"
-        " which it is read rightly and wrongly, and of titles that are changed as they are; and what corrections change of"
-        " 100 · the mean of 1 / rank, by words alone, for what is asked as it is and with one word misspelt.",
+        " which it is read rightly and wrongly, and of titles that are changed as they are; and what corrections change"
+        " of 100 · the mean of 1 / rank, by words alone, for what is asked as it is and with one word misspelt.",
         "",
         *table(("questions", "by", "rightly", "wrongly", "changed", "as it is", "misspelt"), read),
     ]
 
 
+_BESIDE = ("own", "difference", "MiniLM", "difference", "MiniLM for English", "difference")
 _ASKED = ("as it is", "one word misspelt")
 _SHARES = ("right", "right of English", "right of the others")
 _LEAST = 20
