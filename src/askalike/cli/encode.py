@@ -231,7 +231,8 @@ def encode(
             keep_agreement(ranked_by, progress)
         if queries:
             opened.use_queries(queries)
-        if model or not (reranker or queries) or (queries and _is_waiting(opened)):
+        is_taken = model not in ("", "none")
+        if is_taken or not (model or reranker or queries) or (queries and _is_waiting(opened)):
             opened.encode(progress=progress)
         vectors = opened.info().vectors
     seconds = round(time.monotonic() - began, 2)
@@ -253,7 +254,7 @@ def encode(
         print_whole(safe(f"note: {vectors.problem}"))
     if reranker:
         print_whole(safe(f"the best hits are put in order by {ranked_by.written if ranked_by else 'the probability'}"))
-    if model or not reranker:
+    if (model or not reranker) and not language:
         console.print(f"{vectors.entries:,} questions are encoded by the model {safe(vectors.model)} ({seconds:.1f} s)")
     for code, one in vectors.by_language.items():
         console.print(f"{one.entries:,} questions in {code} are encoded by {safe(one.model or one.next_model)}")

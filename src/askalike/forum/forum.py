@@ -1046,6 +1046,8 @@ class Forum:
                 'name a multilingual one for all of it: "askalike encode FORUM --model MODEL"',
             )
         layout = self._layout.of_language(code)
+        if layout.is_linked:
+            raise SettingError(f"{layout.folder} is a link, or in one", "put a folder in its place")
         layout.folder.mkdir(parents=True, exist_ok=True)
         return layout
 

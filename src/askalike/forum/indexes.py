@@ -54,7 +54,6 @@ from askalike.search import Searcher, SearchSettings
 from askalike.search.cross_encoder import MAX_CHARACTERS, in_unit, pair_scores
 from askalike.search.query import TermCounts
 from askalike.search.scorer import probability
-from askalike.search.searcher import no_other
 from askalike.store import ForumLayout, Store, open_store
 from askalike.text.analyzer import Analyzer
 from askalike.text.languages import Detector
@@ -119,6 +118,7 @@ class Indexes:
         self.by_language = {
             code: Vectors(layout.of_language(code), store, text, language=code)
             for code in (text.languages if is_local else ())
+            if not layout.of_language(code).is_linked
         }
 
     def close(self) -> None:
@@ -135,25 +135,18 @@ class Indexes:
         searcher = Searcher(engine, self._analyzer, None, settings.search, learned, scoring=scoring, pair_scorer=named)
         if self._analyzer.settings.languages:
             searcher = replace(searcher, language_of=self._language_of, spells=self._spellers.get)
+        if self.by_language:
+            searcher = replace(searcher, of_language=self._of_language(searcher))
         if answering is None:
-            found = searcher
-        elif answering.settings is not None:
-            found = self._with_texts(self._tuned_for(searcher, answering), answering)
-        else:
-            found = self._with_words(self._tuned_for(searcher, answering), answering)
-        return replace(found, of_language=self._of_language(searcher)) if self.by_language else found
-
-    def _tuned_for(self, searcher: Searcher, answering: VectorSet) -> Searcher:
-        """Return a searcher that weighs cosines as is best for the encoder."""
+            return searcher
         if answering.name not in self._tuned:
-            join = self.settings.search.join.for_encoder(answering.name)
-            self._tuned[answering.name] = replace(self.settings.search, join=join)
-        return replace(searcher, settings=self._tuned[answering.name])
-
-    def _with_words(self, searcher: Searcher, answering: VectorSet) -> Searcher:
-        """Return a searcher whose queries one of askalike's own models encodes."""
+            join = settings.search.join.for_encoder(answering.name)
+            self._tuned[answering.name] = replace(settings.search, join=join)
+        found = replace(searcher, settings=self._tuned[answering.name])
+        if answering.settings is not None:
+            return self._with_texts(found, answering)
         words = QueryEncoder(answering, self._analyzer)
-        return replace(searcher, encoder=words, speller=words, corrects=words.reads)
+        return replace(found, encoder=words, speller=words, corrects=words.reads)
 
     def _answering_in(self, code: str) -> VectorSet | None:
         """Return the set of a language's own encoder; what is in no language is read as the main one."""
@@ -182,10 +175,13 @@ class Indexes:
             index = answering.index.snapshot()
             assert isinstance(index, VectorSnapshot)
             over = replace(engine, vectors=index)
-            found = replace(searcher, engine=over, scoring=self._scorings_of[code].of(answering, over))
-            found = self._tuned_for(found, answering)
+            join = self.settings.search.join.for_encoder(answering.name)
+            settings = replace(self.settings.search, join=join)
+            scoring = self._scorings_of[code].of(answering, over)
+            found = replace(searcher, engine=over, scoring=scoring, settings=settings)
             if answering.settings is None:
-                return self._with_words(found, answering)
+                words = QueryEncoder(answering, self._analyzer)
+                return replace(found, encoder=words, speller=words, corrects=words.reads)
             encoder = TextQueryEncoder(answering, self._analyzer)
             return replace(found, encoder=encoder, speller=self._speller, corrects=GeneralWords.reads)
 
@@ -202,7 +198,7 @@ class Indexes:
             raise NotLearnedError(
                 f"no text encoder has encoded the forum at {self._layout.folder}", "encode it with its teacher first"
             )
-        searcher = replace(self.searcher(), of_language=no_other)
+        searcher = replace(self.searcher(), of_language=None)
         return self._by_student(searcher, answering, StudentQueries(student, answering))
 
     def _by_student(self, searcher: Searcher, answering: VectorSet, student: StudentQueries) -> Searcher:
@@ -350,7 +346,7 @@ class Indexes:
         if answering is None:
             answering = None if self.vectors is None else self.vectors.answering()
         else:
-            searcher = searcher.of_language(asked.language) or searcher
+            searcher, _ = searcher.for_query(asked)
         is_read = answering is not None and self._analyzer.settings.is_encoded(asked.language, answering.languages)
         if answering is not None and is_read and (prepared[0].title or prepared[0].body):
             vector = answering.embed([query], is_query=True)[0]

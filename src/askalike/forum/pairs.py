@@ -41,7 +41,7 @@ from askalike.search.calibration import UNMOVED
 from askalike.search.originals import reached
 from askalike.search.rankers import PROBABILITY
 from askalike.search.scorer import digest
-from askalike.search.searcher import Ranking, no_other
+from askalike.search.searcher import Ranking
 from askalike.search.settings import MAX_HITS
 from askalike.store import ForumLayout, Store, open_pairs, open_store
 from askalike.store.pairs import DamagedPairsError, Pair, PairPosition, permanent_number
@@ -437,7 +437,7 @@ def _plain(searcher: Searcher, asked: Mapping[int, Query]) -> Searcher:
         asked: the number of each, and the query that is made of it.
     """
     scoring = None if searcher.scoring is None else replace(searcher.scoring, update=UNMOVED)
-    searcher = replace(searcher, speller=None, scoring=scoring, of_language=no_other)
+    searcher = replace(searcher, speller=None, scoring=scoring, of_language=None)
     engine = searcher.engine
     if searcher.encoder is None or not isinstance(engine, LocalEngine) or engine.vectors is None:
         return replace(searcher, encoder=None)

@@ -22,7 +22,6 @@ from askalike.forum.queue import Queue, stratum_of
 from askalike.search import Searcher
 from askalike.search.calibration import UNMOVED, Update, moved_probabilities
 from askalike.search.scorer import USUAL, WORDS, probability
-from askalike.search.searcher import no_other
 from askalike.search.thresholds import (
     Promise,
     Share,
@@ -223,4 +222,4 @@ def _usual(searcher: Searcher, query: Query | None) -> float:
 def _likely(searcher: Searcher, query: Query, key: int) -> float | None:
     searcher, query = searcher.for_query(query)
     scoring = None if searcher.scoring is None else replace(searcher.scoring, update=UNMOVED)
-    return replace(searcher, of_language=no_other, speller=None, scoring=scoring).likelihoods(query, [key]).get(key)
+    return replace(searcher, of_language=None, speller=None, scoring=scoring).likelihoods(query, [key]).get(key)

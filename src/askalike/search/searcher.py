@@ -41,11 +41,6 @@ SPARE = 5
 """Half as many again as are asked for, and so many more, are looked at: duplicates of one original fall together."""
 
 
-def no_other(_: str) -> Searcher | None:
-    """Return None: one encoder reads all queries."""
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """What a search found, before it is explained.
@@ -79,7 +74,8 @@ class Searcher:
         language_of: tells what language a query is in that does not say it, in a forum of several.
         corrects: whether the speller's words are of a language, by its code.
         spells: gives the speller of any other language.
-        of_language: gives what searches for queries in a language that has an encoder of its own, by its code.
+        of_language: gives what searches for queries in a language that has an encoder of its own, by its code; None
+            where none has.
         pair_scorer: gives what re-orders the best hits, None where nothing was named; or raises EncoderError.
     """
 
@@ -95,13 +91,14 @@ class Searcher:
     language_of: Callable[[Query], str] | None = None
     corrects: Callable[[str], bool] = lambda _: True
     spells: Callable[[str], Speller | None] = lambda _: None
-    of_language: Callable[[str], Searcher | None] = no_other
+    of_language: Callable[[str], Searcher | None] | None = None
 
     def for_query(self, query: Query) -> tuple[Searcher, Query]:
         """Return what searches for a query, by the encoder of its language; and the query with its language."""
         if self.language_of is not None and not query.language:
             query = replace(query, language=self.language_of(query))
-        return self.of_language(query.language) or self, query
+        found = None if self.of_language is None else self.of_language(query.language)
+        return found or self, query
 
     def by_language(self, queries: Sequence[Query]) -> list[tuple[Searcher, dict[int, Query]]]:
         """Return what searches for each of some queries, and these by their places."""
@@ -118,7 +115,7 @@ class Searcher:
             SettingError, ForumError: as ``ranking``; SettingError: there is no such order.
         """
         laps = Laps()
-        searcher, query = self.for_query(query)
+        searcher, query = (self, query) if self.language_of is None else self.for_query(query)
         return searcher._result(searcher.ranking(query, laps), laps)
 
     def _result(self, ranked: Ranking, laps: Laps) -> SearchResult:
@@ -163,14 +160,14 @@ class Searcher:
             SettingError, ForumError, EncoderError: as ``ranking``, for a ranker that was named.
         """
         laps = laps or [Laps() for _ in queries]
-        several = self.by_language(queries)
-        if len(several) != 1 or several[0][0] is not self:
+        several = [] if self.language_of is None else self.by_language(queries)
+        if len(several) > 1 or any(searcher is not self for searcher, _ in several):
             ranked: dict[int, Ranking] = {}
             for searcher, part in several:
                 ranked |= zip(part, searcher.rankings(list(part.values()), [laps[one] for one in part]), strict=True)
             yield from (ranked[place] for place in range(len(queries)))
             return
-        queries = list(several[0][1].values())
+        queries = list(several[0][1].values()) if several else queries
         chosen = [self._chosen(query.ranker) for query in queries]
         asked = [self._prepared(*one) for one in zip(queries, (ranker for _, ranker in chosen), laps, strict=True)]
         aimed = [place for place, (_, ranker) in enumerate(chosen) if "vectors" in ranker.sources]
@@ -210,9 +207,10 @@ class Searcher:
         """
         _check(query)
         laps = laps or Laps()
-        searcher, query = self.for_query(query)
-        if searcher is not self:
-            return searcher.ranking(query, laps)
+        if self.language_of is not None:
+            searcher, query = self.for_query(query)
+            if searcher is not self:
+                return searcher.ranking(query, laps)
         is_named = query.ranker == CROSS_ENCODER
         if not is_named and (query.ranker is not None or self.settings.ranker != PROBABILITY):
             return self._first_ranking(query, laps)

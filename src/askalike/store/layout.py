@@ -125,12 +125,18 @@ class ForumLayout:
         """Return where the encoder of one language's own and its vectors are; they need not be there."""
         return ForumLayout(self.folder / "languages" / code)
 
+    @property
+    def is_linked(self) -> bool:
+        """Return whether the folder of a language, or that of all, is a link: nothing behind one is the forum's."""
+        return self.folder.is_symlink() or self.folder.parent.is_symlink()
+
     def of_languages(self) -> Iterator[tuple[str, ForumLayout]]:
         """Yield the languages that have, or had, an encoder of their own, by their codes, and where it is."""
         folder = self.folder / "languages"
-        for path in sorted(folder.iterdir()) if folder.is_dir() and not folder.is_symlink() else ():
-            if _CODE.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
-                yield path.name, ForumLayout(path)
+        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+            found = ForumLayout(path)
+            if _CODE.fullmatch(path.name) and path.is_dir() and not found.is_linked:
+                yield path.name, found
 
     @property
     def helped(self) -> Path:
