@@ -146,7 +146,8 @@ class Ranker:
 def by_probability(scoring: Scoring, pool: Pool, settings: JoinSettings) -> list[Scored]:
     """Return the best candidates of the weighted sum with the probability that both ask the same.
 
-    So many are read as are asked for, or ``JoinSettings.scored`` where that is more; the others are none. Components
+    So many are read as are asked for, or ``JoinSettings.scored`` where that is more; the others are none. Of one without
+    a vector the sum is its share of the words' scores. Components
     are those of the weighted sum, ``same``, the probability that whoever has answered one has answered the other, and
     ``judged_different``, by how much the logit of a question fell that drew wrong matches again and again.
     """
@@ -157,7 +158,9 @@ def by_probability(scoring: Scoring, pool: Pool, settings: JoinSettings) -> list
     joined: list[tuple[float, int, Mapping[str, float]]] = []
     for one in pool.candidates:
         share = one.components["bm25"] / most if most > 0 else 0.0
-        if (score := weight * one.components.get("cosine", 0.0) + (1.0 - weight) * share) > 0:
+        cosine = one.components.get("cosine", 0.0)
+        own = weight if cosine else 0.0  # one without a vector is known by its words alone, as it is scored
+        if (score := own * cosine + (1.0 - own) * share) > 0:
             joined.append((-score, one.key, {**one.components, "bm25_share": share}))
     best = heapq.nsmallest(max(settings.scored, pool.wanted), joined)  # keys differ
     keys = [key for _, key, _ in best]
