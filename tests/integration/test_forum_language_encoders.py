@@ -134,6 +134,18 @@ def test_a_language_without_an_encoder_beside_one_that_has_one(path: Path, serve
         assert (hit.question.id, hit.explanation is not None) == ("wlan", True)
 
 
+def test_a_candidate_without_a_vector_is_chosen_by_its_words(path: Path) -> None:
+    with Forum.open(path) as forum:
+        forum.use_encoder(WordHashes(), language="en")
+        forum.add([Question(f"en{place}", f"nginx restarts number{place}", language="en") for place in range(40)])
+        forum.add(Question("server", "nginx gunicorn socket startet nicht", language="de"))
+        forum.encode()
+        found = forum.search(Query("nginx gunicorn socket restarts", language="en")).hits
+        (hit,) = [one for one in found if one.question.id == "server"]
+        assert hit.components["cosine"] == 0.0
+        assert min(one.components["cosine"] for one in found if one is not hit) > 0.5
+
+
 def test_what_is_in_no_language_is_read_as_the_main_one(path: Path) -> None:
     with Forum.open(path) as forum:
         forum.add(Question("number", "/etc/hosts 42"))

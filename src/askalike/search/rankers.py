@@ -147,8 +147,7 @@ def by_probability(scoring: Scoring, pool: Pool, settings: JoinSettings) -> list
     """Return the best candidates of the weighted sum with the probability that both ask the same.
 
     So many are read as are asked for, or ``JoinSettings.scored`` where that is more; the others are none. For one that
-    has no
-    vector the sum is its share of the words' scores. Components are those of the weighted sum, ``same``, the
+    has no vector the sum is its share of the words' scores. Components are those of the weighted sum, ``same``, the
     probability that whoever has answered one has answered the other, and ``judged_different``, by how much the logit of
     a question fell that drew wrong matches again and again.
     """
