@@ -31,7 +31,7 @@ from askalike.search.interaction import interactions, meaning
 from askalike.search.pool import Pool, Scored, Source
 from askalike.search.reranker import RERANKERS
 from askalike.search.scorer import Scoring, probability, scorers
-from askalike.search.settings import JoinSettings
+from askalike.search.settings import OWN, JoinSettings
 from askalike.search.texts import Text
 from askalike.types import Answer, Hit, Question
 
@@ -147,9 +147,9 @@ def by_probability(scoring: Scoring, pool: Pool, settings: JoinSettings) -> list
     """Return the best candidates of the weighted sum with the probability that both ask the same.
 
     So many are read as are asked for, or ``JoinSettings.scored`` where that is more; the others are none. For one that
-    has no vector the sum is its share of the words' scores. Components are those of the weighted sum, ``same``, the
-    probability that whoever has answered one has answered the other, and ``judged_different``, by how much the logit of
-    a question fell that drew wrong matches again and again.
+    has no vector words weigh as much as beside askalike's own models. Components are those of the weighted sum,
+    ``same``, the probability that whoever has answered one has answered the other, and ``judged_different``, by how
+    much the logit of a question fell that drew wrong matches again and again.
     """
     counts = pool.asked.counts
     vector = pool.asked.vector if any("cosine" in one.components for one in pool.candidates) else None
@@ -159,7 +159,7 @@ def by_probability(scoring: Scoring, pool: Pool, settings: JoinSettings) -> list
     for one in pool.candidates:
         share = one.components["bm25"] / most if most > 0 else 0.0
         cosine = one.components.get("cosine", 0.0)
-        own = weight if cosine else 0.0  # one without a vector is known by its words alone, as it is scored
+        own = weight if cosine else min(weight, OWN)  # one without a vector is known by its words alone
         if (score := own * cosine + (1.0 - own) * share) > 0:
             joined.append((-score, one.key, {**one.components, "bm25_share": share}))
     best = heapq.nsmallest(max(settings.scored, pool.wanted), joined)  # keys differ
