@@ -332,7 +332,7 @@ class Client:
         """Return who has which pairs."""
         return self._ask(Taken, "GET", "/v1/assignments")
 
-    def groups(self, cursor: str | None = None, limit: int = 20, minimum: float = 0.8) -> GroupsPage:
+    def groups(self, cursor: str | None = None, limit: int = 20, minimum: float = 0.85) -> GroupsPage:
         """Return a page of groups of questions that ask the same, largest first, announcements last."""
         return self._ask(
             GroupsPage, "GET", f"/v1/duplicates/groups?{_query(limit=limit, minimum=minimum, cursor=cursor)}"

@@ -428,7 +428,7 @@ class GroupsQuery(_Request, frozen=True):
 
     cursor: Cursor | None = None
     limit: Limit = 20
-    minimum: Annotated[float, Meta(ge=0.5, le=1, description="No pair of a group is less likely the same.")] = 0.8
+    minimum: Annotated[float, Meta(ge=0.5, le=1, description="No pair of a group is less likely the same.")] = 0.85
 
 
 Text = Annotated[str, Meta(min_length=1, max_length=200_000)]

@@ -71,7 +71,7 @@ def duplicates(
             "--min",
             "--minimum",
             help="The least probability of being duplicates; or precision:P or recall:R. Default: 0.5; with --groups"
-            " 0.8, of the least likely pair.",
+            " 0.85, of the least likely pair.",
         ),
     ] = None,
     since: Annotated[
