@@ -95,7 +95,7 @@ def gather(
     wanted: int = 0,
 ) -> Pool:
     """Return the union of the ``limit`` best of each source; a candidate of one is scored by the others too."""
-    found: dict[Source, list[Candidate]] = {}
+    found: dict[Source, Sequence[Candidate]] = {}
     ranks: dict[int, dict[Source, int]] = {}
     for source in sources:
         if source == "lexical":

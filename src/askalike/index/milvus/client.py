@@ -87,9 +87,12 @@ class Milvus:
         """
         client = self._connected()
         timeout_s = READ_TIMEOUT_S if name in ("search", "query") else TIMEOUT_S
+        return self._answered(lambda: getattr(client, name)(*given, timeout=timeout_s, **named))
+
+    def _answered(self, answer: Callable[[], Any]) -> Any:
         try:
             with self._explained():
-                return getattr(client, name)(*given, timeout=timeout_s, **named)
+                return answer()
         except EngineError as error:
             if not is_refusal(error.__cause__):  # the next call makes another connection
                 self.close()
@@ -143,7 +146,9 @@ class Milvus:
         try:
             yield
         except (pymilvus.MilvusException, failed) as error:
-            what = str(getattr(error, "message", "") or error).strip().partition("\n")[0][:300]
+            inner = error.__cause__ if isinstance(error.__cause__, failed) else error
+            told = inner.details() if isinstance(inner, failed) else getattr(error, "message", "")
+            what = str(told or error).strip().partition("\n")[0][:300]
             if "Open local milvus failed" in what:
                 raise EngineError(
                     f"{self.address} cannot be opened: another process has it open, or it is no file of Milvus Lite",
@@ -268,7 +273,13 @@ class Milvus:
         self, name: str, vectors: Sequence[Any], limit: int, condition: str = "", fields: Sequence[str] = ()
     ) -> list[list[Mapping[str, Any]]]:
         """Return the rows of the greatest inner product with each vector: ``id``, ``distance`` and ``entity``."""
-        found: list[list[Mapping[str, Any]]] = self.call(
+        return self.begin_search(name, vectors, limit, condition, fields)()
+
+    def begin_search(
+        self, name: str, vectors: Sequence[Any], limit: int, condition: str = "", fields: Sequence[str] = ()
+    ) -> Callable[[], list[list[Mapping[str, Any]]]]:
+        """Ask what ``search`` asks, and return what waits for the answer; the engine is at it meanwhile."""
+        asked = self.call(
             "search",
             f"{self._prefix}{name}",
             data=list(vectors),
@@ -276,8 +287,9 @@ class Milvus:
             filter=condition,
             output_fields=list(fields),
             search_params={"metric_type": "IP"},
+            _async=True,
         )
-        return found
+        return lambda: self._answered(asked.result)
 
     def flush(self, name: str) -> None:
         """Seal what was written; it can be found, and survives, without."""
@@ -405,6 +417,9 @@ class MilvusIndex:
         alone: keeps other machines from writing it.
     """
 
+    form = 1
+    """Of its collections; one in another form is none, and is made anew."""
+
     def __init__(self, milvus: Milvus, name: str, fingerprint: str, alone: Alone = lambda _: nullcontext()) -> None:
         if not re.fullmatch(r"\w+", name):
             raise SettingError(f"{name!r} is no name of an index", "expected letters, digits and underscores")
@@ -450,11 +465,14 @@ class MilvusIndex:
 
     def refresh(self) -> None:
         """See what another machine (or this one) has committed, as of a second ago."""
-        self._row = self.milvus.row(self.name)
+        self._row = self._fitting(self.milvus.row(self.name))
 
     def reopen(self) -> None:
         """See what is there now."""
-        self._row = self.milvus.row(self.name, is_fresh=True)
+        self._row = self._fitting(self.milvus.row(self.name, is_fresh=True))
+
+    def _fitting(self, row: dict[str, Any] | None) -> dict[str, Any] | None:
+        return row if row is not None and row.get("form", 1) == self.form else None
 
     def probe(self) -> None:
         """Look whether the engine answers, and has the index.
@@ -473,6 +491,7 @@ class MilvusIndex:
             "collections": list(collections),
             "cursor": cursor.to_json(FORMAT),
             "entries": 0,
+            "form": self.form,
             **more,
         }
         self.milvus.keep_row(self.name, self._row)
