@@ -50,7 +50,7 @@ from benchmarks.serving import Running, serving
 
 COMMAND: Final = "python -m benchmarks.engine_kill"
 KILLS, DIMENSIONS, TOGETHER, LONGEST_S, START_S = 20, 32, 30, 5.0, 300.0
-BETWEEN_S: Final = 1.5
+WRITES, BETWEEN_S = 13, 1.0
 FOLDER: Final = WORK / "engine-kill"
 KINDS: Final = ("service", "feeder", "PostgreSQL", "Milvus Lite")
 
@@ -181,6 +181,14 @@ class Client(threading.Thread):
         self.acknowledged = self.refused = 0
         self.stopped = threading.Event()
 
+    def wait(self, writes: int) -> None:
+        """Wait until so many writes more were acknowledged."""
+        until, wanted = time.monotonic() + START_S, self.acknowledged + writes
+        while self.acknowledged < wanted:
+            if time.monotonic() > until:
+                sys.exit(f"no {writes} writes were acknowledged in {START_S:.0f} s")
+            time.sleep(0.02)
+
     def run(self) -> None:
         """Write."""
         for number in range(1_000_000):
@@ -234,10 +242,7 @@ def lacking(forum: Forum, held: dict[str, Question | None], unknown: set[str]) -
     missed = [
         sum(
             name not in {hit.question.id for hit in result.hits}
-            for start in range(0, len(queries), 200)
-            for name, result in zip(
-                list(present)[start : start + 200], forum.search_many(queries[start : start + 200]), strict=True
-            )
+            for name, result in zip(present, forum.similar_many(queries), strict=True)
         )
         for queries in (by_words, by_vector)
     ]
@@ -263,13 +268,14 @@ def killed_service(kills: int) -> dict[str, Any]:
         restarts: dict[str, list[float]] = {kind: [] for kind in KINDS}
         for kill in range(kills * len(KINDS)):
             kind = KINDS[kill % len(KINDS)]
-            time.sleep(chance.uniform(0.2, BETWEEN_S))
+            client.wait(WRITES)
+            time.sleep(chance.uniform(0, BETWEEN_S))
             made.kill(kind)
             began = time.monotonic()
             made.start(kind)
             restarts[kind].append(round(time.monotonic() - began, 1))
             print(f"kill {kill + 1}, {kind}: {client.acknowledged:,} acknowledged", flush=True)
-        time.sleep(BETWEEN_S)
+        client.wait(WRITES)
         client.stopped.set()
         client.join()
         with Forum.open(FOLDER / "there") as forum:
@@ -283,7 +289,7 @@ def killed_service(kills: int) -> dict[str, Any]:
         more = Client(made, texts, held)
         more.unknown |= client.unknown
         more.start()
-        time.sleep(2 * BETWEEN_S)
+        more.wait(WRITES)
         made.kill("PostgreSQL")
         more.stopped.set()
         more.join()
