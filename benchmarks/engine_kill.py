@@ -190,13 +190,16 @@ class Client(threading.Thread):
             time.sleep(0.02)
 
     def run(self) -> None:
-        """Write."""
+        """Write; while nothing answers, new questions alone."""
+        is_answering = True
         for number in range(1_000_000):
             if self.stopped.is_set():
                 return
             there = [one for one, question in self.held.items() if question is not None and one not in self.unknown]
-            kind = self._chance.choice(("add", "add", "add", "edit", "delete")) if there else "add"
+            kind = self._chance.choice(("add", "add", "add", "edit", "delete")) if there and is_answering else "add"
             name = f"w{self._first}-{number}" if kind == "add" else self._chance.choice(there)
+            if is_answering and self.unknown:  # what became of it is known after the next write
+                kind, name = "edit", min(self.unknown)
             text = next(self._texts)
             question = Question(name, f"{text.title} word{self._first}x{number}", text.body, text.markup)
             running = self._made.running
@@ -210,8 +213,10 @@ class Client(threading.Thread):
             except ServiceError:
                 self.refused += 1
                 self.unknown.add(name)
-                time.sleep(0.05)
+                is_answering = False
+                time.sleep(0.2)
                 continue
+            is_answering = True
             self.held[name] = None if kind == "delete" else question
             self.acknowledged += 1
             self.unknown.discard(name)
