@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any, overload
 
 import numpy as np
@@ -111,7 +111,7 @@ class MilvusEngine(Records):
         """Return the questions of the greatest cosine to each of several vectors, without waiting for them."""
         if self.vectors is None:
             return [[] for _ in vectors]
-        found = cache(self._best(self.vectors, list(vectors), limit, filters))
+        found = cache(self._best(self.vectors, list(vectors), limit, filters, is_ahead=True))
         return [Awaited(lambda place=place: found()[place]) for place in range(len(vectors))]  # type: ignore[misc]
 
     def scores(
@@ -126,9 +126,11 @@ class MilvusEngine(Records):
         wanted = self._asked(weights) if unmatched else {}
         matching, near = nothing, nothing
         if wanted:  # with their texts, which are asked for next
-            matching = self._begin(self.words, [wanted], len(unmatched), listed("num in", unmatched), ())
+            matching = self._begin(
+                self.words, [wanted], len(unmatched), listed("num in", unmatched), is_ahead=bool(far)
+            )
         if self.vectors is not None and vector is not None and far:
-            near = self._begin(self.vectors, [vector], len(far), listed("num in", far), ())
+            near = self._begin(self.vectors, [vector], len(far), listed("num in", far))
         return dict(matching()[0][0]), dict(near()[0][0])
 
     def texts(self, keys: Sequence[int]) -> dict[int, Text]:
@@ -152,9 +154,9 @@ class MilvusEngine(Records):
         return asked(weights, self._known, self._size or 0, self.fields)
 
     def _best(
-        self, index: MilvusIndex, queries: Sequence[Any], limit: int, filters: Filters
+        self, index: MilvusIndex, queries: Sequence[Any], limit: int, filters: Filters, *, is_ahead: bool = False
     ) -> Callable[[], list[list[Candidate]]]:
-        """Return what waits for the best of an index for each query, of those that satisfy the filters, ties by number.
+        """Return what gives the best of an index for each query, of those that satisfy the filters, ties by number.
 
         Tags, dates and short lists are asked of the engine. What else is not wanted is dropped from what is found, of
         which more is asked for until there is enough; at the end those that are wanted are listed, however many.
@@ -174,7 +176,7 @@ class MilvusEngine(Records):
         most = limit + TIES + len(dropped)
         if states is not None:
             most += math.ceil(1.5 * limit * max(self._total(), len(states)) / len(states)) + 10
-        first = self._begin(index, queries, min(most, MOST_FOUND), " and ".join(parts), keys)
+        first = self._begin(index, queries, min(most, MOST_FOUND), " and ".join(parts), keys, is_ahead=is_ahead)
 
         def rest() -> list[list[Candidate]]:
             wanted, among, found = min(most, MOST_FOUND), states, first()
@@ -196,28 +198,40 @@ class MilvusEngine(Records):
         return rest
 
     def _begin(
-        self, index: MilvusIndex, queries: Sequence[Any], wanted: int, expression: str, keys: Collection[str]
+        self,
+        index: MilvusIndex,
+        queries: Sequence[Any],
+        wanted: int,
+        expression: str,
+        keys: Collection[str] = (),
+        *,
+        is_ahead: bool = False,
     ) -> Callable[[], list[tuple[list[Candidate], bool]]]:
-        """Return what waits, for each query, for what a search finds without these tags, and whether that is all."""
+        """Return what gives, for each query, what a search finds without these tags, and whether that is all.
+
+        Args:
+            is_ahead: the engine is asked at once, and waited for later.
+        """
         is_words = index is self.words
         fields = [*(("text",) if is_words and wanted <= MOST_TEXTS else ()), *(("tags",) if keys else ())]
-        asked = index.milvus.begin_search(index.collection, queries, wanted, expression, fields)
+        ask = index.milvus.begin_search if is_ahead else partial(partial, index.milvus.search)
+        asked = ask(index.collection, queries, wanted, expression, fields)
 
         def rest() -> list[tuple[list[Candidate], bool]]:
-            answers = asked()
-            if "text" in fields:
-                self._texts.update((int(row["id"]), row["entity"]["text"]) for rows in answers for row in rows)
             found: list[tuple[list[Candidate], bool]] = []
-            for query, rows in zip(queries, answers, strict=True):
+            for query, rows in zip(queries, asked(), strict=True):
+                if "text" in fields:
+                    self._texts.update(zip(rows.nums, rows.fields.get("text", ()), strict=True))
+                tags = rows.fields.get("tags", ()) if keys else [""] * len(rows.nums)
                 some = [
-                    Candidate(int(row["id"]), float(row["distance"]))
-                    for row in rows
-                    if row["distance"] and not (keys and has_one(row["entity"]["tags"], keys))
+                    Candidate(num, score)
+                    for num, score, of in zip(rows.nums, rows.scores, tags, strict=True)
+                    if score and not (keys and has_one(of, keys))
                 ]
                 if isinstance(query, np.ndarray) and not query.any():  # as far from one as from another
                     found.append(([], True))
                 else:
-                    found.append((sorted(some, key=lambda one: (-one.score, one.key)), len(rows) < wanted))
+                    found.append((sorted(some, key=lambda one: (-one.score, one.key)), len(rows.nums) < wanted))
             return found
 
         return rest

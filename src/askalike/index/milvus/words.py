@@ -33,6 +33,7 @@ from askalike.index.milvus.client import (
     MOST_FOUND,
     ROWS_TOGETHER,
     MilvusIndex,
+    Rows,
     generation,
     number_field,
     sparse,
@@ -45,6 +46,8 @@ from askalike.index.words.snapshot import MOST_TERMS, FieldWeights, edits
 K1: Final = 1.2
 B: Final = 0.75
 PLACES: Final = (1 << 31) - 1
+COUNTED: Final = ("term", "titles", "texts")
+"""The fields of a term's row."""
 SIZE: Final = -1
 """The row of ``terms`` that counts the questions."""
 USUAL_LENGTHS: Final = (6.0, 60.0)
@@ -258,8 +261,8 @@ class MilvusWords(MilvusIndex):
         found: dict[int, Mapping[str, Any]] = {}
         for some in _parts(places):
             wanted = dict.fromkeys(map(_own, some), 1.0)
-            answer = self.milvus.search(self.terms, [wanted], len(some), "", ["term", "titles", "texts"])
-            found.update((int(one["id"]), one["entity"]) for one in answer[0])
+            [rows] = self.milvus.search(self.terms, [wanted], len(some), "", COUNTED)
+            found.update(zip(rows.nums, _each(rows), strict=True))
         return found
 
     def near(self, terms: Sequence[str]) -> dict[str, Counts]:
@@ -267,15 +270,19 @@ class MilvusWords(MilvusIndex):
         wanted = [term for term in terms if edits(term) and len(term) <= LONGEST_TERM][:MOST_TERMS]
         if not wanted:
             return {}
-        rows = self.milvus.search(
-            self.terms, [spelling(term) for term in wanted], MOST_NEAR, "texts > 0", ["term", "titles", "texts"]
-        )
+        answers = self.milvus.search(self.terms, list(map(spelling, wanted)), MOST_NEAR, "texts > 0", COUNTED)
         return {
-            one["entity"]["term"]: Counts(int(one["entity"]["titles"]), int(one["entity"]["texts"]))
-            for term, found in zip(wanted, rows, strict=True)
-            for one in found
-            if distance(term, one["entity"]["term"], edits(term)) <= edits(term)
+            row["term"]: Counts(int(row["titles"]), int(row["texts"]))
+            for term, rows in zip(wanted, answers, strict=True)
+            for row in _each(rows)
+            if distance(term, row["term"], edits(term)) <= edits(term)
         }
+
+
+def _each(rows: Rows) -> Iterator[Mapping[str, Any]]:
+    """Yield the fields of each row of counts."""
+    columns = (rows.fields.get(name, ()) for name in COUNTED)
+    return (dict(zip(COUNTED, one, strict=True)) for one in zip(*columns, strict=True))
 
 
 def _parts(nums: Sequence[int]) -> Iterator[Sequence[int]]:
