@@ -166,7 +166,8 @@ def _entry(name: str, thing: Any) -> Entry:
         called = f"{name}.{method}" if isinstance(found, property) else _signature(shown, f"{name}.{method}")
         text = inspect.getdoc(found.fget if isinstance(found, property) else shown) or ""
         members.append(Entry(method, called, text))
-    return Entry(name, f"class {_signature(thing, name)}", doc, members)
+    is_made_by_methods = "__new__" in vars(thing)  # the class itself is not to be called
+    return Entry(name, f"class {name if is_made_by_methods else _signature(thing, name)}", doc, members)
 
 
 def _signature(thing: Any, name: str) -> str:

@@ -65,6 +65,7 @@ PAGES: Mapping[str, Page] = {
             "quality-semantic-dev": quality.semantic_dev,
             "quality-lexical": quality.lexical,
             "scorer": scorer.believed,
+            "agreement": scorer.read_again,
             "groups": groups.held_together,
             "misspelling": misspelling.lost,
             "spelling": misspelling.corrected,
@@ -114,6 +115,7 @@ PAGES: Mapping[str, Page] = {
         {
             "kill": searching.kills,
             "encode-kill": encoders.killed,
+            "encode-kill-224741": encoders.killed,
             "damage": searching.damage,
             "serve-kill": service.kills,
             "follow": service.followed,

@@ -497,6 +497,11 @@ def likelihood_word(value: float | None) -> LikelihoodWord:
     )
 
 
+LEAST_ALIKE: Final = 0.015
+"""Where each hit is less likely the same, nothing like the question was asked: a title alone finds what asks the same
+in other words at 3 %, and in a forum about something else its best hit has .3 %."""
+
+
 Order = Literal["probability", "help"]
 """What hits are ordered by."""
 
@@ -823,6 +828,16 @@ class SearchResult:
     has_vectors: bool = False
     seconds: Mapping[Stage, float] = field(default_factory=dict)
     notice: str = ""
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing like the question was asked before; of a ranker without probabilities, that there is no hit.
+
+        >>> hit = Hit(1, 0.01, Question("a", "t"), likelihood=0.01)
+        >>> SearchResult((hit,)).is_new, SearchResult((replace(hit, likelihood=0.02),)).is_new, SearchResult().is_new
+        (True, False, True)
+        """
+        return all(hit.likelihood is not None and hit.likelihood < LEAST_ALIKE for hit in self.hits)
 
     def _repr_html_(self) -> str:
         """Return the hits as a notebook shows them."""

@@ -168,6 +168,13 @@ def test_a_pair_that_is_judged_different_is_listed_no_more(run: Run, small: Path
     assert run("judge", small, "b", "a", "maybe").code == 2
 
 
+def test_a_search_says_where_nothing_like_it_was_asked(run: Run, homenet: Path) -> None:
+    new, old = (run("search", homenet, title, "-k", 2).out for title in ("best hiking boots for the Alps", ASKED))
+    assert new.startswith("Nothing like it was asked. The nearest:\n\n1 ")
+    assert old.startswith("1 ")
+    assert run("search", homenet, "best hiking boots for the Alps", "--min", 0.5).out == "No similar questions found.\n"
+
+
 def test_similar_finds_what_is_like_a_stored_question_and_not_that_itself(run: Run, homenet: Path) -> None:
     found = run("similar", homenet, "q1156", "-k", 3, "--json").json
     assert found[0]["question"]["id"] == "q1045"

@@ -409,10 +409,30 @@ def test_a_search_takes_a_title_and_says_what_else_was_given(tmp_path: Path) -> 
         wrong: Any = 3
         with pytest.raises(SettingError, match=r"a search for 3 \(expected texts as title and body\)"):
             forum.similar(wrong)
+        wrong = Question("b", "The printer")
+        with pytest.raises(SettingError, match=r"a search for a Question \(expected a text, or Query"):
+            forum.search(wrong)
         with pytest.raises(SettingError, match="many searches were asked for with one text"):
             forum.similar_many("printer")
         with pytest.raises(SettingError, match="the least probability of a pair is 80"):
             forum.duplicates(80)
+
+
+@pytest.mark.parametrize(
+    "given", ["The printer", ["The printer"], [("b", "The printer")], [Question("b", "t"), 5], 5, None]
+)
+def test_what_is_no_question_is_not_stored(tmp_path: Path, given: Any) -> None:
+    with Forum.create(tmp_path / "f") as forum:
+        for change in (forum.add, forum.put, forum.edit):
+            with pytest.raises(SettingError, match=r"was to be stored \(expected Question\("):
+                change(given)
+        assert len(forum) == 0
+
+
+def test_a_forum_is_not_opened_by_its_class(tmp_path: Path) -> None:
+    made: Any = Forum
+    with pytest.raises(TypeError, match=r"write Forum.open\(path\)"):
+        made(tmp_path)
 
 
 def test_discarding_an_empty_forum_leaves_what_else_lies_in_its_folder(tmp_path: Path) -> None:

@@ -67,6 +67,10 @@ def test_an_assistant_searches_shows_and_lists_duplicates(call: Callable[..., An
     assert (pairs[0]["question"]["id"], pairs[0]["original"]["id"]) == ("q1156", "q1045")
 
 
+def test_an_assistant_is_told_where_nothing_like_it_was_asked(call: Callable[..., Any]) -> None:
+    assert call("search", question="best hiking boots for the Alps")["notes"] == ["Nothing like it was asked."]
+
+
 def test_filters_of_the_search_hold(call: Callable[..., Any]) -> None:
     hits = call("search", question="ssh", k=50, answered_only=True, after="2021-01-01", tags=["ssh"])["hits"]
     assert hits

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from askalike.types import LEAST_ALIKE
+
 PAGE = Path(__file__).resolve().parents[2] / "src" / "askalike" / "server" / "page"
 SCRIPTS = sorted(PAGE.rglob("*.js"))
 DOCUMENTS = sorted(PAGE.glob("*.html"))
@@ -53,6 +55,11 @@ def test_a_document_holds_no_script_or_style_of_its_own_and_names_files_that_exi
 @pytest.mark.parametrize("path", [*SCRIPTS, *DOCUMENTS, *STYLES], ids=name)
 def test_no_file_names_an_address_of_another_site(path: Path) -> None:
     assert ADDRESS.findall(path.read_text(encoding="utf-8")) == []
+
+
+def test_the_page_and_the_library_agree_where_nothing_like_it_was_asked() -> None:
+    text = (PAGE / "modules" / "likelihood.js").read_text(encoding="utf-8")
+    assert f"const LEAST_ALIKE = {LEAST_ALIKE};" in text
 
 
 @pytest.mark.parametrize("path", [*SCRIPTS, *DOCUMENTS], ids=name)

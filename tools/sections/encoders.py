@@ -227,16 +227,24 @@ def _difference(found: Mapping[str, float] | None) -> str:
 
 def killed(result: Mapping[str, Any]) -> list[str]:
     """Return what kills of a process that encodes left."""
+    twice = f" {result['encoded_twice']:,} questions were encoded twice." if result["encoded_twice"] is not None else ""
+    if result.get("compared_with") == "float32":
+        compared = (
+            f" Of {result['checked']:,} drawn ones the least cosine to a vector in float32 was"
+            f" {result['least_cosine']:.3f}, the median {result['median_cosine']:.3f}; for {result['copies_nearer']}"
+            " the vector of a copy was as near."
+        )
+    else:
+        compared = (
+            f" {result['same_to_the_bit']:,} were those of a run without a break to the last bit, the least cosine was"
+            f" {result['least_cosine']:.3f}."
+        )
     return [
-        "## Encoding killed on the way",
+        f"## Encoding killed on the way: {result['questions']:,} questions",
         "",
-        f"{result['questions']:,} real questions were encoded by MiniLM in 8 bits, once without a break and once by"
-        f" processes of which {result['kills']} were killed (SIGKILL): {result['missing']} vectors were missing and"
-        f" {result['wrong']} wrong; {result['same_to_the_bit']:,} were the same to the last bit, and the least cosine"
-        f" of two of one question was {result['least_cosine']:.3f}."
-        f" {result['encoded_twice']:,} questions were encoded twice. The unbroken run took"
-        f" {result['unbroken_s']:.0f} s, the other {result['killed_s']:.0f} s, at the lowest priority on two busy"
-        " cores.",
+        f"Encoded by MiniLM in 8 bits on two cores, by processes of which {result['kills']} were killed (SIGKILL), in"
+        f" {result['killed_s']:,.0f} s beside other work: {result['missing']} vectors were missing and"
+        f" {result['wrong']} wrong.{compared}{twice}",
     ]
 
 

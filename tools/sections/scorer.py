@@ -81,6 +81,24 @@ def believed(result: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def read_again(result: Mapping[str, Any]) -> list[str]:
+    """Return how far two readings of judged pairs agree."""
+    names = ("equal", "within one", "kappa, quadratic", "kappa, 2 or more")
+    rows = [
+        (forum, str(values["pairs"]), *(f"{values[name]:.2f}" for name in names))
+        for forum, values in result["found"].items()
+    ]
+    return [
+        "## Judged pairs, read again",
+        "",
+        "A tenth of the pairs that were graded here, beside the pools that were there, graded once more by a reader (a"
+        " language model) who knew no grade; half of those drawn had grade 2 or 3. Pairs of grade 2 are what readers"
+        " differ about.",
+        "",
+        *table(("forum", "pairs", *names), rows),
+    ]
+
+
 def _said(one: Mapping[str, Any]) -> str:
     return f"{one['said']:.1f}, {one['was']:.1f} ({one['calibration error']:.1f})"
 

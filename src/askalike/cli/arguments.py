@@ -67,6 +67,7 @@ MinimumOption = Annotated[
     str,
     typer.Option(
         "--minimum",
+        "--min",
         help="The least score of a hit, by default its probability; or precision:P or recall:R (askalike threshold).",
     ),
 ]

@@ -44,7 +44,7 @@ def batch(
         int, typer.Option("--part-size", min=1, help="Questions of a forum that are one part.")
     ] = batches.PART,
     minimum: Annotated[
-        float, typer.Option("--min", min=LEAST, max=1, help="The least probability of a pair of a group.")
+        float, typer.Option("--min", "--minimum", min=LEAST, max=1, help="The least probability of a pair of a group.")
     ] = DEFAULT_MINIMUM,
     language: Annotated[str, typer.Option("--language", help="Of Parquet files; a forum has its own.")] = "english",
     as_json: JsonOption = False,

@@ -34,7 +34,17 @@ from rich.text import Text
 from askalike.errors import SettingError
 from askalike.records import Form, write_records
 from askalike.text.markup import excerpt, plain_text
-from askalike.types import Answer, Explanation, Hit, LikelihoodWord, WordEffect, WordMatch, WordWeight, likelihood_word
+from askalike.types import (
+    Answer,
+    Explanation,
+    Hit,
+    LikelihoodWord,
+    SearchResult,
+    WordEffect,
+    WordMatch,
+    WordWeight,
+    likelihood_word,
+)
 
 ANSWER_CHARACTERS = 240
 MATCHED_WORDS = 8
@@ -162,6 +172,13 @@ def print_aligned(shown: RenderableType, to: Console = console) -> None:
         return
     for line in to.render_lines(shown, pad=False):
         to.print("".join(segment.text for segment in line).rstrip(), markup=False, soft_wrap=True)
+
+
+def print_found(found: SearchResult, *, has_scores: bool = False) -> None:
+    """Print what a search found, and say it where nothing like the question was asked before."""
+    if found.hits and found.is_new:
+        console.print("Nothing like it was asked. The nearest:", end="\n\n")
+    print_hits(found.hits, has_scores=has_scores)
 
 
 def print_hits(hits: Sequence[Hit], to: Console = console, *, has_scores: bool = False) -> None:

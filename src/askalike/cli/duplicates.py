@@ -69,6 +69,7 @@ def duplicates(
         str | None,
         typer.Option(
             "--min",
+            "--minimum",
             help="The least probability of being duplicates; or precision:P or recall:R. Default: 0.5; with --groups"
             " 0.8, of the least likely pair.",
         ),

@@ -114,6 +114,7 @@ def tools(forum: Forum) -> Iterator[Callable[..., dict[str, Any]]]:
             is_answered=True if answered_only else None,
         )
         found = forum.search(Query(question, body, "markdown", _count(k), filters, minimum=minimum))
+        notes = [found.notice, "Nothing like it was asked." if found.is_new else ""]
         return {
             "hits": [
                 {
@@ -126,7 +127,7 @@ def tools(forum: Forum) -> Iterator[Callable[..., dict[str, Any]]]:
                 }
                 for hit in found.hits
             ],
-            "notes": [found.notice] if found.notice else [],
+            "notes": [note for note in notes if note],
         }
 
     def show(id: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from askalike.cli.arguments import ForumArgument, JsonOption, SearchOptions, body_text, command
-from askalike.cli.display import BarProgress, console, messages, print_hits, print_json, print_whole, query_lines, safe
+from askalike.cli.display import BarProgress, console, messages, print_found, print_json, print_whole, query_lines, safe
 from askalike.errors import InputError, SettingError
 from askalike.evaluation.files import write_trec_run
 from askalike.forum import Forum, ForumSettings
@@ -93,7 +93,7 @@ def _search(forum: Path, query: Query, threshold: str, *, as_json: bool) -> None
         first = found.hits[0].explanation if found.hits else None
         if first is not None and (words := query_lines(first)):
             console.print(words, end="\n\n")
-        print_hits(found.hits, has_scores=query.is_explained)
+        print_found(found, has_scores=query.is_explained)
 
 
 def _search_many(forum: Path, batch: Path, query: Query, threshold: str, run: Path | None, *, as_json: bool) -> None:
@@ -114,7 +114,7 @@ def _search_many(forum: Path, batch: Path, query: Query, threshold: str, run: Pa
     elif run is None:
         for question, one in zip(asked, found.values(), strict=True):
             console.rule(f"{safe(question.id)}: “{safe(question.title)}”", align="left", style="dim")
-            print_hits(one.hits, has_scores=query.is_explained)
+            print_found(one, has_scores=query.is_explained)
 
 
 def questions_of(path: Path) -> list[Question]:

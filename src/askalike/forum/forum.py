@@ -11,7 +11,7 @@ from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,6 +166,12 @@ class Forum:
     of their vectors. ``load`` and ``encode`` encode whatever waits; opening a forum and every other change encode up to
     2,000 questions and leave more to ``encode``: until then words alone find those, and ``info`` says how many.
     """
+
+    def __new__(cls, *given: object) -> Self:
+        """Refuse ``Forum("path")``, which cannot tell a forum that is to be made from one that is to be there."""
+        if len(given) == 1:
+            raise TypeError("write Forum.open(path) for a forum that is there, or Forum.create(path) for a new one")
+        return super().__new__(cls)
 
     def __init__(self, path: Path, store: Store, analyzer: Analyzer, settings: ForumSettings) -> None:
         self.path, self.analyzer, self.settings = path, analyzer, settings
@@ -482,6 +488,8 @@ class Forum:
         """Return a query with a number as its minimum, that finds neither the question that asks nor what was judged
         different from it; a text is its title."""
         asked: Any = Query(query) if isinstance(query, str) else query  # notebooks check no types
+        if isinstance(asked, Question):
+            raise SettingError("a search for a Question", "expected a text, or Query(question.title, question.body)")
         if not all(isinstance(getattr(asked, name, None), str) for name in ("title", "body")):
             found = repr(getattr(asked, "title", asked))
             raise SettingError(f"a search for {found:.200}", "expected texts as title and body")
@@ -1350,7 +1358,12 @@ class Forum:
 
 
 def _listed(questions: Question | Iterable[Question]) -> Sequence[Question]:
-    listed = [questions] if isinstance(questions, Question) else list(questions)
+    given: Any = questions  # notebooks check no types
+    is_one = isinstance(given, (Question, str)) or not isinstance(given, Iterable)
+    listed = [given] if is_one else list(given)
+    for one in listed:
+        if not isinstance(one, Question):
+            raise SettingError(f"{one!r:.100} was to be stored", 'expected Question("id", "title", "body")')
     return [one if isinstance(one.id, str) else replace(one, id=_id(one.id)) for one in listed]
 
 
