@@ -18,7 +18,7 @@ from askalike.index.milvus.vectors import MilvusVectors
 from askalike.index.milvus.words import Counts, MilvusWords, asked, packed_text
 from askalike.index.words import FieldWeights
 from askalike.search import Candidate
-from askalike.search.engine import TermStatistics
+from askalike.search.engine import Needed, TermStatistics
 from askalike.search.texts import Text, unpacked
 from askalike.types import Filters
 
@@ -120,18 +120,23 @@ class MilvusEngine(Records):
         unmatched: Sequence[int],
         vector: NDArray[np.float32] | None,
         far: Sequence[int],
+        needed: Needed | None = None,
     ) -> tuple[dict[int, float], dict[int, float]]:
         """Return the inner products of some questions, and the cosines of others."""
-        nothing: Callable[[], list[tuple[list[Candidate], bool]]] = lambda: [([], True)]  # noqa: E731
-        wanted = self._asked(weights) if unmatched else {}
-        matching, near = nothing, nothing
-        if wanted:  # with their texts, which are asked for next
-            matching = self._begin(
-                self.words, [wanted], len(unmatched), listed("num in", unmatched), is_ahead=bool(far)
-            )
+        by_words: dict[int, float] = {}
+        cosines: dict[int, float] = {}
+        near: Callable[[], list[tuple[list[Candidate], bool]]] | None = None
         if self.vectors is not None and vector is not None and far:
-            near = self._begin(self.vectors, [vector], len(far), listed("num in", far))
-        return dict(matching()[0][0]), dict(near()[0][0])
+            near = self._begin(self.vectors, [vector], len(far), listed("num in", far), is_ahead=needed is None)
+            if needed is not None:  # fewer are asked for then
+                cosines.update(near()[0][0])
+        unmatched = needed(cosines) if needed else unmatched
+        wanted = self._asked(weights) if unmatched else {}
+        if wanted:  # with their texts, which are asked for next
+            by_words.update(self._begin(self.words, [wanted], len(unmatched), listed("num in", unmatched))()[0][0])
+        if near is not None and needed is None:
+            cosines.update(near()[0][0])
+        return by_words, cosines
 
     def texts(self, keys: Sequence[int]) -> dict[int, Text]:
         """Return the questions as they are compared, as far as the engine has kept them."""
