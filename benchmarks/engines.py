@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from askalike.forum import Forum
+from askalike.index.milvus import client
 from askalike.index.milvus.client import Milvus
 from askalike.index.vectors import VectorIndex
 from askalike.processes import one_blas_thread
@@ -34,6 +35,8 @@ COMMAND: Final = "python -m benchmarks.engines"
 QUESTIONS, QUERIES, WARMING = 20_000, 200, 10
 WRITES, WRITES_PER_S = 600, 20
 FOLDER: Final = WORK / "engines"
+START_S: Final = 300
+"""Milvus Lite reads its file at the first call."""
 RANKERS: Final = (None, "hybrid", "lexical", "vector")
 
 
@@ -77,13 +80,13 @@ def compared(forums: dict[str, Forum], asked: Sequence[Question], ranker: str | 
     shared: list[float] = []
     calls: list[int] = []
     counted = [0]
-    inner = Milvus.call
+    inner = Milvus._connected
 
-    def counting(self: Milvus, name: str, *given: Any, **named: Any) -> Any:
+    def counting(self: Milvus) -> Any:
         counted[0] += 1
-        return inner(self, name, *given, **named)
+        return inner(self)
 
-    Milvus.call = counting  # type: ignore[method-assign]
+    Milvus._connected = counting  # type: ignore[method-assign]
     before_s = server_s()
     for question in [*asked[:WARMING], *asked]:
         query = Query(question.title, filters=Filters(exclude_ids=frozenset([question.id])), ranker=ranker)
@@ -98,7 +101,7 @@ def compared(forums: dict[str, Forum], asked: Sequence[Question], ranker: str | 
         calls.append(counted[0])
         if found["local"]:
             shared.append(len(found["local"] & found["milvus"]) / len(found["local"]))
-    Milvus.call = inner  # type: ignore[method-assign]
+    Milvus._connected = inner  # type: ignore[method-assign]
     used["milvus"] += server_s() - before_s
     times = {name: percentiles(values[WARMING:]) for name, values in seconds.items()}
     return {
@@ -159,8 +162,9 @@ def nearest(forums: dict[str, Forum], asked: Sequence[Question]) -> float:
 
 
 def main() -> None:
-    """Measure and write results/engines.json."""
+    """Measure and write results/engines.json; of another number of questions, results/engines-N.json."""
     size = int(sys.argv[1]) if len(sys.argv) > 1 else QUESTIONS
+    client.READ_TIMEOUT_S = START_S
     if "again" not in sys.argv:
         shutil.rmtree(FOLDER, ignore_errors=True)
         FOLDER.mkdir(parents=True)
@@ -183,7 +187,7 @@ def main() -> None:
         "nearest": found_nearest,
         "indexed": found_indexed,
     }
-    write("engines", command, body)
+    write("engines" if size == QUESTIONS else f"engines-{size}", command, body)
 
 
 if __name__ == "__main__":

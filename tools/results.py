@@ -130,6 +130,7 @@ PAGES: Mapping[str, Page] = {
         {
             "engines": machines.engines,
             "engine-kill": machines.engine_kills,
+            "service-kill": machines.service_kills,
             "batch": machines.batches,
         },
     ),

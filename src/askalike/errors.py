@@ -15,6 +15,7 @@
     │   ├── DamagedForumError   a stored file is damaged
     │   ├── BusyForumError      another process is writing
     │   ├── EngineError         the engine that finds a forum's questions does not answer
+    │   ├── DatabaseError       the server that holds a forum's records does not answer, or gives no access
     │   └── NotLearnedError     it has no vectors, or has not learned the ranker that was named
     ├── ModelError              a trained model's folder
     │   ├── ModelNotFoundError  there is no model at this path
@@ -100,6 +101,10 @@ class BusyForumError(ForumError):
 
 class EngineError(ForumError):
     """The engine that finds a forum's questions does not answer, or lacks them; nothing that is stored is lost."""
+
+
+class DatabaseError(ForumError):
+    """The server that holds a forum's records does not answer, or gives no access; nothing is acknowledged."""
 
 
 class NotLearnedError(ForumError):

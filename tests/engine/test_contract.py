@@ -128,13 +128,13 @@ def test_a_misspelt_word_is_found_as_it_was_meant_by_few_calls_to_the_engine(
     if kind != "local":
         from askalike.index.milvus.client import Milvus
 
-        inner = Milvus.call
+        inner = Milvus._connected
 
-        def counting(self: Milvus, name: str, *given: object, **named: object) -> object:
-            calls.append(name)
-            return inner(self, name, *given, **named)
+        def counting(self: Milvus) -> object:
+            calls.append(self.address)
+            return inner(self)
 
-        monkeypatch.setattr(Milvus, "call", counting)
+        monkeypatch.setattr(Milvus, "_connected", counting)
     body = "It began after the last update. The router is in the cellar, and every evening all laptops lose it. " * 5
     for title, text in (
         ("Wifi drops every evening", ""),
@@ -146,7 +146,8 @@ def test_a_misspelt_word_is_found_as_it_was_meant_by_few_calls_to_the_engine(
             forum.search(Query(title))  # reads the model, and which vectors are usual
             calls.clear()
             assert forum.search(Query(title, text, filters=filters)).hits
-            assert len(calls) <= 9, calls
+            assert len(calls) <= 9
+            assert calls or kind == "local"
     assert any("router" in hit.question.title.casefold() for hit in forum.similar("my routr"))
 
 

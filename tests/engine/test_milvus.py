@@ -76,6 +76,15 @@ def test_while_the_engine_is_away_writes_go_on_and_searches_name_it(
         assert ids(back, "keyboard") == ["4"]
 
 
+def test_words_in_the_form_of_an_earlier_version_are_made_anew(forum: Forum) -> None:
+    words = words_of(forum)
+    before = words.collection
+    words.milvus.keep_row(words.name, {name: value for name, value in words._held().items() if name != "form"})
+    forum.catch_up()
+    assert (ids(forum, "wifi"), ids(forum, "printer")) == (["1"], ["2"])
+    assert words_of(forum).collection != before
+
+
 def test_what_the_engine_has_lost_is_made_anew_from_the_store(engine: str, tmp_path: Path) -> None:
     synonym_model().save(tmp_path / "model")
     with Forum.create(tmp_path / "forum") as forum:

@@ -8,13 +8,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 from tests.command import Run
 from tests.postgres_server import new_database
 
-from askalike import Answer, Forum, Link, Question, TextSettings
+from askalike import Answer, Forum, ForumSettings, Link, Question, TextSettings
 from askalike.errors import BusyForumError, ForumError, ForumExistsError, ForumNotFoundError, SettingError
 from askalike.forum.check import check_forum
 from askalike.progress import SilentProgress
+from askalike.server.app import build
+from askalike.server.settings import ServeSettings
 from askalike.store import ForumLayout, migration, open_store
 from askalike.store.postgres import WRITING, PostgresStore
 from askalike.store.sql import SqlStore
@@ -102,6 +105,29 @@ def test_a_connection_that_was_lost_in_a_write_stores_nothing_and_the_next_write
     store.add_questions([Question("1", "t")])
     assert store.count_questions() == 1
     store.close()
+
+
+def test_while_the_database_is_away_the_service_answers_503_and_names_it(database: str, tmp_path: Path) -> None:
+    name = database.rpartition("?")[0].rpartition("/")[2]
+    Forum.attach(tmp_path / "forum", database, settings=ForumSettings(has_vectors=False)).close()
+
+    def allow(word: str) -> None:
+        with psycopg.connect(database.replace(name, "postgres"), autocommit=True) as other:
+            other.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS {word}")
+            other.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
+
+    with TestClient(build(ServeSettings(str(tmp_path / "forum"))), base_url="http://localhost:8765") as client:
+        assert client.put("/v1/questions/1", json={"title": "Wifi drops"}).status_code == 200
+        allow("false")
+        for answer in (
+            client.put("/v1/questions/2", json={"title": "Scanner hums"}),
+            client.get("/v1/questions/1"),
+        ):
+            assert answer.status_code == 503
+            assert f"/{name}" in answer.json()["error"]
+        allow("true")
+        assert client.put("/v1/questions/2", json={"title": "Scanner hums"}).status_code == 200
+        assert {one["id"] for one in client.get("/v1/questions").json()["questions"]} == {"1", "2"}
 
 
 def _written_late(database: str, wait: str) -> tuple[list[int], list[int]]:

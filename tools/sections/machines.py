@@ -7,8 +7,9 @@ from typing import Any
 
 from tools.sections.cells import table
 
-__all__ = ["batches", "engine_kills", "engines"]
+__all__ = ["batches", "engine_kills", "engines", "service_kills"]
 
+MISSING = ("by record", "by words", "by vector", "deleted and there")
 SHOWN = {"lexical": "words", "vector": "vectors"}
 
 
@@ -53,6 +54,28 @@ def engine_kills(result: Mapping[str, Any]) -> list[str]:
         f"{result['server']} standalone, which has vectors alone, killed {result['kills']} times while vectors were"
         f" put, replaced and removed: of {acknowledged} acknowledged ones wrong {wrong}. It answered again after"
         f" {min(result['restart_s']):.0f} to {max(result['restart_s']):.0f} s.",
+    ]
+
+
+def service_kills(result: Mapping[str, Any]) -> list[str]:
+    """Return what kills of all parts of a service, and a promoted standby, left."""
+    rows = [
+        (what, f"{acknowledged:,}", *(f"{wrong[name]:,}" for name in ("looked for", *MISSING)))
+        for what, acknowledged, wrong in (
+            ("each part killed", result["acknowledged"], result["wrong"]),
+            ("standby promoted", result["promoted"]["acknowledged"], result["promoted"]["wrong"]),
+        )
+    ]
+    parts = ", ".join(f"{part} ({least} to {most} s)" for part, (least, most) in result["restart_s"].items())
+    return [
+        "## Kills of every part of a service",
+        "",
+        "PostgreSQL with a synchronous standby, Milvus Lite as a server, `askalike serve` and a process that feeds the"
+        f" engine, each killed {result['kills_of_each']} times while a client wrote through the service, and answering"
+        f" again after: {parts}. Then PostgreSQL killed once more, and its standby promoted. Of what was acknowledged"
+        " and not deleted since, missing:",
+        "",
+        *table(("", "acknowledged then", "looked for", *MISSING), rows),
     ]
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cache, partial
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,12 +32,36 @@ GROWTH = 16
 """So many times as much is asked for where that was not enough: three rounds reach all that the engine gives."""
 
 
+class Awaited(Sequence[Candidate]):
+    """What the engine is still looking for; it is waited for when it is first looked at.
+
+    Raises:
+        EngineError: of every method: the engine does not answer.
+    """
+
+    def __init__(self, answer: Callable[[], Sequence[Candidate]]) -> None:
+        self._answer = answer
+
+    def __len__(self) -> int:
+        return len(self._answer())
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return iter(self._answer())
+
+    @overload
+    def __getitem__(self, place: int) -> Candidate: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Candidate]: ...
+    def __getitem__(self, place: int | slice) -> Candidate | Sequence[Candidate]:
+        return self._answer()[place]
+
+
 @dataclass(slots=True)
 class MilvusEngine(Records):
     """``search.Engine`` over a store and collections of Milvus; made for one search.
 
     What is written meanwhile may be seen by a later call of the same search and not by an earlier one. Vectors and
-    words are those of one model and one analysis throughout.
+    words are those of one model and one analysis throughout, and are looked for at the same time.
 
     Args:
         states: what only the store knows of questions.
@@ -59,7 +84,7 @@ class MilvusEngine(Records):
     def lexical(self, weights: Mapping[str, float], limit: int, filters: Filters) -> list[Candidate]:
         """Return the questions of the greatest inner product with the query."""
         wanted = self._asked(weights)
-        return self._best(self.words, [wanted], limit, filters)[0] if wanted else []
+        return self._best(self.words, [wanted], limit, filters)()[0] if wanted else []
 
     def misspelt(self, terms: Sequence[str], limit: int, filters: Filters) -> list[Candidate]:
         """Return the questions with terms spelled nearly as these; more often, and in shorter texts, counts more."""
@@ -68,7 +93,7 @@ class MilvusEngine(Records):
             return []
         rarest = {term: Counts(min(known.titles, 1), 1) for term, known in near.items()}  # as much for each
         wanted = asked(dict.fromkeys(near, 1.0), rarest, 1, self.fields)
-        return self._best(self.words, [wanted], limit, filters)[0]
+        return self._best(self.words, [wanted], limit, filters)()[0]
 
     def count(self, filters: Filters) -> int:
         """Return how many questions satisfy the filters."""
@@ -82,11 +107,12 @@ class MilvusEngine(Records):
             found.difference_update(milvus.numbers(name, f'tags like "%,{tag_key(tag)},%"'))
         return len(found)
 
-    def nearest(self, vectors: NDArray[np.float32], limit: int, filters: Filters) -> list[list[Candidate]]:
-        """Return the questions of the greatest cosine to each of several vectors."""
+    def nearest(self, vectors: NDArray[np.float32], limit: int, filters: Filters) -> list[Sequence[Candidate]]:
+        """Return the questions of the greatest cosine to each of several vectors, without waiting for them."""
         if self.vectors is None:
             return [[] for _ in vectors]
-        return self._best(self.vectors, list(vectors), limit, filters)
+        found = cache(self._best(self.vectors, list(vectors), limit, filters, is_ahead=True))
+        return [Awaited(lambda place=place: found()[place]) for place in range(len(vectors))]  # type: ignore[misc]
 
     def scores(
         self,
@@ -99,16 +125,17 @@ class MilvusEngine(Records):
         """Return the inner products of some questions, and the cosines of others."""
         by_words: dict[int, float] = {}
         cosines: dict[int, float] = {}
+        near: Callable[[], list[tuple[list[Candidate], bool]]] | None = None
         if self.vectors is not None and vector is not None and far:
-            cosines.update(self.vectors.cosines(vector, far))
+            near = self._begin(self.vectors, [vector], len(far), listed("num in", far), is_ahead=needed is None)
+            if needed is not None:  # fewer are asked for then
+                cosines.update(near()[0][0])
         unmatched = needed(cosines) if needed else unmatched
         wanted = self._asked(weights) if unmatched else {}
         if wanted:  # with their texts, which are asked for next
-            for row in self.words.milvus.get(self.words.collection, unmatched, ["words", "text"]):
-                self._texts[int(row["num"])] = row["text"]
-                score = sum(value * wanted.get(dimension, 0.0) for dimension, value in row["words"].items())
-                if score:
-                    by_words[int(row["num"])] = score
+            by_words.update(self._begin(self.words, [wanted], len(unmatched), listed("num in", unmatched))()[0][0])
+        if near is not None and needed is None:
+            cosines.update(near()[0][0])
         return by_words, cosines
 
     def texts(self, keys: Sequence[int]) -> dict[int, Text]:
@@ -131,8 +158,10 @@ class MilvusEngine(Records):
         self._look_up(weights)
         return asked(weights, self._known, self._size or 0, self.fields)
 
-    def _best(self, index: MilvusIndex, queries: Sequence[Any], limit: int, filters: Filters) -> list[list[Candidate]]:
-        """Return the best of an index for each query, of those that satisfy the filters, ties by number.
+    def _best(
+        self, index: MilvusIndex, queries: Sequence[Any], limit: int, filters: Filters, *, is_ahead: bool = False
+    ) -> Callable[[], list[list[Candidate]]]:
+        """Return what gives the best of an index for each query, of those that satisfy the filters, ties by number.
 
         Tags, dates and short lists are asked of the engine. What else is not wanted is dropped from what is found, of
         which more is asked for until there is enough; at the end those that are wanted are listed, however many.
@@ -145,49 +174,72 @@ class MilvusEngine(Records):
             parts.append(listed("num not in", excluded))
         if states is not None and len(states) <= MOST_LISTED:
             if not states - excluded:
-                return [[] for _ in queries]
+                return lambda: [[] for _ in queries]
             parts.append(listed("num in", sorted(states)))
             states = None
         keys = {tag_key(tag) for tag in filters.exclude_tags}
-        wanted = limit + TIES + len(dropped)
+        most = limit + TIES + len(dropped)
         if states is not None:
-            wanted += math.ceil(1.5 * limit * max(self._total(), len(states)) / len(states)) + 10
-        while True:
-            wanted = min(wanted, MOST_FOUND)
-            found = self._found(index, queries, wanted, " and ".join(parts), keys)
-            kept = [
-                [one for one in some if one.key not in dropped and (states is None or one.key in states)]
-                for some, _ in found
-            ]
-            is_enough = all(is_all or _is_settled(some, limit) for some, (_, is_all) in zip(kept, found, strict=True))
-            if is_enough or wanted == MOST_FOUND:
-                if is_enough or states is None:
-                    return [some[:limit] for some in kept]
-                parts.append(listed("num in", sorted(states)))
-                states = None
-            wanted *= GROWTH
+            most += math.ceil(1.5 * limit * max(self._total(), len(states)) / len(states)) + 10
+        first = self._begin(index, queries, min(most, MOST_FOUND), " and ".join(parts), keys, is_ahead=is_ahead)
 
-    def _found(
-        self, index: MilvusIndex, queries: Sequence[Any], wanted: int, expression: str, keys: Collection[str]
-    ) -> list[tuple[list[Candidate], bool]]:
-        """Return for each query what a search finds without these tags, and whether it is all that there is."""
+        def rest() -> list[list[Candidate]]:
+            wanted, among, found = min(most, MOST_FOUND), states, first()
+            while True:
+                kept = [
+                    [one for one in some if one.key not in dropped and (among is None or one.key in among)]
+                    for some, _ in found
+                ]
+                answers = zip(kept, found, strict=True)
+                is_enough = all(is_all or _is_settled(some, limit) for some, (_, is_all) in answers)
+                if is_enough or wanted == MOST_FOUND:
+                    if is_enough or among is None:
+                        return [some[:limit] for some in kept]
+                    parts.append(listed("num in", sorted(among)))
+                    among = None
+                wanted = min(wanted * GROWTH, MOST_FOUND)
+                found = self._begin(index, queries, wanted, " and ".join(parts), keys)()
+
+        return rest
+
+    def _begin(
+        self,
+        index: MilvusIndex,
+        queries: Sequence[Any],
+        wanted: int,
+        expression: str,
+        keys: Collection[str] = (),
+        *,
+        is_ahead: bool = False,
+    ) -> Callable[[], list[tuple[list[Candidate], bool]]]:
+        """Return what gives, for each query, what a search finds without these tags, and whether that is all.
+
+        Args:
+            is_ahead: the engine is asked at once, and waited for later.
+        """
         is_words = index is self.words
         fields = [*(("text",) if is_words and wanted <= MOST_TEXTS else ()), *(("tags",) if keys else ())]
-        answers = index.milvus.search(index.collection, queries, wanted, expression, fields)
-        if "text" in fields:
-            self._texts.update((int(row["id"]), row["entity"]["text"]) for rows in answers for row in rows)
-        found: list[tuple[list[Candidate], bool]] = []
-        for query, rows in zip(queries, answers, strict=True):
-            some = [
-                Candidate(int(row["id"]), float(row["distance"]))
-                for row in rows
-                if row["distance"] and not (keys and has_one(row["entity"]["tags"], keys))
-            ]
-            if isinstance(query, np.ndarray) and not query.any():  # as far from one as from another
-                found.append(([], True))
-            else:
-                found.append((sorted(some, key=lambda one: (-one.score, one.key)), len(rows) < wanted))
-        return found
+        ask = index.milvus.begin_search if is_ahead else partial(partial, index.milvus.search)
+        asked = ask(index.collection, queries, wanted, expression, fields)
+
+        def rest() -> list[tuple[list[Candidate], bool]]:
+            found: list[tuple[list[Candidate], bool]] = []
+            for query, rows in zip(queries, asked(), strict=True):
+                if "text" in fields:
+                    self._texts.update(zip(rows.nums, rows.fields.get("text", ()), strict=True))
+                tags = rows.fields.get("tags", ()) if keys else [""] * len(rows.nums)
+                some = [
+                    Candidate(num, score)
+                    for num, score, of in zip(rows.nums, rows.scores, tags, strict=True)
+                    if score and not (keys and has_one(of, keys))
+                ]
+                if isinstance(query, np.ndarray) and not query.any():  # as far from one as from another
+                    found.append(([], True))
+                else:
+                    found.append((sorted(some, key=lambda one: (-one.score, one.key)), len(rows.nums) < wanted))
+            return found
+
+        return rest
 
     def _total(self) -> int:
         self._look_up(())

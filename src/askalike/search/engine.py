@@ -97,7 +97,7 @@ class CandidateSource(Protocol):
     def count(self, filters: Filters) -> int:
         """Return how many questions satisfy the filters."""
 
-    def nearest(self, vectors: NDArray[np.float32], limit: int, filters: Filters) -> list[list[Candidate]]:
+    def nearest(self, vectors: NDArray[np.float32], limit: int, filters: Filters) -> Sequence[Sequence[Candidate]]:
         """Return the questions of the greatest cosine to each of ``vectors`` (Q, D), descending, at most ``limit``."""
 
     def scores(

@@ -112,7 +112,7 @@ def gather(
     Args:
         read: so many of them alone are looked at, the best by the weighted sum, and w; see ``Pool``.
     """
-    found: dict[Source, list[Candidate]] = {}
+    found: dict[Source, Sequence[Candidate]] = {}
     ranks: dict[int, dict[Source, int]] = {}
     for source in sources:
         if source == "lexical":

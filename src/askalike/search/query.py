@@ -71,7 +71,7 @@ class PreparedQuery:
     vector: NDArray[np.float32] | None = None
     unknown: tuple[str, ...] = ()
     counts: TermCounts | None = None
-    near: tuple[int, list[Candidate]] | None = None
+    near: tuple[int, Sequence[Candidate]] | None = None
     most: int = 0
 
 

@@ -15,6 +15,7 @@ STATUSES: Final[tuple[tuple[type[errors.AskalikeError], int], ...]] = (
     (errors.InputError, 422),
     (errors.BusyForumError, 503),
     (errors.EngineError, 503),
+    (errors.DatabaseError, 503),
     (errors.ForumNotFoundError, 503),
     (errors.DamagedForumError, 500),
     (errors.ForumVersionError, 500),

@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 from askalike.errors import (
     BusyForumError,
     DamagedForumError,
-    ForumError,
+    DatabaseError,
     ForumNotFoundError,
     ForumVersionError,
     InputError,
@@ -224,7 +224,7 @@ class PostgresStore(SqlStore):
 
         Raises:
             BusyForumError: somebody else has been writing for too long.
-            ForumError: the server cannot be reached, or refuses.
+            DatabaseError: the server cannot be reached, or refuses.
         """
         with self._transaction("SELECT pg_advisory_xact_lock(?)") as (connection, _):
             yield connection
@@ -246,7 +246,7 @@ class PostgresStore(SqlStore):
         """Return all rows that a statement finds; a connection that was lost is made again.
 
         Raises:
-            ForumError: the server cannot be reached, or refuses.
+            DatabaseError: the server cannot be reached, or refuses.
         """
         with _explained(self._address):
             connection = self._connections.get()
@@ -283,7 +283,7 @@ class PostgresStore(SqlStore):
 
         Raises:
             BusyForumError: another one has been at it for too long.
-            ForumError: the server went away meanwhile, so that another one may have begun.
+            DatabaseError: the server went away meanwhile, so that another one may have begun.
         """
         number = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), signed=True)
         with _explained(self._address), contextlib.closing(_Connection(self._address)) as connection:
@@ -496,7 +496,7 @@ def _explained(address: str) -> Iterator[None]:
     except psycopg.errors.ProgramLimitExceeded as error:
         raise InputError(f"a value is too long for {address}: {error}", "shorten the ids") from error
     except (psycopg.OperationalError, psycopg.errors.InsufficientPrivilege) as error:
-        raise ForumError(
+        raise DatabaseError(
             f"{address} cannot be used: {str(error).strip()[:300]}",
             "check that the server runs and that PGUSER and PGPASSWORD, or ~/.pgpass, give access to it",
         ) from error

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -52,6 +52,15 @@ UNUSED_AFTER_S: Final = 3_600
 FRESH_S: Final = 1.0
 """So old may be what a search knows of the rows that other machines write."""
 FORMAT: Final = 1
+
+
+class Rows(NamedTuple):
+    """What was found for one vector, best first; ``fields`` has a column for each field, where anything was found."""
+
+    nums: Sequence[int]
+    scores: Sequence[float]
+    fields: Mapping[str, Sequence[Any]]
+
 
 Alone = Callable[[str], AbstractContextManager[None]]
 """Keeps other machines from writing the index of this name."""
@@ -87,9 +96,12 @@ class Milvus:
         """
         client = self._connected()
         timeout_s = READ_TIMEOUT_S if name in ("search", "query") else TIMEOUT_S
+        return self._answered(lambda: getattr(client, name)(*given, timeout=timeout_s, **named))
+
+    def _answered(self, answer: Callable[[], Any]) -> Any:
         try:
             with self._explained():
-                return getattr(client, name)(*given, timeout=timeout_s, **named)
+                return answer()
         except EngineError as error:
             if not is_refusal(error.__cause__):  # the next call makes another connection
                 self.close()
@@ -143,7 +155,9 @@ class Milvus:
         try:
             yield
         except (pymilvus.MilvusException, failed) as error:
-            what = str(getattr(error, "message", "") or error).strip().partition("\n")[0][:300]
+            inner = error.__cause__ if isinstance(error.__cause__, failed) else error
+            told = inner.details() if isinstance(inner, failed) else getattr(error, "message", "")
+            what = str(told or error).strip().partition("\n")[0][:300]
             if "Open local milvus failed" in what:
                 raise EngineError(
                     f"{self.address} cannot be opened: another process has it open, or it is no file of Milvus Lite",
@@ -266,18 +280,44 @@ class Milvus:
 
     def search(
         self, name: str, vectors: Sequence[Any], limit: int, condition: str = "", fields: Sequence[str] = ()
-    ) -> list[list[Mapping[str, Any]]]:
-        """Return the rows of the greatest inner product with each vector: ``id``, ``distance`` and ``entity``."""
-        found: list[list[Mapping[str, Any]]] = self.call(
-            "search",
-            f"{self._prefix}{name}",
-            data=list(vectors),
-            limit=limit,
-            filter=condition,
-            output_fields=list(fields),
-            search_params={"metric_type": "IP"},
+    ) -> list[Rows]:
+        """Return the rows of the greatest inner product with each vector."""
+        request = self._request(name, vectors, limit, condition, fields)
+        stub = self._stub()
+        try:
+            answer = stub.Search(request, timeout=READ_TIMEOUT_S)
+        except _rpc_error() as error:
+            self.close()
+            if error.code().name != "UNAVAILABLE":
+                with self._explained():
+                    raise
+            # a server that was started again is asked through another connection
+            answer = self._answered(lambda: self._stub().Search(request, timeout=READ_TIMEOUT_S))
+        return _rows_of(self._answered(lambda: _checked(answer)))
+
+    def begin_search(
+        self, name: str, vectors: Sequence[Any], limit: int, condition: str = "", fields: Sequence[str] = ()
+    ) -> Callable[[], list[Rows]]:
+        """Ask what ``search`` asks, and return what waits for the answer; the engine is at it meanwhile."""
+        future = self._stub().Search.future(
+            self._request(name, vectors, limit, condition, fields), timeout=READ_TIMEOUT_S
         )
-        return found
+        return lambda: _rows_of(self._answered(lambda: _checked(future.result())))
+
+    def _stub(self) -> Any:
+        """Return what sends messages.
+
+        Of pymilvus's way, which takes a millisecond of processor time for each search, the messages and the connection
+        are taken, and its checks and the rows as objects left out.
+        """
+        return self._connected()._get_connection()._stub
+
+    def _request(self, name: str, vectors: Sequence[Any], limit: int, condition: str, fields: Sequence[str]) -> Any:
+        from pymilvus.client.prepare import Prepare
+
+        return Prepare.search_requests_with_expr(
+            f"{self._prefix}{name}", list(vectors), "", {"metric_type": "IP"}, limit, condition, None, list(fields)
+        )
 
     def flush(self, name: str) -> None:
         """Seal what was written; it can be found, and survives, without."""
@@ -390,6 +430,30 @@ def is_refusal(error: BaseException | None) -> bool:
     return isinstance(code, int) and code >= 100
 
 
+def _checked(answer: Any) -> Any:
+    """Return an answer that says that it is one; raise MilvusException else."""
+    from pymilvus.client.utils import check_status
+
+    check_status(answer.status)
+    return answer
+
+
+def _rows_of(answer: Any) -> list[Rows]:
+    """Return the rows of an answer, for each vector those that were found for it."""
+    found = answer.results
+    nums, scores = list(found.ids.int_id.data), list(found.scores)
+    columns: dict[str, list[Any]] = {}
+    for one in found.fields_data:
+        kept = one.scalars
+        columns[one.field_name] = list(kept.string_data.data or kept.long_data.data)
+    rows, done = [], 0
+    for size in list(found.topks) or [0] * found.num_queries:
+        part = slice(done, done + size)
+        rows.append(Rows(nums[part], scores[part], {name: column[part] for name, column in columns.items()}))
+        done += size
+    return rows
+
+
 def _rpc_error() -> Any:
     import grpc
 
@@ -404,6 +468,9 @@ class MilvusIndex:
         fingerprint: of what makes its entries.
         alone: keeps other machines from writing it.
     """
+
+    form = 1
+    """Of its collections; one in another form is none, and is made anew."""
 
     def __init__(self, milvus: Milvus, name: str, fingerprint: str, alone: Alone = lambda _: nullcontext()) -> None:
         if not re.fullmatch(r"\w+", name):
@@ -450,11 +517,14 @@ class MilvusIndex:
 
     def refresh(self) -> None:
         """See what another machine (or this one) has committed, as of a second ago."""
-        self._row = self.milvus.row(self.name)
+        self._row = self._fitting(self.milvus.row(self.name))
 
     def reopen(self) -> None:
         """See what is there now."""
-        self._row = self.milvus.row(self.name, is_fresh=True)
+        self._row = self._fitting(self.milvus.row(self.name, is_fresh=True))
+
+    def _fitting(self, row: dict[str, Any] | None) -> dict[str, Any] | None:
+        return row if row is not None and row.get("form", 1) == self.form else None
 
     def probe(self) -> None:
         """Look whether the engine answers, and has the index.
@@ -473,6 +543,7 @@ class MilvusIndex:
             "collections": list(collections),
             "cursor": cursor.to_json(FORMAT),
             "entries": 0,
+            "form": self.form,
             **more,
         }
         self.milvus.keep_row(self.name, self._row)

@@ -16,6 +16,7 @@ from askalike.index.milvus.client import (
     Alone,
     Milvus,
     MilvusIndex,
+    Rows,
     dense,
     generation,
     number_field,
@@ -164,6 +165,6 @@ def _directions(vectors: NDArray[np.float32], dimensions: int) -> NDArray[np.flo
     return found
 
 
-def _ranked(rows: Sequence[Mapping[str, Any]]) -> list[Neighbour]:
-    found = [(int(row["id"]), float(row["distance"])) for row in rows if row["distance"]]
+def _ranked(rows: Rows) -> list[Neighbour]:
+    found = [(num, cosine) for num, cosine in zip(rows.nums, rows.scores, strict=True) if cosine]
     return sorted(found, key=lambda one: (-one[1], one[0]))

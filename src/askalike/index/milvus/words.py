@@ -6,9 +6,11 @@ place below 2³¹ by its hash, and has a dimension for each field: of a million 
 
 Source: Robertson, Zaragoza 2009, "The Probabilistic Relevance Framework", equation 3.15; idf as Lucene has it.
 
-Document frequencies are rows of their own, one for a term, changed with each write. The mean lengths stay those of the
-beginning, the same for all questions. What departs from the truth is bounded: where a killed writer may have counted a
-tenth of the questions twice, or the mean length of what was written is a quarter off, all is asked for anew.
+Document frequencies are rows of their own, one for a term, changed with each write. The row of a term has a dimension
+that no other row has, by which it is looked up, and those of its pairs of letters, by which misspelt words find it. The
+mean lengths stay those of the beginning, the same for all questions. What departs from the truth is bounded: where a
+killed writer may have counted a tenth of the questions twice, or the mean length of what was written is a quarter off,
+all is asked for anew.
 """
 
 from __future__ import annotations
@@ -31,18 +33,21 @@ from askalike.index.milvus.client import (
     MOST_FOUND,
     ROWS_TOGETHER,
     MilvusIndex,
+    Rows,
     generation,
     number_field,
     sparse,
     text_field,
 )
-from askalike.index.milvus.conditions import fields_of, listed
+from askalike.index.milvus.conditions import fields_of
 from askalike.index.words.index import IndexEntry
 from askalike.index.words.snapshot import MOST_TERMS, FieldWeights, edits
 
 K1: Final = 1.2
 B: Final = 0.75
 PLACES: Final = (1 << 31) - 1
+COUNTED: Final = ("term", "titles", "texts")
+"""The fields of a term's row."""
 SIZE: Final = -1
 """The row of ``terms`` that counts the questions."""
 USUAL_LENGTHS: Final = (6.0, 60.0)
@@ -124,7 +129,7 @@ def asked(
 def spelling(term: str) -> dict[int, float]:
     """Return how a term is found by terms spelled nearly as it: its pairs of neighbouring letters, at length 1."""
     marked = f"\x02{term}\x03"
-    pairs = {place(marked[at : at + 2]) for at in range(len(marked) - 1)}
+    pairs = {2 * place(marked[at : at + 2]) for at in range(len(marked) - 1)}
     return dict.fromkeys(pairs, 1 / math.sqrt(len(pairs)))
 
 
@@ -152,6 +157,9 @@ def distance(first: str, second: str, most: int) -> int:
 
 class MilvusWords(MilvusIndex):
     """The words of a forum by one analysis."""
+
+    form = 2
+    """By which terms are looked up."""
 
     def begin(self, applied: int, lengths: Lengths) -> None:
         """Make empty collections; in the row of this index they take the place of those before."""
@@ -237,26 +245,24 @@ class MilvusWords(MilvusIndex):
         """Return how many questions there are, and how many have each of these terms, of those that occur."""
         places = {place(term): term for term in terms}
         size, found = 0, {}
-        for row in self.rows({SIZE: "", **places}):
-            if row["num"] == SIZE:
+        for num, row in self.rows([SIZE, *places]).items():
+            if num == SIZE:
                 size = int(row["texts"])
-            elif row["term"] == shown(places[row["num"]]):  # another term may have the same place
-                found[places[row["num"]]] = Counts(int(row["titles"]), int(row["texts"]))
+            elif row["term"] == shown(places[num]):  # another term may have the same place
+                found[places[num]] = Counts(int(row["titles"]), int(row["texts"]))
         return size, found
 
-    def rows(self, places: Mapping[int, str]) -> list[Mapping[str, Any]]:
-        """Return the rows of terms by their places; one whose term is "" may be missing, unless it has no letters.
+    def rows(self, places: Sequence[int]) -> dict[int, Mapping[str, Any]]:
+        """Return the rows of terms by their places, those that are there.
 
-        They are searched for by their letters among these numbers: Milvus Lite takes a millisecond for each row that is
+        They are searched for by the dimension that each has alone: Milvus Lite takes a millisecond for each row that is
         asked for by its number, in a collection whose rows were often replaced.
         """
-        found: list[Mapping[str, Any]] = []
-        for some in _parts(list(places)):
-            letters = {dimension: 1.0 for num in some for dimension in _letters(shown(places[num]))}
-            answer = self.milvus.search(
-                self.terms, [letters], len(some), listed("num in", some), ["num", "term", "titles", "texts"]
-            )
-            found += [one["entity"] for one in answer[0]]
+        found: dict[int, Mapping[str, Any]] = {}
+        for some in _parts(places):
+            wanted = dict.fromkeys(map(_own, some), 1.0)
+            [rows] = self.milvus.search(self.terms, [wanted], len(some), "", COUNTED)
+            found.update(zip(rows.nums, _each(rows), strict=True))
         return found
 
     def near(self, terms: Sequence[str]) -> dict[str, Counts]:
@@ -264,15 +270,19 @@ class MilvusWords(MilvusIndex):
         wanted = [term for term in terms if edits(term) and len(term) <= LONGEST_TERM][:MOST_TERMS]
         if not wanted:
             return {}
-        rows = self.milvus.search(
-            self.terms, [spelling(term) for term in wanted], MOST_NEAR, "texts > 0", ["term", "titles", "texts"]
-        )
+        answers = self.milvus.search(self.terms, list(map(spelling, wanted)), MOST_NEAR, "texts > 0", COUNTED)
         return {
-            one["entity"]["term"]: Counts(int(one["entity"]["titles"]), int(one["entity"]["texts"]))
-            for term, found in zip(wanted, rows, strict=True)
-            for one in found
-            if distance(term, one["entity"]["term"], edits(term)) <= edits(term)
+            row["term"]: Counts(int(row["titles"]), int(row["texts"]))
+            for term, rows in zip(wanted, answers, strict=True)
+            for row in _each(rows)
+            if distance(term, row["term"], edits(term)) <= edits(term)
         }
+
+
+def _each(rows: Rows) -> Iterator[Mapping[str, Any]]:
+    """Yield the fields of each row of counts."""
+    columns = (rows.fields.get(name, ()) for name in COUNTED)
+    return (dict(zip(COUNTED, one, strict=True)) for one in zip(*columns, strict=True))
 
 
 def _parts(nums: Sequence[int]) -> Iterator[Sequence[int]]:
@@ -280,9 +290,14 @@ def _parts(nums: Sequence[int]) -> Iterator[Sequence[int]]:
         yield nums[start : start + MOST_FOUND]
 
 
-def _letters(term: str) -> dict[int, float]:
+def _own(number: int) -> int:
+    """Return the dimension that the row of a term has alone, by the term's place."""
+    return 2 * PLACES if number == SIZE else 2 * number + 1
+
+
+def _looked_up(number: int, term: str) -> dict[int, float]:
     """Return the sparse vector of a term's row."""
-    return spelling(term) if edits(term) else {0: 1.0}
+    return {_own(number): 1.0, **(spelling(term) if edits(term) else {})}
 
 
 def packed_text(written: str) -> bytes:
@@ -377,18 +392,16 @@ class MilvusWordWriter:
         milvus, terms = self._index.milvus, self._index.terms
         held: dict[int, Mapping[str, Any]] = {}
         if not self._is_new or milvus.count(terms):
-            named = {number: self._terms[number] for number in deltas if number in self._terms}
-            held = {int(row["num"]): row for row in self._index.rows(named)}
-            others = [number for number in deltas if number not in held]  # of what an entry was, or of one place
-            held.update((int(row["num"]), row) for row in milvus.get(terms, others, ["term", "titles", "texts"]))
-        changed = [{"num": SIZE, "term": "", "titles": 0, "texts": self._index.count(), "spelling": _letters("")}]
+            held = self._index.rows(list(deltas))
+        size = {"titles": 0, "texts": self._index.count()}
+        changed = [{"num": SIZE, "term": "", **size, "spelling": _looked_up(SIZE, "")}]
         gone = []
         for number, (titles, texts) in deltas.items():
             row = held.get(number, {"term": shown(self._terms.get(number, "")), "titles": 0, "texts": 0})
             term = str(row["term"])
             counted = Counts(max(0, row["titles"] + titles), max(0, row["texts"] + texts))
             if counted.texts:
-                changed.append({"num": number, "term": term, **counted._asdict(), "spelling": _letters(term)})
+                changed.append({"num": number, "term": term, **counted._asdict(), "spelling": _looked_up(number, term)})
             elif number in held:
                 gone.append(number)
         milvus.upsert(terms, changed)
