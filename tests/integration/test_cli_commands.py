@@ -200,7 +200,7 @@ def test_filters_hold_for_what_a_command_finds(run: Run, homenet: Path, command:
 
 def test_many_questions_are_answered_in_one_pass_as_each_alone(run: Run, homenet: Path, tmp_path: Path) -> None:
     file = tmp_path / "asked.txt"
-    file.write_text(f"{ASKED}\n\nWifi drops every evening\n", encoding="utf-8")
+    file.write_text(f"{ASKED}\n\nWifi drops\u2028every evening\n", encoding="utf-8")
     trec = tmp_path / "out.trec"
     found = run("search", homenet, "--batch", file, "--run", trec, "-k", 3, "--json").json
     assert [one["query"] for one in found] == ["1", "3"]
