@@ -358,7 +358,8 @@ class Engine:
             SettingError: the cursor is none.
         """
         least = self.forum.least_score(query.minimum)
-        found = self.duplicates.pairs(structs.replace(query, by=name or query.by), least, is_named=is_named)
+        by = name or (query.by if is_named else None)  # who may only read learns nothing of who has taken what
+        found = self.duplicates.pairs(structs.replace(query, by=by), least, is_named=is_named)
         return structs.replace(found, you=name)
 
     # -- moderation --------------------------------------------------------------------------------------------
