@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
+from numbers import Integral
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -868,7 +869,7 @@ class Forum:
         Raises:
             UnknownIdError: there is no such question; nothing is deleted then.
         """
-        self._store.put_questions((), [_id(one) for one in ([ids] if isinstance(ids, str | int) else ids)])
+        self._store.put_questions((), [_id(one) for one in ([ids] if isinstance(ids, str | Integral) else ids)])
         self.catch_up()
 
     def add_answers(self, answers: Iterable[Answer]) -> None:
@@ -1380,7 +1381,8 @@ def _undetected(question: Question) -> Question:
 
 def _id(identifier: str | int) -> str:
     """Return an id as text: tables often number their questions; what is neither is refused by the store."""
-    return str(identifier) if type(identifier) is int else cast("str", identifier)
+    is_number = isinstance(identifier, Integral) and not isinstance(identifier, bool)
+    return str(identifier) if is_number else cast("str", identifier)
 
 
 def _new_store(layout: ForumLayout, text: TextSettings) -> Store:
