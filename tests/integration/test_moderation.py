@@ -229,6 +229,11 @@ def test_what_cannot_be_done_is_explained(run: Run, path: Path, words: tuple[str
     assert run("review", "log", path, "--json").json == []
 
 
+def test_a_longest_list_of_duplicates_is_all_of_them(run: Run, path: Path) -> None:
+    words = ("duplicates", path, "--min", 0.3, "--json")
+    assert len(run(*words, "--limit", "1" + "0" * 30).json) == len(run(*words).json) == 3
+
+
 # -- the service -------------------------------------------------------------------------------------------------------
 
 

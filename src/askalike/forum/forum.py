@@ -869,7 +869,8 @@ class Forum:
         Raises:
             UnknownIdError: there is no such question; nothing is deleted then.
         """
-        self._store.put_questions((), [_id(one) for one in ([ids] if isinstance(ids, str | Integral) else ids)])
+        given: Any = ids
+        self._store.put_questions((), [_id(one) for one in ([given] if isinstance(given, str | Integral) else given)])
         self.catch_up()
 
     def add_answers(self, answers: Iterable[Answer]) -> None:
@@ -1381,8 +1382,8 @@ def _undetected(question: Question) -> Question:
 
 def _id(identifier: str | int) -> str:
     """Return an id as text: tables often number their questions; what is neither is refused by the store."""
-    is_number = isinstance(identifier, Integral) and not isinstance(identifier, bool)
-    return str(identifier) if is_number else cast("str", identifier)
+    given: Any = identifier  # NumPy's numbers are no int
+    return str(given) if isinstance(given, Integral) and not isinstance(given, bool) else cast("str", given)
 
 
 def _new_store(layout: ForumLayout, text: TextSettings) -> Store:

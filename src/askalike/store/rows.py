@@ -284,7 +284,7 @@ def _check_post(where: str, post: Question | Answer) -> None:
 def unknown_id(kind: str, identifier: str) -> UnknownIdError:
     """Return the error for an id that is not there."""
     hint = 'list them with "askalike source list"' if kind == "source" else "look it up with a search, or add it first"
-    return UnknownIdError(f"the forum holds no {kind} with the id {identifier!r}", hint)
+    return UnknownIdError(f"the forum holds no {kind} with the id {identifier!r:.600}", hint)
 
 
 def title_digest(title: str) -> str:
