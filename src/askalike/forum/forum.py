@@ -869,8 +869,8 @@ class Forum:
         Raises:
             UnknownIdError: there is no such question; nothing is deleted then.
         """
-        given: Any = ids
-        self._store.put_questions((), [_id(one) for one in ([given] if isinstance(given, str | Integral) else given)])
+        listed: Any = [ids] if isinstance(ids, str | Integral) else ids
+        self._store.put_questions((), [_id(one) for one in listed])
         self.catch_up()
 
     def add_answers(self, answers: Iterable[Answer]) -> None:
@@ -1382,8 +1382,9 @@ def _undetected(question: Question) -> Question:
 
 def _id(identifier: str | int) -> str:
     """Return an id as text: tables often number their questions; what is neither is refused by the store."""
-    given: Any = identifier  # NumPy's numbers are no int
-    return str(given) if isinstance(given, Integral) and not isinstance(given, bool) else cast("str", given)
+    given: Any = identifier
+    is_number = type(given) is not bool and isinstance(given, Integral)  # NumPy's are no int
+    return str(given) if is_number else cast("str", given)
 
 
 def _new_store(layout: ForumLayout, text: TextSettings) -> Store:
