@@ -149,7 +149,9 @@ def test_many_requests_are_awaited_together(client: Client) -> None:
     assert [one.hits[0].question.id for one in asyncio.run(ask())] == ["1"] * 20
 
 
-@pytest.mark.parametrize("address", ["", "localhost", "ftp://host", "http://host:99999", "http://[::1", "http://host:x"])
+@pytest.mark.parametrize(
+    "address", ["", "localhost", "ftp://host", "http://host:99999", "http://[::1", "http://host:x"]
+)
 def test_an_address_that_is_none_is_named(address: str) -> None:
     with pytest.raises(SettingError, match="is no address"):
         Client(address)
