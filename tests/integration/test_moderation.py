@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from tests.command import Run
@@ -119,6 +120,25 @@ def test_pairs_are_read_from_a_file_whatever_their_titles_hold(run: Run, path: P
     words = ("--pairs", tmp_path / "pairs.csv", "--verdict", "different", "--json")
     stored = run("review", "decide", path, *words).json["entries"]
     assert len(stored) == 3
+
+
+def test_two_who_mark_each_of_a_pair_a_duplicate_of_the_other_close_no_circle(path: Path) -> None:
+    numbers = range(12)
+    with Forum.open(path) as one, Forum.open(path) as other:
+        one.add([Question(f"{number}{end}", "Which fuse?") for number in numbers for end in "xy"])
+        both = Barrier(2)
+
+        def mark(forum: Forum, ends: str) -> int:
+            marked = 0
+            for number in numbers:
+                both.wait()
+                with contextlib.suppress(InputError):
+                    marked += forum.mark(f"{number}{ends[0]}", f"{number}{ends[1]}")
+            return marked
+
+        with ThreadPoolExecutor(2) as pool:
+            found = sum(pool.map(mark, (one, other), ("xy", "yx")))
+        assert found == len(one.links()) == len(numbers)
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv"])

@@ -74,7 +74,6 @@ from askalike.store import (
     create_store,
     migrate_store,
     open_store,
-    refuse_chain,
 )
 from askalike.text.analyzer import Analyzer
 from askalike.text.languages import Detector
@@ -916,8 +915,7 @@ class Forum:
             UnknownIdError: one of them is not there.
             InputError: they are the same; or the original is a duplicate itself, of others or of this one.
         """
-        refuse_chain(self._store.originals_of([original, duplicate]), duplicate, original)
-        return self._store.put_links([Link(duplicate, original)]) > 0
+        return self._store.mark(_id(duplicate), _id(original))
 
     def remove_links(self, links: Iterable[Link]) -> int:
         """Take marks away; return how many there were."""
