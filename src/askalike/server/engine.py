@@ -118,7 +118,7 @@ class Engine:
         found = self.forum.search(query)
         searched = time.perf_counter()
         hits = tuple(shown_hit(hit, self.forum.analyzer) for hit in found.hits)
-        if session and self._rival and 0 < len(hits) <= MOST_DRAFTED:
+        if session and self._rival and query.ranker is None and 0 < len(hits) <= MOST_DRAFTED:
             hits = self._drafted(query, session, hits)
         ended = time.perf_counter()
         for name, spent in found.seconds.items():
