@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -23,9 +24,10 @@ from askalike.search import (
     Searcher,
     SearchSettings,
 )
-from askalike.search.engine import DuplicateLinks, TermStatistics
+from askalike.search.engine import DuplicateLinks, Needed, TermStatistics
 from askalike.search.explanation import explanations, matches
 from askalike.search.interaction import WeighedStates, interactions
+from askalike.search.pool import Source, _needed
 from askalike.search.query import TermCounts, weigh
 from askalike.search.rankers import reciprocal_rank_fusion, shares, weighted_sum
 from askalike.search.texts import Text
@@ -79,8 +81,10 @@ class ListEngine:
         unmatched: Sequence[int],
         vector: NDArray[np.float32] | None,
         far: Sequence[int],
+        needed: Needed | None = None,
     ) -> tuple[dict[int, float], dict[int, float]]:
-        return self.lexical_scores(weights, unmatched), {} if vector is None else self.cosines(vector, far)
+        cosines = {} if vector is None else self.cosines(vector, far)
+        return self.lexical_scores(weights, needed(cosines) if needed else unmatched), cosines
 
     def nearest(self, vectors: NDArray[np.float32], limit: int, filters: Filters) -> list[list[Candidate]]:
         keys = [key for key in self.directions if self.held[key].id not in filters.exclude_ids]
@@ -465,3 +469,44 @@ def test_an_explanation_weighs_the_words_of_query_and_hit() -> None:
     assert [one.word for one in found.query_body] == ["is", "off"]
     assert [one.word for one in found.title] == ["printer", "silent"]
     assert explanations(ASKED, hits, None)[0].title == ()
+
+
+def test_what_meaning_alone_found_is_scored_by_words_where_it_may_be_among_the_best() -> None:
+    # words: most 10, least 4; of the others at most 4 / 10. With w = .5 the sums of 1 and 2 are .5 · .2 + .5 · 1 = .6
+    # and .5 · .1 + .5 · .4 = .25; 7 has .5 · .9 = .45 at least, 8 .5 · .2 = .1, 9 .5 · .05 = .025.
+    # The second best of these is .45; 8 may reach .1 + .5 · .4 = .3 < .45, and 7 .65: it alone is scored.
+    matched = [Candidate(1, 10.0), Candidate(2, 4.0)]
+    near = {1: 0.2, 7: 0.9, 8: 0.2, 9: 0.05}
+    known: dict[Source, dict[int, float]] = {"lexical": dict(matched), "vectors": near}
+    assert _needed(matched, 2, known, [7, 8, 9], 2, 0.5, {2: 0.1}) == [7]
+    assert _needed(matched, 2, known, [7, 8, 9], 3, 0.5, {2: 0.1}) == [7, 8]  # the third best is .25
+    assert _needed(matched, 2, known, [7, 8, 9], 9, 0.5, {2: 0.1}) == [7, 8, 9]  # all are among so many
+    assert _needed(matched, 3, known, [7, 8, 9], 2, 0.5, {2: 0.1}) == []  # no other has a word
+
+
+def test_what_words_found_further_down_is_known() -> None:
+    known: dict[Source, dict[int, float]] = {"lexical": {1: 10.0}, "vectors": {7: 0.9, 8: 0.8}}
+    # sums: .5 · 1 of 1, .5 · .9 + .5 · .5 = .7 of 7; 8 may reach .5 · .8 + .5 · .5 = .65
+    assert _needed([Candidate(1, 10.0), Candidate(7, 5.0)], 2, known, [7, 8], 2, 0.5, {1: 0.0}) == [8]
+    assert known["lexical"] == {1: 10.0, 7: 5.0}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_best_are_the_same_where_only_what_may_be_among_them_is_scored(seed: int) -> None:
+    chance = random.Random(seed)
+    bm25 = {key: round(chance.uniform(0, 9), 1) for key in range(60)}
+    cosines = {key: round(chance.uniform(-0.2, 1), 2) for key in range(60)}
+    matched = [one for one in best(bm25, 40) if one.score]
+    near = best(cosines, 10)
+    keys = list(dict.fromkeys([*(one.key for one in matched[:10]), *(one.key for one in near)]))
+    unmatched = [key for key in keys if key not in dict(matched[:10])]
+    known: dict[Source, dict[int, float]] = {"lexical": dict(matched[:10]), "vectors": dict(near)}
+    far = {key: cosines[key] for key in keys if key not in dict(near)}
+    scored = _needed(matched, 40, known, unmatched, 5, 0.4, far)
+    known["lexical"].update((key, bm25[key]) for key in scored)
+
+    def first(lexical: Mapping[int, float]) -> list[int]:
+        sums = {key: 0.4 * cosines[key] + 0.6 * lexical.get(key, 0.0) / matched[0].score for key in keys}
+        return [key for key, _ in best(sums, 5)]
+
+    assert first(known["lexical"]) == first(bm25)

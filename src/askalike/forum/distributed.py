@@ -17,7 +17,7 @@ from askalike.index.milvus.vectors import MilvusVectors
 from askalike.index.milvus.words import Counts, MilvusWords, asked, packed_text
 from askalike.index.words import FieldWeights
 from askalike.search import Candidate
-from askalike.search.engine import TermStatistics
+from askalike.search.engine import Needed, TermStatistics
 from askalike.search.texts import Text, unpacked
 from askalike.types import Filters
 
@@ -94,9 +94,14 @@ class MilvusEngine(Records):
         unmatched: Sequence[int],
         vector: NDArray[np.float32] | None,
         far: Sequence[int],
+        needed: Needed | None = None,
     ) -> tuple[dict[int, float], dict[int, float]]:
         """Return the inner products of some questions, and the cosines of others."""
         by_words: dict[int, float] = {}
+        cosines: dict[int, float] = {}
+        if self.vectors is not None and vector is not None and far:
+            cosines.update(self.vectors.cosines(vector, far))
+        unmatched = needed(cosines) if needed else unmatched
         wanted = self._asked(weights) if unmatched else {}
         if wanted:  # with their texts, which are asked for next
             for row in self.words.milvus.get(self.words.collection, unmatched, ["words", "text"]):
@@ -104,9 +109,7 @@ class MilvusEngine(Records):
                 score = sum(value * wanted.get(dimension, 0.0) for dimension, value in row["words"].items())
                 if score:
                     by_words[int(row["num"])] = score
-        if self.vectors is None or vector is None or not far:
-            return by_words, {}
-        return by_words, dict(self.vectors.cosines(vector, far))
+        return by_words, cosines
 
     def texts(self, keys: Sequence[int]) -> dict[int, Text]:
         """Return the questions as they are compared, as far as the engine has kept them."""

@@ -22,7 +22,7 @@ from askalike.index.words import FieldWeights, WordSnapshot
 from askalike.models.encoders.model import Model, WordStates
 from askalike.processes import one_blas_thread
 from askalike.search import Candidate, Query
-from askalike.search.engine import DuplicateLinks, TermStatistics
+from askalike.search.engine import DuplicateLinks, Needed, TermStatistics
 from askalike.search.interaction import WeighedStates, rarities
 from askalike.search.texts import Text, unpacked
 from askalike.store import Store
@@ -115,12 +115,13 @@ class LocalEngine(Records):
         unmatched: Sequence[int],
         vector: NDArray[np.float32] | None,
         far: Sequence[int],
+        needed: Needed | None = None,
     ) -> tuple[dict[int, float], dict[int, float]]:
         """Return the lexical index's scores of some questions, and the cosines of others."""
-        by_words = self.index.scores(weights, self.fields, unmatched)
-        if self.vectors is None or vector is None or not far:
-            return by_words, {}
-        return by_words, dict(self.vectors.cosines(vector, far))
+        cosines: dict[int, float] = {}
+        if self.vectors is not None and vector is not None and far:
+            cosines.update(self.vectors.cosines(vector, far))
+        return self.index.scores(weights, self.fields, needed(cosines) if needed else unmatched), cosines
 
     def nearest(self, vectors: NDArray[np.float32], limit: int, filters: Filters) -> list[list[Candidate]]:
         """Return the nearest vectors to each of several, of those that satisfy the filters."""
@@ -146,7 +147,7 @@ class LocalEngine(Records):
                     if len(found[place]) < limit and len(near) == wanted:  # those that satisfy it are far away
                         allowed = allowed or self.index.all_admitted(filters)
                         [found[place]] = self.vectors.search(vectors[place, None], limit, allowed, excluded)
-        return [[Candidate(*one) for one in near] for near in found]
+        return [list(map(Candidate._make, near)) for near in found]
 
     def count(self, filters: Filters) -> int:
         """Return how many questions satisfy the filters."""
@@ -172,13 +173,13 @@ class LocalEngine(Records):
         states = self._states(filters) if filters.has_states else None
         if states is not None and len(states) <= MOST_LISTED:
             listed = sorted(states - excluded)
-            return [Candidate(*one) for one in search(limit, filters, listed)] if listed else []
+            return list(map(Candidate._make, search(limit, filters, listed))) if listed else []
         wanted = limit + len(excluded)
         while True:
             found = search(wanted, filters, None)
-            kept = [(num, score) for num, score in found if num not in excluded and (states is None or num in states)]
+            kept = [one for one in found if one[0] not in excluded and (states is None or one[0] in states)]
             if len(kept) >= limit or len(found) < wanted:
-                return [Candidate(*one) for one in kept[:limit]]
+                return list(map(Candidate._make, kept[:limit]))
             wanted *= 4
 
     def _states(self, filters: Filters) -> frozenset[int]:

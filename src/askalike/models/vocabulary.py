@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Final, Literal
 
 from askalike.errors import DamagedModelError, SettingError
@@ -57,8 +58,7 @@ class Vocabulary:
 
     def ids(self, text: Iterable[str]) -> list[int]:
         """Return the id of each word, in order."""
-        get = self._ids.get
-        return [get(word, UNKNOWN) for word in text]
+        return list(map(self._ids.get, text, repeat(UNKNOWN)))
 
     def rank(self, word: str) -> int | None:
         """Return how many words come before one, None where it is not there."""

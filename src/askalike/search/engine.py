@@ -6,7 +6,7 @@ most nine calls, however many terms and hits it has.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
@@ -78,6 +78,10 @@ class DuplicateLinks:
     questions: Mapping[str, Question] = field(default_factory=dict)
 
 
+Needed = Callable[[Mapping[int, float]], Sequence[int]]
+"""Cosines of some questions → which others a search has still to know more of."""
+
+
 class CandidateSource(Protocol):
     """The indexes of a forum. Every candidate satisfies the filters, ``exclude_ids`` among them."""
 
@@ -102,10 +106,14 @@ class CandidateSource(Protocol):
         unmatched: Sequence[int],
         vector: NDArray[np.float32] | None,
         far: Sequence[int],
+        needed: Needed | None = None,
     ) -> tuple[dict[int, float], dict[int, float]]:
         """Return what ``lexical`` gives to the questions of ``unmatched``, and the cosines of those of ``far``.
 
         Those that match no term, or have no vector, are left out.
+
+        Args:
+            needed: given the cosines, which of ``unmatched`` are scored; None for all of them.
         """
 
     def texts(self, keys: Sequence[int]) -> Mapping[int, Text]:

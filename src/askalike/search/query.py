@@ -61,6 +61,7 @@ class PreparedQuery:
         unknown: terms that no question has, in their order; none where spelling is not searched.
         counts: knows all terms of the query; None where no ranker asks.
         near: so many of the nearest were looked up together with those of other queries, and these.
+        most: so many hits are looked for first.
     """
 
     query: Query
@@ -71,6 +72,7 @@ class PreparedQuery:
     unknown: tuple[str, ...] = ()
     counts: TermCounts | None = None
     near: tuple[int, list[Candidate]] | None = None
+    most: int = 0
 
 
 @dataclass(slots=True)

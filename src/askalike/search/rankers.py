@@ -129,6 +129,8 @@ class Ranker:
         about: what it does, in a few words.
         is_joining: it looks at more candidates than are asked for, since it puts them in an order of its own.
         most: candidates that it looks at, however few of them are hits.
+        is_reading: it looks at the best of the weighted sum alone, as many as are asked for or
+            ``JoinSettings.scored``, where that is more; the others are no hits.
     """
 
     sources: tuple[Source, ...]
@@ -136,6 +138,7 @@ class Ranker:
     about: str
     is_joining: bool = False
     most: int | None = None
+    is_reading: bool = False
 
     @property
     def needs_vectors(self) -> bool:
@@ -146,24 +149,28 @@ class Ranker:
 def by_probability(scoring: Scoring, pool: Pool, settings: JoinSettings) -> list[Scored]:
     """Return the best candidates of the weighted sum with the probability that both ask the same.
 
-    So many are read as are asked for, or ``JoinSettings.scored`` where that is more; the others are none. Components
-    are those of the weighted sum, ``same``, the probability that whoever has answered one has answered the other, and
-    ``judged_different``, by how much the logit of a question fell that drew wrong matches again and again.
+    Components are those of the weighted sum, ``same``, the probability that whoever has answered one has answered the
+    other, and ``judged_different``, by how much the logit of a question fell that drew wrong matches again and again.
     """
     counts = pool.asked.counts
-    vector = pool.asked.vector if any("cosine" in one.components for one in pool.candidates) else None
-    weight = 0.0 if vector is None else settings.cosine_weight
-    most = max((one.components["bm25"] for one in pool.candidates), default=0.0)
-    joined: list[tuple[float, int, Mapping[str, float]]] = []
-    for one in pool.candidates:
-        share = one.components["bm25"] / most if most > 0 else 0.0
-        if (score := weight * one.components.get("cosine", 0.0) + (1.0 - weight) * share) > 0:
-            joined.append((-score, one.key, {**one.components, "bm25_share": share}))
-    best = heapq.nsmallest(max(settings.scored, pool.wanted), joined)  # keys differ
-    keys = [key for _, key, _ in best]
+    lexical, near, (count, weight) = pool.known["lexical"], pool.known.get("vectors"), pool.read
+    vector = None if near is None else pool.asked.vector
+    most = max(lexical.values(), default=0.0)
+    joined: list[tuple[float, int, float, float, float]] = []
+    for key in pool.keys:
+        bm25, cosine = lexical.get(key, 0.0), 0.0 if near is None else near.get(key, 0.0)
+        share = bm25 / most if most > 0 else 0.0
+        if (score := weight * cosine + (1.0 - weight) * share) > 0:
+            joined.append((-score, key, bm25, cosine, share))
+    best = heapq.nsmallest(count, joined)  # keys differ
+    keys = [key for _, key, *_ in best]
     found = pool.engine.texts(keys)  # as they are compared; or as they are, where that was not kept
     texts: dict[int, Text | Question] = {**found, **pool.questions([key for key in keys if key not in found])}
-    held = [(key, parts) for _, key, parts in best if key in texts]
+    parts_of = {
+        key: {"bm25": bm25} | ({} if near is None else {"cosine": cosine}) | {"bm25_share": share}
+        for _, key, bm25, cosine, share in best
+    }
+    held = [(key, parts) for key, parts in parts_of.items() if key in texts]
     if counts is None or not held:
         return []
     cosines = None if vector is None else [parts.get("cosine", 0.0) for _, parts in held]
@@ -236,7 +243,11 @@ def _by_component(name: str) -> Callable[[Pool, JoinSettings], list[Scored]]:
 
 RANKERS: Mapping[str, Ranker] = {
     PROBABILITY: Ranker(
-        ("lexical", "vectors"), _by_weighted_sum, "how likely both ask the same, by words and meaning", is_joining=True
+        ("lexical", "vectors"),
+        _by_weighted_sum,
+        "how likely both ask the same, by words and meaning",
+        is_joining=True,
+        is_reading=True,
     ),
     HYBRID: Ranker(("lexical", "vectors"), _by_weighted_sum, "words and meaning, a weighted sum", is_joining=True),
     INTERACTION: Ranker(

@@ -144,7 +144,7 @@ class Searcher:
             together: dict[tuple[int, Filters], list[tuple[int, NDArray[np.float32]]]] = {}
             for place, vector in zip(aimed, vectors, strict=True):
                 if vector.any():  # from zeros anything is as far as anything else
-                    key = (self._depth(chosen[place][1], _looked_at(asked[place].query)), queries[place].filters)
+                    key = (self._depth(chosen[place][1], asked[place].most), queries[place].filters)
                     together.setdefault(key, []).append((place, vector))
             for (limit, filters), some in together.items():
                 near = self.engine.nearest(np.stack([vector for _, vector in some]), limit, filters)
@@ -220,7 +220,7 @@ class Searcher:
 
     def _ranked(self, asked: PreparedQuery, name: str, ranker: Ranker, laps: Laps) -> Ranking:
         k, filters = asked.query.k, asked.query.filters
-        limit, has_vectors = _looked_at(asked.query), "vectors" in ranker.sources
+        limit, has_vectors = asked.most, "vectors" in ranker.sources
         if not asked.query.is_canonical:
             return Ranking(asked, name, has_vectors, self._best(asked, ranker, k, filters, laps))
         while True:
@@ -362,15 +362,18 @@ class Searcher:
             unknown = tuple(term for term in named if not known[term])
         laps.end("lexical")
         weights = {term: found.weight for term, found in terms.items()}
-        return PreparedQuery(query, terms, weights, corrections, None, unknown, counts)
+        most = min(query.k + query.k // 2 + SPARE, MAX_HITS) if query.is_canonical else query.k
+        return PreparedQuery(query, terms, weights, corrections, None, unknown, counts, most=most)
 
     def _best(self, asked: PreparedQuery, ranker: Ranker, k: int, filters: Filters, laps: Laps) -> list[Found]:
-        has_threshold = self.settings.threshold != ALL
+        has_threshold, join = self.settings.threshold != ALL, self.settings.join
         limit = self._depth(ranker, k)
         while True:
-            wanted = k if limit <= self.settings.join.depth else limit
-            pool = gather(self.engine, asked, ranker.sources, limit, filters, self.encoder, laps, wanted)
-            shown = THRESHOLDS[self.settings.threshold](ranker.score(pool, self.settings.join))
+            wanted = k if limit <= join.depth else limit
+            weight = 0.0 if asked.vector is None or "vectors" not in ranker.sources else join.cosine_weight
+            read = (max(join.scored, wanted), weight) if ranker.is_reading else None
+            pool = gather(self.engine, asked, ranker.sources, limit, filters, self.encoder, laps, read)
+            shown = THRESHOLDS[self.settings.threshold](ranker.score(pool, join))
             least = float(asked.query.minimum)
             scored = sorted(
                 (one for one in shown if one.score > 0 and one.score >= least), key=lambda one: (-one.score, one.key)
@@ -412,11 +415,6 @@ class Searcher:
             return self._learned(ranked.ranker).explain(ranked.asked.query, [hit.question for hit in hits])
         has_matches = ranked.ranker == INTERACTION
         return explanations(ranked.asked.query, hits, self.encoder, has_matches=has_matches)
-
-
-def _looked_at(query: Query) -> int:
-    """Return how many hits are looked for first."""
-    return min(query.k + query.k // 2 + SPARE, MAX_HITS) if query.is_canonical else query.k
 
 
 def _is_admitted(filters: Filters, answered: Container[str], question: Question) -> bool:

@@ -30,7 +30,15 @@ from askalike.schemas import (
 )
 from askalike.text.analyzer import Analyzer
 from askalike.text.characters import safe
-from askalike.text.markup import LONGEST_PARSED, LONGEST_REMEMBERED, MOST_REMEMBERED, MOST_TAGS, excerpt, plain_text
+from askalike.text.markup import (
+    LONGEST_PARSED,
+    LONGEST_REMEMBERED,
+    MOST_REMEMBERED,
+    MOST_TAGS,
+    excerpt,
+    plain_text,
+    readable,
+)
 from askalike.types import Answer, Hit, Markup, Match, Question, likelihood_word
 
 EXCERPT_CHARACTERS: Final = 280
@@ -151,7 +159,7 @@ def listed(question: Question, answers: int) -> ListedQuestion:
 
 def question_excerpt(question: Question) -> str:
     """Return the beginning of a question's body as plain text."""
-    return excerpt(plain_text(question.body[:READ_CHARACTERS], question.markup), EXCERPT_CHARACTERS)
+    return excerpt(readable(question.body[:READ_CHARACTERS], question.markup, with_code=True), EXCERPT_CHARACTERS)
 
 
 def highlights(text: str, matched: Sequence[Match], analyzer: Analyzer) -> Ranges:
@@ -164,7 +172,7 @@ def highlights(text: str, matched: Sequence[Match], analyzer: Analyzer) -> Range
     >>> highlights("Printers print. A printer!", [Match("printer", "title", 1.0)], Analyzer(TextSettings()))
     [(0, 8), (18, 25)]
     """
-    wanted = {term for match in matched for term in analyzer.terms(match.word)}
+    wanted = set(analyzer.terms(" ".join({match.word for match in matched})))
     found: list[tuple[int, int]] = []
     for start, end in analyzer.spans_among(text, wanted):
         if found and start <= found[-1][1]:

@@ -21,7 +21,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from itertools import chain
+from itertools import accumulate, chain
 from threading import Lock
 from typing import Final
 
@@ -336,11 +336,14 @@ class Analyzer:
         >>> Analyzer(TextSettings()).spans_among("無線LANが切れる", {"線", "lan"})
         [(1, 2), (2, 5)]
         """
-        found: list[tuple[int, int]] = []
-        for piece in _PIECE.finditer(text):
-            if not wanted.isdisjoint(self._memory[piece[0]]):
-                at = piece.start()
-                spans = [(at + start, at + end) for start, end, term in self._places(piece[0]) if term in wanted]
+        memory, found = self._memory, list[tuple[int, int]]()
+        pieces = text.split()
+        starts: Iterable[int] = accumulate([len(piece) + 1 for piece in pieces], initial=0)
+        if sum(map(len, pieces)) + len(pieces) != len(text) + 1:  # not one white space between two, and none around
+            starts = [piece.start() for piece in _PIECE.finditer(text)]
+        for at, piece in zip(starts, pieces, strict=False):
+            if not wanted.isdisjoint(memory[piece]):
+                spans = [(at + start, at + end) for start, end, term in self._places(piece) if term in wanted]
                 found += dict.fromkeys(spans)  # a compound is there once for each of its terms
         return found
 

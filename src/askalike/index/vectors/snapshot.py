@@ -252,6 +252,8 @@ class Snapshot:
     def _filled(
         self, found: NDArray[_Kind], rows: NDArray[np.int64], column: Callable[[Part], NDArray[_Kind]]
     ) -> NDArray[_Kind]:
+        if len(self.parts) == 1:
+            return column(self.parts[0]).take(rows, axis=0, out=found)
         for part in self.parts:
             is_here = (rows >= part.start) & (rows < part.start + part.size)
             if is_here.any():

@@ -207,8 +207,8 @@ class WordSnapshot:
         with reading(self.folder):
             hits = searcher.search(query, limit, count=False).hits
             nums = searcher.fast_field_values("num", [address for _, address in hits])
-        ranked = [(int(num or 0), float(score)) for num, (score, _) in zip(nums, hits, strict=True)]
-        return sorted(ranked, key=lambda hit: (-hit[1], hit[0]))
+        ranked = sorted((-score, num or 0) for num, (score, _) in zip(nums, hits, strict=True))
+        return [(num, -negated) for negated, num in ranked]
 
     def _filtered(self, query: Any, filters: Filters | None, among: Sequence[int] | None) -> Any:
         clauses = [] if filters is None else self._filter_clauses(filters)

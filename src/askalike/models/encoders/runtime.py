@@ -127,8 +127,13 @@ class BatchWords:
         self._rows = np.ascontiguousarray(rows[:, packing.order])
 
     def steps(self) -> Iterator[Parts]:
-        """Yield the rows of each step, in buffers that the next one fills again."""
+        """Yield the rows of each step, in buffers that the next one fills again; those of few words at once."""
         batch = self._rows.shape[1]
+        if self._rows.size <= _FEW_WORDS:
+            all_rows = [part.take(self._rows, axis=1) for part in self._table]  # (P, T, B, width)
+            for step, count in enumerate(self.packing.counts):
+                yield tuple([rows[:, step, :count] for rows in all_rows])
+            return
         buffers = [np.empty(part.shape[0] * batch * part.shape[2], dtype=np.float32) for part in self._table]
         outs: Parts = ()
         shown = 0
@@ -149,6 +154,8 @@ class BatchWords:
         return tuple(np.take(part, rows, axis=1) for part in self._table)
 
 
+_FEW_WORDS: Final = 256
+"""So few are a query's: what is called for each step takes longer than what is computed."""
 _NO_GATES: Final = np.empty((0, 0), dtype=np.float32)
 
 
@@ -691,14 +698,14 @@ def normalised_mean(steps: Iterator[Step], packing: BatchOrder, size: int) -> ND
     >>> [round(float(value), 2) for value in normalised_mean(iter(steps), BatchOrder(np.arange(1), (1, 1)), 2)[0]]
     [0.3, 0.9]
     """
-    if len(packing.order) == 1:  # all states of one text at once: the same sums, in a third of the time
-        each = np.empty((len(packing.counts), size), dtype=np.float32)
-        for row, (states, _) in zip(each, steps, strict=True):
-            row[:] = states[0]
-        norms = np.sqrt(np.einsum("td,td->t", each, each))
-        each /= np.maximum(norms, _TINY)[:, None]
-        found: NDArray[np.float32] = each.sum(axis=0, keepdims=True)
-        found /= np.float32(max(1, len(each)))
+    if len(packing.order) * len(packing.counts) <= _FEW_WORDS:  # all states at once: the same sums, in less time
+        each = np.zeros((len(packing.counts), len(packing.order), size), dtype=np.float32)
+        for rows, (states, _) in zip(each, steps, strict=True):
+            rows[: len(states)] = states
+        norms = np.sqrt(np.einsum("tbd,tbd->tb", each, each))
+        each /= np.maximum(norms, _TINY)[:, :, None]
+        found: NDArray[np.float32] = each.sum(axis=0)
+        found /= np.maximum(packing.lengths(), 1).astype(np.float32)[:, None]
         return found
     buffer = np.empty((len(packing.order), size), dtype=np.float32)
 
