@@ -2,7 +2,8 @@
 
 Command: ``OMP_NUM_THREADS=1 python -m benchmarks.forum_students``, after ``python -m benchmarks.encoders --build``,
 whose forums are copied (of Reddit the pools and 10,000 others). Needs the extras ``minilm`` and ``train``. With
-``--again`` the forums and students of an earlier run are asked anew, and what it trained and cannot be asked is kept.
+``--again`` the forums and students of an earlier run are asked anew, and what it trained and cannot be asked is kept,
+with the commit that it was asked at; without students, the forums of ``benchmarks.encoders`` are asked.
 
 nDCG@5 of 105 queries of the judged pools, gain 2^grade - 1; a system ranks 1,000 questions, and the judged ones count
 in its order. Each student is trained by ``askalike train --teacher minilm`` in its forum; no text of a pool's query, or
@@ -184,13 +185,17 @@ def again() -> None:
         with Forum.open(encoders.build(name, "general"), settings=EXACT) as forum:
             systems.add("words", name, forum, forum.ranking, "lexical")
             systems.add("general", name, forum, forum.ranking)
-        with Forum.open(WORK / f"forum-students-{name}-taught.forum", settings=EXACT) as forum:
-            forum.use_queries("teacher")
+        taught_folder = WORK / f"forum-students-{name}-taught.forum"
+        has_student = taught_folder.exists()
+        with Forum.open(taught_folder if has_student else encoders.build(name, "minilm"), settings=EXACT) as forum:
+            if has_student:
+                forum.use_queries("teacher")
             systems.add("minilm alone", name, forum, forum.ranking, "vector")
             systems.add("minilm", name, forum, forum.ranking)
-            forum.use_queries("student")
-            systems.add("student", name, forum, forum.ranking)
-            systems.add("student, vectors alone", name, forum, forum.ranking, "vector")
+            if has_student:
+                forum.use_queries("student")
+                systems.add("student", name, forum, forum.ranking)
+                systems.add("student, vectors alone", name, forum, forum.ranking, "vector")
     held = json.loads((REPOSITORY / "results" / "forum-students.json").read_text(encoding="utf-8"))
     kept = {name: {"commit": held["commit"], **row} for name, row in held["rows"].items()}
     body = {key: value for key, value in held.items() if key not in {"name", "command", *stamp()}}

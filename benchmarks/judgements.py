@@ -10,6 +10,7 @@ without them, those of Quora from all; SemEval is the kind of Qatar's forum, who
   question with title and body.
 - By share of the sample: n pairs are judged, a share of them drawn from strata; calibration error of the others, and
   the mean distance over the strata that have ten or more of them, which the rare likely ones decide.
+- As the queue draws, for each kind of evidence: travel, whose duplicates are said to be too unlikely.
 - By how volunteers are counted: n duplicates, and nothing else, are brought in from elsewhere.
 - Off-topic titles: how many show anything by a minimum, and how many questions with a graded match still show it.
 
@@ -43,7 +44,7 @@ from benchmarks.scorer_sets import ARCHIVES, OTHER_FORM, SETTINGS, Pairs, Site, 
 COMMAND: Final = "python -m benchmarks.judgements"
 COUNTS: Final = (0, 1, 5, 20, 100)
 SHARES: Final = (0.0, 0.1, 1 / EVERY, 1 / 3, 0.5)
-SAMPLED: Final = (20, 100, 300)
+SAMPLED: Final = (5, 20, 100, 300)
 ROUNDS: Final = 500
 SEEDS: Final = 20
 MINIMA: Final = (0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.15, 0.2)
@@ -68,11 +69,12 @@ class Labelled:
     perfect: float
 
 
-def labelled(found: Sequence[Pairs], scorer: Scorer, perfect: float) -> Labelled:
+def labelled(found: Sequence[Pairs], scorer: Scorer, perfect: float, version: str = WORD_VECTORS) -> Labelled:
     """Return the graded pairs of some queries."""
     known = [~np.isnan(one.grades) for one in found]
+    features = [getattr(one, FIELDS[version]) for one in found]
     return Labelled(
-        np.concatenate([scorer.logits(one.general[at]) for one, at in zip(found, known, strict=True)]),
+        np.concatenate([scorer.logits(one[at]) for one, at in zip(features, known, strict=True)]),
         np.concatenate([one.grades[at] >= 1.75 for one, at in zip(found, known, strict=True)]),
         np.concatenate([np.full(int(at.sum()), number) for number, at in enumerate(known)]),
         perfect,
@@ -144,22 +146,24 @@ def drawn(data: Labelled, count: int, share: float, chance: np.random.Generator)
     return list(found)
 
 
-def by_share(data: Labelled) -> dict[str, Any]:
+def by_share(data: Labelled, shares: Sequence[float] = SHARES) -> dict[str, Any]:
     """Return the errors of the other pairs by the share of the sample; means over seeds."""
     found: dict[str, Any] = {}
     for count in [one for one in SAMPLED if one <= len(data.logits) // 2]:
-        for share in SHARES:
+        for share in shares:
             chance = np.random.default_rng(0)
-            values, low = [], []
+            values, low, before = [], [], []
             for _ in range(SEEDS if share else 1):
                 judged = drawn(data, count, share, chance)
                 rest = np.setdiff1d(np.arange(len(data.logits)), judged)
                 update = posterior(data.logits[judged].tolist(), data.is_same[judged].tolist())
                 values.append((_error_of(update, data, rest), by_strata(update, data, rest)))
+                before.append(_error_of(Update(), data, rest))
                 low.append(len({stratum_of(float(one)) for one in probability(data.logits[judged])}))
             mean = np.mean(values, axis=0)
             found[f"{count}, {share:.2f} drawn"] = {
                 "error": round(float(mean[0]), 2),
+                "error without them": round(float(np.mean(before)), 2),
                 "error by strata": round(float(mean[1]), 2),
                 "strata seen": round(float(np.mean(low)), 1),
             }
@@ -328,7 +332,8 @@ def measure(
         sets[name] = labelled(found, vectors[forum], perfect[forum or "yahoo"])
     top = {name: from_the_top(data) for name, data in sets.items()}
     rows = [row for one in top.values() for row in one.values()]
-    large = {name: data for name, data in sets.items() if len(data.logits) >= 2 * SAMPLED[1]}
+    large = {name: data for name, data in sets.items() if len(data.logits) >= 2 * SAMPLED[2]}
+    travel = [one for one in judged if one.forum == "travel"]
     body = {
         "sets": {
             name: {
@@ -344,6 +349,10 @@ def measure(
             "points that a perfect hit loses": max(max(row["points that a perfect hit loses"]) for row in rows),
         },
         "by share of the sample": {name: by_share(data) for name, data in large.items()},
+        "travel, as the queue draws": {
+            version: by_share(labelled(travel, by[version]["travel"], perfect["travel"], version), [1 / EVERY])
+            for version in versions
+        },
         "by weight of duplicates brought in": {name: by_volunteers(data) for name, data in large.items()},
         "how far forums are off": shifts(forums),
         "shown": {version: shown(unseen, judged, by[version], version) for version in versions},

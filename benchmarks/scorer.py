@@ -5,7 +5,8 @@ it. ``--learn`` writes the weights of all forums into the package. Control in th
 cosine and BM25 that was the default before, the best fixed weight (chosen on the other forums), a plain logistic over
 the same features, and the likelihood shown before. nDCG@5 is graded (2^grade - 1) over the judged candidates alone;
 calibration error is the mean distance of ten equal groups, a forum at a time; intervals are paired, over queries.
-Writes ``results/scorer.json``. MiniLM needs ``askalike[minilm]``; without it its rows are missing.
+Writes ``results/scorer.json``. MiniLM needs ``askalike[minilm]``; without it what was measured of it before is kept,
+with the commit that it was measured at, and so are the weights for encoders of sentences.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from askalike.search.features import FEATURES, Floats
 from askalike.search.scorer import FORMAT, FREE, SENTENCES, VERSIONS, WORD_VECTORS, WORDS, Scorer, probability
 from askalike.search.thresholds import BETWEEN_FORUMS
 from askalike.types import Filters, Query
-from benchmarks.record import REPOSITORY, write
+from benchmarks.record import REPOSITORY, RESULTS, write
 from benchmarks.scorer_sets import ARCHIVES, OTHER_FORM, POOLED, Pairs, Site, all_pairs, rows
 
 COMMAND: Final = "python -m benchmarks.scorer"
@@ -37,7 +38,10 @@ PENALTY: Final = 10.0
 AMONG_CANDIDATES: Final = 3.0
 """How much the order of a query's candidates counts beside the likelihood of grades."""
 OF_COPIES: Final = 0.05
-OF_ELSEWHERE: Final = 0.1
+OF_ELSEWHERE: Final = {WORDS: 0.1, WORD_VECTORS: 0.01, SENTENCES: 0.1}
+"""Titles of other forums are many and easy: they count as little as keeps them below 15 %, where judged pairs gain by
+it (``titles of other forums`` in the results)."""
+ELSEWHERE: Final = (0.01, 0.1)
 OF_QATAR: Final = 0.3
 """Its sets repeat each question many times."""
 OF_OTHER_FORM: Final = 0.5
@@ -71,14 +75,19 @@ class Rows:
     ordered: Floats
 
 
-def training_rows(pairs: Sequence[Pairs], version: str, without: str) -> Rows:
-    """Return what is fitted for a version, without a forum."""
+def training_rows(pairs: Sequence[Pairs], version: str, without: str, elsewhere: float | None = None) -> Rows:
+    """Return what is fitted for a version, without a forum.
+
+    Args:
+        elsewhere: how much titles of other forums and nonsense count; None as ``OF_ELSEWHERE`` says.
+    """
     found: list[tuple[Floats | NDArray[np.int64], ...]] = []
+    far = OF_ELSEWHERE[version] if elsewhere is None else elsewhere
     of_kind = {
         "copy": OF_COPIES,
         "copy of title": OF_COPIES,
-        "elsewhere": OF_ELSEWHERE,
-        "nonsense": OF_ELSEWHERE,
+        "elsewhere": far,
+        "nonsense": far,
         OTHER_FORM: OF_OTHER_FORM,
     }
     forums = list(ARCHIVES)
@@ -169,6 +178,26 @@ def calibration_error(likely: Floats, is_so: NDArray[np.bool_]) -> float:
 Score = Callable[[Pairs], Floats]
 
 
+def calibration(pools: Sequence[Pairs], values: Score, grade: float) -> dict[str, Any]:
+    """Return how far probabilities of a grade are off, a forum at a time, and their Brier score."""
+    errors, briers = [], []
+    for forum in POOLED:
+        said, was = [], []
+        for one in pools:
+            if one.forum == forum:
+                known = ~np.isnan(one.grades)
+                said.append(values(one)[known])
+                was.append(one.grades[known] >= grade)
+        likely, is_so = np.concatenate(said), np.concatenate(was)
+        errors.append(calibration_error(likely, is_so))
+        briers.append((likely - is_so) ** 2)
+    return {
+        "calibration error": round(float(np.mean(errors)), 1),
+        "by forum": dict(zip(POOLED, np.round(errors, 1).tolist(), strict=True)),
+        "brier": round(float(np.concatenate(briers).mean()), 4),
+    }
+
+
 class Table:
     """The pools, a system at a time.
 
@@ -194,26 +223,8 @@ class Table:
         }
         for label, values, grade in (("related", likely, 1.75), ("same", same, 2.75)):
             if values is not None:
-                row[label] = self._probabilities(values, grade)
+                row[label] = calibration(self.pools, values, grade)
         self.rows[name] = row
-
-    def _probabilities(self, values: Score, grade: float) -> dict[str, Any]:
-        errors, briers = [], []
-        for forum in POOLED:
-            said, was = [], []
-            for one in self.pools:
-                if one.forum == forum:
-                    known = ~np.isnan(one.grades)
-                    said.append(values(one)[known])
-                    was.append(one.grades[known] >= grade)
-            likely, is_so = np.concatenate(said), np.concatenate(was)
-            errors.append(calibration_error(likely, is_so))
-            briers.append((likely - is_so) ** 2)
-        return {
-            "calibration error": round(float(np.mean(errors)), 1),
-            "by forum": dict(zip(POOLED, np.round(errors, 1).tolist(), strict=True)),
-            "brier": round(float(np.concatenate(briers).mean()), 4),
-        }
 
     def compare(self, name: str, with_: str) -> None:
         """Add to a row how much better it is than another, paired over queries."""
@@ -356,6 +367,49 @@ def known_answers(scorers: Mapping[str, Scorer], pairs: Sequence[Pairs], version
     return found
 
 
+def by_elsewhere(
+    judged: Sequence[Pairs],
+    known: Sequence[Pairs],
+    unseen: Sequence[Pairs],
+    version: str,
+    chosen: Mapping[str, Scorer],
+) -> dict[str, Any]:
+    """Return what titles of other forums do to judged pairs by how much they count, each by weights without its forum.
+
+    The likelihood of a query as it was asked is Σ ln P(y) over its judged candidates, y being a grade of 2 or more;
+    differences are of the first of ``ELSEWHERE`` less the second, paired, low, mean and high.
+
+    Args:
+        chosen: the weights by what ``OF_ELSEWHERE`` says.
+    """
+    pools = [one for one in judged if one.kind == "pool"]
+    found: dict[str, Any] = {"counted": OF_ELSEWHERE[version]}
+    likelihoods, gains = [], []
+    asked = [one for one in judged if one.kind != OTHER_FORM]
+    for counted in ELSEWHERE:
+        by = chosen
+        if counted != OF_ELSEWHERE[version]:
+            by = {forum: fitted(training_rows([*judged, *known], version, forum, counted)) for forum in ARCHIVES}
+        logits, likely, _ = _scores(by, version)
+        likelihoods.append([_log_likelihood(logits(one), one.grades) for one in asked])
+        gains.append([ndcg(logits(one), one) for one in asked])
+        found[f"{counted:g}"] = {
+            "calibration error": calibration(pools, likely, 1.75)["by forum"],
+            "elsewhere and nonsense": known_answers(by, unseen, version)["elsewhere and nonsense"],
+        }
+    gain = bootstrap_difference(*likelihoods)
+    order = bootstrap_difference(*([100 * one for one in part if one is not None] for part in gains))
+    return found | {
+        "likelihood of a query": [round(one, 4) for one in (gain.low, gain.mean, gain.high)],
+        "ndcg@5": [round(one, 2) for one in (order.low, order.mean, order.high)],
+    }
+
+
+def _log_likelihood(logits: Floats, grades: Floats) -> float:
+    known = ~np.isnan(grades)
+    return float(((grades[known] >= 1.75) * logits[known] - np.logaddexp(0, logits[known])).sum())
+
+
 def by_form(judged: Sequence[Pairs], scorers: Mapping[str, Scorer], version: str) -> dict[str, Any]:
     """Return how probable judged pairs are said to be and are, by titles and with bodies, in every forum."""
     found: dict[str, Any] = {}
@@ -416,6 +470,7 @@ def measure(judged: list[Pairs], known: list[Pairs], unseen: list[Pairs], sites:
     table.compare(f"scorer, {WORD_VECTORS}", "the sum, best weight")
     travel = reciprocal_ranks(sites["travel"], by[WORD_VECTORS]["travel"])
     gain = bootstrap_difference(travel["probability"], travel["hybrid"])
+    chance = randomisation_test(travel["probability"], travel["hybrid"])
     return {
         "judged": {
             "pools": {"queries": len(pools), "pairs": int(sum((~np.isnan(one.grades)).sum() for one in pools))},
@@ -436,6 +491,10 @@ def measure(judged: list[Pairs], known: list[Pairs], unseen: list[Pairs], sites:
             "queries": len(travel["hybrid"]),
             "mrr@10": {name: round(float(np.mean(values)), 4) for name, values in travel.items()},
             "difference": [round(gain.mean, 4), round(gain.low, 4), round(gain.high, 4)],
+            "p": round(chance.p_value, 4),
+        },
+        "titles of other forums": {
+            version: by_elsewhere(judged, known, unseen, version, by[version]) for version in versions
         },
         "time": {name: added_time(sites[name], by[WORD_VECTORS][name]) for name in ("travel", "devops", "reddit")},
         "outcomes": {
@@ -476,10 +535,23 @@ def _counts(pairs: Sequence[Pairs]) -> dict[str, int]:
     return {str(grade): int((grades == grade).sum()) for grade in range(4)}
 
 
+def with_sentences(found: dict[str, Any], held: Mapping[str, Any]) -> dict[str, Any]:
+    """Return results with what an earlier run measured by MiniLM, where this one had none."""
+    kept = {"commit": held["commit"]}
+    for part in ("pools", "by form", "known answers", "titles of other forums"):
+        for name, row in held.get(part, {}).items():
+            if name not in found[part]:
+                found[part][name] = kept | row
+    found["outcomes"] = {**held["outcomes"], **found["outcomes"]}
+    return found
+
+
 def learn(judged: Sequence[Pairs], known: Sequence[Pairs]) -> None:
     """Write the weights of all forums into the package."""
-    versions = {}
+    versions = json.loads(MODEL.read_text(encoding="utf-8"))["versions"]
     for version in VERSIONS:
+        if getattr(judged[0], FIELDS[version]) is None:
+            continue
         found = fitted(training_rows([*judged, *known], version, ""))
         weights = {name: round(float(one), 4) for name, one in zip(FEATURES, found.weights, strict=True) if one}
         versions[version] = {"weights": weights, "related": round(found.related, 4), "same": round(found.same, 4)}
@@ -498,8 +570,9 @@ def main() -> None:
     found = measure(judged, known, unseen, sites)
     for name, row in found["pools"].items():
         print(f"{name:30} {row['ndcg@5']:5} {row.get('related', {})} {row.get('against', {})}")
-    print(json.dumps({key: found[key] for key in ("known answers", "travel, open duplicate links", "time")}, indent=1))
-    write("scorer", COMMAND, found)
+    shown = ("titles of other forums", "known answers", "travel, open duplicate links", "time")
+    print(json.dumps({key: found[key] for key in shown}, indent=1))
+    write("scorer", COMMAND, with_sentences(found, json.loads((RESULTS / "scorer.json").read_text(encoding="utf-8"))))
     if given.learn:  # last: it changes a file of the commit that the results name
         learn(judged, known)
 

@@ -37,9 +37,8 @@ import numpy as np
 from askalike.data import default_model
 from askalike.evaluation import bootstrap_difference, bootstrap_mean, randomisation_test
 from askalike.forum import Forum
-from askalike.forum.engine import LocalEngine
+from askalike.forum.engine import GeneralWords, LocalEngine
 from askalike.index.words import FieldWeights, WordIndex
-from askalike.models.encoders.model import Model
 from askalike.readers.detection import READERS
 from askalike.readers.frame import ReadContext
 from askalike.search import Query
@@ -324,7 +323,7 @@ def main() -> None:
     given = parser.parse_args()
     model = default_model()
     assert model is not None, "the general model comes with the package"
-    speller = Model.load(model)
+    speller = GeneralWords(model)
     forums = {
         name: measured(name, speller)
         for part in ("dev", "test")

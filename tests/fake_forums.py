@@ -54,6 +54,7 @@ class Thread:
     labels: list[str] = field(default_factory=list)
     is_closed: bool = False
     is_private: bool = False
+    is_discussion: bool = False
 
 
 @dataclass
@@ -75,7 +76,7 @@ class FakeForum:
     @property
     def writes(self) -> list[tuple[str, str, Any]]:
         """Return the requests that write."""
-        return [one for one in self.asked if one[0] != "GET"]
+        return [one for one in self.asked if is_write(one[0], one[2])]
 
     def reply(self, method: str, path: str, headers: Any, body: Any) -> Reply:
         """Answer one request."""
@@ -117,15 +118,31 @@ class FakeDiscourse(FakeForum):
         return 200, {"id": number, "title": f"Topic {number}", "category_id": 1, **shown}, {}
 
 
+_INPUTS: dict[str, dict[str, Any]] = {
+    "addDiscussionComment": {"discussionId": {"type": "string"}, "body": {"type": "string"}},
+    "closeDiscussion": {"discussionId": {"type": "string"}, "reason": {"enum": ["DUPLICATE", "OUTDATED", "RESOLVED"]}},
+    "addLabelsToLabelable": {
+        "labelableId": {"type": "string"},
+        "labelIds": {"type": "array", "minItems": 1, "items": {"type": "string", "minLength": 1}},
+    },
+}
+"""Mutations and their inputs as GitHub's official GraphQL schema has them (octokit/graphql-schema of 2026-07-22)."""
+
+
 class FakeGitHub(FakeForum):
-    """https://docs.github.com/rest/issues: issues, their comments in pages of two, labels."""
+    """https://docs.github.com/rest/issues: issues, their comments in pages of two, labels; discussions by GraphQL."""
+
+    labels = ("duplicate",)
+    graph_error: str = ""
 
     def reply(self, method: str, path: str, headers: Any, body: Any) -> Reply:
         if headers["Authorization"] != f"Bearer {KEY}":
             return 401, {"message": "Bad credentials"}, {}
+        if path == "/graphql":
+            return self._graph(body)
         found = re.fullmatch(r"/repos/own/name/issues/([0-9]+)(/comments|/labels)?(?:\?per_page=100)?(&page=2)?", path)
         thread = self.threads.get(int(found[1])) if found else None
-        if found is None or thread is None or thread.is_private:
+        if found is None or thread is None or thread.is_private or thread.is_discussion:
             return 404, {"message": "Not Found"}, {}
         if method == "GET" and found[2] == "/comments":
             more = f'<{self.address}{path}&page=2>; rel="next", <{self.address}/x>; rel="last"'
@@ -148,9 +165,53 @@ class FakeGitHub(FakeForum):
         self.odd.append(f"{method} {path}")
         return 405, {"message": "no"}, {}
 
+    def _graph(self, body: Any) -> Reply:
+        given = body["variables"]
+        if body["query"].startswith("query"):
+            assert (given["owner"], given["name"]) == ("own", "name")
+            thread = self.threads.get(given["number"])
+            label = {"id": f"L_{given['label']}"} if given["label"] in self.labels else None
+            if thread is None or thread.is_private or not thread.is_discussion:
+                errors = [{"type": "NOT_FOUND", "message": "Could not resolve to a Discussion"}]
+                return 200, {"data": {"repository": {"label": label, "discussion": None}}, "errors": errors}, {}
+            start = int(given["after"] or 0)
+            rows = [{"databaseId": one["id"], **one} for one in thread.comments[start : start + 2]]
+            more = {"hasNextPage": len(thread.comments) > start + 2, "endCursor": str(start + 2)}
+            shown = {
+                "id": f"D_{thread.number}",
+                "number": thread.number,
+                "closed": thread.is_closed,
+                "labels": {"nodes": [{"name": one} for one in thread.labels]},
+                "comments": {"pageInfo": more, "nodes": rows},
+            }
+            return 200, {"data": {"repository": {"label": label, "discussion": shown}}}, {}
+        if self.graph_error:
+            return 200, {"data": None, "errors": [{"type": self.graph_error, "message": "no"}]}, {}
+        ((name, properties),) = [one for one in _INPUTS.items() if f"{one[0]}(input: $input)" in body["query"]]
+        wanted = given["input"]
+        jsonschema.validate(
+            wanted,
+            {"properties": properties, "required": list(properties), "additionalProperties": False, "type": "object"},
+        )
+        thread = self.threads[int(wanted.get("discussionId", wanted.get("labelableId")).removeprefix("D_"))]
+        if name == "addDiscussionComment":
+            made = {"id": 900 + len(thread.comments), "authorAssociation": "NONE", "body": wanted["body"]}
+            thread.comments.append(made)
+        elif name == "closeDiscussion":
+            assert wanted["reason"] == "DUPLICATE"
+            thread.is_closed = True
+        else:
+            thread.labels += [one.removeprefix("L_") for one in wanted["labelIds"]]
+        return 200, {"data": {name: {}}}, {}
+
     def _issue(self, thread: Thread) -> dict[str, Any]:
         state = "closed" if thread.is_closed else "open"
         return {"number": thread.number, "state": state, "labels": [{"name": one} for one in thread.labels]}
+
+
+def is_write(method: str, body: Any) -> bool:
+    """Return whether a request writes: GraphQL asks by POST, too."""
+    return method != "GET" and not (isinstance(body, dict) and str(body.get("query", "")).startswith("query"))
 
 
 def _fits(body: Any, known: dict[str, type]) -> bool:
@@ -169,7 +230,7 @@ def served(forum: FakeForum) -> Iterator[str]:
                 forum.odd.append(str(self.headers["Content-Type"]))
             body = json.loads(content) if content else None
             forum.asked.append((self.command, self.path, body))
-            failing = forum.failures.pop(0) if forum.failures and self.command != "GET" else None
+            failing = forum.failures.pop(0) if forum.failures and is_write(self.command, body) else None
             if failing is None:
                 status, said, headers = forum.reply(self.command, self.path, self.headers, body)
             else:

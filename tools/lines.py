@@ -44,6 +44,12 @@ ADDED: Final[dict[str, tuple[str, ...]]] = {
         "types.py:language_code",
         "forum/forum.py:Forum.change_languages",
         "forum/forum.py:_is_read_anew",
+        "forum/forum.py:Forum.forget_language_encoder",
+        "forum/forum.py:Forum._encoders_of",
+        "forum/engine.py:LanguageWords",
+        "store/layout.py:ForumLayout.of_language",
+        "store/layout.py:ForumLayout.of_languages",
+        "cli/encode.py:of_languages",
     ),
     "PostgreSQL and several machines": (
         "store/postgres.py",

@@ -70,6 +70,7 @@ PAGES: Mapping[str, Page] = {
             "misspelling": misspelling.lost,
             "spelling": misspelling.corrected,
             "languages": languages.several,
+            "language-encoders": languages.encoders,
             "svm-baseline": quality.ranking_svm,
             "students": students.pools,
             "forum-students": students.whole_forums,

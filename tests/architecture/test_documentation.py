@@ -22,6 +22,7 @@ from askalike.evaluation import MEASURES, PROTOCOLS
 from askalike.evaluation.files import FORMATS
 from askalike.evaluation.forum.evaluation import SYSTEMS
 from askalike.readers.detection import READERS
+from askalike.search.scorer import USUAL
 from askalike.server.routes import service_document
 from askalike.text.settings import LANGUAGES
 from askalike.training.recipe import load_recipe
@@ -101,6 +102,11 @@ def test_the_readmes_screen_is_what_the_command_prints(
     with contextlib.suppress(SystemExit):
         main()
     assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == shown
+
+
+def test_the_widgets_document_names_its_default_minimum() -> None:
+    row = next(line for line in text_of("docs/widget.md").splitlines() if line.startswith("| `data-minimum`"))
+    assert [least for least in USUAL.values() if f"{least:g}" not in row] == []
 
 
 def test_the_readme_can_be_read_at_one_sitting() -> None:

@@ -19,6 +19,7 @@ from askalike.schemas import PairsQuery, SimilarRequest
 from askalike.search.calibration import ENOUGH_JUDGED
 from askalike.search.rankers import OFFSET
 from askalike.search.scorer import USUAL, WORDS
+from askalike.search.thresholds import needed
 from askalike.server.engine import Engine
 from askalike.store.pairs import Pair, permanent_number
 from askalike.types import Draw, DrawnBy
@@ -42,12 +43,12 @@ def judged(count: int, by: DrawnBy, is_same: bool, likely: float, first: int = 1
 
 
 def test_a_forum_that_nobody_judged_rests_on_other_forums_and_says_so(forum: Forum) -> None:
-    found = forum.threshold(precision=0.5)
+    found = forum.threshold(precision=0.2)
     assert found.judgements == 0
     assert found.minimum is not None
     assert found.share.low < found.share.value < found.share.high
     assert "calibration on other forums: no judged pair was drawn by chance" in found.about
-    assert "it takes at least 10 likely pairs of the sample" in found.about
+    assert f"it takes at least {2 * needed(0.2)} likely pairs of the sample" in found.about
     assert forum.pairs.store.count() > 0, "it has compared questions for that"
 
 
@@ -119,7 +120,7 @@ def test_every_door_takes_a_number_a_promise_or_the_default(forum: Forum, monkey
 
 def test_the_command_shows_the_threshold_and_on_what_it_rests(run: Run, forum: Forum) -> None:
     forum.close()
-    done = run("threshold", forum.path, "--precision", 0.5)
+    done = run("threshold", forum.path, "--precision", 0.2)
     assert done.code == 0
     assert "minimum    0." in done.out
     assert "calibration on other forums" in done.out

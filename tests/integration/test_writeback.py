@@ -68,6 +68,17 @@ def github() -> Iterator[FakeGitHub]:
     assert forum.odd == []
 
 
+@pytest.fixture
+def discussions() -> Iterator[FakeGitHub]:
+    """Serve a repository of which the duplicates are discussions, and the originals an issue and a discussion."""
+    forum = FakeGitHub(threads())
+    for number in (2, 3, 4):
+        forum.threads[number].is_discussion = True
+    with served(forum):
+        yield forum
+    assert forum.odd == []
+
+
 def words(site: FakeForum, *more: object) -> tuple[object, ...]:
     """Return the options that name a site."""
     if isinstance(site, FakeDiscourse):
@@ -128,6 +139,92 @@ def test_decisions_are_commented_labelled_and_closed_on_github_once(run: Run, pa
     assert KEY not in done.out + done.err
 
 
+def test_discussions_are_commented_labelled_and_closed_through_graphql_once(
+    run: Run, path: Path, discussions: FakeGitHub
+) -> None:
+    options = ("--link", "--tag", "duplicate", "--close", *SEND, "--json")
+    done = run("writeback", path, *words(discussions, *options))
+    assert (done.code, [one["state"] for one in done.json]) == (0, ["done"] * 6)
+    for number, original in ((3, 1), (4, 2)):
+        thread = discussions.threads[number]
+        assert (thread.is_closed, thread.labels, len(thread.comments)) == (True, ["duplicate"], 1)
+        said = f"Duplicate of #{original}\n\n<!-- askalike:duplicate {original} "
+        assert thread.comments[0]["body"].startswith(said)
+    assert len(discussions.writes) == 6
+    assert {one[1] for one in discussions.writes} == {"/graphql"}
+    assert run("writeback", path, *words(discussions, *options)).json == []
+    assert KEY not in done.out + done.err
+
+
+def test_of_a_discussion_the_requests_to_graphql_are_shown_and_none_is_sent(
+    run: Run, path: Path, discussions: FakeGitHub
+) -> None:
+    with Forum.open(path) as forum:
+        address = f"{discussions.address}/own/name/discussions/3"
+        thread = Followed(Question("3", "Wifi drops 3", url=address))
+        forum.replace_threads([thread], [], Source(SITE, "discourse"))
+    done = run("writeback", path, *words(discussions, "--link", "--close", "--json"))
+    first, second, other, _ = done.json
+    graph = f"{discussions.address}/graphql"
+    assert first["looks"] == [f"GET {discussions.address}/repos/own/name/issues/1", f"POST {graph}"]
+    assert (first["request"]["url"], "addDiscussionComment" in first["request"]["body"]["query"]) == (graph, True)
+    given = {"discussionId": "NODE OF THE DISCUSSION", "reason": "DUPLICATE"}
+    assert second["request"]["body"]["variables"] == {"input": given}
+    assert other["request"]["url"].endswith("/issues/4/comments")  # nobody has said that it is one
+    assert discussions.asked == []
+
+
+def test_what_a_discussion_has_already_is_not_written_nor_what_cannot_be(
+    run: Run, path: Path, discussions: FakeGitHub
+) -> None:
+    third, fourth = discussions.threads[3], discussions.threads[4]
+    third.comments = [
+        *({"id": one, "body": "Duplicate of #1", "authorAssociation": "NONE"} for one in range(4)),
+        {"id": 9, "body": "duplicate of #1", "authorAssociation": "MEMBER"},
+    ]
+    third.is_closed, fourth.labels = True, ["duplicate"]
+    words_of = words(discussions, "--link", "--tag", "duplicate", "--close", *SEND, "--json")
+    done = {(one["question"], one["action"]): one["why"] for one in run("writeback", path, *words_of).json}
+    assert (done["3", "link"], done["3", "close"]) == ("comment 9 says so", "closed already")
+    assert done["4", "tag duplicate"] == "labelled already"
+    assert len(discussions.writes) == 3
+    unknown = run("writeback", path, *words(discussions, "--tag", "nobody's", *SEND, "--json"))
+    assert [(one["state"], "no such label" in one["why"]) for one in unknown.json] == [("failed", True)] * 2
+    discussions.threads[2].is_private = True
+    fourth.comments.clear()
+    again = run(
+        "writeback", path, *words(discussions, "--link", "--text", "see {original}", *SEND, "--retry", "--json")
+    )
+    assert again.json == []  # what was done is not done again
+
+
+@pytest.mark.parametrize(("kind", "state"), [("FORBIDDEN", "failed"), ("RATE_LIMITED", "waiting")])
+def test_what_graphql_refuses_is_kept_with_the_reason(
+    path: Path, discussions: FakeGitHub, kind: str, state: str
+) -> None:
+    discussions.graph_error = kind
+    forum, back = sender(path, discussions, lambda _: None)
+    with forum:
+        back.send(("link",), 1)
+        held = forum.moderation.outbox()[0]
+        assert (held.state, "answered: no" in held.why) == (state, True)
+        assert discussions.threads[3].comments == []
+        discussions.graph_error = ""
+        assert [one.state for one in back.send(("link",), is_retried=True)] == ["done", "done"]
+
+
+def test_an_issue_that_became_a_discussion_or_went_is_found_or_named(path: Path, github: FakeGitHub) -> None:
+    forum, back = sender(path, github, lambda _: None)
+    with forum:
+        back.send(("link",), 1)
+        github.threads[4].is_discussion = True
+        github.threads[3].is_private = True
+        done = {(one.question_id, one.action): one for one in back.send(("link", "close"))}
+        assert (done["4", "link"].state, done["4", "close"].state) == ("done", "done")
+        assert (done["3", "close"].state, "issue 3 answered 404" in done["3", "close"].why) == ("failed", True)
+    assert [len(github.threads[one].comments) for one in (3, 4)] == [1, 1]
+
+
 def test_what_is_there_already_is_not_written(
     run: Run, path: Path, discourse: FakeDiscourse, github: FakeGitHub
 ) -> None:
@@ -173,7 +270,7 @@ def sender(path: Path, site: FakeForum, paused: Callable[[float], object]) -> tu
 
 @pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize(("status", "headers"), [(429, {"Retry-After": "2"}), (503, {}), (500, {})])
-@pytest.mark.parametrize("name", ["discourse", "github"])
+@pytest.mark.parametrize("name", ["discourse", "github", "discussions"])
 def test_a_site_that_fails_is_asked_again_and_nothing_is_written_twice(
     path: Path, request: pytest.FixtureRequest, name: str, status: int, headers: dict[str, str], is_done: bool
 ) -> None:
@@ -241,7 +338,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("name", ["discourse", "github"])
+@pytest.mark.parametrize("name", ["discourse", "github", "discussions"])
 @pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
 def test_a_process_that_is_killed_while_it_writes_writes_nothing_twice(
     run: Run, path: Path, request: pytest.FixtureRequest, name: str, is_done: bool

@@ -175,6 +175,9 @@ def test_counts_are_asked_for_once_and_together() -> None:
 class Knows:
     """Has a vector for every word, the most frequent ones."""
 
+    letters = "abc"
+    is_well_read = True
+
     def rank(self, word: str) -> int:
         return 0
 

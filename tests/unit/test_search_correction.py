@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from string import ascii_lowercase
 
 import pytest
 
@@ -23,6 +24,9 @@ TRAVEL = {"visa": 1_633, "via": 329, "china": 400, "need": 900, "made": 700, "ma
 
 class Speller:
     """Has read a few words, the first the most often."""
+
+    letters = ascii_lowercase
+    is_well_read = True
 
     def rank(self, word: str) -> int | None:
         return READ.index(word) if word in READ else None
@@ -169,9 +173,9 @@ def test_abbreviations_stay() -> None:
 def test_only_so_many_words_are_looked_at(word: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at: list[str] = []
 
-    def meant(written: str) -> dict[str, float]:
+    def meant(written: str, letters: str) -> dict[str, float]:
         looked_at.append(written)
-        return misspelling.meant(written)
+        return misspelling.meant(written, letters)
 
     monkeypatch.setattr("askalike.search.correction.meant", meant)
     letters = "abcdefghijklmnopqrstuvwxyz"

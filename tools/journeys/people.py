@@ -48,7 +48,7 @@ class Person:
 
 
 PEOPLE: Mapping[str, Person] = {
-    "newcomer": Person("a first search that convinces", ("README.md",), _printed("probably the same")),
+    "newcomer": Person("a first search that convinces", ("README.md",), _printed(" the same (")),
     "operator": Person("the widget in an ask form", ("docs/tutorial.md",), _is_served),
     "data scientist": Person("a set of questions without repeats", ("docs/how-to/notebook.md",), _is_cleaned),
     "researcher": Person("a run scored and compared", ("docs/how-to/research.md",), _printed("p = ")),

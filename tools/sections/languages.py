@@ -1,4 +1,4 @@
-"""The section on forums in several languages."""
+"""The sections on forums in several languages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from tools.sections.cells import table
 
-__all__ = ["several"]
+__all__ = ["encoders", "several"]
 
 
 def several(result: Mapping[str, Any]) -> list[str]:
@@ -51,6 +51,45 @@ def several(result: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def encoders(result: Mapping[str, Any]) -> list[str]:
+    """Return what encoders of single languages find, and how words are corrected by a forum's own."""
+    systems = ("own", "minilm", "minilm for English")
+    found = [
+        (part, row["queries"], *_cells(row, "words", systems))
+        for part, row in result["found"].items()
+        if row.get("queries", 0) >= _LEAST
+    ]
+    read = []
+    for row in result["corrections"]:
+        misspelt, whole = row["misspelt"], row["as it is"]
+        shares = (f"{100 * misspelt[name] / misspelt['queries']:.1f}" for name in ("rightly", "wrongly"))
+        changed = f"{100 * whole['changed'] / whole['titles']:.1f}"
+        gains = (_cells(row["found"][name], "not corrected", ("corrected",))[-1] for name in _ASKED)
+        read.append((f"{row['questions']:,}", row["by"], *shares, changed, *gains))
+    return [
+        "## Encoders and corrections by language",
+        "",
+        "The same questions asked in the same way. English is encoded by the general model; other languages by nothing"
+        " (words), each by a model of the letter n-grams of its own few questions, or each by MiniLM, which reads"
+        " English alone. Last, MiniLM is English's own, and the others have words. No model that was trained on much"
+        " text of another language was at hand: what a good one brings there is not shown.",
+        "",
+        *table(
+            ("questions in", "queries", "words", *_BESIDE),
+            found,
+        ),
+        "",
+        f"English corrected by the words of so many questions alone, as other languages are (from"
+        f" {result['least questions']:,} on), and by the general model's: percent of titles with one misspelt word in"
+        " which it is read rightly and wrongly, and of titles that are changed as they are; and what corrections change"
+        " of 100 · the mean of 1 / rank, by words alone, for what is asked as it is and with one word misspelt.",
+        "",
+        *table(("questions", "by", "rightly", "wrongly", "changed", "as it is", "misspelt"), read),
+    ]
+
+
+_BESIDE = ("own", "difference", "MiniLM", "difference", "MiniLM for English", "difference")
+_ASKED = ("as it is", "one word misspelt")
 _SHARES = ("right", "right of English", "right of the others")
 _LEAST = 20
 

@@ -8,6 +8,7 @@ from typing import Any
 from tools.sections.cells import table
 
 INFORMATIVE = "copy of title, informative"
+FORMS = ("title", "title and body")
 
 
 def believed(result: Mapping[str, Any]) -> list[str]:
@@ -16,7 +17,9 @@ def believed(result: Mapping[str, Any]) -> list[str]:
     low, high = (f"{value:+.3f}" for value in travel["difference"][1:])
     queue = result["judgements from the top of the queue"]
     counts = list(next(iter(queue.values())))
-    forms = result["by form"]
+    forms = {name: {form: by[form] for form in FORMS} for name, by in result["by form"].items()}
+    elsewhere = [name for name in next(iter(result["titles of other forums"].values())) if name[0].isdigit()]
+    earlier = {name: row["commit"] for name, row in result["pools"].items() if "commit" in row}
     return [
         "## One probability for each hit",
         "",
@@ -30,9 +33,11 @@ def believed(result: Mapping[str, Any]) -> list[str]:
             [_row(name, one) for name, one in result["pools"].items()],
         ),
         "",
+        *(f"Measured at commit `{commit}`, by the same weights: {name}." for name, commit in earlier.items()),
+        *([""] if earlier else []),
         f"Travel's {travel['queries']:,} questions with a duplicate link, MRR@10 by weights without travel:"
         f" {travel['mrr@10']['hybrid']:.3f} by the sum, {travel['mrr@10']['probability']:.3f} by the probability"
-        f" ({travel['difference'][0]:+.3f}, {low} to {high}).",
+        f" ({travel['difference'][0]:+.3f}, {low} to {high}, p = {travel['p']:.4f}).",
         "",
         "Every judged query by its title and with its body, by weights without its forum: how many of 100 pairs are"
         " said to have grade 2 or 3, how many have, and by how much ten equal groups are off (of some forums these are"
@@ -69,6 +74,21 @@ def believed(result: Mapping[str, Any]) -> list[str]:
             ],
         ),
         "",
+        "Titles of other forums and nonsense are many and easy. By how much each counts while it learns, beside a"
+        " judged pair: what judged pairs gain by the smaller weight, ln P a query with its 95 % interval over queries;"
+        " how far probabilities of the pools are off; and how many of such titles find nothing above 15 %.",
+        "",
+        *table(
+            (
+                "version",
+                "counted",
+                "gain",
+                *(f"off by, {one}" for one in elsewhere),
+                *(f"nothing, {one}" for one in elsewhere),
+            ),
+            [_elsewhere(name, one) for name, one in result["titles of other forums"].items()],
+        ),
+        "",
         "Off by, on all other pairs, after so many judgements from the top of the queue (without them):",
         "",
         *table(
@@ -97,6 +117,18 @@ def read_again(result: Mapping[str, Any]) -> list[str]:
         "",
         *table(("forum", "pairs", *names), rows),
     ]
+
+
+def _elsewhere(name: str, one: Mapping[str, Any]) -> tuple[str, ...]:
+    low, mean, high = one["likelihood of a query"]
+    weights = [one[key] for key in one if key[0].isdigit()]
+    return (
+        name,
+        f"{one['counted']:g}",
+        f"{mean:+.3f} ({low:+.3f} to {high:+.3f})",
+        *(", ".join(f"{forum} {off:.1f}" for forum, off in by["calibration error"].items()) for by in weights),
+        *(f"{by['elsewhere and nonsense']['none above 15%']:.1f} %" for by in weights),
+    )
 
 
 def _said(one: Mapping[str, Any]) -> str:

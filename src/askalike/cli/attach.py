@@ -35,7 +35,7 @@ def attach(
         if engine:
             forum.use_engine(engine)
         forum.catch_up(progress=progress)
-        if forum.vectors.waiting:
+        if forum.vectors.is_behind:
             forum.encode(progress=progress)
         questions, model = len(forum), forum.vectors.model or None
     found = {"forum": str(into), "database": database, "questions": questions, "model": model}

@@ -25,9 +25,11 @@ from askalike.index.encoder_settings import (
     Kind,
     RerankerSettings,
     agree,
+    general_model,
     remove_own_model,
 )
 from askalike.index.text_questions import has_minilm
+from askalike.index.vector_sets import VectorsState
 from askalike.progress import Progress
 from askalike.store import ForumLayout
 
@@ -43,7 +45,7 @@ DEFAULT_VARIABLE = "ASKALIKE_ENCODER"
 
 def _is_waiting(forum: Forum) -> bool:
     """Return whether something is to be encoded: who encodes queries can be chosen where the encoder is away."""
-    return bool(forum.vectors.waiting or forum.vectors.next_model)
+    return bool(forum.vectors.is_behind or forum.vectors.next_model)
 
 
 def is_text_encoder(written: str) -> bool:
@@ -55,13 +57,14 @@ def is_text_encoder(written: str) -> bool:
     return written == "minilm" or (":" in written and written.partition(":")[0] in get_args(Kind))
 
 
-def use_named(forum: Forum, settings: EncoderSettings, progress: Progress) -> None:
-    """Let a forum be encoded with the text encoder that the user names, and keep that they agreed to it.
+def use_named(forum: Forum, settings: EncoderSettings, progress: Progress, language: str = "") -> None:
+    """Let a forum, or one of its languages, be encoded with the text encoder that the user names, and keep that they
+    agreed to it.
 
     Raises:
         EncoderError: it cannot be had.
     """
-    forum.use_encoder(settings)
+    forum.use_encoder(settings, language=language)
     keep_agreement(settings, progress)
 
 
@@ -76,6 +79,20 @@ def keep_agreement(settings: EncoderSettings | RerankerSettings, progress: Progr
         )
 
 
+def of_languages(vectors: VectorsState) -> dict[str, dict[str, Any]]:
+    """Return what encodes each language that has an encoder of its own, and how far it is, by code, as JSON."""
+    return {
+        code: {
+            "model": one.model or None,
+            "next_model": one.next_model or None,
+            "encoded": one.entries,
+            "not_encoded": one.waiting,
+            "encoder_problem": one.problem or None,
+        }
+        for code, one in vectors.by_language.items()
+    }
+
+
 def minilm_hint(forum: Forum) -> str:
     """Return how a forum that the general model encodes could find more, "" where it is none or its user chose that."""
     is_wanted = os.environ.get(DEFAULT_VARIABLE, "minilm") == "minilm"
@@ -88,7 +105,7 @@ def minilm_hint(forum: Forum) -> str:
     return f"hint: all-MiniLM-L6-v2 finds more than the general model: {again}"
 
 
-def _encoder_of(model: str, given: Mapping[str, Any]) -> EncoderSettings | None:
+def _encoder_of(model: str, given: Mapping[str, Any], language: str) -> EncoderSettings | None:
     """Return the text encoder that the user names, None where they name a folder, general or nothing.
 
     Raises:
@@ -96,7 +113,8 @@ def _encoder_of(model: str, given: Mapping[str, Any]) -> EncoderSettings | None:
     """
     if is_text_encoder(model):
         return replace(EncoderSettings.parse(model), **given)
-    if model not in ("", "general") and not Path(model).exists():
+    names = ("", "general", *(("none",) if language else ()))
+    if model not in names and not Path(model).exists():
         raise SettingError(
             f"there is no encoder {model[:200]!r}, and no such folder",
             f"expected {SHAPES}, or the folder of a model that askalike trained",
@@ -106,13 +124,22 @@ def _encoder_of(model: str, given: Mapping[str, Any]) -> EncoderSettings | None:
     return None
 
 
-def _take_model(opened: Forum, model: str, named: EncoderSettings | None, progress: Progress) -> None:
-    if model == "general":
-        remove_own_model(ForumLayout(opened.path), opened.analyzer.settings.model_language)
+def _take_model(
+    opened: Forum, model: str, named: EncoderSettings | None, progress: Progress, language: str = ""
+) -> None:
+    if language and model in ("none", "general"):
+        if model == "general":
+            raise SettingError(
+                "the general model belongs to no language", f"say --language {language} --model none to go back to it"
+            )
+        opened.forget_language_encoder(language)
+    elif model == "general":
+        general_model(opened.analyzer.settings.model_language)
+        remove_own_model(ForumLayout(opened.path))
     elif named is not None:
-        use_named(opened, named, progress)
+        use_named(opened, named, progress, language)
     elif model:
-        opened.use_model(model)
+        opened.use_model(model, language=language)
 
 
 def encode(
@@ -146,6 +173,13 @@ def encode(
     characters: Annotated[
         int | None, typer.Option("--characters", min=1, help="Characters of a question that are read.")
     ] = None,
+    language: Annotated[
+        str,
+        typer.Option(
+            "--language",
+            help="Of a forum in several languages, the one that --model is for, such as de; none takes it away again.",
+        ),
+    ] = "",
     queries: Annotated[
         str,
         typer.Option(
@@ -182,20 +216,23 @@ def encode(
         "max_characters": characters,
     }
     given = {name: value for name, value in options.items() if value is not None}
-    named = _encoder_of(model, given)
+    if language and (not model or reranker or queries):
+        raise SettingError("--language says whose encoder --model is", "give both, without --queries and --reranker")
+    named = _encoder_of(model, given, language)
     with (
         telling_how_to_go_on(lambda: ("vectors encoded so far are kept", same_again())),
         BarProgress() as progress,
         Forum.open(forum, progress=progress) as opened,
     ):
-        _take_model(opened, model, named, progress)
+        _take_model(opened, model, named, progress, language)
         if reranker:
             opened.use_reranker(ranked_by)
         if ranked_by is not None:
             keep_agreement(ranked_by, progress)
         if queries:
             opened.use_queries(queries)
-        if model or not (reranker or queries) or (queries and _is_waiting(opened)):
+        is_taken = model not in ("", "none")
+        if is_taken or not (model or reranker or queries) or (queries and _is_waiting(opened)):
             opened.encode(progress=progress)
         vectors = opened.info().vectors
     seconds = round(time.monotonic() - began, 2)
@@ -206,6 +243,7 @@ def encode(
                 "model": vectors.model,
                 "encoded": vectors.entries,
                 "not_encoded": vectors.waiting,
+                **({"by_language": of_languages(vectors)} if vectors.by_language else {}),
                 **({"reranker": ranked_by and ranked_by.written} if reranker else {}),
                 "queries": vectors.queries,
                 "seconds": seconds,
@@ -216,8 +254,10 @@ def encode(
         print_whole(safe(f"note: {vectors.problem}"))
     if reranker:
         print_whole(safe(f"the best hits are put in order by {ranked_by.written if ranked_by else 'the probability'}"))
-    if model or not reranker:
+    if (model or not reranker) and not language:
         console.print(f"{vectors.entries:,} questions are encoded by the model {safe(vectors.model)} ({seconds:.1f} s)")
+    for code, one in vectors.by_language.items():
+        console.print(f"{one.entries:,} questions in {code} are encoded by {safe(one.model or one.next_model)}")
     if vectors.student:
         console.print(f"queries are encoded by: {WHO[vectors.queries]}")
     print_whole(f'  {command("search", forum)} "your question"')

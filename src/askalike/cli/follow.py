@@ -290,8 +290,13 @@ def writeback(
             {"source": source, "key_variable": key_variable, "username": username, "api": api},
         )
         actions = wanted.actions
+
+        def is_discussion(identifier: str) -> bool:
+            held = opened.questions_by_id([identifier]).get(identifier)
+            return held is not None and "/discussions/" in held.url
+
         if not send:
-            target = open_target(settings, Pace(0, _NoLedger()), text, needs_key=False)
+            target = open_target(settings, Pace(0, _NoLedger()), text, needs_key=False, is_discussion=is_discussion)
             asked = WriteBack(moderation, target, settings.origin.name).waiting(actions)
             _show_requests(list(previews(target, asked[: limit or None])), as_json)
             return
@@ -307,7 +312,7 @@ def writeback(
             State.create(layout) as state,
             BarProgress() as progress,
         ):
-            target = open_target(settings, Pace(rate, state, pause=_pausing(stop)), text)
+            target = open_target(settings, Pace(rate, state, pause=_pausing(stop)), text, is_discussion=is_discussion)
             with contextlib.suppress(OSError):
                 agree(what)
             sender = WriteBack(

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from askalike.cli.arguments import ForumArgument, JsonOption
 from askalike.cli.display import BarProgress, console, print_aligned, print_json, print_whole, safe
-from askalike.cli.encode import minilm_hint
+from askalike.cli.encode import minilm_hint, of_languages
 from askalike.forum import CheckReport, Finding, Forum, Info
 from askalike.search import RERANKERS
 from askalike.store.rows import from_microseconds
@@ -22,6 +22,7 @@ UNUSUAL = (
     "judgements_without_question",
     "unreadable_dates",
     "encoder_problem",
+    "by_language",
     "engine",
     "student",
     "queries_by",
@@ -43,13 +44,23 @@ def info(forum: ForumArgument, as_json: JsonOption = False) -> None:
         if not value and name in UNUSUAL:
             continue
         if isinstance(value, dict):
-            value = [f"{name} {count:,}" for name, count in value.items()]
+            value = [_counted(key, one) for key, one in value.items()]
         text = ", ".join(value) if isinstance(value, list) else str(value or "-")
         shown = f"{value:,}" if isinstance(value, int) else safe(text or "-")
         table.add_row(name.replace("_", " "), Text(shown))
     print_aligned(table)
     if hint:
         print_whole(hint)
+
+
+def _counted(code: str, found: int | dict[str, Any]) -> str:
+    """Return in words how many questions are in a language, or what encodes these."""
+    if isinstance(found, int):
+        return f"{code} {found:,}"
+    coming = f", then by {found['next_model']}" if found["next_model"] else ""
+    problem = f" ({found['encoder_problem']})" if found["encoder_problem"] else ""
+    by = found["model"] or "words alone"
+    return f"{code} by {by}: {found['encoded']:,} encoded, {found['not_encoded']:,} waiting{coming}{problem}"
 
 
 def info_object(found: Info, learned: list[str]) -> dict[str, Any]:
@@ -79,6 +90,7 @@ def info_object(found: Info, learned: list[str]) -> dict[str, Any]:
         "encoded": found.vectors.entries,
         "encoded_by_next_model": found.vectors.next_entries,
         "not_encoded": found.vectors.waiting,
+        "by_language": of_languages(found.vectors),
         "student": found.vectors.student or None,
         "queries_by": found.vectors.queries if found.vectors.student else None,
         "encoder_problem": found.vectors.problem or None,

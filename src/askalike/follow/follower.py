@@ -350,7 +350,7 @@ class Follower:
     def _encode(self) -> None:
         """Encode what waits, where there is a model; what cannot be encoded is found by words."""
         try:
-            if self._forum.vectors.waiting:
+            if self._forum.vectors.is_behind:
                 self._forum.encode()
         except (BusyForumError, ModelError) as error:
             self._progress.notice(f"found by words alone so far: {error}")

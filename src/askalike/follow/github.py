@@ -154,8 +154,8 @@ class GitHub:
     def _discussions(self, after: str | None, field: str, direction: str) -> tuple[list[dict[str, Any]], str | None]:
         """Return a page of discussions as lists show them, and the place of the next."""
         order = {"field": field, "direction": direction}
-        listed = _object(self._graphed(_DISCUSSIONS, after=after, order=order).get("discussions"))
-        return _nodes(listed), _after(listed)
+        listed = object_of(self._graphed(_DISCUSSIONS, after=after, order=order).get("discussions"))
+        return nodes_of(listed), place_after(listed)
 
     def _graphed(self, query: str, **values: Any) -> dict[str, Any]:
         """Return what GraphQL answers about the repository; what is not there is left out.
@@ -163,20 +163,23 @@ class GitHub:
         Raises:
             FailedError, SourceError: as ``_asked``; or the key does not show this repository.
         """
-        owner, _, name = self._repository.partition("/")
-        body = {"query": query, "variables": {"owner": owner, "name": name, **values}}
         try:
-            found, _ = self._asked("", method="POST", body=body, site=self._graph)
+            found, _ = self._asked("", method="POST", body=self._asking(query, **values), site=self._graph)
         except RefusedError as error:
             raise refused(error, self._graph, "its discussions") from error
-        wrongs = _object(found).get("errors")
+        wrongs = object_of(found).get("errors")
         for wrong in wrongs if isinstance(wrongs, list) else ():
-            if _object(wrong).get("type") != "NOT_FOUND":
-                raise FailedError(f"{self._graph.address} answered: {str(_object(wrong).get('message'))[:200]}")
-        repository = _object(_object(found).get("data")).get("repository")
+            if object_of(wrong).get("type") != "NOT_FOUND":
+                raise FailedError(f"{self._graph.address} answered: {str(object_of(wrong).get('message'))[:200]}")
+        repository = object_of(object_of(found).get("data")).get("repository")
         if not isinstance(repository, dict):
             raise SourceError(f"{self._graph.address} shows no {self._repository}", "check that the key may read it")
         return repository
+
+    def _asking(self, query: str, **values: Any) -> dict[str, Any]:
+        """Return the body of a question to GraphQL about the repository."""
+        owner, _, name = self._repository.partition("/")
+        return {"query": query, "variables": {"owner": owner, "name": name, **values}}
 
     def _topic(self, row: Mapping[str, Any]) -> Seen | None:
         if (found := _number(row.get("number"))) is None:
@@ -280,17 +283,17 @@ class GitHub:
         left_out: list[str] = []
         after: str | None = None
         for page in range(MOST_COMMENT_PAGES):
-            topic = _object(self._graphed(_DISCUSSION, number=int(identifier), after=after).get("discussion"))
+            topic = object_of(self._graphed(_DISCUSSION, number=int(identifier), after=after).get("discussion"))
             if _number(topic.get("number")) != identifier:
                 if page:
                     raise FailedError(f"{self.address}/discussions/{identifier} went away while it was read")
                 return Reading(None, is_there=False)
-            for one in _nodes(topic.get("comments")):
-                replies = _object(one.get("replies"))
-                comments += [one, *_nodes(replies)]
+            for one in nodes_of(topic.get("comments")):
+                replies = object_of(one.get("replies"))
+                comments += [one, *nodes_of(replies)]
                 if isinstance(many := replies.get("totalCount"), int) and many > _REPLIES:
                     left_out.append(f"replies beyond the first {_REPLIES} of comment {one.get('databaseId')}")
-            if (after := _after(_object(topic.get("comments")))) is None:
+            if (after := place_after(object_of(topic.get("comments")))) is None:
                 break
         else:
             left_out.append(f"comments beyond the first {len(comments):,}")
@@ -298,7 +301,7 @@ class GitHub:
             "number": topic.get("number"),
             "title": topic.get("title"),
             "body": topic.get("body"),
-            "labels": [topic.get("category"), *_nodes(topic.get("labels"))],
+            "labels": [topic.get("category"), *nodes_of(topic.get("labels"))],
             "created_at": topic.get("createdAt"),
             "closed_at": topic.get("closedAt"),
             "reactions": {"+1": topic.get("upvoteCount")},
@@ -335,9 +338,9 @@ def _records(issue: Mapping[str, Any], comments: list[dict[str, Any]], context: 
         tags=tags(issue.get("labels"), context),
         created=moment(issue.get("created_at"), context),
         closed=moment(issue.get("closed_at"), context),
-        score=whole_number(_object(issue.get("reactions")).get("+1"), context),
+        score=whole_number(object_of(issue.get("reactions")).get("+1"), context),
         url=one_line(issue.get("html_url"), "url", context),
-        author=one_line(_object(issue.get("user")).get("login"), "login", context),
+        author=one_line(object_of(issue.get("user")).get("login"), "login", context),
     )
     for comment in comments:
         said = text(comment.get("body"), "body", context)
@@ -353,8 +356,8 @@ def _records(issue: Mapping[str, Any], comments: list[dict[str, Any]], context: 
             body=said,
             markup="markdown",
             created=moment(comment.get("created_at"), context),
-            score=whole_number(_object(comment.get("reactions")).get("+1"), context),
-            author=one_line(_object(comment.get("user")).get("login"), "login", context),
+            score=whole_number(object_of(comment.get("reactions")).get("+1"), context),
+            author=one_line(object_of(comment.get("user")).get("login"), "login", context),
             is_accepted=comment.get("is_answer") is True,
         )
 
@@ -374,25 +377,26 @@ def event_ids(kind: str, payload: Any) -> tuple[str, ...]:
     >>> event_ids("issues", {"action": "edited", "issue": {"number": 3}}), event_ids("ping", {"zen": "…"})
     (('3',), ())
     """
-    issue = _object(_object(payload).get(_EVENTS.get(kind, "")))
+    issue = object_of(object_of(payload).get(_EVENTS.get(kind, "")))
     found = None if "pull_request" in issue else _number(issue.get("number"))
     return (found,) if found else ()
 
 
-def _nodes(value: object) -> list[dict[str, Any]]:
+def nodes_of(value: object) -> list[dict[str, Any]]:
     """Return the nodes of a connection."""
-    found = _object(value).get("nodes")
+    found = object_of(value).get("nodes")
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
-def _after(connection: Mapping[str, Any]) -> str | None:
+def place_after(connection: Mapping[str, Any]) -> str | None:
     """Return the place of a connection's next page."""
-    page = _object(connection.get("pageInfo"))
+    page = object_of(connection.get("pageInfo"))
     found = page.get("endCursor")
     return found if page.get("hasNextPage") is True and isinstance(found, str) and found else None
 
 
-def _object(value: object) -> dict[str, Any]:
+def object_of(value: object) -> dict[str, Any]:
+    """Return a JSON object, an empty one for anything else."""
     return value if isinstance(value, dict) else {}
 
 

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from askalike.errors import SettingError, SourceError
 from askalike.follow.discourse import Discourse
-from askalike.follow.github import GitHub, duplicate_of
+from askalike.follow.github import MOST_COMMENT_PAGES, GitHub, duplicate_of, nodes_of, object_of, place_after
 from askalike.follow.pace import Pace
 from askalike.follow.settings import FollowSettings
 from askalike.forum.queue import Moderation
@@ -77,11 +77,13 @@ class Request:
 
     Args:
         path: of the API, behind its address.
+        is_graph: it goes to GitHub's GraphQL, which has one address.
     """
 
     method: str
     path: str
     body: dict[str, Any]
+    is_graph: bool = False
 
 
 class Target(Protocol):
@@ -96,8 +98,12 @@ class Target(Protocol):
     pace: Pace
 
     @abstractmethod
-    def reads(self, write: Write) -> tuple[str, ...]:
-        """Return the paths that ``found`` asks for, as far as they are known before."""
+    def url(self, request: Request) -> str:
+        """Return where a request goes."""
+
+    @abstractmethod
+    def reads(self, write: Write) -> tuple[Request, ...]:
+        """Return the requests by which ``found`` looks, as far as they are known before."""
 
     @abstractmethod
     def found(self, write: Write) -> str:
@@ -128,9 +134,13 @@ class DiscourseTarget(Discourse):
         self.api, self._username = self.address, username
         self._text = text or f"This asks the same as {ORIGINAL}"
 
-    def reads(self, write: Write) -> tuple[str, ...]:
+    def url(self, request: Request) -> str:
+        """Return the address behind the site's."""
+        return self.api + request.path
+
+    def reads(self, write: Write) -> tuple[Request, ...]:
         """Return the two topics."""
-        return f"/t/{write.candidate_id}.json", f"/t/{write.question_id}.json"
+        return tuple(Request("GET", f"/t/{one}.json", {}) for one in (write.candidate_id, write.question_id))
 
     def found(self, write: Write) -> str:
         """Look into both topics."""
@@ -178,30 +188,81 @@ class DiscourseTarget(Discourse):
         self._site.ask(request.path, method=request.method, body=request.body)
 
 
-class GitHubTarget(GitHub):
-    """Issues: a comment "Duplicate of #12", a label, and that they are closed as a duplicate."""
+_DISCUSSED: Final = """query($owner: String!, $name: String!, $number: Int!, $label: String!, $after: String) {
+  repository(owner: $owner, name: $name) { label(name: $label) { id } discussion(number: $number) {
+    id number closed labels(first: 100) { nodes { name } }
+    comments(first: 100, after: $after) { pageInfo { hasNextPage endCursor }
+      nodes { databaseId body authorAssociation } } } } }"""
+_COMMENT: Final = """mutation($input: AddDiscussionCommentInput!) {
+  addDiscussionComment(input: $input) { comment { databaseId } } }"""
+_CLOSE: Final = """mutation($input: CloseDiscussionInput!) {
+  closeDiscussion(input: $input) { discussion { closed } } }"""
+_LABEL: Final = """mutation($input: AddLabelsToLabelableInput!) {
+  addLabelsToLabelable(input: $input) { clientMutationId } }"""
+_LATER: Final = ("RATE_LIMITED", "LOADING", "None", "INTERNAL", "SERVICE_UNAVAILABLE")
+"""Errors of GraphQL after which another try may succeed."""
 
-    def __init__(self, address: str, pace: Pace, key: str, api: str, text: str = "") -> None:
+
+@dataclass(frozen=True, slots=True)
+class _Discussion:
+    """A discussion, by the names that GraphQL has for it and for the label that is to be added; "" where none is."""
+
+    node: str
+    label: str
+
+
+class GitHubTarget(GitHub):
+    """Issues and discussions: a comment "Duplicate of #12", a label, and that they are closed as a duplicate.
+
+    Discussions, which share their numbers with issues, are written to through GraphQL.
+
+    Args:
+        is_discussion: whether a question is one, as far as the forum knows: what is shown before anything is asked.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        pace: Pace,
+        key: str,
+        api: str,
+        text: str = "",
+        is_discussion: Callable[[str], bool] = lambda _: False,
+    ) -> None:
         super().__init__(address, pace, key, api)
         self.api, self._key = self._site.address, key
         self._text = text or f"Duplicate of {ORIGINAL}"
+        self._is_discussion = is_discussion
+        self._met: dict[str, _Discussion | None] = {}
 
-    def reads(self, write: Write) -> tuple[str, ...]:
-        """Return the two issues, and the comments where one is to be added."""
-        issue = f"/issues/{write.question_id}"
-        comments = (f"{issue}/comments?per_page=100",) if write.action == "link" else ()
-        return f"/issues/{write.candidate_id}", issue, *comments
+    def url(self, request: Request) -> str:
+        """Return the address behind the repository's, or that of GraphQL."""
+        return self._graph.address if request.is_graph else self.api + request.path
+
+    def reads(self, write: Write) -> tuple[Request, ...]:
+        """Return the two issues or discussions, and the comments where one is to be added."""
+        return *self._reads(write.candidate_id, ""), *self._reads(write.question_id, write.action)
+
+    def _reads(self, identifier: str, action: str) -> Iterator[Request]:
+        if self._is_discussion(identifier):
+            yield Request("POST", "", self._asking(_DISCUSSED, number=int(identifier), label=_label(action)), True)
+            return
+        yield Request("GET", f"/issues/{identifier}", {})
+        if action == "link":
+            yield Request("GET", f"/issues/{identifier}/comments?per_page=100", {})
 
     def found(self, write: Write) -> str:
-        """Look into both issues, and the comments of the duplicate."""
-        self._issue(write.candidate_id)
-        issue = self._issue(write.question_id)
+        """Look into both, and the comments of the duplicate."""
+        self._thread(write.candidate_id)
+        issue = self._thread(write.question_id, write)
+        if isinstance(issue, str):
+            return issue
         if write.action == "close":
             return "closed already" if issue.get("state") == "closed" else ""
         if write.action != "link":
             labels = issue.get("labels")
             names = [one.get("name") if isinstance(one, dict) else one for one in labels or ()]
-            return "labelled already" if write.action.removeprefix("tag ") in names else ""
+            return "labelled already" if _label(write.action) in names else ""
         path: str | None = f"/issues/{write.question_id}/comments?per_page=100"
         while path is not None:
             rows, headers = self._page(path, {})
@@ -211,9 +272,54 @@ class GitHubTarget(GitHub):
             path = self._next(headers)
         return ""
 
-    def _issue(self, identifier: str) -> dict[str, Any]:
+    def _thread(self, identifier: str, write: Write | None = None) -> dict[str, Any] | str:
+        """Return an issue; of a discussion, by what a write of it is done, "" where it is to be done.
+
+        Raises:
+            RefusedError: there is neither.
+        """
         if not re.fullmatch(r"[1-9][0-9]{0,9}", identifier):
             raise RefusedError(f"{identifier!r} is no issue", 0, b"", {})
+        if self._met.get(identifier) is None:
+            try:
+                found = self._issue(identifier)
+                self._met[identifier] = None
+                return found
+            except RefusedError as error:
+                if error.status not in (404, 410) or not self._key:
+                    raise
+                missing = error
+        else:
+            missing = RefusedError(f"discussion {identifier} is there no longer", 404, b"", {})
+        done = self._discussion(identifier, write)
+        if done is None:
+            raise missing
+        return done
+
+    def _discussion(self, identifier: str, write: Write | None) -> str | None:
+        """Look into a discussion; return by what a write is done, "" where it is to be done, None without one."""
+        action = "" if write is None else write.action
+        after: str | None = None
+        for _ in range(MOST_COMMENT_PAGES):
+            found = self._graphed(_DISCUSSED, number=int(identifier), label=_label(action), after=after)
+            topic = object_of(found.get("discussion"))
+            if str(topic.get("number")) != identifier or not isinstance(node := topic.get("id"), str):
+                return None
+            self._met[identifier] = _Discussion(node, str(object_of(found.get("label")).get("id") or ""))
+            if write is None or action == "close":
+                return "closed already" if write is not None and topic.get("closed") is True else ""
+            if action != "link":
+                names = [one.get("name") for one in nodes_of(topic.get("labels"))]
+                return "labelled already" if _label(action) in names else ""
+            for row in nodes_of(topic.get("comments")):
+                said = {"body": row.get("body"), "author_association": row.get("authorAssociation")}
+                if self._marker(write) in str(row.get("body")) or duplicate_of(said) == write.candidate_id:
+                    return f"comment {row.get('databaseId')} says so"
+            if (after := place_after(object_of(topic.get("comments")))) is None:
+                return ""
+        raise RefusedError(f"discussion {identifier} has more comments than are looked through", 0, b"", {})
+
+    def _issue(self, identifier: str) -> dict[str, Any]:
         try:
             issue, _ = self._asked(f"/issues/{identifier}")
         except RefusedError as error:
@@ -230,21 +336,68 @@ class GitHubTarget(GitHub):
 
     def request(self, write: Write) -> Request:
         """Return a new comment, a new label, or a new state."""
+        met = self._met.get(write.question_id)
+        if met is None and write.question_id not in self._met and self._is_discussion(write.question_id):
+            met = _Discussion("NODE OF THE DISCUSSION", "NODE OF THE LABEL")
+        if met is not None:
+            return self._graph_request(write, met)
         issue = f"/issues/{write.question_id}"
         if write.action == "close":
             return Request("PATCH", issue, {"state": "closed", "state_reason": "duplicate"})
         if write.action != "link":
-            return Request("POST", f"{issue}/labels", {"labels": [write.action.removeprefix("tag ")]})
-        text = self._text.replace(ORIGINAL, f"#{write.candidate_id}")
-        return Request("POST", f"{issue}/comments", {"body": f"{text}\n\n{self._marker(write)}"})
+            return Request("POST", f"{issue}/labels", {"labels": [_label(write.action)]})
+        return Request("POST", f"{issue}/comments", {"body": self._said(write)})
+
+    def _said(self, write: Write) -> str:
+        return f"{self._text.replace(ORIGINAL, f'#{write.candidate_id}')}\n\n{self._marker(write)}"
+
+    def _graph_request(self, write: Write, met: _Discussion) -> Request:
+        query: str
+        given: dict[str, Any]
+        if write.action == "close":
+            query, given = _CLOSE, {"discussionId": met.node, "reason": "DUPLICATE"}
+        elif write.action == "link":
+            query, given = _COMMENT, {"discussionId": met.node, "body": self._said(write)}
+        else:
+            query, given = _LABEL, {"labelableId": met.node, "labelIds": [met.label]}
+        return Request("POST", "", {"query": query, "variables": {"input": given}}, True)
 
     def send(self, request: Request) -> None:
-        """Send a request, and heed GitHub's limits."""
-        self._asked(request.path, method=request.method, body=request.body)
+        """Send a request, and heed GitHub's limits.
+
+        Raises:
+            RefusedError: GraphQL answers that it was not done, or the repository has no such label.
+        """
+        if not request.is_graph:
+            self._asked(request.path, method=request.method, body=request.body)
+            return
+        if request.body["variables"]["input"].get("labelIds") == [""]:
+            raise RefusedError("the repository has no such label: make it there first", 0, b"", {})
+        found, _ = self._asked("", method="POST", body=request.body, site=self._graph)
+        errors = object_of(found).get("errors")
+        for wrong in errors if isinstance(errors, list) else ():
+            kind, said = str(object_of(wrong).get("type")), str(object_of(wrong).get("message"))[:200]
+            if kind in _LATER:
+                raise FailedError(f"{self._graph.address} answered: {said}")
+            raise RefusedError(f"{self._graph.address} answered: {said}", 0, b"", {})
 
 
-def open_target(settings: FollowSettings, pace: Pace, text: str = "", *, needs_key: bool = True) -> Target:
+def _label(action: str) -> str:
+    return action.removeprefix("tag ") if action.startswith("tag ") else ""
+
+
+def open_target(
+    settings: FollowSettings,
+    pace: Pace,
+    text: str = "",
+    *,
+    needs_key: bool = True,
+    is_discussion: Callable[[str], bool] = lambda _: False,
+) -> Target:
     """Return the forum that is written to.
+
+    Args:
+        is_discussion: whether a question is one of GitHub's discussions, as far as the forum knows.
 
     Raises:
         SettingError: it cannot be written to, or its key is not in the environment.
@@ -257,7 +410,7 @@ def open_target(settings: FollowSettings, pace: Pace, text: str = "", *, needs_k
     if settings.kind == "discourse":
         return DiscourseTarget(settings.address, pace, key, settings.username, text)
     if settings.kind == "github":
-        return GitHubTarget(settings.address, pace, key, settings.api, text)
+        return GitHubTarget(settings.address, pace, key, settings.api, text, is_discussion)
     raise SettingError(f"nothing is written to a {settings.kind}", "expected a Discourse, or a repository on GitHub")
 
 
@@ -362,6 +515,6 @@ def previews(target: Target, writes: Iterable[Write]) -> Iterator[dict[str, Any]
             "question": one.question_id,
             "candidate": one.candidate_id,
             "action": one.action,
-            "looks": [f"GET {target.api}{path}" for path in target.reads(one)],
-            "request": {"method": request.method, "url": target.api + request.path, "body": request.body},
+            "looks": [f"{look.method} {target.url(look)}" for look in target.reads(one)],
+            "request": {"method": request.method, "url": target.url(request), "body": request.body},
         }

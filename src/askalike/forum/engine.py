@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import threading
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from string import ascii_lowercase
+from typing import ClassVar, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +29,8 @@ from askalike.search.interaction import WeighedStates, rarities
 from askalike.search.texts import Text, unpacked
 from askalike.store import Store
 from askalike.text.analyzer import Analyzer
+from askalike.text.markup import readable
+from askalike.text.tokens import words
 from askalike.types import Answer, Filters, Question
 
 FEW_SHARE = 0.2
@@ -40,6 +44,15 @@ MOST_LISTED = 2_000
 
 MOST_STATES = 100
 """So many combinations of these are remembered."""
+
+
+LEAST_READ: Final = 2_000
+MOST_READ: Final = 5_000
+LEAST_HAVING: Final = 2
+MOST_LETTERS: Final = 48
+RECOUNTED: Final = 1_000
+"""Changes until the words of a language are counted anew."""
+_READ_TOGETHER: Final = 500
 
 
 class QuestionStates:
@@ -257,6 +270,9 @@ class TextQueryEncoder:
 class GeneralWords:
     """``search.correction.Speller`` by the words of the general model, read when they are first needed."""
 
+    letters: ClassVar[str] = ascii_lowercase
+    is_well_read: ClassVar[bool] = True
+
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._reading = threading.Lock()
@@ -279,6 +295,62 @@ class GeneralWords:
         return self._model.rank(word)
 
 
+class LanguageWords:
+    """``search.correction.Speller`` by the words of a forum's own questions in a language, counted when first needed.
+
+    A word is one that at least ``LEAST_HAVING`` of up to ``MOST_READ`` questions have, or of as many in the forum's
+    other languages: names are the same in all. Where fewer than ``LEAST_READ`` are in the language, every word is taken
+    to be right: too many of them have been written by nobody yet.
+
+    Args:
+        language: its code; "" for a forum in one.
+    """
+
+    is_well_read: ClassVar[bool] = False
+
+    def __init__(self, store: Store, language: str) -> None:
+        self._store, self._language = store, language
+        self._guard = threading.Lock()
+        self._read: tuple[int, dict[str, int] | None, str] = (-1, None, "")
+
+    def rank(self, word: str) -> int | None:
+        """Return the place of a word among those that questions have, most frequent first; None for any other."""
+        ranks = self._words()[1]
+        return 0 if ranks is None else ranks.get(word)
+
+    @property
+    def letters(self) -> str:
+        """Return what the words are made of."""
+        return self._words()[2]
+
+    def _words(self) -> tuple[int, dict[str, int] | None, str]:
+        now = self._store.last_change() // RECOUNTED
+        with self._guard:
+            if self._read[0] != now:
+                self._read = (now, *self._counted())
+            return self._read
+
+    def _counted(self) -> tuple[dict[str, int] | None, str]:
+        numbers = self._store.numbers(languages=(self._language,) if self._language else ())
+        if len(numbers) < LEAST_READ:
+            return None, ""
+        known = self._known(numbers)
+        letters = Counter(letter for word in known for letter in word)
+        usual = "".join(letter for letter, _ in letters.most_common(MOST_LETTERS))
+        others = self._known(sorted(set(self._store.numbers()).difference(numbers))) if self._language else []
+        return {word: rank for rank, word in enumerate(dict.fromkeys([*known, *others]))}, usual
+
+    def _known(self, numbers: Sequence[int]) -> list[str]:
+        """Return the words that enough of some questions have, most frequent first."""
+        chosen = numbers[:: math.ceil(len(numbers) / MOST_READ) or 1]
+        counts: Counter[str] = Counter()
+        for start in range(0, len(chosen), _READ_TOGETHER):
+            for one in self._store.questions_by_num(chosen[start : start + _READ_TOGETHER]).values():
+                text = f"{one.title}\n{readable(one.body, one.markup, with_code=False)}"
+                counts.update({word for word in words(text) if word.isalpha()})
+        return [word for word, count in counts.most_common() if count >= LEAST_HAVING]
+
+
 @dataclass(frozen=True)
 class QueryEncoder:
     """``search.WordEncoder`` and ``search.correction.Speller`` through the model of a set of vectors.
@@ -292,6 +364,8 @@ class QueryEncoder:
 
     vectors: VectorSet
     analyzer: Analyzer
+    letters: ClassVar[str] = ascii_lowercase
+    is_well_read: ClassVar[bool] = True
 
     def encode(self, queries: Sequence[Query]) -> NDArray[np.float32]:
         """Return the vectors (N, D) of queries, read as questions of the forum are; zeros where the model knows no

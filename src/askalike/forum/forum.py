@@ -49,7 +49,7 @@ from askalike.forum.queue import Moderation, Queue
 from askalike.forum.rerankers import take_ranker
 from askalike.forum.settings import ForumSettings, stored_text_settings
 from askalike.forum.thresholds import Reliability, Thresholds
-from askalike.index.encoder_settings import forget_encoder, wanted_model
+from askalike.index.encoder_settings import forget_encoder
 from askalike.index.milvus.choice import name_engine
 from askalike.index.vector_set import OWNED as VECTOR_FILES
 from askalike.index.vector_sets import VectorsState
@@ -101,6 +101,7 @@ from askalike.types import (
     Source,
     Thread,
     Verdict,
+    language_code,
 )
 
 if TYPE_CHECKING:
@@ -496,7 +497,7 @@ class Forum:
         query = cast("Query", asked)
         if isinstance(query.minimum, str):
             ranker = query.ranker or self.settings.search.ranker
-            least = self.least(query.minimum)
+            least = self._thresholds.least(query.minimum, query)
             if ranker != PROBABILITY and parse_minimum(query.minimum) != least:
                 if query.ranker is not None:
                     raise SettingError(
@@ -1013,15 +1014,61 @@ class Forum:
         """
         self._indexes.catch_up(progress or SilentProgress(), is_waiting=is_waiting)
 
-    def use_model(self, folder: str | Path) -> None:
-        """Take a copy of a model as the forum's own; the one before answers until ``encode`` is done, or ModelError."""
-        Model.load(folder).save(self._layout.model)
-        forget_encoder(self._layout)
-
-    def use_encoder(self, encoder: AnyEncoder) -> None:
-        """Let a text encoder make the forum's vectors; what answered before does until ``encode`` is done.
+    def use_model(self, folder: str | Path, *, language: str = "") -> None:
+        """Take a copy of a model as the forum's own; the one before answers until ``encode`` is done.
 
         Args:
+            language: code of the one language that it is for; "" for the forum.
+
+        Raises:
+            ModelError: it cannot be read or written.
+            SettingError: the forum is not in this language among others, or an engine finds its questions.
+        """
+        layout = self._encoders_of(language)
+        Model.load(folder).save(layout.model)
+        forget_encoder(layout)
+
+    def _encoders_of(self, language: str) -> ForumLayout:
+        """Return where the encoder of one of the forum's languages is kept; of the forum's own for ""."""
+        if not language:
+            return self._layout
+        code, known = language_code(language), self.analyzer.settings.languages
+        if code not in known:
+            raise SettingError(
+                f"the forum is not in the language {language[:40]!r}",
+                f"expected one of {', '.join(known)}"
+                if known
+                else 'name its languages first: "askalike reindex FORUM --language en,de"',
+            )
+        if self._indexes.engine:
+            raise SettingError(
+                "an engine finds this forum's questions, and holds the vectors of one encoder",
+                'name a multilingual one for all of it: "askalike encode FORUM --model MODEL"',
+            )
+        layout = self._layout.of_language(code)
+        if layout.is_linked:
+            raise SettingError(f"{layout.folder} is a link, or in one", "put a folder in its place")
+        layout.folder.mkdir(parents=True, exist_ok=True)
+        return layout
+
+    def forget_language_encoder(self, language: str) -> None:
+        """Take the encoder of one language away with its vectors: the forum's own reads it again, or words alone do.
+
+        Raises:
+            SettingError: the forum is not in this language among others.
+            BusyForumError: another process is encoding or indexing.
+        """
+        self._encoders_of(language)
+        self._indexes.forget_language(language_code(language))
+
+    def use_encoder(self, encoder: AnyEncoder, *, language: str = "") -> None:
+        """Let a text encoder make the forum's vectors; what answered before does until ``encode`` is done.
+
+        A language with an encoder of its own has vectors of its own: queries in it are compared with questions in it
+        by these, and with all others by words alone.
+
+        Args:
+            language: code of the one language that it is for, in a forum of several; "" for the forum.
             encoder: "minilm", or one as ``askalike encode --model`` names it, such as "sentence-transformers:PATH" or
                 "openai:URL#NAME"; ``EncoderSettings`` where prompts or sizes are to be given too; or an object with
                 ``name``, ``dimensions``, ``encode_query`` and ``encode_document``, which has to be given again when the
@@ -1031,8 +1078,8 @@ class Forum:
             SettingError: there is no such encoder.
             EncoderError: it cannot be had, or gives no vectors.
         """
-        settings, found, is_named = take_encoder(encoder, self._layout)
-        self._indexes.take(settings, found, is_named=is_named)
+        settings, found, is_named = take_encoder(encoder, self._encoders_of(language))
+        self._indexes.take(settings, found, language and language_code(language), is_named=is_named)
 
     def use_engine(self, address: str) -> None:
         """Let an engine find the questions, for this machine and others with the same store; fill it if it is empty.
@@ -1248,10 +1295,7 @@ class Forum:
             BusyForumError, ModelError: as ``encode``.
         """
         try:
-            if (
-                self.settings.has_vectors
-                and wanted_model(self._layout, self.analyzer.settings.model_language) is not None
-            ):
+            if self._indexes.is_wanted():
                 self._indexes.encode(progress)
         except EncoderError as error:
             progress.notice(f"what waits to be encoded is found by words alone: {error}")
@@ -1318,11 +1362,12 @@ class Forum:
         with contextlib.closing(open_store(layout)) as store:
             held = stored_text_settings(store)
             text = replace(held, languages=tuple(languages))
+            own = {code for code, _ in layout.of_languages()}
             tell = Detector(text.languages).told if text.languages else _undetected
             shown.start("telling languages apart", store.count_questions(), "questions")
             for batch in batches(store.all_questions(), MANY):
                 told = [(question, tell(question).language) for _, question in batch]
-                changed = {one.id for one, language in told if _is_read_anew(one.language, language, held, text)}
+                changed = {one.id for one, language in told if _is_read_anew(one.language, language, held, text, own)}
                 store.put_detected({one.id: language for one, language in told}, changed)
                 shown.advance(len(batch))
             store.put_settings(_stored(text) | ({} if text.languages else {"languages": "[]"}))
@@ -1367,10 +1412,15 @@ def _listed(questions: Question | Iterable[Question]) -> Sequence[Question]:
     return [one if isinstance(one.id, str) else replace(one, id=_id(one.id)) for one in listed]
 
 
-def _is_read_anew(before: str, now: str, held: TextSettings, text: TextSettings) -> bool:
-    """Return whether an index has to read a question anew when the forum's languages change: words are all, then."""
+def _is_read_anew(before: str, now: str, held: TextSettings, text: TextSettings, own: Collection[str]) -> bool:
+    """Return whether an index has to read a question anew when the forum's languages change: words are all, then.
+
+    Args:
+        own: languages with an encoder of their own.
+    """
     english = (DEFAULT_MODEL_CODE,)
-    return (before != now and held == text) or held.is_encoded(before, english) != text.is_encoded(now, english)
+    is_moved = before != now and (held == text or before in own or now in own)
+    return is_moved or held.is_encoded(before, english) != text.is_encoded(now, english)
 
 
 def _undetected(question: Question) -> Question:

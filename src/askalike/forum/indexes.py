@@ -26,7 +26,14 @@ from askalike.files import UnlockableError, held
 from askalike.forum.calibrations import JudgedPair, Scorings
 from askalike.forum.distributed import MilvusEngine
 from askalike.forum.encoders import NamedReranker, StudentQueries, Students
-from askalike.forum.engine import GeneralWords, LocalEngine, QueryEncoder, QuestionStates, TextQueryEncoder
+from askalike.forum.engine import (
+    GeneralWords,
+    LanguageWords,
+    LocalEngine,
+    QueryEncoder,
+    QuestionStates,
+    TextQueryEncoder,
+)
 from askalike.forum.rerankers import Rerankers
 from askalike.forum.settings import ForumSettings
 from askalike.index.catchup import catch_up, pending
@@ -89,10 +96,12 @@ class Indexes:
         self.reranker = NamedReranker(layout)
         self._rerankers = Rerankers(layout, settings.search, store.answers_of)
         self._scorings = Scorings(store, analyzer)
+        self._scorings_of = {code: Scorings(store, analyzer) for code in analyzer.settings.languages}
         self._students = Students(layout)
         self._states = QuestionStates(store)
         words = default_model() if text.reads(DEFAULT_MODEL_LANGUAGE) else None
         self._speller = None if words is None else GeneralWords(words)
+        self._spellers = {code: LanguageWords(store, code) for code in text.languages}
 
     def open(self) -> None:
         """Open the word index and the vectors where they are now: on this machine, or in an engine.
@@ -105,6 +114,12 @@ class Indexes:
         self.lexical: WordIndex | MilvusWords = self._open_lexical()
         sets = None if self._engine is None else MilvusSets(self._engine, store.alone)
         self.vectors = Vectors(layout, store, text, sets) if self.settings.has_vectors else None
+        is_local = self.settings.has_vectors and self._engine is None
+        self.by_language = {
+            code: Vectors(layout.of_language(code), store, text, language=code)
+            for code in (text.languages if is_local else ())
+            if not layout.of_language(code).is_linked
+        }
 
     def close(self) -> None:
         """Close the connection to the engine, where there is one."""
@@ -119,7 +134,9 @@ class Indexes:
         learned, named = self._rerankers.get, self.reranker.get
         searcher = Searcher(engine, self._analyzer, None, settings.search, learned, scoring=scoring, pair_scorer=named)
         if self._analyzer.settings.languages:
-            searcher = replace(searcher, language_of=self._language_of)
+            searcher = replace(searcher, language_of=self._language_of, spells=self._spellers.get)
+        if self.by_language:
+            searcher = replace(searcher, of_language=self._of_language(searcher))
         if answering is None:
             return searcher
         if answering.name not in self._tuned:
@@ -127,9 +144,48 @@ class Indexes:
             self._tuned[answering.name] = replace(settings.search, join=join)
         found = replace(searcher, settings=self._tuned[answering.name])
         if answering.settings is not None:
-            return self._with_texts(replace(found, speller=self._speller, corrects=GeneralWords.reads), answering)
+            return self._with_texts(found, answering)
         words = QueryEncoder(answering, self._analyzer)
         return replace(found, encoder=words, speller=words, corrects=words.reads)
+
+    def _answering_in(self, code: str) -> VectorSet | None:
+        """Return the set of a language's own encoder; what is in no language is read as the main one."""
+        vectors = self.by_language.get(code or next(iter(self.by_language), ""))
+        return None if vectors is None else vectors.answering()
+
+    def _of_language(self, searcher: Searcher) -> Callable[[str], Searcher | None]:
+        """Return what gives the searcher of a language that has vectors of its own; None for any other.
+
+        It is over the same words and records, and each over one state of its vectors.
+
+        Args:
+            searcher: by words alone.
+        """
+        made: dict[str, Searcher | None] = {}
+        engine = searcher.engine
+        assert isinstance(engine, LocalEngine)
+
+        def of(code: str) -> Searcher | None:
+            if code not in made:
+                answering = self._answering_in(code)
+                made[code] = None if answering is None else with_vectors(answering, code)
+            return made[code]
+
+        def with_vectors(answering: VectorSet, code: str) -> Searcher:
+            index = answering.index.snapshot()
+            assert isinstance(index, VectorSnapshot)
+            over = replace(engine, vectors=index)
+            join = self.settings.search.join.for_encoder(answering.name)
+            settings = replace(self.settings.search, join=join)
+            scoring = self._scorings_of[code].of(answering, over)
+            found = replace(searcher, engine=over, scoring=scoring, settings=settings)
+            if answering.settings is None:
+                words = QueryEncoder(answering, self._analyzer)
+                return replace(found, encoder=words, speller=words, corrects=words.reads)
+            encoder = TextQueryEncoder(answering, self._analyzer)
+            return replace(found, encoder=encoder, speller=self._speller, corrects=GeneralWords.reads)
+
+        return of
 
     def searcher_by(self, student: Student) -> Searcher:
         """Return a searcher whose queries a student encodes that the forum need not have taken.
@@ -142,11 +198,14 @@ class Indexes:
             raise NotLearnedError(
                 f"no text encoder has encoded the forum at {self._layout.folder}", "encode it with its teacher first"
             )
-        return self._by_student(self.searcher(), answering, StudentQueries(student, answering))
+        searcher = replace(self.searcher(), of_language=None)
+        return self._by_student(searcher, answering, StudentQueries(student, answering))
 
     def _by_student(self, searcher: Searcher, answering: VectorSet, student: StudentQueries) -> Searcher:
         return replace(
             searcher,
+            speller=self._speller,
+            corrects=GeneralWords.reads,
             encoder=TextQueryEncoder(answering, self._analyzer, student.texts),
             settings=replace(searcher.settings, join=self.settings.search.join.for_encoder(student.name)),
             for_drafts=None,
@@ -154,7 +213,12 @@ class Indexes:
 
     def _with_texts(self, searcher: Searcher, answering: VectorSet) -> Searcher:
         """Return a searcher whose queries a text encoder encodes, or its student, or both."""
-        by_encoder = replace(searcher, encoder=TextQueryEncoder(answering, self._analyzer))
+        by_encoder = replace(
+            searcher,
+            encoder=TextQueryEncoder(answering, self._analyzer),
+            speller=self._speller,
+            corrects=GeneralWords.reads,
+        )
         queries, student = self._students.asked(answering)
         if student is None:
             return by_encoder
@@ -201,10 +265,19 @@ class Indexes:
             "open the forum again, or restart what serves it",
         )
 
-    def take(self, settings: EncoderSettings, encoder: TextEncoder, *, is_named: bool) -> None:
-        """Let the forum be encoded with a text encoder; see ``index.vector_sets.Vectors.take``."""
-        if self.vectors is not None:
-            self.vectors.take(settings, encoder, is_named=is_named)
+    def take(self, settings: EncoderSettings, encoder: TextEncoder, language: str = "", *, is_named: bool) -> None:
+        """Let the forum, or one of its languages, be encoded with a text encoder; see ``Vectors.take``."""
+        vectors = self.by_language.get(language) if language else self.vectors
+        if vectors is not None:
+            vectors.take(settings, encoder, is_named=is_named)
+
+    def forget_language(self, language: str) -> None:
+        """Take the encoder of a language away, with its vectors; the forum's own reads it again, if it does.
+
+        Raises:
+            BusyForumError: another process is encoding or indexing.
+        """
+        self.by_language[language].forget(self._locked_for_encoder)
 
     @property
     def encoder_name(self) -> str:
@@ -258,7 +331,6 @@ class Indexes:
             cut = [one.strip()[:MAX_CHARACTERS] for one in (query, *texts)]
             return in_unit(pair_scores(reranker, cut[0], cut[1:]))
         searcher = self.searcher()
-        assert searcher.scoring is not None
         first, *others = [_as_question(one.strip()[:MAX_CHARACTERS]) for one in (query, *texts)]
         asked = Query(first.title, first.body)
         counts = TermCounts(searcher.engine)
@@ -270,11 +342,16 @@ class Indexes:
         prepared = [one.prepare(asked.title, asked.body, asked.markup) for one in readings]
         counts.look_up([term for one in prepared for term in (*one.title, *one.body)])
         vector, cosines = None, None
-        answering = None if self.vectors is None else self.vectors.answering()
+        answering = self._answering_in(asked.language)
+        if answering is None:
+            answering = None if self.vectors is None else self.vectors.answering()
+        else:
+            searcher, _ = searcher.for_query(asked)
         is_read = answering is not None and self._analyzer.settings.is_encoded(asked.language, answering.languages)
         if answering is not None and is_read and (prepared[0].title or prepared[0].body):
             vector = answering.embed([query], is_query=True)[0]
             cosines = (answering.embed(texts, is_query=False) @ vector).tolist()
+        assert searcher.scoring is not None
         logits = searcher.scoring.logits(asked, counts, others, vector, cosines)
         found: list[float] = probability(searcher.scoring.update.moved(logits)).tolist()
         return found
@@ -351,8 +428,11 @@ class Indexes:
         catch_up(self._store, WordIndexer(words, self._analyzer), progress)
         if isinstance(words, MilvusWords) and words.has_drifted and words.entries <= AT_ONCE:
             self._make_words_anew(words, progress)
-        if self.vectors is not None:
-            self.vectors.follow(progress)
+        for vectors in self._all_vectors():
+            vectors.follow(progress)
+
+    def _all_vectors(self) -> list[Vectors]:
+        return [*([] if self.vectors is None else [self.vectors]), *self.by_language.values()]
 
     def _is_to_begin(self, words: MilvusWords) -> bool:
         """Return whether an engine has no words, those of a newer store, or none by which mean lengths were known."""
@@ -382,8 +462,19 @@ class Indexes:
             self.lexical.reopen()
             if self.lexical.cursor.is_complete and self.lexical.has_drifted:
                 self._make_words_anew(self.lexical, progress)
-        if self.vectors is not None:
+        own = [one for one in self.by_language.values() if one.is_wanted]
+        for vectors in own:
+            vectors.encode(progress, self._locked_for_encoder)
+        if self.vectors is not None and (not own or self.vectors.is_wanted):
             self.vectors.encode(progress, self._locked_for_encoder)
+
+    def is_wanted(self) -> bool:
+        """Return whether there is a model or an encoder to encode anything with.
+
+        Raises:
+            ModelError, EncoderError: one cannot be read.
+        """
+        return any(one.is_wanted for one in self._all_vectors())
 
     def probe(self) -> None:
         """Look into the word index and the vectors as a search does, in a few milliseconds.
@@ -392,11 +483,17 @@ class Indexes:
             ForumError, ModelError: searches would fail; the message says what to do.
         """
         self.lexical.probe()
-        if self.vectors is not None:
-            self.vectors.answering()
+        for vectors in self._all_vectors():
+            vectors.answering()
 
     def state(self) -> VectorsState:
         """Return how far the vectors have come."""
+        found = self._main_state()
+        of = {code: one.state() for code, one in self.by_language.items()}
+        own = {code: one for code, one in of.items() if one.model or one.next_model or one.problem}
+        return replace(found, by_language=own) if own else found
+
+    def _main_state(self) -> VectorsState:
         answering = None if self.vectors is None else self.vectors.answering()
         if self.vectors is None or answering is None or answering.settings is None:
             return VectorsState() if self.vectors is None else self.vectors.state()
@@ -477,7 +574,8 @@ def remove_indexes(layout: ForumLayout, settings: ForumSettings) -> None:
     with ExitStack() as locks:
         if settings.has_vectors:
             try:
-                locks.enter_context(held(lock_of_makers(layout.vectors), LOCK_TIMEOUT_S))
+                for one in (layout, *(own for _, own in layout.of_languages())):
+                    locks.enter_context(held(lock_of_makers(one.vectors), LOCK_TIMEOUT_S))
             except filelock.Timeout as error:
                 raise BusyForumError(
                     f"another process is encoding {layout.folder}",
@@ -498,3 +596,5 @@ def remove_indexes(layout: ForumLayout, settings: ForumSettings) -> None:
         WordIndex.remove(layout.lexical)
         if settings.has_vectors:
             forget_sets(layout.vectors)
+            for _, one in layout.of_languages():
+                forget_sets(one.vectors)

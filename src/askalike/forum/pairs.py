@@ -212,7 +212,7 @@ class Pairs:
 
     def _made_by(self) -> str:
         """Return what the scores depend on: another model makes every pair anew."""
-        return f"{self._indexes.state().model}, probability by {digest()}, {PARTNERS}, {LEAST_SCORE}, {KEPT_BELOW}"
+        return f"{self._indexes.state().made_by}, probability by {digest()}, {PARTNERS}, {LEAST_SCORE}, {KEPT_BELOW}"
 
     def _follow(self) -> bool:
         """Note which questions have changed, as far as searches see them; return whether they see the forum at all."""
@@ -340,10 +340,13 @@ class Pairs:
         found: list[Pair] = []
         for num, others in ((nums[0], nums[1:]), *((other, nums[:1]) for other in nums[1:])):
             if num in held:
-                query = Query(held[num].title, held[num].body, held[num].markup)
+                one = held[num]
+                query = Query(one.title, one.body, one.markup, language=one.language)
                 ask = partial(_compared, query=query, num=num, others=others)
                 likely = self._indexes.ask(ask)
-                found.extend(Pair(min(num, one), max(num, one), score) for one, score in likely.items() if one in held)
+                found.extend(
+                    Pair(min(num, other), max(num, other), score) for other, score in likely.items() if other in held
+                )
         with self.store.writing() as store:
             store.put(self._kept(found))
 
@@ -376,14 +379,17 @@ class Pairs:
 
     def _searched(self, searcher: Searcher, questions: dict[int, Question], is_over: Callable[[], bool]) -> _Partners:
         """Return the pairs of the questions that were compared before it was over, one at least."""
-        asked = {num: _as_query(one, PARTNERS + 1) for num, one in questions.items()}
-        plain = _plain(searcher, asked)
-        plain = replace(plain, settings=replace(plain.settings, query=replace(plain.settings.query, max_terms=RAREST)))
         found: _Partners = {}
-        for (num, query), first in zip(asked.items(), plain.rankings(list(asked.values())), strict=True):
-            found[num] = self._partners(plain, num, query, first)
-            if is_over():
-                break
+        numbers = list(questions)
+        for by, some in searcher.by_language([_as_query(one, PARTNERS + 1) for one in questions.values()]):
+            asked = {numbers[place]: query for place, query in some.items()}
+            plain = _plain(by, asked)
+            rarest = replace(plain.settings.query, max_terms=RAREST)
+            plain = replace(plain, settings=replace(plain.settings, query=rarest))
+            for (num, query), first in zip(asked.items(), plain.rankings(list(asked.values())), strict=True):
+                found[num] = self._partners(plain, num, query, first)
+                if is_over():
+                    return found
         return found
 
     def _partners(self, searcher: Searcher, num: int, query: Query, ranking: Ranking) -> list[Pair]:
@@ -420,7 +426,8 @@ class _Stored:
 
 
 def _as_query(question: Question, k: int) -> Query:
-    return Query(question.title, question.body, question.markup, k, ranker=PROBABILITY, is_canonical=False)
+    title, body, markup, language = question.title, question.body, question.markup, question.language
+    return Query(title, body, markup, k, ranker=PROBABILITY, is_canonical=False, language=language)
 
 
 def _plain(searcher: Searcher, asked: Mapping[int, Query]) -> Searcher:
@@ -430,7 +437,7 @@ def _plain(searcher: Searcher, asked: Mapping[int, Query]) -> Searcher:
         asked: the number of each, and the query that is made of it.
     """
     scoring = None if searcher.scoring is None else replace(searcher.scoring, update=UNMOVED)
-    searcher = replace(searcher, speller=None, scoring=scoring)
+    searcher = replace(searcher, speller=None, scoring=scoring, of_language=None)
     engine = searcher.engine
     if searcher.encoder is None or not isinstance(engine, LocalEngine) or engine.vectors is None:
         return replace(searcher, encoder=None)
@@ -446,6 +453,7 @@ def _is_kept(pair: Pair) -> bool:
 
 def _compared(searcher: Searcher, query: Query, num: int, others: list[int]) -> dict[int, float]:
     """Return the probabilities of these others."""
+    searcher, query = searcher.for_query(query)
     return _plain(searcher, {num: query}).likelihoods(query, others)
 
 

@@ -55,17 +55,20 @@ class Thresholds:
         self._guard = threading.Lock()
         self._known: dict[Promise, tuple[object, float, Threshold]] = {}
 
-    def least(self, minimum: float | str) -> float:
+    def least(self, minimum: float | str, query: Query | None = None) -> float:
         """Return the least probability that a setting asks for: itself, by a promise, or the default of a widget.
 
         Where nothing keeps the promise, it is 1: texts that are the same alone are shown.
+
+        Args:
+            query: by whose language's encoder the default is; None for the forum's.
 
         Raises:
             SettingError: it is none of these.
         """
         wanted = parse_minimum(minimum)
         if wanted is None:
-            return self._indexes.ask(lambda one: USUAL[WORDS if one.scoring is None else one.scoring.version()])
+            return self._indexes.ask(partial(_usual, query=query))
         if isinstance(wanted, float):
             return wanted
         found = self.of(wanted)
@@ -73,7 +76,7 @@ class Thresholds:
 
     def of(self, promise: Promise) -> Threshold:
         """Return the threshold of a promise."""
-        state = (self._store.judgement_version(), self._indexes.state().model)
+        state = (self._store.judgement_version(), self._indexes.state().made_by)
         with self._guard:
             known = self._known.get(promise)
             if known is None or known[0] != state or time.monotonic() > known[1]:
@@ -192,7 +195,7 @@ class Reliability:
     def bins(self) -> tuple[ReliabilityBin, ...]:
         """Return the groups of probability that hold a judged pair, ascending."""
         with self._guard:
-            version = (self._store.judgement_version(), self._indexes.state().model)
+            version = (self._store.judgement_version(), self._indexes.state().made_by)
             if self._known[0] != version:
                 self._known = (version, bins(list(self._judged())))
             return self._known[1]
@@ -204,13 +207,19 @@ class Reliability:
         found = []
         for one in given:
             asked, other = held[one.question_id], nums[one.candidate_id]
-            query = Query(asked.title, asked.body, asked.markup)
+            query = Query(asked.title, asked.body, asked.markup, language=asked.language)
             likely = self._indexes.ask(partial(_likely, query=query, key=other))
             if likely is not None:
                 found.append((likely, one.verdict == "duplicate"))
         return found
 
 
+def _usual(searcher: Searcher, query: Query | None) -> float:
+    scoring = searcher.scoring if query is None else searcher.for_query(query)[0].scoring
+    return USUAL[WORDS if scoring is None else scoring.version()]
+
+
 def _likely(searcher: Searcher, query: Query, key: int) -> float | None:
+    searcher, query = searcher.for_query(query)
     scoring = None if searcher.scoring is None else replace(searcher.scoring, update=UNMOVED)
-    return replace(searcher, speller=None, scoring=scoring).likelihoods(query, [key]).get(key)
+    return replace(searcher, of_language=None, speller=None, scoring=scoring).likelihoods(query, [key]).get(key)

@@ -462,15 +462,12 @@ def forget_encoder(layout: ForumLayout) -> None:
     sync_folder(layout.folder)
 
 
-def remove_own_model(layout: ForumLayout, language: str) -> None:
-    """Take the forum's own model and encoder away, so that the general model is wanted; what answers now does until the
-    vectors are made.
+def remove_own_model(layout: ForumLayout) -> None:
+    """Take the forum's own model and encoder away; what answers now does until other vectors are made.
 
     Raises:
-        SettingError: the package contains no general model, or it reads another language.
         ModelExistsError: its folder is a link, or holds something else too.
     """
-    general_model(language)
     forget_encoder(layout)
     own = ModelLayout(layout.model)
     going = own.folder.with_name(f".{own.folder.name}.going")

@@ -82,6 +82,10 @@ READ: Final = 1.0
 UNREAD: Final = 0.01
 """How likely a word that the encoder has not read is one at all, where the forum has its stem."""
 
+DOUBT: Final = 3.0
+"""How much likelier an unknown word is one of its own where the forum alone was read; only its words are
+candidates then. Chosen on English by a forum's own words (``LOG.md``)."""
+
 PIECES: Final = 20
 """So many pieces of a line are looked at together."""
 
@@ -92,7 +96,15 @@ no prose of the forum's language."""
 
 
 class Speller(Protocol):
-    """The words that an encoder has vectors for."""
+    """The words of a language: those that an encoder has vectors for, or that a forum's questions have."""
+
+    @property
+    def letters(self) -> str:
+        """Return what its words are made of."""
+
+    @property
+    def is_well_read(self) -> bool:
+        """Return whether it has read more of the language than the forum holds."""
 
     def rank(self, word: str) -> int | None:
         """Return how many words are more frequent, None for a word without a vector of its own."""
@@ -236,14 +248,17 @@ class _Reader:
     def _candidates_of(self, one: _Word) -> _Candidates:
         size, rank = max(1, self._counts.size or 0), self._speller.rank
         new = NEW[min(len(one.word), max(NEW))] * size / 10_000 * (CAPITAL if one.has_capital else 1.0)
+        if not self._speller.is_well_read:
+            new *= DOUBT
         if rank(one.word) is not None:
             new += READ
+        unread = UNREAD if self._speller.is_well_read else 0.0
         as_written = SEEN * self._suspicious[one.word] + new
         enough = as_written / (TYPOS * size)  # if every question had it
         likelihoods = {
             other: likely
-            for other, likelihood in meant(one.word).items()
-            if likelihood > enough and (likely := likelihood * (UNREAD if rank(other) is None else 1.0)) > enough
+            for other, likelihood in meant(one.word, self._speller.letters).items()
+            if likelihood > enough and (likely := likelihood * (unread if rank(other) is None else 1.0)) > enough
         }
         own = {"", *self._analyzer.terms(one.word)}
         terms = dict(zip(likelihoods, self._analyzer.term_of_each(list(likelihoods)), strict=True))
@@ -271,7 +286,7 @@ def _is_readable(word: str) -> bool:
     return LEAST_LETTERS <= len(word) <= MOST_LETTERS and _VOWEL.search(word) is not None
 
 
-_VOWEL: Final = re.compile("[aeiouy]")
+_VOWEL: Final = re.compile(r"[aeiouy]|[^\x00-\x7f]")
 _PIECE: Final = re.compile(r"\S+")
 _BEFORE, _AFTER = "(\"'[*_“‘", ".,;:!?)\"']*_…”’"
 _WRITTEN: Final = re.compile(r"[^\W\d_]*(?:['’-][^\W\d_]+)*|[\d.,:%]+[^\W\d_]{0,2}|\W*")

@@ -31,7 +31,7 @@ from askalike.search.interaction import interactions, meaning
 from askalike.search.pool import Pool, Scored, Source
 from askalike.search.reranker import RERANKERS
 from askalike.search.scorer import Scoring, probability, scorers
-from askalike.search.settings import JoinSettings
+from askalike.search.settings import OWN, JoinSettings
 from askalike.search.texts import Text
 from askalike.types import Answer, Hit, Question
 
@@ -149,8 +149,10 @@ class Ranker:
 def by_probability(scoring: Scoring, pool: Pool, settings: JoinSettings) -> list[Scored]:
     """Return the best candidates of the weighted sum with the probability that both ask the same.
 
-    Components are those of the weighted sum, ``same``, the probability that whoever has answered one has answered the
-    other, and ``judged_different``, by how much the logit of a question fell that drew wrong matches again and again.
+    For one that has no vector words weigh as much as beside askalike's own models; ``pool.gather`` leaves out none that
+    is among the best so. Components are those of the weighted sum, ``same``, the probability that whoever has answered
+    one has answered the other, and ``judged_different``, by how much the logit of a question fell that drew wrong
+    matches again and again.
     """
     counts = pool.asked.counts
     lexical, near, (count, weight) = pool.known["lexical"], pool.known.get("vectors"), pool.read
@@ -160,7 +162,8 @@ def by_probability(scoring: Scoring, pool: Pool, settings: JoinSettings) -> list
     for key in pool.keys:
         bm25, cosine = lexical.get(key, 0.0), 0.0 if near is None else near.get(key, 0.0)
         share = bm25 / most if most > 0 else 0.0
-        if (score := weight * cosine + (1.0 - weight) * share) > 0:
+        own = weight if cosine else min(weight, OWN)  # one without a vector is known by its words alone
+        if (score := own * cosine + (1.0 - own) * share) > 0:
             joined.append((-score, key, bm25, cosine, share))
     best = heapq.nsmallest(count, joined)  # keys differ
     keys = [key for _, key, *_ in best]

@@ -73,6 +73,9 @@ class Searcher:
         for_drafts: searches for queries that are still being typed, and where the encoder cannot be had: by a student.
         language_of: tells what language a query is in that does not say it, in a forum of several.
         corrects: whether the speller's words are of a language, by its code.
+        spells: gives the speller of any other language.
+        of_language: gives what searches for queries in a language that has an encoder of its own, by its code; None
+            where none has.
         pair_scorer: gives what re-orders the best hits, None where nothing was named; or raises EncoderError.
     """
 
@@ -87,6 +90,23 @@ class Searcher:
     pair_scorer: Callable[[], PairScorer | None] = lambda: None
     language_of: Callable[[Query], str] | None = None
     corrects: Callable[[str], bool] = lambda _: True
+    spells: Callable[[str], Speller | None] = lambda _: None
+    of_language: Callable[[str], Searcher | None] | None = None
+
+    def for_query(self, query: Query) -> tuple[Searcher, Query]:
+        """Return what searches for a query, by the encoder of its language; and the query with its language."""
+        if self.language_of is not None and not query.language:
+            query = replace(query, language=self.language_of(query))
+        found = None if self.of_language is None else self.of_language(query.language)
+        return found or self, query
+
+    def by_language(self, queries: Sequence[Query]) -> list[tuple[Searcher, dict[int, Query]]]:
+        """Return what searches for each of some queries, and these by their places."""
+        found: dict[int, tuple[Searcher, dict[int, Query]]] = {}
+        for place, query in enumerate(queries):
+            searcher, told = self.for_query(query)
+            found.setdefault(id(searcher), (searcher, {}))[1][place] = told
+        return list(found.values())
 
     def search(self, query: Query) -> SearchResult:
         """Return what a query finds, with what matched, the best answers, and explanations where asked for.
@@ -95,7 +115,8 @@ class Searcher:
             SettingError, ForumError: as ``ranking``; SettingError: there is no such order.
         """
         laps = Laps()
-        return self._result(self.ranking(query, laps), laps)
+        searcher, query = (self, query) if self.language_of is None else self.for_query(query)
+        return searcher._result(searcher.ranking(query, laps), laps)
 
     def _result(self, ranked: Ranking, laps: Laps) -> SearchResult:
         hits = self.hits(ranked)
@@ -120,9 +141,12 @@ class Searcher:
             _check(query)
         try:
             if self.pair_scorer() is None and not any(one.is_draft or one.ranker == CROSS_ENCODER for one in queries):
-                laps = [Laps() for _ in queries]
-                found = zip(self.rankings(queries, laps), laps, strict=True)
-                return [self._result(ranked, lap) for ranked, lap in found]
+                results: dict[int, SearchResult] = {}
+                for searcher, some in self.by_language(queries):
+                    laps = [Laps() for _ in some]
+                    found = zip(some, searcher.rankings(list(some.values()), laps), laps, strict=True)
+                    results |= {place: searcher._result(ranked, lap) for place, ranked, lap in found}
+                return [results[place] for place in range(len(queries))]
         except EncoderError:
             pass
         return [self.search(query) for query in queries]
@@ -136,6 +160,14 @@ class Searcher:
             SettingError, ForumError, EncoderError: as ``ranking``, for a ranker that was named.
         """
         laps = laps or [Laps() for _ in queries]
+        several = [] if self.language_of is None else self.by_language(queries)
+        if len(several) > 1 or any(searcher is not self for searcher, _ in several):
+            ranked: dict[int, Ranking] = {}
+            for searcher, part in several:
+                ranked |= zip(part, searcher.rankings(list(part.values()), [laps[one] for one in part]), strict=True)
+            yield from (ranked[place] for place in range(len(queries)))
+            return
+        queries = list(several[0][1].values()) if several else queries
         chosen = [self._chosen(query.ranker) for query in queries]
         asked = [self._prepared(*one) for one in zip(queries, (ranker for _, ranker in chosen), laps, strict=True)]
         aimed = [place for place, (_, ranker) in enumerate(chosen) if "vectors" in ranker.sources]
@@ -175,6 +207,10 @@ class Searcher:
         """
         _check(query)
         laps = laps or Laps()
+        if self.language_of is not None:
+            searcher, query = self.for_query(query)
+            if searcher is not self:
+                return searcher.ranking(query, laps)
         is_named = query.ranker == CROSS_ENCODER
         if not is_named and (query.ranker is not None or self.settings.ranker != PROBABILITY):
             return self._first_ranking(query, laps)
@@ -241,6 +277,9 @@ class Searcher:
         Raises:
             EncoderError: the encoder cannot be had now.
         """
+        searcher, query = self.for_query(query)
+        if searcher is not self:
+            return searcher.likelihoods(query, keys)
         _, ranker = self._chosen(PROBABILITY)
         asked = self._prepared(query, ranker, Laps())
         questions = self.engine.questions(keys)
@@ -343,14 +382,14 @@ class Searcher:
         One for a ranker without vectors is not corrected, so that no model is asked what words there are.
         """
         counts = TermCounts(self.engine)
-        if self.language_of is not None and not query.language:
-            query = replace(query, language=self.language_of(query))
         own = self.analyzer.of(query.language)
         written = own.prepare(query.title, query.body, query.markup)
         corrections: tuple[Correction, ...] = ()
         is_corrected = self.settings.is_corrected and "vectors" in ranker.sources
-        if self.speller is not None and is_corrected and (not query.language or self.corrects(query.language)):
-            query, corrections = corrected(query, written, own, self.speller, counts)
+        is_read = not query.language or self.corrects(query.language)
+        speller = self.speller if is_read else self.spells(query.language)
+        if speller is not None and is_corrected:
+            query, corrections = corrected(query, written, own, speller, counts)
             if corrections:
                 written = own.prepare(query.title, query.body, query.markup)
         others = self.analyzer.readings(query.language)[1:]

@@ -74,7 +74,7 @@ class MaintenanceWorker:
         forum = self._engine.forum
         if forum.behind:
             forum.catch_up(is_waiting=False)
-        if forum.vectors.waiting:
+        if forum.vectors.is_behind:
             with contextlib.suppress(BusyForumError, ModelNotFoundError):  # another process is at it
                 forum.encode(progress=_StopProgress(self._stop))
         return forum.pairs.advance(SLICE_S, lambda: self._stop.is_set() or self._is_busy()) > 0
