@@ -85,7 +85,7 @@ class _Tables:
         return self.moderated[-1]
 
     def claim(self, link: Link) -> None:
-        ends = (link.source_id, link.target_id)
+        ends = (link.source_id, link.target_id) if link.kind == "duplicate" else ()
         self.moderated = [
             structs.replace(one, made_link=False) if (one.question_id, one.candidate_id) == ends else one
             for one in self.moderated
@@ -452,6 +452,11 @@ class MemoryStore:
             tables.require(link.source_id, link.target_id)
             tables.claim(link)
         return sum(tables.put_link(link, MANUAL_SOURCE) for link in links)
+
+    def mark(self, duplicate: str, original: str) -> bool:
+        check_link(Link(duplicate, original))
+        refuse_chain(self.originals_of([original, duplicate]), duplicate, original)
+        return self.put_links([Link(duplicate, original)]) > 0
 
     def delete_links(self, links: Sequence[Link]) -> int:
         with self._write() as tables:

@@ -141,10 +141,13 @@ class Client:
     """
 
     def __init__(self, address: str, key: str = "", timeout_s: float = 30.0) -> None:
-        parts = urlsplit(address)
+        try:
+            parts = urlsplit(address)
+            self._host, self._port, self._prefix = parts.hostname or "", parts.port, parts.path.rstrip("/")
+        except ValueError:  # a port that is none, half a pair of brackets
+            parts = urlsplit("")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise SettingError(f"{address!r} is no address", "expected one such as http://127.0.0.1:8765")
-        self._host, self._port, self._prefix = parts.hostname, parts.port, parts.path.rstrip("/")
         self._is_secure = parts.scheme == "https"
         self._key = key
         self._timeout_s = timeout_s

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from html import escape
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
@@ -451,7 +451,9 @@ class Filters:
             if isinstance(getattr(self, name), str):
                 raise SettingError(f"{name} is the text {getattr(self, name)!r}", "give several, such as a tuple")
         for name in ("before", "after"):
-            moment: datetime | None = getattr(self, name)
+            moment: Any = getattr(self, name)  # notebooks check no types
+            if moment is not None and not isinstance(moment, datetime):
+                raise SettingError(f"{name} is {moment!r:.100}", "expected a datetime")
             if moment is not None and moment.tzinfo is None:
                 object.__setattr__(self, name, moment.replace(tzinfo=UTC))
         if self.languages:

@@ -553,6 +553,21 @@ def test_undoing_lets_the_judgement_before_count_again_and_none_that_came_since(
     assert store.links() == []
 
 
+def test_a_mark_is_refused_where_it_leads_on_or_back_and_a_related_link_claims_none(store: Store) -> None:
+    store.put_questions([Question(one, "t") for one in "abc"])
+    assert store.mark("a", "b")
+    assert not store.mark("a", "b")
+    for duplicate, original, told in (("b", "a", "circle"), ("c", "a", "duplicate itself"), ("c", "c", "itself")):
+        with pytest.raises(InputError, match=told):
+            store.mark(duplicate, original)
+    with pytest.raises(UnknownIdError):
+        store.mark("a", "nowhere")
+    (entry,) = store.decide([Feedback("c", "b", "duplicate")], has_links=True).entries
+    store.put_links([Link("c", "b", "related")])
+    store.undo([entry.number], "")
+    assert store.links() == [Link("a", "b"), Link("c", "b", "related")]
+
+
 @pytest.mark.parametrize("by", ["hand before", "hand", "load", "follow"])
 def test_a_link_that_somebody_else_made_stays_when_a_decision_is_undone(store: Store, by: str) -> None:
     questions: list[Record] = [Question(one, "t") for one in "ab"]

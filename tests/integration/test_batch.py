@@ -245,8 +245,35 @@ def test_wrong_files_are_named(files: list[Path], tmp_path: Path) -> None:
     assert issubclass(DamagedInputError, InputError)
 
 
+def test_a_file_without_questions_is_a_part_without_questions(tmp_path: Path) -> None:
+    listed = questions(20)
+    full, none = write(tmp_path / "full.parquet", listed), tmp_path / "none.parquet"
+    parquet.write_table(parquet.read_table(full).slice(0, 0), none)
+    done = batch.pairs([full, none], tmp_path / "out", workers=1)
+    assert (done.questions, done.parts) == (len(listed), 2)
+    alone = batch.pairs(full, tmp_path / "alone", workers=1)
+    assert rows(done.path) == rows(alone.path) != []
+    assert batch.groups(none, tmp_path / "nothing", workers=1).count == 0
+
+
+def test_a_batch_that_was_not_begun_wholly_leaves_no_encoder_behind(files: list[Path], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with Forum.create(tmp_path / "forum") as forum:
+        forum.add(questions(10))
+        forum.encode()
+    batch.encode(files[0], out, workers=1)
+    (out / "batch.json").unlink()
+    (out / "encoder.json").write_text("{}", encoding="utf-8")
+    (out / "model").mkdir()
+    batch.encode(tmp_path / "forum", out, workers=1)
+    assert not (out / "encoder.json").exists()
+    assert not (out / "model").exists()
+
+
 def test_a_folder_is_of_one_batch_and_one_process(files: list[Path], tmp_path: Path) -> None:
     batch.encode(files, tmp_path / "out", workers=1)
+    with pytest.raises(SettingError, match="the language english, and german is given"):
+        batch.encode(files, tmp_path / "out", language="german", workers=1)
     with pytest.raises(SettingError, match="other questions"):
         batch.encode(files[:2], tmp_path / "out", workers=1)
     with pytest.raises(SettingError, match="another model"):

@@ -17,6 +17,7 @@ from tests.integration.test_server_process import serving
 
 from askalike import Forum, Question
 from askalike.client import ROUTES, AsyncClient, Client, ServiceError
+from askalike.errors import SettingError
 from askalike.follow.settings import FollowSettings
 from askalike.follow.state import State
 from askalike.server.routes import service_document
@@ -146,6 +147,14 @@ def test_many_requests_are_awaited_together(client: Client) -> None:
             return found
 
     assert [one.hits[0].question.id for one in asyncio.run(ask())] == ["1"] * 20
+
+
+@pytest.mark.parametrize(
+    "address", ["", "localhost", "ftp://host", "http://host:99999", "http://[::1", "http://host:x"]
+)
+def test_an_address_that_is_none_is_named(address: str) -> None:
+    with pytest.raises(SettingError, match="is no address"):
+        Client(address)
 
 
 def test_a_service_that_is_not_there_is_named(tmp_path: Path) -> None:

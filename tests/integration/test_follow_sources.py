@@ -139,6 +139,14 @@ def test_a_feed_with_since_gives_what_is_new_and_what_is_deleted(tmp_path: Path,
             assert (held(folder), asked[-1]) == ({"1": "one more", "2": "back"}, "2026-01-02T00:00:00Z")
 
 
+def test_the_last_line_on_a_thread_counts(run: Run, tmp_path: Path, folder: Path) -> None:
+    feed = tmp_path / "feed.ndjson"
+    gone = [json.dumps({"id": number, "deleted": True}) + "\n" for number in (1, 2)]
+    feed.write_text(line(1, "one") + gone[0] + line(1, "one again") + line(2, "two") + gone[1])
+    assert run("follow", folder, "--from", feed, "--once").code == 0
+    assert held(folder) == {"1": "one again"}
+
+
 # -- GitHub ------------------------------------------------------------------------------------------------------------
 
 

@@ -14,11 +14,12 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 import filelock
+import numpy as np
 import pytest
 
 from askalike import Answer, Filters, Forum, ImportOptions, Link, Query, Question, TextSettings
@@ -157,6 +158,29 @@ def test_a_text_where_several_are_expected_is_refused(small: Forum) -> None:
     for k in (2.5, "3", None, True):
         with pytest.raises(SettingError, match="whole number from 1 to"):
             small.similar("printer", k=k)  # type: ignore[arg-type]
+    for moment in ("2020-01-01", date(2020, 1, 1)):
+        with pytest.raises(SettingError, match="expected a datetime"):
+            Filters(before=moment)  # type: ignore[arg-type]
+
+
+def test_ids_may_be_numbers_of_a_data_frame_and_what_is_no_id_is_not_there(small: Forum) -> None:
+    number: Any = np.int64(1)
+    assert small.question(number) == small.question("1")
+    small.add(Question(np.int64(77), "numbered"))  # type: ignore[arg-type]
+    small.delete(np.int64(77))  # type: ignore[arg-type]
+    wrong: Any
+    for wrong in (None, 1.0, True, b"1"):
+        with pytest.raises(UnknownIdError):
+            small.question(wrong)
+        assert small.answers(wrong) == small.links_of(wrong) == []
+
+
+def test_a_moment_of_pandas_that_is_none_is_named(small: Forum) -> None:
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(InputError, match="question '9': created is NaT"):
+        small.put(Question("9", "never", created=pandas.NaT))
+    small.put(Question("9", "once", created=pandas.Timestamp("2020-01-01T00:00:00.000001999")))
+    small.delete("9")
 
 
 def test_filters_do_not_change_scores(small: Forum) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from tests.command import Run
@@ -94,6 +95,50 @@ def test_chains_and_circles_are_refused_with_the_chain_and_nothing_is_stored(for
         forum.moderation.decide([Feedback("0a", "0b", "duplicate")])
     assert (forum.moderation.log(), forum.links(), list(forum.feedback())) == ([], [Link("0b", "0a")], [])
     assert forum.moderation.decide([Feedback("1a", "0b", "duplicate")], has_links=False).stored
+
+
+def test_a_related_link_is_no_duplicate_link_and_an_undone_decision_takes_its_own_back(forum: Forum) -> None:
+    done = forum.moderation.decide([Feedback("0b", "0a", "duplicate")])
+    forum.add_links([Link("0b", "0a", "related")])
+    forum.moderation.undo([done.entries[0].number])
+    assert forum.links() == [Link("0b", "0a", "related")]
+
+
+def test_numbers_that_no_log_has_are_not_there(forum: Forum) -> None:
+    forum.moderation.note("0b", "0a", "Look.")
+    assert forum.moderation.log(10**30, 10**30) == forum.moderation.log()
+    for number in (0, -1, 10**30):
+        with pytest.raises(UnknownIdError, match=f"no entry {number}"):
+            forum.moderation.undo([number])
+
+
+def test_pairs_are_read_from_a_file_whatever_their_titles_hold(run: Run, path: Path, tmp_path: Path) -> None:
+    with Forum.open(path) as forum:
+        forum.edit([Question("0a", "Printer\u2028is offline after\x85a power cut")])
+    listed = run("duplicates", path, "--min", 0.3, "--csv").out
+    (tmp_path / "pairs.csv").write_bytes(listed.encode())
+    words = ("--pairs", tmp_path / "pairs.csv", "--verdict", "different", "--json")
+    stored = run("review", "decide", path, *words).json["entries"]
+    assert len(stored) == 3
+
+
+def test_two_who_mark_each_of_a_pair_a_duplicate_of_the_other_close_no_circle(path: Path) -> None:
+    numbers = range(12)
+    with Forum.open(path) as one, Forum.open(path) as other:
+        one.add([Question(f"{number}{end}", "Which fuse?") for number in numbers for end in "xy"])
+        both = Barrier(2)
+
+        def mark(forum: Forum, ends: str) -> int:
+            marked = 0
+            for number in numbers:
+                both.wait()
+                with contextlib.suppress(InputError):
+                    marked += forum.mark(f"{number}{ends[0]}", f"{number}{ends[1]}")
+            return marked
+
+        with ThreadPoolExecutor(2) as pool:
+            found = sum(pool.map(mark, (one, other), ("xy", "yx")))
+        assert found == len(one.links()) == len(numbers)
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv"])
@@ -189,6 +234,10 @@ def test_moderators_work_from_the_command_line(run: Run, path: Path, tmp_path: P
         ("decide", "--verdict", "duplicate", "--tag", "none"),
         ("undo",),
         ("undo", "--entry", "7"),
+        ("undo", "--entry", "1" + "0" * 30),
+        ("log", "--limit", "1" + "0" * 30),
+        ("queue", "--limit", "1" + "0" * 30),
+        ("take", "0a", "0b", "--by", "ann", "--minutes", "1e300"),
         ("undo", "--bulk", "none"),
     ],
     ids=" ".join,
@@ -200,6 +249,11 @@ def test_what_cannot_be_done_is_explained(run: Run, path: Path, words: tuple[str
     assert run("review", "log", path, "--json").json == []
 
 
+def test_a_longest_list_of_duplicates_is_all_of_them(run: Run, path: Path) -> None:
+    words = ("duplicates", path, "--min", 0.3, "--json")
+    assert len(run(*words, "--limit", "1" + "0" * 30).json) == len(run(*words).json) == 3
+
+
 # -- the service -------------------------------------------------------------------------------------------------------
 
 
@@ -208,6 +262,7 @@ def clients(path: Path) -> Iterator[dict[str, Client]]:
     keys = Keys(path)
     secrets = {name: keys.add(name, "write")[1] for name in ("ann", "bob")}
     secrets |= {"reader": keys.add("reader", "read")[1], "": keys.add("", "write")[1]}
+    secrets["passer"] = keys.add("", "read")[1]
     with serving(path, "--allow-host", "askalike.example.org") as (_, client):
         address = f"http://127.0.0.1:{client._port}"
         made = {name: Client(address, key) for name, key in secrets.items()}
@@ -227,6 +282,8 @@ def test_the_service_knows_moderators_by_the_names_of_their_keys(clients: dict[s
     assert shown.taken == taken
     assert [one.text for one in shown.notes] == ["Ask the vendor."]
     assert all(one.taken is None and not one.notes for one in reader.duplicates(minimum=0.3).pairs)
+    passer = clients["passer"]
+    assert passer.duplicates(minimum=0.3, by="bob") == passer.duplicates(minimum=0.3), "who has what is not told"
     assert not any("0a" in (one.question.id, one.candidate.id) for one in bob.duplicates(minimum=0.3).pairs)
     assert bob.taken().assignments == (taken,)
     decisions = [

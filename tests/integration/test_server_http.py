@@ -291,6 +291,8 @@ def test_counted_visits_are_shown_what_two_rankers_picked_in_turn_and_no_others(
     (plain,) = search(compared, k=1).json()["hits"]
     assert (plain["team"], plain["propensity"]) == ("", 1.0)
     hits = search(compared, title="printer prints only blank pages", session=VISIT, k=5).json()["hits"]
+    named = search(compared, title="printer prints only blank pages", session=VISIT, ranker="lexical").json()["hits"]
+    assert {hit["team"] for hit in named} == {""}, "who names a ranker is not shown the default against the rival"
     assert {hit["likelihood"]["value"] for hit in hits} == {None}
     assert {hit["team"] for hit in hits} <= {"default", "rival"}
     assert [hit["rank"] for hit in hits] == list(range(1, len(hits) + 1))

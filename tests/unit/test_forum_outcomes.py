@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from askalike import Forum, Question
-from askalike.errors import DamagedForumError, SettingError
+from askalike.errors import DamagedForumError, InputError, SettingError
 from askalike.store.rows import KEPT_DAYS, to_microseconds
 from askalike.store.sql import SqlStore
 from askalike.types import DayCounts, Link, Outcome, OutcomeCounts, OutcomeLabel, Saver
@@ -121,6 +121,15 @@ def test_a_visit_needs_a_random_name(forum: Forum) -> None:
         with pytest.raises(SettingError, match="no random name"):
             forum.add_outcomes(wrong, [Outcome("shown", "a")])
     assert forum.add_outcomes("0123456789abcdef", [Outcome("shown", "a")]) == 1
+
+
+def test_what_no_outcome_can_be_is_not_counted_and_leaves_the_report_readable(forum: Forum) -> None:
+    visit, before = "0123456789abcdef", forum.report()
+    many, unlikely = Outcome("shown", "a", place=2**70), Outcome("shown", "a", propensity=float("nan"))
+    for wrong in (Outcome("seen", "a"), many, unlikely):  # type: ignore[arg-type]
+        with pytest.raises(InputError, match="cannot be counted"):
+            forum.add_outcomes(visit, [Outcome("shown", "a"), wrong])
+    assert forum.report() == before
 
 
 def test_one_day_is_counted_to_a_bound_and_old_days_are_forgotten(

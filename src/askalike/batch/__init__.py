@@ -15,6 +15,7 @@ name, so that a batch which was ended goes on with what is missing, on whichever
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -260,9 +261,15 @@ def _begun(source: Source, folder: Folder, model: str, part_size: int, language:
     parts = _files(source)
     stamps = [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in parts]
     wanted = {"input": stamps, "model": model or "general"}
+    text = TextSettings(language=language)
     if not _is_begun(folder, wanted):
         _write_model(None, folder, model)
-        _begin(folder, {**wanted, "text": TextSettings(language=language).to_json()})
+        _begin(folder, {**wanted, "text": text.to_json()})
+    elif (held := folder.text().language) != text.language:
+        raise SettingError(
+            f"{folder.path} holds a batch with the language {held}, and {text.language} is given",
+            f"choose another folder, or say --language {held}",
+        )
     return parts
 
 
@@ -300,12 +307,14 @@ def _begin(folder: Folder, manifest: dict[str, Any]) -> None:
 
 def _write_model(forum: Forum | None, folder: Folder, model: str) -> None:
     """Put the encoder where every machine finds it; nothing is there where it is the package's own."""
+    folder.encoder.unlink(missing_ok=True)  # of a batch that was not begun wholly, perhaps by another model
+    shutil.rmtree(folder.model, ignore_errors=True)
     vectors = None if forum is None or model else forum.answering_vectors()
     if vectors is not None:
         if vectors.problem is not None:
             raise vectors.problem
         if vectors.settings is None:
-            if vectors.name != "general" and not folder.model.exists():
+            if vectors.name != "general":
                 model_in(vectors.folder).save(folder.model)
             return
         if vectors.settings.pca is not None:
@@ -314,7 +323,7 @@ def _write_model(forum: Forum | None, folder: Folder, model: str) -> None:
     elif model.partition(":")[0] in get_args(EncoderKind):
         _, settings = taken(EncoderSettings.parse(model))
         replace_whole(folder.encoder, settings.to_bytes())
-    elif model not in ("", "general") and not folder.model.exists():
+    elif model not in ("", "general"):
         Model.load(model).save(folder.model)
 
 

@@ -365,7 +365,7 @@ def _write_vectors(folder: Folder, parts: Sequence[int], ids: Sequence[str]) -> 
             raise DamagedInputError(f"part {number} has changed since it was encoded", "begin a batch in a new folder")
         start += len(here)
         flat = table["vector"].combine_chunks().flatten().to_numpy()
-        rows.append(flat.reshape(len(here), -1).astype(np.float16))
+        rows.append(flat.reshape(len(here), table["vector"].type.list_size).astype(np.float16))
     _save(folder.rows / "vectors.npy", np.concatenate(rows))
     found: NDArray[np.float16] = np.load(folder.rows / "vectors.npy", mmap_mode="r")
     return found
@@ -394,7 +394,9 @@ def _write_blocks(
     owner = np.concatenate([np.zeros(0, np.int32), *owners])
     term = np.concatenate([np.zeros(0, np.int32), *named])
     is_titled = np.concatenate([np.zeros(0, np.float32), *values])
-    mean_title, mean_text = (max(1.0, float(one.mean())) for one in (lengths[:, 0], lengths.sum(axis=1)))
+    mean_title, mean_text = (
+        max(1.0, float(one.sum()) / max(1, len(one))) for one in (lengths[:, 0], lengths.sum(axis=1))
+    )
     of_title = (K1 + 1) / (1 + K1 * (1 - B + B * lengths[:, 0] / mean_title))
     of_text = (K1 + 1) / (1 + K1 * (1 - B + B * lengths.sum(axis=1) / mean_text))
     value = of_text[owner] + OF_TITLE * is_titled * of_title[owner]

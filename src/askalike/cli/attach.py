@@ -9,6 +9,7 @@ import typer
 
 from askalike.cli.arguments import EngineOption, ForumArgument, JsonOption, command
 from askalike.cli.display import BarProgress, print_json, print_whole
+from askalike.errors import SettingError
 from askalike.forum import Forum
 from askalike.text.settings import TextSettings
 
@@ -28,6 +29,7 @@ def attach(
     The folder holds this machine's indexes and models; every command takes it as any other forum. Several machines may
     attach one database: each sees what the others write. Secrets come from PGPASSWORD or ~/.pgpass.
     """
+    _check_folder(into)
     text = TextSettings.of(language)
     with BarProgress() as progress, Forum.attach(into, database, text=text, progress=progress) as forum:
         if engine:
@@ -58,6 +60,7 @@ def migrate(
     The new folder has the same records, indexes and models; nothing is encoded again, and the old forum stays as it is.
     Without --database the records go into a file in the folder.
     """
+    _check_folder(into)
     with BarProgress() as progress:
         Forum.migrate(forum, into, database, progress)
     with Forum.open(into) as made:
@@ -67,3 +70,9 @@ def migrate(
         return
     print_whole(f"{found['questions']:,} questions of {forum} are in {database or into} too")
     print_whole(f"  {command('info', into)}")
+
+
+def _check_folder(into: Path) -> None:
+    """Refuse a database's address: each machine has a folder too."""
+    if into.parts[:1] in (("postgresql:",), ("postgres:",)):
+        raise SettingError("--into is the address of a database", "name a folder with --into, the database beside it")

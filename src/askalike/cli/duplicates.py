@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Annotated, Final
@@ -113,7 +114,7 @@ def duplicates(
             found = opened.duplicates(
                 opened.least_score(minimum or 0.5), since=start, is_exact=exact, tag=tag, progress=progress
             )
-            rows = list(islice(_rows(found), limit or None))
+            rows = list(islice(_rows(found), min(limit, sys.maxsize) or None))
     if not groups:
         print_records(rows, Row, form, COLUMNS)
     elif form is None:

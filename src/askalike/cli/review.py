@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -17,12 +18,15 @@ from askalike.cli.arguments import ForumArgument, JsonOption, command
 from askalike.cli.display import BarProgress, print_json, print_records, print_whole, safe
 from askalike.errors import InputError, SettingError
 from askalike.forum import Duplicate, Forum
+from askalike.forum.queue import LONGEST
 from askalike.types import Assignment, Decided, Draw, Feedback, LogEntry
 
 Action = Literal["queue", "take", "give-back", "taken", "note", "decide", "undo", "log"]
 MOST_PAIRS: Final = 500
 """That are decided on in one step."""
 MOST_BYTES: Final = 16 << 20
+MOST_SHOWN: Final = 1_000_000
+LONGEST_MINUTES: Final = LONGEST // timedelta(minutes=1)
 
 _Pair = tuple[str, str]
 
@@ -80,12 +84,15 @@ def review(
     precision: Annotated[
         float | None, typer.Option("--precision", help="Of the queue: pairs of which this share is to be the same.")
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", help="So many pairs, or entries of the log.", min=1)] = 20,
+    limit: Annotated[
+        int, typer.Option("--limit", help="So many pairs, or entries of the log.", min=1, max=MOST_SHOWN)
+    ] = 20,
     pairs: Annotated[
         Path | None, typer.Option("--pairs", help="A CSV file with id and original_id; - reads standard input.")
     ] = None,
     minutes: Annotated[
-        float | None, typer.Option("--minutes", help="take: for so long; else until they are given back.", min=0)
+        float | None,
+        typer.Option("--minutes", help="take: for so long; else until given back.", min=0, max=LONGEST_MINUTES),
     ] = None,
     anyones: Annotated[bool, typer.Option("--anyones", help="give-back: whoever has taken them.")] = False,
     text: Annotated[str, typer.Option("--text", help="note: what is noted.")] = "",
@@ -200,7 +207,7 @@ def _read(path: Path) -> Iterator[_Pair]:
                 content = file.read(MOST_BYTES + 1)
         if len(content) > MOST_BYTES:
             raise InputError(f"{path} has more than {MOST_BYTES:,} bytes", "decide on fewer pairs at a time")
-        rows = csv.DictReader(content.decode("utf-8-sig").splitlines(keepends=True), strict=True)
+        rows = csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
         for row in rows:
             pair = (row.get("id") or "", row.get("original_id") or "")
             if not all(pair):

@@ -125,7 +125,7 @@ def questions_of(path: Path) -> list[Question]:
     """
     if path.suffix == ".txt" and path.is_file():
         try:
-            lines = path.read_text(encoding="utf-8-sig").splitlines()
+            lines = path.read_text(encoding="utf-8-sig").split("\n")
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"{path} cannot be read: {error}", "expected UTF-8, one title a line") from error
         found = [Question(str(number), line.strip()) for number, line in enumerate(lines, 1) if line.strip()]

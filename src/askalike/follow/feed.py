@@ -120,8 +120,8 @@ class Feed:
 
     def _piece(self, lines: list[bytes], start: int, since: str) -> tuple[Piece, str]:
         """Return some lines, and the newest ``updated`` among them and ``since``."""
-        threads: list[tuple[Thread, str]] = []
-        gone: list[str] = []
+        threads: dict[str, tuple[Thread, str]] = {}
+        gone: dict[str, None] = {}
         rejects: list[tuple[str, str]] = []
         newest, newest_at = since, moment(since, ReadContext())
         for number, line in enumerate(lines[start : start + LINES_A_PIECE], start + 1):
@@ -137,7 +137,8 @@ class Feed:
                 if at is not None and (newest_at is None or at > newest_at):
                     newest, newest_at = str(data["updated"]), at
                 if data.get("deleted") is True:
-                    gone.append(name)
+                    threads.pop(name, None)
+                    gone[name] = None
                     continue
                 context = reading_context()
                 found = reading_of(line_records(self.address, context)(number, line), context)
@@ -145,7 +146,7 @@ class Feed:
                 rejects.append((name, str(error)))
                 continue
             if found.thread is not None:
-                threads.append((found.thread, hashlib.blake2b(line, digest_size=12).hexdigest()))
+                gone.pop(name, None)  # a later line on a thread takes the place of an earlier one
+                threads[name] = found.thread, hashlib.blake2b(line, digest_size=12).hexdigest()
                 rejects += [(name, reason) for reason in found.rejects]
-        last = {thread.question.id: (thread, stamp) for thread, stamp in threads}
-        return Piece(None, threads=tuple(last.values()), gone=tuple(gone), rejects=tuple(rejects)), newest
+        return Piece(None, threads=tuple(threads.values()), gone=tuple(gone), rejects=tuple(rejects)), newest

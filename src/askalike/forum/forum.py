@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
+from numbers import Integral
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -73,7 +74,6 @@ from askalike.store import (
     create_store,
     migrate_store,
     open_store,
-    refuse_chain,
 )
 from askalike.text.analyzer import Analyzer
 from askalike.text.languages import Detector
@@ -869,7 +869,8 @@ class Forum:
         Raises:
             UnknownIdError: there is no such question; nothing is deleted then.
         """
-        self._store.put_questions((), [_id(one) for one in ([ids] if isinstance(ids, str | int) else ids)])
+        listed: Any = [ids] if isinstance(ids, str | Integral) else ids
+        self._store.put_questions((), [_id(one) for one in listed])
         self.catch_up()
 
     def add_answers(self, answers: Iterable[Answer]) -> None:
@@ -915,8 +916,7 @@ class Forum:
             UnknownIdError: one of them is not there.
             InputError: they are the same; or the original is a duplicate itself, of others or of this one.
         """
-        refuse_chain(self._store.originals_of([original, duplicate]), duplicate, original)
-        return self._store.put_links([Link(duplicate, original)]) > 0
+        return self._store.mark(_id(duplicate), _id(original))
 
     def remove_links(self, links: Iterable[Link]) -> int:
         """Take marks away; return how many there were."""
@@ -1430,7 +1430,9 @@ def _undetected(question: Question) -> Question:
 
 def _id(identifier: str | int) -> str:
     """Return an id as text: tables often number their questions; what is neither is refused by the store."""
-    return str(identifier) if type(identifier) is int else cast("str", identifier)
+    given: Any = identifier
+    is_number = type(given) is not bool and isinstance(given, Integral)  # NumPy's are no int
+    return str(given) if is_number else cast("str", given)
 
 
 def _new_store(layout: ForumLayout, text: TextSettings) -> Store:

@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Final, Literal
 
-from askalike.errors import SettingError
+import msgspec
+
+from askalike.errors import InputError, SettingError
 from askalike.search.interleaving import SURE, compared
 from askalike.search.thresholds import clopper_pearson
 from askalike.store import ForumLayout, Store, StoredOutcome, take_over_helped
@@ -55,9 +57,15 @@ class Outcomes:
 
         Raises:
             SettingError: the session is no random name.
+            InputError: a value is none that an outcome has; nothing is counted then.
         """
         if not SESSION.fullmatch(session):
             raise SettingError("the session is no random name", f"expected a text that matches {SESSION.pattern}")
+        for one in outcomes:
+            try:
+                msgspec.convert(msgspec.structs.asdict(one), Outcome)
+            except msgspec.ValidationError as error:
+                raise InputError(f"{one!r:.200} cannot be counted: {error}", "see askalike.types.Outcome") from error
         return self._store.add_outcomes(session, outcomes, time.time_ns() // 1000)
 
     def add_helped(self, question_id: str) -> int:

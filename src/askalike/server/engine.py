@@ -118,7 +118,7 @@ class Engine:
         found = self.forum.search(query)
         searched = time.perf_counter()
         hits = tuple(shown_hit(hit, self.forum.analyzer) for hit in found.hits)
-        if session and self._rival and 0 < len(hits) <= MOST_DRAFTED:
+        if session and self._rival and query.ranker is None and 0 < len(hits) <= MOST_DRAFTED:
             hits = self._drafted(query, session, hits)
         ended = time.perf_counter()
         for name, spent in found.seconds.items():
@@ -358,7 +358,8 @@ class Engine:
             SettingError: the cursor is none.
         """
         least = self.forum.least_score(query.minimum)
-        found = self.duplicates.pairs(structs.replace(query, by=name or query.by), least, is_named=is_named)
+        by = name or (query.by if is_named else None)  # who may only read learns nothing of who has taken what
+        found = self.duplicates.pairs(structs.replace(query, by=by), least, is_named=is_named)
         return structs.replace(found, you=name)
 
     # -- moderation --------------------------------------------------------------------------------------------

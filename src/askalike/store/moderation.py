@@ -171,7 +171,8 @@ class ModerationStore(ABC):
         bulk = secrets.token_hex(4) if len(numbers) > 1 else ""
         with self.write() as connection:
             for number in numbers:
-                found = connection.execute(f"{_ENTRY} WHERE num = ?", (number,)).fetchone()
+                is_number = 0 < number < rows.INTEGER_LIMIT
+                found = connection.execute(f"{_ENTRY} WHERE num = ?", (number if is_number else 0,)).fetchone()
                 if found is None:
                     raise UnknownIdError(f"the log has no entry {number}", "list it, and name one of its decisions")
                 if found["kind"] not in ("duplicate", "different"):
@@ -199,7 +200,9 @@ class ModerationStore(ABC):
         self, limit: int, before: int = 0, *, pair: tuple[str, str] | None = None, bulk: str = ""
     ) -> list[LogEntry]:
         """Return entries of the log, newest first."""
-        asked: list[tuple[str, tuple[object, ...]]] = [("num < ?", (before,))] if before else []
+        asked: list[tuple[str, tuple[object, ...]]] = (
+            [("num < ?", (min(before, rows.INTEGER_LIMIT - 1),))] if before else []
+        )
         if pair is not None:
             if not all(map(rows.is_storable, pair)):
                 return []
@@ -208,7 +211,8 @@ class ModerationStore(ABC):
             asked.append(("bulk = ?", (bulk if rows.is_storable(bulk) else "?",)))
         where = f" WHERE {' AND '.join(one for one, _ in asked)}" if asked else ""
         values = [value for _, given in asked for value in given]
-        return [entry_of(row) for row in self.rows(f"{_ENTRY}{where} ORDER BY num DESC LIMIT ?", (*values, limit))]
+        values.append(min(limit, rows.INTEGER_LIMIT - 1))
+        return [entry_of(row) for row in self.rows(f"{_ENTRY}{where} ORDER BY num DESC LIMIT ?", values)]
 
     # -- who has taken what ------------------------------------------------------------------------------------
 

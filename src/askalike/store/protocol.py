@@ -350,6 +350,9 @@ class Store(ChangeLog, Protocol):
     def put_links(self, links: Sequence[Link]) -> int:
         """Store links; return how many were new. Raise UnknownIdError where an end is not there."""
 
+    def mark(self, duplicate: str, original: str) -> bool:
+        """Link a duplicate; return whether that is new. Raise InputError for a circle, or an original that is none."""
+
     def delete_links(self, links: Sequence[Link]) -> int:
         """Delete links; return how many there were."""
 

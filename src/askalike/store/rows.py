@@ -32,7 +32,7 @@ _MARKUPS = frozenset(get_args(Markup))
 _LINK_KINDS = frozenset(get_args(LinkKind))
 _VERDICTS = get_args(Verdict)
 _DRAWS = get_args(DrawnBy)
-_INTEGER_LIMIT = 2**63
+INTEGER_LIMIT = 2**63
 _FIRST_US = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _LAST_US = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 
@@ -165,10 +165,10 @@ def digest(values: Iterable[Value]) -> bytes:
 
 
 def is_storable(text: str) -> bool:
-    """Return whether a text can be written as UTF-8: half a surrogate pair cannot."""
+    """Return whether a text can be written as UTF-8: half a surrogate pair cannot, nor what is no text."""
     try:
         text.encode()
-    except UnicodeEncodeError:
+    except (UnicodeEncodeError, AttributeError):
         return False
     return True
 
@@ -256,7 +256,7 @@ def _moment_value(where: str, name: str, moment: datetime | None) -> int | None:
     hint = "expected a moment that in UTC lies in the years 1 to 9999"
     try:
         value = to_microseconds(moment)
-    except OverflowError as error:  # of a time zone that has no answer for this moment
+    except (OverflowError, ValueError) as error:  # a time zone has no answer for this moment, or it is pandas' NaT
         raise InputError(f"{where}: {name} is {moment!r}", hint) from error
     if value is not None and not _FIRST_US <= value <= _LAST_US:
         raise InputError(f"{where}: {name} is {moment}", hint)
@@ -277,14 +277,14 @@ def _check_post(where: str, post: Question | Answer) -> None:
     if post.markup not in _MARKUPS:
         raise InputError(f"{where}: markup is {post.markup!r}", f"expected one of {sorted(_MARKUPS)}")
     score = post.score
-    if score is not None and not (isinstance(score, int) and -_INTEGER_LIMIT <= score < _INTEGER_LIMIT):
+    if score is not None and not (isinstance(score, int) and -INTEGER_LIMIT <= score < INTEGER_LIMIT):
         raise InputError(f"{where}: score is {score!r}", "expected a whole number of at most 64 bits")
 
 
 def unknown_id(kind: str, identifier: str) -> UnknownIdError:
     """Return the error for an id that is not there."""
     hint = 'list them with "askalike source list"' if kind == "source" else "look it up with a search, or add it first"
-    return UnknownIdError(f"the forum holds no {kind} with the id {identifier!r}", hint)
+    return UnknownIdError(f"the forum holds no {kind} with the id {identifier!r:.600}", hint)
 
 
 def title_digest(title: str) -> str:

@@ -19,7 +19,7 @@ from msgspec import structs
 from askalike.addresses import address
 from askalike.errors import InputError
 from askalike.store import rows, writes
-from askalike.store.moderation import ModerationStore
+from askalike.store.moderation import ModerationStore, refuse_chain
 from askalike.store.protocol import (
     IDENTITY,
     QUESTIONS,
@@ -323,6 +323,14 @@ class SqlStore(ModerationStore, ABC):
             rows.check_link(link)
         with self.write() as connection:
             return writes.put_links(connection, links)
+
+    def mark(self, duplicate: str, original: str) -> bool:
+        """Link a duplicate to its original, unless that closes a circle or leads on; return whether that is new."""
+        link = Link(duplicate, original)
+        rows.check_link(link)
+        with self.write() as connection:  # looked at in the same transaction: two may mark each other's at once
+            refuse_chain(self.originals_of([original, duplicate]), duplicate, original)
+            return writes.put_links(connection, [link]) > 0
 
     def delete_links(self, links: Sequence[Link]) -> int:
         """Delete links; return how many there were."""

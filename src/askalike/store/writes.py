@@ -152,6 +152,8 @@ def put_links(connection: Connection, links: Sequence[Link], *, is_claimed: bool
 
 def claim_link(connection: Connection, link: Link) -> None:
     """Keep a link that a decision made when that is undone: somebody else says the same."""
+    if link.kind != "duplicate":
+        return
     connection.execute(
         "UPDATE moderation SET made_link = 0 WHERE made_link = 1 AND question_id = ? AND candidate_id = ?",
         (link.source_id, link.target_id),
