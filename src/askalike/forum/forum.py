@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import tempfile
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -289,6 +290,9 @@ class Forum:
             source: what the rows are known as, for when they are loaded again.
             text, settings: as ``create`` takes them.
 
+        Rows that are left out, such as those whose id came before, are told by a warning, and named in the forum's
+        ``rejects.jsonl``.
+
         Raises:
             SettingError: it is no data frame.
             InputError: its rows are no questions; the forum is there, and empty.
@@ -300,10 +304,14 @@ class Forum:
             archive = archive_of(frame, Path(folder))
             forum = cls.create(path, text=text, settings=settings)
             try:
-                forum.load(archive, options=ImportOptions("table", source, read=read), progress=progress)
+                report = forum.load(archive, options=ImportOptions("table", source, read=read), progress=progress)
             except BaseException:
                 forum.close()
                 raise
+        if report.rejected:
+            first = report.first_rejects[0]
+            told = f"{report.rejected:,} rows were left out, the first with id {first.record_id!r}: {first.reason}"
+            warnings.warn(told, stacklevel=2)
         return forum
 
     @classmethod
