@@ -1,4 +1,4 @@
-"""How fast the service answers under load: 1, 8 and 32 connections, titles alone and with bodies, writes meanwhile.
+"""How fast the service answers under load: 1, 16 and 32 connections, titles alone and with bodies, writes meanwhile.
 
 Command: ``python -m benchmarks.serve_load [--seconds S] [--steady S] [--workers N]``. The forum is that of
 ``index_and_search`` (``ASKALIKE_BENCH/reddit.forum``), copied before it is written to. The service is a process of its
@@ -25,11 +25,11 @@ from benchmarks.record import WORK, percentiles, write
 from benchmarks.serving import Running, memory_mb, serving
 
 COMMAND = "python -m benchmarks.serve_load"
-CONNECTIONS = (1, 8, 32)
+CONNECTIONS = (1, 16, 32)
 WRITES_PER_S = (0, 20)
 WRITERS = 32
 """Connections that write: enough that they ask as often as wanted even while each answer takes a second."""
-STEADY = ("title", 8, 20)
+STEADY = ("title", 16, 20)
 """What is asked while memory is watched: connections, writes a second."""
 KINDS = ("title", "title and body")
 SAMPLED = 500
@@ -192,7 +192,7 @@ def main() -> None:
         print("steady", steady, flush=True)
     write(
         "serve-load",
-        COMMAND,
+        " ".join([COMMAND, *sys.argv[1:]]),
         {
             "questions": held,
             "workers": options.workers,

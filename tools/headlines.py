@@ -69,9 +69,10 @@ def _found(result: Mapping[str, Any]) -> list[str]:
 
 
 def _speed(load: Load) -> list[str]:
-    indexing, search = load("index-and-search")["indexing"], load("index-and-search")["search"]
+    scale = load("scale-224741")
+    indexing, search = scale["indexing"], scale["search"]
     rival = load("encode-runtime")["beside_rival"]
-    title, body = (search[kind]["askalike Forum.similar"] for kind in ("title", "title and body"))
+    title, body = (search[kind] for kind in ("title", "title and body"))
     updates, served = load("updates")["until_shown"], load("serve-load")
     many = served["service"]["title, 32 connections, 0 writes/s"]
     return table(
@@ -84,11 +85,14 @@ def _speed(load: Load) -> list[str]:
             ),
             (
                 "index and encode them",
-                f"{indexing['seconds']:.0f} s, {indexing['peak_memory_mb']:,} MB of memory,"
-                f" {indexing['size_mb']:.0f} MB on disk",
+                f"{indexing['seconds']:.0f} s, {indexing['peak_memory_mb']['this process']:,} MB of memory,"
+                f" {scale['disk_mb']['all']:.0f} MB on disk",
             ),
             ("a change until a search shows it, median", f"{max(one['p50_ms'] for one in updates.values()):.0f} ms"),
-            (f"searches a second over HTTP, {served['workers']} worker", f"{many['per_s']:.0f}"),
+            (
+                f"searches a second over HTTP, {served['workers']} worker{'s'[: served['workers'] - 1]}",
+                f"{many['per_s']:.0f}",
+            ),
             (
                 "questions encoded a second, one core",
                 f"{rival['questions_per_s']['askalike']:,.0f}, {rival['times_as_fast']['askalike']:.0f} times"
