@@ -75,6 +75,7 @@ def _speed(load: Load) -> list[str]:
     title, body = (search[kind] for kind in ("title", "title and body"))
     updates, served = load("updates")["until_shown"], load("serve-load")
     many = served["service"]["title, 32 connections, 0 writes/s"]
+    workers = "worker" if served["workers"] == 1 else "workers"
     return table(
         ("work", "figure"),
         [
@@ -90,7 +91,7 @@ def _speed(load: Load) -> list[str]:
             ),
             ("a change until a search shows it, median", f"{max(one['p50_ms'] for one in updates.values()):.0f} ms"),
             (
-                f"searches a second over HTTP, {served['workers']} worker{'s'[: served['workers'] - 1]}",
+                f"searches a second over HTTP, {served['workers']} {workers}",
                 f"{many['per_s']:.0f}",
             ),
             (
