@@ -835,8 +835,8 @@ class SearchResult:
     def is_new(self) -> bool:
         """Whether nothing like the question was asked before; of a ranker without probabilities, that there is no hit.
 
-        >>> hit = Hit(1, 0.01, Question("a", "t"), likelihood=0.01)
-        >>> SearchResult((hit,)).is_new, SearchResult((replace(hit, likelihood=0.02),)).is_new, SearchResult().is_new
+        >>> first, second = (Hit(1, 0.5, Question("a", "t"), likelihood=value) for value in (0.01, 0.02))
+        >>> SearchResult((first,)).is_new, SearchResult((second,)).is_new, SearchResult().is_new
         (True, False, True)
         """
         return all(hit.likelihood is not None and hit.likelihood < LEAST_ALIKE for hit in self.hits)

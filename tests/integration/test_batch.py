@@ -133,7 +133,7 @@ class _Here:
 
 
 def test_groups_are_those_of_all_pairs_at_once(files: list[Path], tmp_path: Path) -> None:
-    done = batch.groups(files, tmp_path / "out", 0.6, workers=1)
+    done = batch.groups(files, tmp_path / "out", 0.5, workers=1)
     table = rows(tmp_path / "out" / "pairs.parquet")
     pairs = [
         Pair(row["original_number"], row["number"], row["probability"]) for row in table if row["probability"] >= 0.5
@@ -141,7 +141,7 @@ def test_groups_are_those_of_all_pairs_at_once(files: list[Path], tmp_path: Path
     texts = [[row["original_number"], row["number"]] for row in table if row["exact"]]
     nodes = Linkage(Evidence([pair for pair in pairs if pair.score < 1], texts=texts), 0.5).nodes
     ids = [one.id for one in questions()]
-    wanted = {frozenset(ids[num] for num in node.nums) for whole in nodes for node in whole.cut(0.6)}
+    wanted = {frozenset(ids[num] for num in node.nums) for whole in nodes for node in whole.cut(0.5)}
     assert {frozenset(one) for one in members(done.path)} == wanted
     assert done.count == len(wanted) >= 3
 

@@ -330,7 +330,7 @@ def test_the_command_line_names_shows_and_takes_away_a_languages_encoder(
     assert (named.code, named.json["by_language"]["de"]["encoded"]) == (0, 2)
     shown = run("info", path)
     assert "de by tei:" in shown.out
-    assert "2 encoded, 0 waiting" in shown.out
+    assert "2 encoded, 0 waiting" in " ".join(shown.out.split())
     assert run("info", path, "--json").json["by_language"]["de"]["model"].startswith("tei:")
     assert run("add", path, "--title", "wireless disconnects heute", "--language", "de").code == 0
     found = run("search", path, "wireless disconnects", "--query-language", "de", "--json").json
