@@ -28,7 +28,7 @@ from urllib.parse import parse_qs, urlsplit
 from askalike.types import Answer, Link, Question, Thread
 
 WINDOW_S = 60.0
-TIMED_OUT_S = 30.0
+TIMED_OUT_S = 10.0
 FAILURES = ("too many", "broken", "unavailable", "hung up", "timed out", "cut", "no json")
 A_PAGE = 20
 """Posts in the first answer for a topic."""

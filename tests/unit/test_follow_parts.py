@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import json
@@ -16,10 +17,12 @@ from askalike.errors import BusyForumError, DamagedForumError, ForumError, Setti
 from askalike.follow import state as states
 from askalike.follow.pace import BACKGROUND, Pace
 from askalike.follow.settings import FollowSettings
-from askalike.follow.source import Seen
+from askalike.follow.source import Seen, Site
 from askalike.follow.state import State
 from askalike.follow.webhook import MOST_BYTES, WebhookError, receive
 from askalike.store import ForumLayout
+from askalike.web import Answer as WebAnswer
+from askalike.web import FailedError, Web
 
 SECRET = "FOLLOWED_FORUM_SECRET"
 
@@ -47,6 +50,30 @@ class Clock:
     def pause(self, seconds: float) -> None:
         assert seconds > 0
         self.now_s += seconds
+
+
+# -- requests ----------------------------------------------------------------------------------------------------------
+
+
+def test_an_answer_that_did_not_come_is_waited_for_longer_the_next_time(
+    state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+    troubles = [FailedError("did not finish its answer in time"), FailedError("answered 500", status=500)]
+
+    def send(_self: Web, _address: str, _headers: Any, _most: int, timeout_s: float, *_: Any) -> WebAnswer:
+        waited.append(timeout_s)
+        if len(waited) in (1, 4):
+            raise troubles.pop(0)
+        return WebAnswer(200, {}, b"{}")
+
+    monkeypatch.setattr(Web, "send", send)
+    site = Site("https://a.example.org", {}, "", Pace(0, state))
+    for path in ("/t/1.json", "/t/2.json", "/t/1.json", "/t/1.json", "/t/1.json"):
+        with contextlib.suppress(FailedError):
+            site.ask(path)
+    site.ask("/posts.json", method="POST", body={})
+    assert waited == [10, 10, 30, 10, 10, 30]
 
 
 # -- pace --------------------------------------------------------------------------------------------------------------

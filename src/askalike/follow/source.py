@@ -18,7 +18,8 @@ Cursor = Any
 """A value of JSON that only its source understands; None before the first poll, and before a sweep."""
 
 _MOST_BYTES = 32 << 20
-_TIMEOUT_S = 30.0
+_TIMEOUT_S, _PATIENT_TIMEOUT_S = 10.0, 30.0
+_MOST_LATE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,9 @@ class Source(Protocol):
 class Site:
     """Asks a site for JSON, no faster than it allows.
 
+    It waits 10 s for an answer, since events wait meanwhile; 30 s where something is written, or where the same was
+    asked before and did not come.
+
     Args:
         address: of the site, without a slash at its end.
         headers: that every request has.
@@ -105,6 +109,7 @@ class Site:
     def __init__(self, address: str, headers: Mapping[str, str], key: str, pace: Pace) -> None:
         self.address, self.pace = address, pace
         self._headers, self._web = dict(headers), Web(address, key)
+        self._late: dict[str, None] = {}
 
     def ask(
         self, path: str, headers: Mapping[str, str] | None = None, method: str = "GET", body: Any = None
@@ -122,15 +127,21 @@ class Site:
         self.pace.begin()
         content = None if body is None else json.dumps(body).encode()
         sent = {**self._headers, **({} if body is None else {"Content-Type": "application/json"}), **(headers or {})}
+        timeout_s = _TIMEOUT_S if body is None and path not in self._late else _PATIENT_TIMEOUT_S
         try:
-            answer = self._web.send(self.address + path, sent, _MOST_BYTES, _TIMEOUT_S, content, method)
+            answer = self._web.send(self.address + path, sent, _MOST_BYTES, timeout_s, content, method)
         except FailedError as error:
+            if not error.status:
+                self._late[path] = None
+                if len(self._late) > _MOST_LATE:
+                    del self._late[next(iter(self._late))]
             raise FailedError(f"{self.address}{path} {error}", error.pause_s, error.status) from error
         except RefusedError as error:
             self._explain(path, error)
             raise
         finally:
             self.pace.end()
+        self._late.pop(path, None)
         if answer.status == 304:
             return None, answer.headers
         try:
