@@ -4,8 +4,9 @@ Command: ``python -m benchmarks.follow``. The site (``tests/fake_discourse.py``,
 description) makes, edits, renames, moves, closes, hides and deletes by chance; 10 % of its webhooks are lost, 2 % come
 up to ten minutes late, 5 % twice; 1.6 % of its answers are a 429, a 5xx, a broken connection, half a body or no JSON;
 some do not come in the 10 s that the follower waits at first; and each request above its limit of 60 a minute is
-counted. The follower is a process of its own and is ended by SIGKILL, at moments drawn by chance. At the end the site changes no
-more; the follower sweeps it and reads every topic again, and what it holds is compared with the site, field by field.
+counted. The follower is a process of its own and is ended by SIGKILL, at moments drawn by chance. At the end the site
+changes no more; the follower sweeps it and reads every topic again, and what it holds is compared with the site, field
+by field.
 
 The clock is simulated: each request takes 0.02 to 0.25 s of it, a wait as long as it is, though neither takes that long
 here. Whatever the follower itself does between two requests (to store, to index, to start again after a kill) takes as
