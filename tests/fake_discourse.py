@@ -315,7 +315,8 @@ class FakeDiscourse:
         self.counts["events"] += 1
         if self.trouble.random() < self.chances["lost"]:
             self.counts["events lost"] += 1
-            if self._is_listed(topic, is_staff=False):
+            is_whisper = post is not None and post.is_whisper  # which no reader ever sees
+            if self._is_listed(topic, is_staff=False) and not is_whisper:
                 self.lost.append((self.now_s, name, str(topic.id)))
             return
         told = self._row(topic) if post is None else self._post_json(topic, post)
