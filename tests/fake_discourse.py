@@ -29,6 +29,7 @@ from askalike.types import Answer, Link, Question, Thread
 
 WINDOW_S = 60.0
 TIMED_OUT_S = 10.0
+"""What a follower waits for an answer at first; that the same hangs twice in a row is as good as never drawn."""
 FAILURES = ("too many", "broken", "unavailable", "hung up", "timed out", "cut", "no json")
 A_PAGE = 20
 """Posts in the first answer for a topic."""
