@@ -59,9 +59,13 @@ def keep_values(title: str, out: Path, tables: Mapping[str, Sequence[RowResult[L
     return names
 
 
-def table_of(data: LeiSet, out: Path) -> list[RowResult[LeiRow]]:
-    """Return all rows over the seeds that are finished."""
-    runner = runner_of(data, out, untrained)
+def table_of(data: LeiSet, out: Path, settings: Mapping[str, object]) -> list[RowResult[LeiRow]]:
+    """Return all rows over the seeds that are finished.
+
+    Args:
+        settings: what decides encoders; outcomes of others are left out.
+    """
+    runner = runner_of(data, out, untrained, settings)
     runner.run_all([row for row in ROWS.values() if not row.is_drawn], [0], print, what=f"{data.name}: ")
     reasons = {row.id: "no training of it is finished" for row in ROWS.values()}
     return runner.results(ROWS.values(), range(MOST_SEEDS), reasons)
@@ -122,7 +126,7 @@ def main() -> None:
     sets = {name: read() for name, read in find_sets(DATA).items()}
     if given.baselines:
         published = json.loads((RESULTS / "lei2016.json").read_bytes())
-        tables = {name: table_of(data, given.out) for name, data in sets.items()}
+        tables = {name: table_of(data, given.out, {}) for name, data in sets.items()}
         objects = {name: table_object(sets[name], found) for name, found in tables.items()}
         body = {key: published[key] for key in ("paper", "training", "logs", "figure")}
         merged = with_baselines(published["sets"], objects)
@@ -137,10 +141,9 @@ def main() -> None:
     if not trained:
         sys.exit(f'{given.out} holds no trainings; run "askalike reproduce lei2016 --out {given.out}" first')
     encoders = EncoderTrainer(network_recipe("lei2016"), sets, vectors=given.vectors)
-    tie_settings(
-        given.out, encoders.described()
-    )  # an error where the folder is of another recipe, other texts or other vectors
-    tables = {name: table_of(sets[name], given.out) for name in trained}
+    settings = encoders.described()
+    tie_settings(given.out, settings)  # an error where the folder is of another recipe, other texts or other vectors
+    tables = {name: table_of(sets[name], given.out, settings) for name in trained}
     if given.variants:
         tables = {name: [row for row in rows if row.seeds] for name, rows in tables.items()}
         tables = {name: rows for name, rows in tables.items() if any(row.row.encoder for row in rows)}
@@ -148,7 +151,7 @@ def main() -> None:
     logs = read_logs(given.out, done)
     kept = RESULTS / f"{title}-logs.csv.gz"
     write_logs(logs, kept)
-    has_figure = draw_pretraining(logs, FIGURE)
+    has_figure = not given.variants and draw_pretraining(logs, FIGURE)
     options = (" --vectors FILE" if given.vectors else "") + (" --variants" if given.variants else "")
     write(
         title,
@@ -156,7 +159,7 @@ def main() -> None:
         {
             "paper": "lei2016",
             "sets": {name: table_object(sets[name], found) for name, found in tables.items()},
-            "training": encoders.described(),
+            "training": settings,
             "logs": kept.name,
             "figure": FIGURE.name if has_figure else None,
             "outcomes": keep_values(title, given.out, tables),

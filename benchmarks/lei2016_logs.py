@@ -27,9 +27,9 @@ def read_logs(folder: Path, done: Collection[tuple[str, str, int]]) -> list[Cour
     ::
 
         folder/travel/rcnn-last-seed0/log.csv
-        folder/pretrained/rcnn-400-title-and-body-seed0/log.csv
+        folder/pretrained/rcnn-400-title-and-body-0123abcd-seed0/log.csv
     """
-    networks = {(_kind(row), seed) for _, row, seed in done if row.endswith("-pretrained")}
+    networks = {(_kind(row), seed) for _, row, seed in done if "-pretrained" in row}
     found = []
     for path in sorted(folder.glob("*/*-seed*/log.csv")):
         place = path.parent.parent.name

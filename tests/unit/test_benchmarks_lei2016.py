@@ -18,9 +18,9 @@ def folder(tmp_path: Path) -> Path:
         ("travel/rcnn-last-seed0", "1-max-margin"),
         ("travel/rcnn-last-pretrained-seed1", "1-max-margin"),
         ("travel/cnn-max-seed0", "1-max-margin"),
-        ("pretrained/rcnn-400-title-and-body-seed0", "1-decoding"),
-        ("pretrained/rcnn-400-title-and-body-seed1", "1-decoding"),
-        ("pretrained/lstm-240-title-and-body-seed1", "1-decoding"),
+        ("pretrained/rcnn-400-title-and-body-0123abcd-seed0", "1-decoding"),
+        ("pretrained/rcnn-400-title-and-body-0123abcd-seed1", "1-decoding"),
+        ("pretrained/lstm-240-title-and-body-0123abcd-seed1", "1-decoding"),
     ):
         (tmp_path / name).mkdir(parents=True)
         lines = ["stage,epoch,step,measure,value", f"{stage},0,0,mrr,0.25", f"{stage},1,8,mrr,0.5"]
@@ -33,7 +33,7 @@ DONE = {("travel", "rcnn-last", 0), ("travel", "rcnn-last-pretrained", 1)}
 
 def test_logs_are_of_finished_trainings_and_of_what_they_began_from(folder: Path) -> None:
     courses = {(one.dataset, one.row, one.seed): one for one in read_logs(folder, DONE)}
-    pretrained = (PRETRAINED, "rcnn-400-title-and-body", 1)
+    pretrained = (PRETRAINED, "rcnn-400-title-and-body-0123abcd", 1)
     assert set(courses) == {*DONE, pretrained}
     assert [key for key, one in courses.items() if one.dataset == PRETRAINED] == [pretrained]
     assert courses[pretrained].curve("mrr") == [(0, 0.25), (1, 0.5)]
@@ -53,7 +53,7 @@ def test_the_same_logs_give_the_same_file(folder: Path, tmp_path: Path) -> None:
 
 def test_pretraining_is_drawn_with_a_score_for_each_dev_set(folder: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="figures are drawn by matplotlib, which is not installed")
-    with (folder / "pretrained/rcnn-400-title-and-body-seed1/log.csv").open("a", encoding="utf-8") as log:
+    with (folder / "pretrained/rcnn-400-title-and-body-0123abcd-seed1/log.csv").open("a", encoding="utf-8") as log:
         for measure in ("perplexity from title", "travel dev mrr", "semeval dev mrr"):
             log.write("".join(f"1-decoding,{epoch},8,{measure},{value}\n" for epoch, value in ((0, 0.5), (1, 0.25))))
     assert draw_pretraining(read_logs(folder, DONE), tmp_path / "figure.svg")

@@ -349,6 +349,42 @@ def test_a_title_row_sees_no_body(askubuntu: LeiSet, tmp_path: Path) -> None:
     assert finished(ROWS["rcnn-last-title"], 0, askubuntu, tmp_path) is not None
 
 
+def test_encoders_of_other_settings_are_trained_again_and_other_rows_are_not(askubuntu: LeiSet, tmp_path: Path) -> None:
+    papers = network_recipe("lei2016")
+    earlier = replace(papers, stages=tuple(replace(stage, first_epoch=0) for stage in papers.stages))
+    settings = [EncoderTrainer(one, {"askubuntu": askubuntu}).described() for one in (earlier, papers)]
+    runners = [runner_of(askubuntu, tmp_path, lambda *_: BySubject(), one) for one in settings]
+    for name in ("bm25", "rcnn-last"):
+        runners[0].run(ROWS[name], 0)
+    found = {name: [runner.finished(ROWS[name], 0) is not None for runner in runners] for name in ("bm25", "rcnn-last")}
+    assert found == {"bm25": [True, True], "rcnn-last": [True, False]}
+
+
+def test_two_readings_of_pretraining_lie_in_folders_of_their_own(
+    askubuntu: LeiSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch", reason="networks are trained by torch, which is not installed")
+    from askalike.training import encoder
+
+    seen: list[tuple[str, str]] = []
+
+    def train(recipe: Recipe, data: object, run: Any) -> str:
+        seen.append((run.folder.parent.name, f"{run.folder.name} {recipe.stages[0].loop.stop_on}"))
+        return "model"
+
+    monkeypatch.setattr(encoder, "train_encoder", train)
+    for vectors in ("words.txt", "elsewhere.txt"):
+        trainer = EncoderTrainer(network_recipe("lei2016"), {"askubuntu": askubuntu}, vectors=tmp_path / vectors)
+        for name in ("rcnn-last-pretrained", "rcnn-last-pretrained-body"):
+            trainer(ROWS[name], 0, askubuntu, tmp_path / "out" / "askubuntu" / f"{name}-seed0")
+    before = [name for place, name in seen if place == "pretrained"]
+    assert [name.partition(" ")[2] for name in before[:2]] == ["perplexity from title", "perplexity from body"]
+    assert before[:2] == before[2:], "where word vectors lie does not matter"
+    folders = {name.partition(" ")[0] for name in before}
+    assert len(folders) == 2
+    assert all(name.startswith("rcnn-400-title-and-body-") and name.endswith("-seed0") for name in folders)
+
+
 def test_no_seed_is_refused(askubuntu: LeiSet, tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="no seed"):
         run_rows(askubuntu, [], [], tmp_path)

@@ -287,7 +287,8 @@ def test_settings_of_the_official_program_are_part_of_a_recipes_name_only_where_
     assert (stage["first_epoch"], stage["loop"]["patience"], stage["loop"]["epochs"]) == (1, 15, 50)
     assert program["encoder"]["pooling"] == "normalised-last"
     later = json.dumps(papers)
-    assert not [name for name in ("weighted", "spread", "drawn_for", "first_epoch") if name in later]
+    assert not [name for name in ("weighted", "spread", "drawn_for") if name in later]
+    assert [stage.get("first_epoch", 0) for stage in papers["stages"]] == [0, 1], "fine-tuning is at least an epoch"
 
 
 def test_a_gate_bias_is_part_of_a_recipes_name_and_needs_gates() -> None:

@@ -67,6 +67,8 @@ def row_recipe(row: LeiRow, recipe: Recipe, *, is_pretraining: bool) -> Recipe:
     """Return the recipe with the row's network and text, and with the stages of pre-training or with the others."""
     assert row.encoder is not None, "only rows with an encoder are trained"
     stages = tuple(stage for stage in recipe.stages if (stage.objective == PRETRAINING) == is_pretraining)
+    if is_pretraining and row.kept_by:
+        stages = tuple(replace(stage, loop=replace(stage.loop, stop_on=row.kept_by)) for stage in stages)
     gate_bias = (row.gate_bias or recipe.gate_bias) if row.encoder.gate_size else 0.0
     return replace(recipe, encoder=row.encoder, reads=row.reads, stages=stages, gate_bias=gate_bias)
 
@@ -158,7 +160,9 @@ class EncoderTrainer:
         from askalike.training.encoder import TrainingRun, train_encoder
 
         chosen = row_recipe(row, recipe, is_pretraining=True)
-        network = f"{chosen.encoder.kind}-{chosen.encoder.hidden_size}-{chosen.reads.replace(' ', '-')}"
+        settings = replace(chosen, words=self.recipe.words).to_json()  # where the vectors lie does not matter
+        named = (chosen.encoder.kind, chosen.encoder.hidden_size, chosen.reads.replace(" ", "-"))
+        network = "-".join(map(str, (*named, hashlib.sha256(settings.encode()).hexdigest()[:8])))
         folder = shared / "pretrained" / f"{network}-seed{seed}"
         folder.mkdir(parents=True, exist_ok=True)
         with filelock.FileLock(folder / "lock"):
@@ -191,11 +195,16 @@ Trainer = Callable[[LeiRow, int, LeiSet, Path], Encoder]
 
 @dataclass(frozen=True)
 class LeiSystems:
-    """Answers rows on one set."""
+    """Answers rows on one set.
+
+    Args:
+        settings: what decides encoders besides rows, seeds and sets: ``EncoderTrainer.described``.
+    """
 
     data: LeiSet
     out: Path
     train: Trainer
+    settings: Mapping[str, object] = field(default_factory=dict)
 
     def answer(self, row: LeiRow, seed: int) -> Answered:
         """Return the runs of all tasks."""
@@ -215,8 +224,8 @@ class LeiSystems:
         return Answered({name: _answer(task, scorer) for name, task in tasks.items()})
 
     def decides(self, row: LeiRow, seed: int) -> Any:
-        """Return the row's settings, and the digest of all texts, labelled pairs and judgements."""
-        return [row.decides(), self.data.digest]
+        """Return the row's settings, the digest of all texts, labelled pairs and judgements, and those of encoders."""
+        return [row.decides(), self.data.digest, *([self.settings] if row.encoder and self.settings else [])]
 
     def quiet(self) -> LeiSystems:
         """Return the same for a process of its own."""
@@ -260,9 +269,10 @@ def _titles_only(task: RerankTask) -> RerankTask:
     )
 
 
-def runner_of(data: LeiSet, out: Path, train: Trainer) -> Runner[LeiRow]:
+def runner_of(data: LeiSet, out: Path, train: Trainer, settings: Mapping[str, object] | None = None) -> Runner[LeiRow]:
     """Return what runs the rows on one set; outcomes and checkpoints of a set lie in its folder."""
-    return Runner(LeiSystems(data, out, train), data.tasks(), (), out / data.name, RERANK_MEASURES, BASELINE)
+    systems = LeiSystems(data, out, train, settings or {})
+    return Runner(systems, data.tasks(), (), out / data.name, RERANK_MEASURES, BASELINE)
 
 
 def reproduce(options: Options, progress: Progress) -> list[Part]:
@@ -277,11 +287,12 @@ def reproduce(options: Options, progress: Progress) -> list[Part]:
     archives = {str(path): _questions(path) for path in (options.unlabelled if has_encoders else ())}
     recipe = network_recipe(options.recipe)
     train = EncoderTrainer(recipe, read, archives, options.vectors, options.device, progress=progress)
+    settings = train.described() if has_encoders else {}
     if has_encoders:
-        tie_settings(options.out, train.described())
+        tie_settings(options.out, settings)
     parts = []
     for data in (read[name] for name in chosen or sets):
-        runner = runner_of(data, options.out, train)
+        runner = runner_of(data, options.out, train, settings)
         reasons = runner.run_all(rows, seeds, progress.notice, jobs=options.jobs, what=f"{data.name}: ")
         parts.append(part(data, runner.results(rows, seeds, reasons)))
     return parts
