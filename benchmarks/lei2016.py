@@ -9,10 +9,10 @@ pre-training.
 
 ``--baselines`` runs the rows without an encoder alone and puts them in the place of what was published of them.
 Encoders that were published stay as they were but for what was tested against BM25: no query's values were kept.
-``--variants`` writes what is finished to files of their own, ``lei2016-variants`` in place of ``lei2016``: other
-readings and the official program's settings beside the rows that they are to be compared with, trained with the same
-word vectors. What the ZIP files hold and the folder lacks is written into the folder first; ``--take-back`` does this
-alone: then ``askalike reproduce`` goes on from there.
+``--variants NAME`` writes what is finished to files of their own, NAME in place of ``lei2016``: other readings and the
+official program's settings beside the rows that they are to be compared with, trained with the same word vectors. What
+the ZIP files hold and the folder lacks is written into the folder first; ``--take-back`` does this alone: then
+``askalike reproduce`` goes on from there.
 """
 
 from __future__ import annotations
@@ -114,10 +114,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="the folder of the trainings")
     parser.add_argument("--vectors", type=Path, help="the file of word vectors that they began with")
     parser.add_argument("--baselines", action="store_true", help="run rows without an encoder, keep published encoders")
-    parser.add_argument("--variants", action="store_true", help="write to files of their own, finished rows alone")
+    parser.add_argument("--variants", metavar="NAME", help="write to files of their own, finished rows alone")
     parser.add_argument("--take-back", action="store_true", help="write what was published into the folder, no more")
     given = parser.parse_args()
-    title = "lei2016-variants" if given.variants else "lei2016"
+    title = given.variants or "lei2016"
     for name in find_sets(DATA):
         back = take_back(archive_of(title, name), given.out / name)
         print(f"{len(back)} files of {archive_of(title, name).name} written into {given.out / name}")
@@ -152,7 +152,7 @@ def main() -> None:
     kept = RESULTS / f"{title}-logs.csv.gz"
     write_logs(logs, kept)
     has_figure = not given.variants and draw_pretraining(logs, FIGURE)
-    options = (" --vectors FILE" if given.vectors else "") + (" --variants" if given.variants else "")
+    options = (" --vectors FILE" if given.vectors else "") + (f" --variants {given.variants}" if given.variants else "")
     write(
         title,
         f"{COMMAND} --out FOLDER{options}",

@@ -36,7 +36,8 @@ def reproduction(result: Mapping[str, Any]) -> list[str]:
     if result["figure"]:
         lines += [
             "Pre-training, a line a network and seed; the dot is the epoch that was kept, that of the lowest"
-            " perplexity:",
+            " perplexity of titles. MRR is of title and body averaged; the paper's figure 3 has that of titles alone,"
+            " and the perplexity from bodies:",
             "",
             f"![Perplexity and dev MRR by epoch of pre-training]({result['figure']})",
             "",
