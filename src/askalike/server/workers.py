@@ -24,7 +24,7 @@ from uvicorn.config import STARTUP_FAILURE
 
 from askalike.errors import SettingError
 from askalike.forum import Forum
-from askalike.processes import end_with_parent
+from askalike.processes import end_with_parent, keep_one_native_thread
 from askalike.server.admission import Share
 from askalike.server.app import build
 from askalike.server.forums import Forums
@@ -61,7 +61,7 @@ def run(settings: ServeSettings, on_start: Callable[[], None] = lambda: None) ->
     listening = listen(settings.host, settings.port)
     on_start()
     few_arenas()
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    keep_one_native_thread()
     set_up_logs()
     if settings.workers == 1:
         answer(settings, listening)
