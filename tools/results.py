@@ -137,7 +137,11 @@ PAGES: Mapping[str, Page] = {
     "docs/papers/lei2016.md": Page(
         "Lei et al. 2016, reproduced",
         "Gated convolutions with encoder-decoder pre-training (RCNN), and their comparison encoders.",
-        {"lei2016": lei2016.reproduction, "lei2016-variants": lei2016.variants},
+        {
+            "lei2016": lei2016.reproduction,
+            "lei2016-variants": lei2016.variants,
+            "lei2016-first-epoch": lei2016.from_first_epoch,
+        },
     ),
     "docs/papers/zhang2018.md": Page(
         "Zhang and Wu 2018, reproduced",
@@ -163,6 +167,7 @@ TRAINED: Mapping[str, str] = {
     " dimensions over the unlabelled texts of DATA (its SHA-256 is in the file)",
     "lei2016-variants": "trained by `askalike reproduce lei2016 --data DATA --out FOLDER --vectors FILE --only ROW`,"
     " FILE word2vec of 200 dimensions over the sets, Slicer's topics and 80,000 of Reddit's questions",
+    "lei2016-first-epoch": "trained by `askalike reproduce lei2016 --data DATA --out FOLDER --only travel --only ROW`",
     "zhang2018": "trained by `askalike reproduce zhang2018 --data DATA/semeval-task3-b --unlabelled"
     " DATA/reddit/questions.jsonl.gz --unlabelled DATA/slicer-discourse/topics.jsonl.gz --out FOLDER --amount N`; where"
     " fewer epochs are named, by a copy of the recipe `ramn` with so many",
