@@ -293,8 +293,8 @@ def _lei(result: Mapping[str, Any], variants: Mapping[str, Any], again: Mapping[
         "",
         *_untrained((result, variants, again)),
         "",
-        "Rows lose less than a point of dev MRR and keep their order. What the earlier ones had on the test part at those"
-        " epochs is not known, since no parameters were kept.",
+        "Rows lose less than a point of dev MRR and keep their order. What the earlier ones had on the test part at"
+        " those epochs is not known, since no parameters were kept.",
         "",
         "**Smaller ones.** Learning rate, dropout and the CNN's width are fixed, where the paper searches them. The"
         " SVM's C is chosen by dev; the GRU's reset gate is behind the product. Reported figures of paper and thesis"
