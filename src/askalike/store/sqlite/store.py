@@ -133,8 +133,8 @@ class SqliteStore(SqlStore):
         unread: Callable[[], int] = lambda: 0,
         is_mass_delete_allowed: bool = False,
     ) -> LoadReport:
-        """Make the store hold what ``records`` holds for ``source``, in one transaction."""
-        with staging(self.path, self.connection) as staged:
+        """Make the store hold what ``records`` holds for ``source``, in one step."""
+        with staging(self.path, self.connection, self, source) as staged:
             report = load(self, staged, records, source, reject, unread, is_mass_delete_allowed=is_mass_delete_allowed)
         with contextlib.suppress(ForumError):  # what was loaded is on disk already, in the write-ahead log
             for mode in ("PASSIVE", "TRUNCATE"):  # the first takes long and lets others write
