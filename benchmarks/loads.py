@@ -2,9 +2,9 @@
 
 Command: ``OMP_NUM_THREADS=1 python -m benchmarks.loads --questions N`` (needs the bench group). The archive holds the
 questions of ``benchmarks.scale``. A process of its own reads it into an empty forum's archive, without indexes, in two
-ways: all of it in one transaction at the end of reading, and as ``store.sqlite.staging`` does it. Meanwhile this process
-looks at the write-ahead log and takes the lock of writers for a moment, over and over. Then the same archive, with an
-edit of every tenth question, is loaded again, which is one transaction either way.
+ways: all of it in one transaction at the end of reading, and as ``store.sqlite.staging`` does it. Meanwhile this
+process looks at the write-ahead log and takes the lock of writers for a moment, over and over. Then the same archive,
+with an edit of every tenth question, is loaded again, which is one transaction either way.
 """
 
 from __future__ import annotations
