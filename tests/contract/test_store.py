@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Final
 
 import pytest
 from tests.memory_store import MemoryStore
@@ -52,15 +53,19 @@ def _postgres(tmp_path: Path, settings: dict[str, str]) -> Store:
     return PostgresStore.create(new_database(), settings)
 
 
+FILLED: Final = "sqlite, filled in many transactions"
 STORES: dict[str, Callable[[Path, dict[str, str]], Store]] = {
     "sqlite": _sqlite,
+    FILLED: _sqlite,
     "memory": _memory,
     "postgres": _postgres,
 }
 
 
 @pytest.fixture(params=STORES)
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    if request.param == FILLED:
+        monkeypatch.setattr("askalike.store.sqlite.staging.WRITTEN_EACH", 1)
     made = STORES[request.param](tmp_path, {"language": '"english"'})
     yield made
     made.close()
