@@ -48,7 +48,7 @@ BY_HAND = Question("by hand", "kept")
 
 def kill_at_each_statement(folder: Path) -> None:
     """Load, in one child after the other, and kill each of them at a later statement; one comes to the end."""
-    staging.WRITTEN_EACH = 2  # type: ignore[misc]
+    staging.WRITTEN_EACH = 4  # type: ignore[misc]
     for place in range(1, 10_000):
         child = os.fork()
         if not child:

@@ -10,13 +10,14 @@ transactions, and the last one puts them in the place of the empty ones.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from askalike.errors import InputError
+from askalike.errors import ForumError, InputError
 from askalike.store import moderation, rows
 from askalike.store.protocol import LoadCounts, LoadReport
 from askalike.store.sql import SqlStore
@@ -111,6 +112,8 @@ def load(
     loading.compare(unread(), is_mass_delete_allowed)
     with store.write() as connection:
         loading.apply(connection)
+    with contextlib.suppress(ForumError):  # what was loaded is on disk already
+        store.shorten_log()
     return loading.finished_report()
 
 
@@ -287,7 +290,7 @@ class _Loading:
             " ORDER BY staged.place",
             (now, kind),
         ).rowcount
-        changes = ", ".join(f"{name} = excluded.{name}" for name in (*columns, "digest"))
+        changes = ", ".join(f"{name} = excluded.{name}" for name in (*columns[1:], "digest"))  # the id is the same
         written = execute(
             f"INSERT INTO {table} ({names}, source, digest) SELECT {names}, ?, digest FROM {STAGING}.{table}"
             f" WHERE true ORDER BY place ON CONFLICT (id) DO UPDATE SET {changes}"
