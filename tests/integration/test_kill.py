@@ -126,4 +126,4 @@ def test_a_load_into_an_empty_archive_is_whole_or_nothing_wherever_it_is_killed(
         check=False,
     )
     assert told.returncode == 0, told.stdout
-    assert int(told.stdout.split()[-1]) > 100  # so many statements there are to be killed at
+    assert int(told.stdout.split()[-1]) > 40  # so many statements there are to be killed at

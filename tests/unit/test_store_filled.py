@@ -16,7 +16,7 @@ from askalike import Forum, Link, Question
 from askalike.errors import ForumError, InputError
 from askalike.forum import ImportOptions
 from askalike.progress import SilentProgress
-from askalike.store.sqlite import staging
+from askalike.store.sqlite import schema, staging
 from askalike.store.sqlite.store import SqliteStore
 from askalike.types import Answer, Feedback, Record, Reject, Source, Thread
 
@@ -122,6 +122,43 @@ def test_who_reads_meanwhile_goes_on_reading_what_was_there(archive: SqliteStore
         assert reader.execute("SELECT count(*) FROM questions").fetchone() == (0,)
         reader.execute("COMMIT")
         assert reader.execute("SELECT count(*) FROM questions").fetchone() == (len(QUESTIONS),)
+
+
+def test_who_reads_for_long_keeps_nobody_waiting_at_the_end_of_a_load(
+    archive: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[int] = []
+    real = SqliteStore.rows
+
+    def noted(store: SqliteStore, statement: str, *values: Any) -> list[Any]:
+        if "TRUNCATE" in statement:
+            waited.append(real(store, "PRAGMA busy_timeout")[0][0])
+        return real(store, statement, *values)
+
+    monkeypatch.setattr(SqliteStore, "rows", noted)
+    archive.load(ALL, DUMP, no_reject)
+    assert waited == [200]
+    assert real(archive, "PRAGMA busy_timeout")[0][0] == 30_000
+    assert not archive.path.with_name("archive.sqlite-wal").stat().st_size
+
+
+def test_a_log_that_could_not_be_emptied_is_shortened_by_later_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = [one.replace("67108864", "50000") for one in schema._SETTINGS]
+    monkeypatch.setattr(schema, "_SETTINGS", settings)
+    monkeypatch.setattr(staging, "WRITTEN_EACH", 200)
+    store = SqliteStore.create(tmp_path / "archive.sqlite", {})
+    log = tmp_path / "archive.sqlite-wal"
+    with contextlib.closing(store), contextlib.closing(sqlite3.connect(store.path, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM questions").fetchone()
+        store.load([Question(f"q{number}", "t", "long " * 2_000) for number in range(600)], DUMP, no_reject)
+        assert log.stat().st_size > 5_000_000
+        reader.execute("COMMIT")
+        store.put_questions([Question("one", "t")])
+        store.put_questions([Question("two", "t")])
+        assert log.stat().st_size <= 50_000
 
 
 def test_a_search_finds_nothing_and_then_everything(tmp_path: Path) -> None:

@@ -158,6 +158,7 @@ _SETTINGS = (
     "cache_size = -65536",
     "mmap_size = 1073741824",
     "temp_store = FILE",
+    "journal_size_limit = 67108864",
 )
 
 
