@@ -19,7 +19,9 @@ import pytest
 from benchmarks.kill import Versions, one_round, write_versions
 
 from askalike.data import bundled_forum
+from askalike.store import ForumLayout
 from askalike.store.sqlite import staging
+from askalike.store.sqlite.soundness import stored_faults
 from askalike.store.sqlite.store import SqliteStore
 from askalike.types import Answer, Link, Question, Record, Reject, Source
 
@@ -90,6 +92,10 @@ def load_until(folder: Path, place: int) -> None:
         store.load(records(), Source("dump", "jsonl"), lambda _: None)
 
 
+def nothing(_: object) -> None:
+    """Take no notice."""
+
+
 def looked_at(folder: Path, *, is_whole: bool) -> None:
     """Check that an archive holds all of a load or nothing, what was acknowledged, and is loaded again."""
     with closing(SqliteStore(folder / "archive.sqlite")) as store:
@@ -105,6 +111,7 @@ def looked_at(folder: Path, *, is_whole: bool) -> None:
             changes = [change.num for change in store.changes(0, 100)]
             assert sorted(changes) == sorted(store.numbers())
             store.check()
+            assert not list(stored_faults(ForumLayout(folder), nothing, nothing, nothing))
             if not again:
                 rejects: list[Reject] = []
                 store.load(RECORDS, Source("dump", "jsonl"), rejects.append)
