@@ -34,7 +34,7 @@ _VERDICTS = get_args(Verdict)
 _DRAWS = get_args(DrawnBy)
 INTEGER_LIMIT = 2**63
 _FIRST_US = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
-_LAST_US = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+LAST_US = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 
 Value = str | int | None
 
@@ -51,12 +51,12 @@ def to_microseconds(moment: datetime | None) -> int | None:
 
 def from_microseconds(value: int | None) -> datetime | None:
     """Return the moment in UTC; None also for one outside the years 1 to 9999, which older versions could store."""
-    return None if value is None or not _FIRST_US <= value <= _LAST_US else _EPOCH + timedelta(microseconds=value)
+    return None if value is None or not _FIRST_US <= value <= LAST_US else _EPOCH + timedelta(microseconds=value)
 
 
 def unreadable_date(column: str) -> str:
     """Return the SQL condition that a column holds a moment that ``from_microseconds`` cannot return."""
-    return f"({column} < {_FIRST_US} OR {column} > {_LAST_US})"
+    return f"({column} < {_FIRST_US} OR {column} > {LAST_US})"
 
 
 def question_values(question: Question) -> tuple[Value, ...]:
@@ -135,6 +135,7 @@ def check_feedback(given: Feedback) -> None:
     if given.verdict not in _VERDICTS:
         raise InputError(f"the verdict is {given.verdict!r}", f"expected one of {', '.join(_VERDICTS)}")
     _check_text("a judgement", "the judge's name", given.by)
+    _moment_value("a judgement", "its moment", given.at)
     if given.draw.by not in _DRAWS:
         raise InputError(f"the pair was drawn by {given.draw.by!r}", f"expected one of {', '.join(_DRAWS)}")
     for name, value in (("probability", given.draw.probability), ("propensity", given.draw.propensity)):
@@ -258,7 +259,7 @@ def _moment_value(where: str, name: str, moment: datetime | None) -> int | None:
         value = to_microseconds(moment)
     except (OverflowError, ValueError) as error:  # a time zone has no answer for this moment, or it is pandas' NaT
         raise InputError(f"{where}: {name} is {moment!r}", hint) from error
-    if value is not None and not _FIRST_US <= value <= _LAST_US:
+    if value is not None and not _FIRST_US <= value <= LAST_US:
         raise InputError(f"{where}: {name} is {moment}", hint)
     return value
 
