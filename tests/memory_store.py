@@ -419,7 +419,7 @@ class MemoryStore:
             for question in questions:
                 if operation := tables.put(question, MANUAL_SOURCE):
                     done.setdefault(question.id, operation)
-            for one in gone:
+            for one in dict.fromkeys(gone):
                 tables.require(one)
                 tables.remove(one)
                 tables.answers = {key: held for key, held in tables.answers.items() if held[0].question_id != one}
@@ -642,6 +642,8 @@ class MemoryStore:
     def take_pairs(self, pairs: Sequence[tuple[str, str]], by: str, until_us: int | None) -> list[Assignment]:
         now = datetime.now(UTC)
         with self._write() as tables:
+            if len(set(map(frozenset, pairs))) < len(pairs):
+                raise InputError("a pair comes twice")
             for pair in pairs:
                 tables.require(*pair)
                 held = tables.taken.get(frozenset(pair))

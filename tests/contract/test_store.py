@@ -455,6 +455,12 @@ def test_a_store_is_held_only_while_it_is_empty(store: Store) -> None:
     assert held(store).keys() == {"a", "b"}
 
 
+def test_a_question_that_is_named_twice_is_deleted_once(store: Store) -> None:
+    store.put_questions([Question("a", "t"), Question("b", "t")])
+    store.put_questions([], ["a", "a"])
+    assert held(store).keys() == {"b"}
+
+
 # -- judgements ------------------------------------------------------------------------------------------------------
 
 
@@ -680,6 +686,8 @@ def test_a_pair_that_was_taken_is_decided_by_nobody_else_until_it_is_free(store:
         store.take_pairs([("c", "d"), ("b", "a")], "bob", None)
     with pytest.raises(InputError):
         store.take_pairs([("c", "d")], " ", None)
+    with pytest.raises(InputError, match="comes twice"):
+        store.take_pairs([("c", "d"), ("d", "c")], "ann", None)
     with pytest.raises(UnknownIdError):
         store.take_pairs([("c", "zz")], "ann", None)
     assert store.assignments() == [taken]

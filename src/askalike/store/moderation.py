@@ -220,10 +220,13 @@ class ModerationStore(ABC):
         check_name(by)
         if not by.strip():
             raise InputError("a pair is taken by nobody", "say who takes it")
-        now_us, taken = time.time_ns() // 1000, list[Assignment]()
+        now_us, taken, seen = time.time_ns() // 1000, list[Assignment](), set[frozenset[str]]()
         with self.write() as connection:
             connection.execute("DELETE FROM assignments WHERE until_us <= ?", (now_us,))
             for pair in pairs:
+                if frozenset(pair) in seen:
+                    raise InputError(f"the pair {pair[0]!r} and {pair[1]!r} comes twice", "name it once")
+                seen.add(frozenset(pair))
                 rows.check_feedback(Feedback(*pair, "different", by))
                 for identifier in pair:
                     writes.require_question(connection, identifier)
@@ -276,6 +279,9 @@ class ModerationStore(ABC):
             " WHERE outbox.state = 'cancelled'"
         )
         now_us = time.time_ns() // 1000
+        for one in wanted:
+            if not all(map(rows.is_storable, (one.target, one.question_id, one.candidate_id, one.action))):
+                raise InputError(f"what is to be written to {one.target!r:.80} is not UTF-8", "decode it first")
         with self.write() as connection:
             return sum(
                 connection.execute(put, (one.target, one.question_id, one.candidate_id, one.action, now_us)).rowcount

@@ -488,7 +488,7 @@ class Store(ChangeLog, Protocol):
 
         Raises:
             UnknownIdError: a question is not there.
-            InputError: somebody else has taken one, or nobody is named.
+            InputError: somebody else has taken one, one comes twice, or nobody is named.
         """
 
     def give_back(self, pairs: Sequence[tuple[str, str]], by: str | None) -> int:

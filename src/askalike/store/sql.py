@@ -270,7 +270,7 @@ class SqlStore(ModerationStore, ABC):
         """Add new questions, edit those whose id is known, and delete others with all that is said of them."""
         with self.write() as connection:
             done = writes.put_questions(connection, self._own(questions))
-            for identifier in gone:
+            for identifier in dict.fromkeys(gone):
                 writes.require_question(connection, identifier)
                 writes.delete_question(connection, identifier)
             return done
@@ -305,6 +305,8 @@ class SqlStore(ModerationStore, ABC):
         for thread in threads:
             for link in thread.links:
                 rows.check_link(link)
+        if not (rows.is_storable(source.name) and rows.is_storable(source.format)):
+            raise InputError(f"the source's name {source.name!r:.80} is not UTF-8", "choose another name")
         report = LoadReport()
         with contextlib.suppress(_TrialEnd), self.write() as connection:
             writes.replace_threads(connection, threads, gone, source, report)
