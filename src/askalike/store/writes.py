@@ -9,8 +9,6 @@ import time
 from collections.abc import Sequence
 from typing import Any, Literal, Protocol
 
-from msgspec import structs
-
 from askalike.errors import InputError
 from askalike.store import rows
 from askalike.store.protocol import MANUAL_SOURCE, LoadCounts, LoadReport, Operation, RecordKind
@@ -164,10 +162,11 @@ def claim_link(connection: Connection, link: Link) -> None:
 def put_feedback(connection: Connection, given: Feedback, at_us: int) -> None:
     """Store a judgement of a moment, logged under both questions."""
     pair = (given.question_id, given.candidate_id)
+    chances = (None if one is None else float(one) for one in (given.draw.probability, given.draw.propensity))
     connection.execute(
         "INSERT INTO feedback (question_id, candidate_id, verdict, judge, at_us, draw, probability, propensity)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (*pair, given.verdict, given.by, at_us, *structs.astuple(given.draw)),
+        (*pair, given.verdict, given.by, at_us, given.draw.by, *chances),
     )
     for identifier in pair:
         log_change(connection, "feedback", "add", identifier, None)
