@@ -275,10 +275,10 @@ def check_fields(value: Any) -> None:
         SettingError: it names the field, what was given, and what was expected.
     """
     kind: Any = type(value)
-    for name, hint in _all_hints(kind).items():
-        if name in _SAID_ELSEWHERE:
-            continue
+    for name, hint, plain, empty in _all_hints(kind):
         given = getattr(value, name)
+        if type(given) in plain or (type(given) is empty and not given):  # nearly all: a search makes a query
+            continue
         try:
             found = _fitting(given, hint)
         except _UnfitError:
@@ -290,8 +290,17 @@ def check_fields(value: Any) -> None:
 
 
 @cache
-def _all_hints(kind: Any) -> dict[str, Any]:
-    return get_type_hints(kind)
+def _all_hints(kind: Any) -> list[tuple[str, Any, frozenset[Any], Any]]:
+    """Return each field with its hint, the types that need no other look, and the type that needs none when empty."""
+    found: list[tuple[str, Any, frozenset[Any], Any]] = []
+    for name, hint in get_type_hints(kind).items():
+        origin = get_origin(hint)
+        kinds = get_args(hint) if origin in (Union, UnionType) else (hint,)
+        plain = {str if get_origin(one) is Literal else one for one in kinds}
+        known = frozenset(one for one in plain if one in (str, bool, int, NoneType) or is_dataclass(one))
+        if name not in _SAID_ELSEWHERE:
+            found.append((name, hint, known, origin))
+    return found
 
 
 def _checking(method: Any, owner: str) -> Any:
