@@ -1,4 +1,4 @@
-"""Records into a forum and out of it: archives, files that read back as the same forum, data frames."""
+"""Records into a forum and out of it: archives, exports that read back as the same records, data frames."""
 
 from __future__ import annotations
 

@@ -135,6 +135,8 @@ class _Loading:
         self.gone_links: list[Link] = []
         self.judgements: list[Feedback] = []
         self.log: list[LogEntry] = []
+        self.claimed: set[int] = set()
+        self.held: set[Link] = set()
 
     # -- reading -----------------------------------------------------------------------------------------------
 
@@ -216,6 +218,7 @@ class _Loading:
     def apply(self, connection: Connection) -> None:
         """Apply the differences."""
         report, self.connection = self.report, connection
+        self._hold_links()
         if self.staged.filled is None:
             self._check_contested()
             number = source_number(connection, self.source.name, self.source.format)
@@ -231,7 +234,9 @@ class _Loading:
         self._claim_links()
         self._put_judgements()
         numbers: dict[int, int] = {}
-        report.log.added = sum(moderation.put_entry(connection, one, numbers) for one in self.log)
+        report.log.added = sum(
+            moderation.put_entry(connection, one, numbers, self.claimed, self.held) for one in self.log
+        )
         report.log.unchanged -= report.log.added
 
     def _check_contested(self) -> None:
@@ -320,6 +325,17 @@ class _Loading:
         self.report.answers.unchanged -= 1
         self._refuse(self.report.answers, identifier, f"its question {question!r} is not in the forum")
 
+    def _hold_links(self) -> None:
+        """Note which links of decisions are here, and leave out those that were undone here since."""
+        execute = self.connection.execute
+        this = "WHERE source_id = ? AND target_id = ? AND kind = 'duplicate'"
+        for one in self.log:
+            pair = (one.question_id, one.candidate_id)
+            if one.made_link and execute(f"SELECT 1 FROM links {this}", pair).fetchone():
+                self.held.add(Link(*pair))
+            elif one.made_link and (known := moderation.known_entry(self.connection, one)) and known["undone"]:
+                execute(f"DELETE FROM {STAGING}.seen_links {this}", pair)  # whoever undid the decision meant its link
+
     def _put_links(self, number: int) -> None:
         """Add what is new, logged under its source's id."""
         new = (
@@ -338,22 +354,22 @@ class _Loading:
 
     def _claim_links(self) -> None:
         """Let what the source says too stay when a decision that made it is undone."""
-        self.connection.execute(
+        claimed = self.connection.execute(
             "UPDATE moderation SET made_link = 0 WHERE made_link = 1 AND (question_id, candidate_id) IN"
-            f" (SELECT source_id, target_id FROM {STAGING}.seen_links WHERE kind = 'duplicate')"
+            f" (SELECT source_id, target_id FROM {STAGING}.seen_links WHERE kind = 'duplicate') RETURNING num"
         )
+        self.claimed = {row["num"] for row in claimed.fetchall()}
 
     def _put_judgements(self) -> None:
-        """Add the judgements that are not there, at their own moments."""
+        """Add the judgements that are not there, at their own moments; without one, those that nobody has given."""
         now, counts = time.time_ns() // 1000, self.report.judgements
-        known = (
-            "SELECT 1 FROM feedback WHERE question_id = ? AND candidate_id = ? AND verdict = ? AND judge = ?"
-            " AND at_us = ?"
-        )
+        known = "SELECT 1 FROM feedback WHERE question_id = ? AND candidate_id = ? AND verdict = ? AND judge = ?"
+        last = self.connection.execute("SELECT coalesce(max(num), 0) FROM feedback").fetchone()[0]
         for one in self.judgements:
             at_us = rows.to_microseconds(one.at)
-            values = (one.question_id, one.candidate_id, one.verdict, one.by, at_us)
-            if not self.connection.execute(known, values).fetchone():
+            which, value = ("num <= ?", last) if at_us is None else ("at_us = ?", at_us)
+            values = (one.question_id, one.candidate_id, one.verdict, one.by, value)
+            if not self.connection.execute(f"{known} AND {which}", values).fetchone():
                 put_feedback(self.connection, one, now if at_us is None else at_us)
                 counts.added += 1
                 counts.unchanged -= 1

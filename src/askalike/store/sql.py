@@ -272,7 +272,7 @@ class SqlStore(ModerationStore, ABC):
         """Add new questions, edit those whose id is known, and delete others with all that is said of them."""
         with self.write() as connection:
             done = writes.put_questions(connection, self._own(questions))
-            for identifier in gone:
+            for identifier in dict.fromkeys(gone):
                 writes.require_question(connection, identifier)
                 writes.delete_question(connection, identifier)
             return done
@@ -307,6 +307,8 @@ class SqlStore(ModerationStore, ABC):
         for thread in threads:
             for link in thread.links:
                 rows.check_link(link)
+        if not (rows.is_storable(source.name) and rows.is_storable(source.format)):
+            raise InputError(f"the source's name {source.name!r:.80} is not UTF-8", "choose another name")
         report = LoadReport()
         with contextlib.suppress(_TrialEnd), self.write() as connection:
             writes.replace_threads(connection, threads, gone, source, report)
@@ -317,6 +319,8 @@ class SqlStore(ModerationStore, ABC):
     def ids_of(self, source: str) -> list[str]:
         """Return the ids of the questions that came from a source."""
         found = "SELECT id FROM questions JOIN sources ON sources.num = source WHERE name = ? ORDER BY questions.num"
+        if not rows.is_storable(source):
+            return []
         return [row[0] for row in self.rows(found, (source,))]
 
     def put_links(self, links: Sequence[Link]) -> int:
@@ -525,11 +529,11 @@ class SqlStore(ModerationStore, ABC):
         with self.write() as connection:
             for identifier in (given.question_id, given.candidate_id):
                 writes.require_question(connection, identifier)
-            writes.put_feedback(connection, given, at_us)
+            at_us = writes.put_judgement(connection, given, at_us)
         return structs.replace(given, at=rows.from_microseconds(at_us))
 
     def all_feedback(self) -> Iterator[Feedback]:
-        """Yield every judgement on questions that are there, oldest first, without holding them all."""
+        """Yield every judgement on questions that are there, as they were stored, without holding them all."""
         last = 0
         wanted = f"SELECT {_FEEDBACK} FROM feedback WHERE num > ? AND {_BOTH_HERE} ORDER BY num LIMIT ?"
         while found := self.rows(wanted, (last, _BATCH)):
@@ -540,7 +544,7 @@ class SqlStore(ModerationStore, ABC):
     def judgements(self) -> list[Feedback]:
         """Return the newest judgement on each pair, whichever way round it was given, oldest first; none withdrawn."""
         newest: dict[frozenset[str], Feedback] = {}
-        for one in self.all_feedback():
+        for one in sorted(self.all_feedback(), key=lambda one: rows.to_microseconds(one.at) or 0):
             pair = frozenset((one.question_id, one.candidate_id))
             newest.pop(pair, None)  # so that the order is that of the newest
             newest[pair] = one
@@ -552,7 +556,7 @@ class SqlStore(ModerationStore, ABC):
             return {}
         found = self.rows(
             "SELECT CASE WHEN question_id = ? THEN candidate_id ELSE question_id END, verdict FROM feedback"
-            f" WHERE (question_id = ? OR candidate_id = ?) AND {_BOTH_HERE} ORDER BY num",
+            f" WHERE (question_id = ? OR candidate_id = ?) AND {_BOTH_HERE} ORDER BY at_us, num",
             (identifier,) * 3,
         )
         return {other: verdict for other, verdict in dict(found).items() if verdict != "withdrawn"}

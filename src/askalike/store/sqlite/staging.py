@@ -188,7 +188,7 @@ class SqliteStaging:
 
 def _is_empty(connection: sqlite3.Connection) -> bool:
     """Return whether an archive holds so little that new tables can take the place of its own."""
-    most = {"questions": 0, "answers": 0, "links": FEW, "changes": FEW}
+    most = {"questions": 0, "answers": 0, "moderation": 0, "links": FEW, "changes": FEW}
     held = "SELECT count(*) FROM (SELECT 1 FROM {} LIMIT {})"
     return all(connection.execute(held.format(table, few + 1)).fetchone()[0] <= few for table, few in most.items())
 
