@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import benchmarks.__main__ as every
 import numpy as np
 import pytest
 from benchmarks.scorer import NOISE, OF_COPIES, OF_ELSEWHERE, OF_OTHER_FORM, calibration_error, furthest, training_rows
-from benchmarks.scorer_sets import OTHER_FORM, Pairs
+from benchmarks.scorer_sets import ARRAYS, OTHER_FORM, Pairs, read_pairs, write_pairs
 
 from askalike.search.features import FEATURES
 from askalike.search.scorer import VERSIONS, WORDS
@@ -41,6 +42,17 @@ def test_nothing_is_learned_from_the_forum_that_is_left_out_nor_from_what_nobody
 def test_ten_equal_groups_are_off_by_the_mean_distance_of_what_is_said_and_what_is() -> None:
     likely, is_so = np.repeat([0.2, 0.8], 50), np.tile([True, False], 50)
     assert calibration_error(likely, is_so) == pytest.approx(30.0)  # each group is so in half
+
+
+def test_pairs_are_kept_to_the_last_digit(tmp_path: Path) -> None:
+    given = [[pairs("pool", 1 / 3, np.nan)], [replace(pairs("copy", 3.0), sentences=None)]]
+    write_pairs(tmp_path / "pairs.json", given)
+    read = read_pairs(tmp_path / "pairs.json")
+    assert [[one.kind for one in part] for part in read] == [["pool"], ["copy"]]
+    for one, other in ((read[0][0], given[0][0]), (read[1][0], given[1][0])):
+        assert one.ids == other.ids
+        for name in ARRAYS:
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
 def test_weights_are_as_far_apart_as_the_number_that_differs_most() -> None:

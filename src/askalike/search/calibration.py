@@ -1,8 +1,8 @@
 """What a forum's own judgements change in the probability of a pair.
 
 People judge the pairs that a queue shows them, and a queue shows the likeliest: what they say of those is no word on
-the rest. The logit of a pair is moved by a function that is linear between knots, each knot by the judgements near it and
-by what the forum has in common::
+the rest. The logit of a pair is moved by a function that is linear between knots, each knot by the judgements near it
+and by what the forum has in common::
 
     logit'(z) = z + Σ_k δ_k · hat_k(z)              hat_k is 1 at knot k, 0 at its neighbours, linear between
     δ_k = r + ε_k
