@@ -13,6 +13,7 @@ without them, those of Quora from all; SemEval is the kind of Qatar's forum, who
 - By share of the sample: n pairs are judged, a share of them drawn from strata; calibration error of the others, and
   the mean distance over the strata that have ten or more of them, which the rare likely ones decide.
 - As the queue draws, for each kind of evidence: travel, whose duplicates are said to be too unlikely.
+- The pools with the forum's own rate known: what words cannot tell, and what chance brings to ten small groups.
 - By how volunteers are counted: n duplicates, and nothing else, are brought in from elsewhere.
 - Off-topic titles: how many show anything by a minimum, and how many questions with a graded match still show it.
 
@@ -38,11 +39,12 @@ from askalike.readers.research.judged import read_judged
 from askalike.search.calibration import WEIGHTS, Update, posterior
 from askalike.search.features import Floats
 from askalike.search.scorer import SENTENCES, USUAL, WORD_VECTORS, WORDS, Scorer, probability
+from askalike.search.thresholds import SURE
 from askalike.types import Query, Question
 from benchmarks.labelled_pairs import read_labelled_pairs
 from benchmarks.record import WORK, need_data, write
 from benchmarks.scorer import FIELDS, calibration_error, fitted, training_rows
-from benchmarks.scorer_sets import ARCHIVES, OTHER_FORM, SETTINGS, Pairs, Site, all_pairs
+from benchmarks.scorer_sets import ARCHIVES, OTHER_FORM, POOLED, SETTINGS, Pairs, Site, all_pairs
 
 COMMAND: Final = "python -m benchmarks.judgements"
 COUNTS: Final = (0, 1, 5, 20, 100)
@@ -235,12 +237,7 @@ def shifts(sets: Mapping[str, Labelled]) -> dict[str, Any]:
     """Return by how much each forum's logits are off, and the deviation between forums without that of chance."""
     offs, errors = [], []
     for data in sets.values():
-
-        def loss(move: float, data: Labelled = data) -> float:
-            moved = data.logits + move
-            return float((np.logaddexp(0, moved) - data.is_same * moved).sum())
-
-        best = float(minimize_scalar(loss, bounds=(-5, 5), method="bounded").x)
+        best = _own_offset(data)
         likely = probability(data.logits + best)
         offs.append(best)
         errors.append(1 / float((likely * (1 - likely)).sum()))
@@ -249,6 +246,29 @@ def shifts(sets: Mapping[str, Labelled]) -> dict[str, Any]:
     spread = float(weights @ (np.array(offs) - mean) ** 2) - (len(offs) - 1)
     between = max(0.0, spread / float(weights.sum() - (weights**2).sum() / weights.sum()))
     return {"by forum": dict(zip(sets, np.round(offs, 2).tolist(), strict=True)), "between": round(between**0.5, 2)}
+
+
+def own_rate(data: Labelled) -> dict[str, Any]:
+    """Return the calibration error of a forum as it is, by the logit's offset that its own labels choose, and how much
+    chance alone brings where these probabilities are right: mean, and the limit that one draw of twenty passes.
+    """
+    off = _own_offset(data)
+    likely, chance = probability(data.logits + off), np.random.default_rng(0)
+    drawn_errors = [calibration_error(likely, chance.random(len(likely)) < likely) for _ in range(ROUNDS)]
+    return {
+        "error": round(calibration_error(probability(data.logits), data.is_same), 1),
+        "offset": round(off, 2),
+        "error with it": round(calibration_error(likely, data.is_same), 1),
+        "by chance": [round(float(one), 1) for one in (np.mean(drawn_errors), np.quantile(drawn_errors, SURE))],
+    }
+
+
+def _own_offset(data: Labelled) -> float:
+    def loss(move: float) -> float:
+        moved = data.logits + move
+        return float((np.logaddexp(0, moved) - data.is_same * moved).sum())
+
+    return float(minimize_scalar(loss, bounds=(-5, 5), method="bounded").x)
 
 
 def shown(
@@ -387,6 +407,7 @@ def measure(
         for version in versions
     }
     judged = [one for one in judged if one.kind != OTHER_FORM]
+    pools = [one for one in judged if one.kind == "pool"]
     copies = [one for one in unseen if one.kind == "copy"]
     others = {**others, "quora pairs": quora(), "semeval tests": semeval()}
     every = {version: _sets(judged, copies, others, by[version], version) for version in versions}
@@ -419,6 +440,13 @@ def measure(
         },
         "by weight of duplicates brought in": {name: by_volunteers(data) for name, data in large.items()},
         "how far forums are off": shifts(forums),
+        "pools, the forum's own rate known": {
+            version: {
+                forum: own_rate(labelled([one for one in pools if one.forum == forum], of[forum], 0.0, version))
+                for forum in POOLED
+            }
+            for version, of in by.items()
+        },
         "shown": {version: shown(unseen, judged, by[version], version) for version in versions},
     }
     print(json.dumps({name: body[name] for name in ("worst", "how far forums are off", "shown")}, indent=1))
