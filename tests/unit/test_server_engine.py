@@ -188,6 +188,33 @@ def test_verdicts_are_stored_and_listed(engine: Engine) -> None:
     assert engine.similar_to("1", SimilarQuery(5)).hits == ()
 
 
+def test_while_searches_are_under_way_comparing_rests_twenty_times_as_long_as_it_took(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, compared = [100.0], list[float]()
+
+    def advance(seconds: float, is_stopped: object) -> int:
+        compared.append(clock[0])
+        clock[0] += 0.1
+        return 5
+
+    pairs = SimpleNamespace(advance=advance)
+    forum = SimpleNamespace(behind=0, vectors=SimpleNamespace(is_behind=False), pairs=pairs)
+    monkeypatch.setattr("askalike.server.maintenance.time", SimpleNamespace(monotonic=lambda: clock[0]))
+    busy = [True]
+    worker = MaintenanceWorker(SimpleNamespace(forum=forum), lambda: busy[0])  # type: ignore[arg-type]
+    assert worker.keep()
+    for _ in range(19):  # each 0.1 s later
+        assert not worker.keep()
+        clock[0] += 0.1
+    assert compared == [100.0]
+    clock[0] += 0.2
+    assert worker.keep()
+    busy[0] = False  # nobody searches: it goes on at once
+    assert worker.keep()
+    assert compared == pytest.approx([100.0, 102.2, 102.3])
+
+
 def test_pairs_and_groups_come_page_by_page(engine: Engine) -> None:
     for number in range(4):
         engine.put(Question(f"p{number}", "Printer offline again", created=day(10 + number)))
