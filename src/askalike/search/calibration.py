@@ -47,8 +47,9 @@ SPREAD: Final = 0.25
 BETWEEN: Final = 0.25
 """τ: how far neighbours differ."""
 
-CHANCE: Final = 3.84
-"""The 5 % point of χ² with one degree of freedom."""
+CHANCE: Final = 7.81
+"""The 5 % point of χ² with three degrees of freedom: the least of 3.84, 5.99 and this by which no set is worse off than
+without judgements (``benchmarks.judgements``)."""
 
 LEAST_RISE: Final = 0.1
 """logit' rises by at least this share of what z does."""
@@ -174,14 +175,14 @@ def posterior(
         weights: how much each counts; 1 where none is given.
         between_forums: ρ; with 0 each knot is moved by the judgements near it alone.
 
-    That one pair at 0 is different says nothing yet; twelve of forty the same move that knot, others by what the forum
+    That one pair at 0 is different says nothing yet; eight of forty the same move that knot, others by what the forum
     has in common, and the last not at all:
 
     >>> posterior([0.0], [False]).moved(np.array([-3.0, 0.0, 3.5])).round(2).tolist()
     [-3.0, 0.0, 3.5]
-    >>> said = [True] * 12 + [False] * 28
+    >>> said = [True] * 8 + [False] * 32
     >>> posterior([0.0] * 40, said).moved(np.array([-3.0, 0.0, 3.5])).round(2).tolist()
-    [-3.24, -0.25, 3.5]
+    [-3.44, -0.47, 3.5]
     """
     if not len(logits):
         return UNMOVED
