@@ -17,7 +17,7 @@ from tests.tiny_models import gated_model, trigram_model
 from askalike import Answer, Filters, Forum, Link, Query, Question
 from askalike.errors import BusyForumError, InputError, ModelError, SettingError, UnknownIdError
 from askalike.schemas import EmbedRequest, FeedbackRequest, PairsQuery, SimilarQuery
-from askalike.server.engine import ENCODED_AT_ONCE, Engine
+from askalike.server.engine import ENCODED_AT_ONCE, SEARCHED_S, Engine
 from askalike.server.maintenance import MaintenanceWorker
 from askalike.store import ForumLayout
 
@@ -186,6 +186,19 @@ def test_verdicts_are_stored_and_listed(engine: Engine) -> None:
     assert list(engine.labels(is_named=True)) == [given]
     assert [one.by for one in engine.labels(is_named=False)] == [""]
     assert engine.similar_to("1", SimilarQuery(5)).hits == ()
+
+
+def test_a_forum_counts_as_searched_for_a_moment_after_a_search(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not engine.is_searched
+    engine.questions(1)
+    assert not engine.is_searched, "to look at a page is no search"
+    engine.similar(Query("printer"))
+    assert engine.is_searched
+    now = time.perf_counter()
+    monkeypatch.setattr("askalike.server.engine.time", SimpleNamespace(perf_counter=lambda: now + SEARCHED_S))
+    assert not engine.is_searched
 
 
 def test_while_searches_are_under_way_comparing_rests_twenty_times_as_long_as_it_took(
