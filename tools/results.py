@@ -65,6 +65,7 @@ PAGES: Mapping[str, Page] = {
             "quality-semantic-dev": quality.semantic_dev,
             "quality-lexical": quality.lexical,
             "scorer": scorer.believed,
+            "judgements": scorer.judged,
             "agreement": scorer.read_again,
             "groups": groups.held_together,
             "misspelling": misspelling.lost,

@@ -503,8 +503,8 @@ def likelihood_word(value: float | None) -> LikelihoodWord:
 
 
 LEAST_ALIKE: Final = 0.015
-"""Where each hit is less likely the same, nothing like the question was asked: a title alone finds what asks the same
-in other words at 3 %, and in a forum about something else its best hit has .3 %."""
+"""Where each hit is less likely the same, nothing like the question was asked: so it is said of 34 % of titles of other
+forums with the bundled encoder, of 70 % with MiniLM, and of 1 % of queries that have a duplicate."""
 
 
 Order = Literal["probability", "help"]
