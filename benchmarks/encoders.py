@@ -93,11 +93,20 @@ def reddit_questions() -> Iterator[Question]:
                 yield Question(str(one["id"]), one["title"], one["body"], "markdown", tags=tuple(one["tags"]))
 
 
+def _folder(name: str, encoder: str) -> Path:
+    return WORK / f"encoders-{name}-{encoder.replace(' ', '-')}.forum"
+
+
+def is_built(name: str, encoder: str) -> bool:
+    """Return whether a forum with the vectors of an encoder is complete."""
+    return _folder(name, encoder).with_suffix(".complete").exists()
+
+
 def build(name: str, encoder: str) -> Path:
     """Return the folder of a forum with the vectors of an encoder, built where it is not complete."""
-    folder = WORK / f"encoders-{name}-{encoder.replace(' ', '-')}.forum"
+    folder = _folder(name, encoder)
     mark = folder.with_suffix(".complete")
-    if mark.exists():
+    if is_built(name, encoder):
         return folder
     first = WORK / f"encoders-{name}-general.forum"
     if ENCODERS[encoder] is None:

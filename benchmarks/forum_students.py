@@ -2,13 +2,15 @@
 
 Command: ``OMP_NUM_THREADS=1 python -m benchmarks.forum_students``, after ``python -m benchmarks.encoders --build``,
 whose forums are copied (of Reddit the pools and 10,000 others). Needs the extras ``minilm`` and ``train``. With
-``--again`` the forums and students of an earlier run are asked anew, and what it trained and cannot be asked is kept,
-with the commit that it was asked at; without students, the forums of ``benchmarks.encoders`` are asked.
+``--again`` the forums and students that are there are asked anew; what is not there in all four forums, and what was
+trained, is kept from the run before, with the commit that it was asked at.
 
 nDCG@5 of 105 queries of the judged pools, gain 2^grade - 1; a system ranks 1,000 questions, and the judged ones count
-in its order. Each student is trained by ``askalike train --teacher minilm`` in its forum; no text of a pool's query, or
-of travel's dev and test queries, is learned from. Of Slicer and Reddit 6,000 questions are read. Calibration error
-is the mean distance of probability and share of grades of 2 or more, over ten equal groups of judged candidates.
+in its order. What rests on the probability is asked a second time by weights that were learned without the forum
+(``benchmarks.scorer``). Each student is trained by ``askalike train --teacher minilm`` in its forum; no text of a
+pool's query, or of travel's dev and test queries, is learned from. Of Slicer and Reddit 6,000 questions are read.
+Calibration error is the mean distance of probability and share of grades of 2 or more, over ten equal groups of judged
+candidates. The same error of the pools' candidates alone needs no training: there the package's student asks.
 
 Students go on from the package's; in travel and DevOps one from the forum's text alone is trained beside it.
 
@@ -34,16 +36,23 @@ from askalike.evaluation.significance import Interval, bootstrap_difference, boo
 from askalike.forum import Forum, ForumSettings
 from askalike.forum.encoders import StudentQueries
 from askalike.models.student import Student
+from askalike.search.features import FEATURES, Floats
+from askalike.search.scorer import SENTENCES, WORD_VECTORS, probability
 from askalike.store import ForumLayout
 from askalike.training import teaching
 from askalike.training.teaching import TeachingOptions, TeachingResult, train_forum_student
 from askalike.types import Filters, Query, Question
 from benchmarks import encoders
+from benchmarks.minilm import joined
 from benchmarks.record import REPOSITORY, WORK, stamp, write
+from benchmarks.scorer import FIELDS, calibration, left_out, ndcg, using
+from benchmarks.scorer_sets import Pairs, Site, all_pairs, graded
 from benchmarks.students import KeptTeacher
 
 COMMAND = "OMP_NUM_THREADS=1 python -m benchmarks.forum_students"
 EXACT = ForumSettings()
+STATIC = "the package's student on both sides"
+NAMES = ("travel", "devops", "slicer", "reddit")
 LEARNED = 6_000
 Ranked = Sequence[tuple[str, float]]
 Rank = Callable[[Query], Ranked]
@@ -58,15 +67,22 @@ def copied(name: str, encoder: str, suffix: str) -> Path:
 
 
 class Systems:
-    """nDCG@5 by query and judged probabilities by forum, of each system."""
+    """nDCG@5 by query and judged probabilities by forum, of each system.
 
-    def __init__(self, pools: Sequence[Mapping[str, Any]]) -> None:
-        self.pools = pools
+    Args:
+        left: the same by weights that were learned without each forum; of systems that have probabilities.
+    """
+
+    def __init__(self, pools: Sequence[Mapping[str, Any]], left: Systems | None = None) -> None:
+        self.pools, self.left = pools, left
         self.outcomes: dict[str, dict[str, float]] = {}
         self.judged: dict[str, dict[str, list[tuple[float, bool]]]] = {}
 
     def add(self, system: str, name: str, forum: Forum, rank: Rank, ranker: str | None = None) -> None:
         """Ask a forum for its pools."""
+        if self.left is not None and ranker is None:
+            with using(left_out(name)):
+                self.left.add(system, name, forum, rank)
         for pool in self.pools:
             if pool["forum"] == name:
                 title, body, markup = encoders.asked(forum, pool)
@@ -97,6 +113,7 @@ class Systems:
             **encoders.by_forum(self.outcomes[system]),
             "interval": [round(mean.low, 1), round(mean.high, 1)],
             **({} if "alone" in system or system == "words" else {"calibration error": self.calibration(system)}),
+            **({"left out": self.left.row(system)} if self.left is not None and system in self.left.outcomes else {}),
             "queries": {key: round(value, 4) for key, value in self.outcomes[system].items()},
         }
 
@@ -106,6 +123,54 @@ class Systems:
         one, other = ([100 * self.outcomes[name][key] for key in keys] for name in (first, second))
         found = bootstrap_difference(one, other)
         return [round(value, 1) for value in (found.low, found.mean, found.high)]
+
+
+def on_pools() -> dict[str, Any]:
+    """Return order and calibration of the judged candidates alone, by weights that were learned without the forum.
+
+    The general encoder, MiniLM, and MiniLM's vectors of questions asked by the student that the package carries.
+    """
+    sites, judged, _, _ = all_pairs()
+    pools = [one for one in judged if one.kind == "pool"]
+    weights = {name: left_out(name) for name in NAMES}
+    student = Student.load(default_students()[0])
+    by_student: dict[int, Floats] = {}
+    asked = (one for one in graded() if one[0] == "pool")
+    for pool in pools:  # in the order of the grades, without queries that have no candidate in the forum
+        of, query = next((of, it) for _, of, it, _, held in asked if held.keys() >= set(pool.ids))
+        by_student[id(pool)] = _asked_by(student, sites[of], pool, query)
+    rows: dict[str, Any] = {}
+    for system, version in {"general": WORD_VECTORS, "minilm": SENTENCES, "the package's student": SENTENCES}.items():
+
+        def logits(one: Pairs, system: str = system, version: str = version) -> Floats:
+            seen = by_student[id(one)] if "student" in system else getattr(one, FIELDS[version])
+            return weights[one.forum][version].logits(seen)
+
+        found = [(one.forum, ndcg(logits(one), one)) for one in pools]
+        values = {f"{name}/{number}": gain for number, (name, gain) in enumerate(found) if gain is not None}
+        rows[system] = {
+            **encoders.by_forum(values),
+            "calibration error": calibration(pools, lambda one: probability(logits(one)), 1.75)["by forum"],
+        }
+    return rows
+
+
+def _asked_by(student: Student, site: Site, pool: Pairs, query: str) -> Floats:
+    """Return a pool's features by MiniLM's vectors of its candidates and the student's of its query."""
+    assert site.minilm is not None
+    assert site.usual is not None
+    assert pool.sentences is not None
+    one = site.forum.question(query)
+    body = "" if pool.is_title else one.body
+    vector = student.encode_query([joined(Question("", one.title, body, one.markup))])[0]
+    near = site.minilm.encode([site.forum.question(it) for it in pool.ids]) @ vector
+    features = pool.sentences.copy()
+    features[:, FEATURES.index("cosine")] = site.usual.of(vector, near.astype(np.float64))
+    if pool.is_title:
+        same = features[:, FEATURES.index("same title")]
+        cosine = features[:, FEATURES.index("cosine")]
+        features[:, FEATURES.index("cosine")] = np.where(same > 0, np.maximum(cosine, same), cosine)
+    return features
 
 
 def taught(folder: Path, name: str, held: frozenset[str], teacher: KeptTeacher, start: str) -> TeachingResult:
@@ -179,31 +244,37 @@ class Static:
 
 
 def again() -> None:
-    """Ask the forums that an earlier run left, and write what they answer into its results."""
-    systems = Systems(encoders.read_pools())
-    for name in ("travel", "devops", "slicer", "reddit"):
+    """Ask the forums that are there, and write what they answer into the results of the run before."""
+    pools = encoders.read_pools()
+    systems = Systems(pools, Systems(pools))
+    taught = {name: WORK / f"forum-students-{name}-taught.forum" for name in NAMES}
+    has_students = all(folder.exists() for folder in taught.values())
+    has_minilm = has_students or all(encoders.is_built(name, "minilm") for name in NAMES)
+    for name in NAMES:
         with Forum.open(encoders.build(name, "general"), settings=EXACT) as forum:
             systems.add("words", name, forum, forum.ranking, "lexical")
             systems.add("general", name, forum, forum.ranking)
-        taught_folder = WORK / f"forum-students-{name}-taught.forum"
-        has_student = taught_folder.exists()
-        with Forum.open(taught_folder if has_student else encoders.build(name, "minilm"), settings=EXACT) as forum:
-            if has_student:
+        if not has_minilm:
+            continue
+        with Forum.open(taught[name] if has_students else encoders.build(name, "minilm"), settings=EXACT) as forum:
+            if has_students:
                 forum.use_queries("teacher")
             systems.add("minilm alone", name, forum, forum.ranking, "vector")
             systems.add("minilm", name, forum, forum.ranking)
-            if has_student:
+            if has_students:
                 forum.use_queries("student")
                 systems.add("student", name, forum, forum.ranking)
                 systems.add("student, vectors alone", name, forum, forum.ranking, "vector")
     held = json.loads((REPOSITORY / "results" / "forum-students.json").read_text(encoding="utf-8"))
-    kept = {name: {"commit": held["commit"], **row} for name, row in held["rows"].items()}
     body = {key: value for key, value in held.items() if key not in {"name", "command", *stamp()}}
+    kept = {name: {"commit": held["commit"], **row} for name, row in held["rows"].items()}
     body["rows"] = kept | {system: systems.row(system) for system in systems.outcomes}
-    for pair in body["differences"]:
-        one, other = pair.split(" less ")
-        if {one, other} <= systems.outcomes.keys():
-            body["differences"][pair] = systems.difference(one, other)
+    for system in kept.keys() - systems.outcomes.keys():
+        systems.outcomes[system] = kept[system]["queries"]
+    body["pools alone, left out"] = on_pools()
+    if kept.keys() - systems.outcomes.keys() - {STATIC}:
+        body["weights"] = ""  # what was not asked may rest on others
+    body["differences"] = {pair: systems.difference(*pair.split(" less ")) for pair in body["differences"]}
     write("forum-students", f"{COMMAND} --again", body)
 
 
@@ -214,12 +285,12 @@ def main() -> None:
         return
     torch.set_num_threads(1)
     pools, teacher = encoders.read_pools(), KeptTeacher("int8")
-    systems = Systems(pools)
+    systems = Systems(pools, Systems(pools))
     every = encoders.read_pools(is_complete=True)
     trainings: dict[str, Any] = {}
     more: dict[str, Any] = {}
     general = [Student.load(path) for path in default_students()]
-    for name in ("travel", "devops", "slicer", "reddit"):
+    for name in NAMES:
         with Forum.open(encoders.build(name, "general"), settings=EXACT) as forum:
             systems.add("words", name, forum, forum.ranking, "lexical")
             systems.add("general", name, forum, forum.ranking)
@@ -257,14 +328,15 @@ def main() -> None:
             static = copied(name, "general", "static")
             with Forum.open(static, settings=EXACT, encoder=Static(general[0])) as forum:
                 forum.encode()
-                systems.add("the package's student on both sides", name, forum, forum.ranking)
+                systems.add(STATIC, name, forum, forum.ranking)
         (WORK / "forum-students.json").write_text(json.dumps([systems.outcomes, trainings, more]), encoding="utf-8")
     pairs = [("student", "general"), ("student", "minilm"), ("minilm", "minilm alone"), ("minilm", "general")]
-    pairs += [("the package's student on both sides", "general")] if general else []
+    pairs += [(STATIC, "general")] if general else []
     body = {
         "rows": {system: systems.row(system) for system in systems.outcomes},
         "differences": {f"{one} less {other}": systems.difference(one, other) for one, other in pairs},
         "trainings": trainings,
+        "pools alone, left out": on_pools(),
         **more,
     }
     write("forum-students", COMMAND, body)

@@ -8,9 +8,12 @@ without them, those of Quora from all; SemEval is the kind of Qatar's forum, who
 - From the top of the queue: the likeliest n pairs are judged, and probabilities of all other pairs updated. Calibration
   error of these before and after, ten equal groups; the interval is paired, over queries. A perfect hit is a copy of a
   question with title and body.
+- The forum's offset: what it adds to knots that are moved by the judgements near them alone, from the top and as the
+  queue draws; ln P of a query's other pairs, paired over the queries of all sets and versions.
 - By share of the sample: n pairs are judged, a share of them drawn from strata; calibration error of the others, and
   the mean distance over the strata that have ten or more of them, which the rare likely ones decide.
 - As the queue draws, for each kind of evidence: travel, whose duplicates are said to be too unlikely.
+- The pools with the forum's own rate known: what words cannot tell, and what chance brings to ten small groups.
 - By how volunteers are counted: n duplicates, and nothing else, are brought in from elsewhere.
 - Off-topic titles: how many show anything by a minimum, and how many questions with a graded match still show it.
 
@@ -29,17 +32,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+from askalike.evaluation.significance import bootstrap_difference
 from askalike.forum import Forum
 from askalike.forum.queue import BORDERS, EVERY, stratum_of
 from askalike.readers.research.judged import read_judged
 from askalike.search.calibration import WEIGHTS, Update, posterior
 from askalike.search.features import Floats
 from askalike.search.scorer import SENTENCES, USUAL, WORD_VECTORS, WORDS, Scorer, probability
+from askalike.search.thresholds import SURE
 from askalike.types import Query, Question
 from benchmarks.labelled_pairs import read_labelled_pairs
 from benchmarks.record import WORK, need_data, write
 from benchmarks.scorer import FIELDS, calibration_error, fitted, training_rows
-from benchmarks.scorer_sets import ARCHIVES, OTHER_FORM, SETTINGS, Pairs, Site, all_pairs
+from benchmarks.scorer_sets import ARCHIVES, OTHER_FORM, POOLED, SETTINGS, Pairs, Site, all_pairs
 
 COMMAND: Final = "python -m benchmarks.judgements"
 COUNTS: Final = (0, 1, 5, 20, 100)
@@ -47,7 +52,9 @@ SHARES: Final = (0.0, 0.1, 1 / EVERY, 1 / 3, 0.5)
 SAMPLED: Final = (5, 20, 100, 300)
 ROUNDS: Final = 500
 SEEDS: Final = 20
-MINIMA: Final = (0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.15, 0.2)
+TURNS: Final = 5
+"""How often the queue is played for the offset."""
+MINIMA: Final = (0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.15, 0.2)
 TRAVEL_QUERIES: Final = 250
 QUORA_PAIRS: Final = 1500
 
@@ -97,7 +104,7 @@ def from_the_top(data: Labelled) -> dict[str, Any]:
         chance = np.random.default_rng(0)
         by_query = [rest[data.queries[rest] == query] for query in np.unique(data.queries[rest])]
         gained = []
-        for _ in range(ROUNDS if count else 0):
+        for _ in range(ROUNDS if any(update.shifts) else 0):
             drawn = np.concatenate([by_query[at] for at in chance.integers(0, len(by_query), len(by_query))])
             gained.append(_error_of(update, data, drawn) - _error_of(Update(), data, drawn))
         low, high = np.quantile(gained, [0.025, 0.975]) if gained else (0.0, 0.0)
@@ -112,6 +119,48 @@ def from_the_top(data: Labelled) -> dict[str, Any]:
             "points that a perfect hit loses": [round(100 * one, 2) for one in lost],
         }
     return found
+
+
+def by_offset(every: Mapping[str, Mapping[str, Labelled]], count: int, *, is_top: bool) -> dict[str, Any]:
+    """Return what the forum's offset adds after so many judgements, set by set and over all queries.
+
+    The likelihood of a query is Σ ln P(y) over its pairs that were not judged, the mean of the versions; low, mean and
+    high of with less without.
+
+    Args:
+        every: the sets of each version.
+    """
+    gains: dict[str, list[Floats]] = {}
+    errors: dict[str, list[float]] = {}
+    for version, sets in every.items():
+        for name, data in sets.items():
+            if count > len(data.logits) // 2:
+                continue
+            chance, turns = np.random.default_rng(0), 1 if is_top else TURNS
+            gain, means = np.zeros(int(data.queries.max()) + 1), np.zeros(3)
+            for _ in range(turns):
+                likeliest = np.argsort(-data.logits, kind="stable")[:count].tolist()
+                judged = likeliest if is_top else drawn(data, count, 1 / EVERY, chance)
+                rest = np.setdiff1d(np.arange(len(data.logits)), judged)
+                said = data.logits[judged].tolist(), data.is_same[judged].tolist()
+                updates = Update(), posterior(*said, between_forums=0.0), posterior(*said)
+                means += np.array([_error_of(one, data, rest) for one in updates]) / turns
+                before, after = (_log_likelihoods(one, data, rest) for one in updates[1:])
+                gain += np.bincount(data.queries[rest], (after - before) / turns, len(gain))
+            gains.setdefault(name, []).append(gain)
+            errors[f"{name}, {version}"] = np.round(means, 2).tolist()
+    gained = np.concatenate([np.mean(of_versions, axis=0) for of_versions in gains.values()])
+    less = bootstrap_difference(gained.tolist(), [0.0] * len(gained))
+    return {
+        "queries": len(gained),
+        "likelihood of a query": [round(one, 4) for one in (less.low, less.mean, less.high)],
+        "error without judgements, by knots alone, with the offset": errors,
+    }
+
+
+def _log_likelihoods(update: Update, data: Labelled, places: NDArray[np.int64]) -> Floats:
+    moved = update.moved(data.logits[places])
+    return np.asarray(data.is_same[places] * moved - np.logaddexp(0, moved))
 
 
 def by_strata(update: Update, data: Labelled, rest: NDArray[np.int64]) -> float:
@@ -188,12 +237,7 @@ def shifts(sets: Mapping[str, Labelled]) -> dict[str, Any]:
     """Return by how much each forum's logits are off, and the deviation between forums without that of chance."""
     offs, errors = [], []
     for data in sets.values():
-
-        def loss(move: float, data: Labelled = data) -> float:
-            moved = data.logits + move
-            return float((np.logaddexp(0, moved) - data.is_same * moved).sum())
-
-        best = float(minimize_scalar(loss, bounds=(-5, 5), method="bounded").x)
+        best = _own_offset(data)
         likely = probability(data.logits + best)
         offs.append(best)
         errors.append(1 / float((likely * (1 - likely)).sum()))
@@ -202,6 +246,29 @@ def shifts(sets: Mapping[str, Labelled]) -> dict[str, Any]:
     spread = float(weights @ (np.array(offs) - mean) ** 2) - (len(offs) - 1)
     between = max(0.0, spread / float(weights.sum() - (weights**2).sum() / weights.sum()))
     return {"by forum": dict(zip(sets, np.round(offs, 2).tolist(), strict=True)), "between": round(between**0.5, 2)}
+
+
+def own_rate(data: Labelled) -> dict[str, Any]:
+    """Return the calibration error of a forum as it is, by the logit's offset that its own labels choose, and how much
+    chance alone brings where these probabilities are right: mean, and the limit that one draw of twenty passes.
+    """
+    off = _own_offset(data)
+    likely, chance = probability(data.logits + off), np.random.default_rng(0)
+    drawn_errors = [calibration_error(likely, chance.random(len(likely)) < likely) for _ in range(ROUNDS)]
+    return {
+        "error": round(calibration_error(probability(data.logits), data.is_same), 1),
+        "offset": round(off, 2),
+        "error with it": round(calibration_error(likely, data.is_same), 1),
+        "by chance": [round(float(one), 1) for one in (np.mean(drawn_errors), np.quantile(drawn_errors, SURE))],
+    }
+
+
+def _own_offset(data: Labelled) -> float:
+    def loss(move: float) -> float:
+        moved = data.logits + move
+        return float((np.logaddexp(0, moved) - data.is_same * moved).sum())
+
+    return float(minimize_scalar(loss, bounds=(-5, 5), method="bounded").x)
 
 
 def shown(
@@ -300,6 +367,30 @@ def semeval() -> list[Pairs]:
     return [one for one in found if one is not None]
 
 
+def _sets(
+    judged: Sequence[Pairs],
+    copies: Sequence[Pairs],
+    others: Mapping[str, Sequence[Pairs]],
+    scorers: Mapping[str, Scorer],
+    version: str,
+) -> dict[str, Labelled]:
+    """Return what is known of each set by a version's features; without sets that it has none of."""
+
+    def perfect(forum: str) -> float:
+        known = [getattr(one, FIELDS[version]) for one in copies if one.forum == forum]
+        return float(np.median([scorers[forum].logits(one).max() for one in known if one is not None]))
+
+    found = {
+        forum: labelled([one for one in judged if one.forum == forum], scorers[forum], perfect(forum), version)
+        for forum in ARCHIVES
+    }
+    for name, pairs in others.items():
+        if getattr(pairs[0], FIELDS[version]) is not None:
+            forum = {"travel links": "travel", "semeval tests": "qatar"}.get(name, "")
+            found[name] = labelled(pairs, scorers[forum], perfect(forum or "yahoo"), version)
+    return found
+
+
 def main() -> None:
     """Run it."""
     sites, judged, known, unseen = all_pairs()
@@ -316,24 +407,15 @@ def measure(
         for version in versions
     }
     judged = [one for one in judged if one.kind != OTHER_FORM]
-    vectors = by[WORD_VECTORS]
+    pools = [one for one in judged if one.kind == "pool"]
     copies = [one for one in unseen if one.kind == "copy"]
-    perfect = {
-        forum: float(np.median([vectors[forum].logits(one.general).max() for one in copies if one.forum == forum]))
-        for forum in ARCHIVES
-    }
-    forums = {
-        forum: labelled([one for one in judged if one.forum == forum], vectors[forum], perfect[forum])
-        for forum in ARCHIVES
-    }
-    sets = dict(forums)
-    for name, found in {**others, "quora pairs": quora(), "semeval tests": semeval()}.items():
-        forum = {"travel links": "travel", "semeval tests": "qatar"}.get(name, "")
-        sets[name] = labelled(found, vectors[forum], perfect[forum or "yahoo"])
-    top = {name: from_the_top(data) for name, data in sets.items()}
-    rows = [row for one in top.values() for row in one.values()]
+    others = {**others, "quora pairs": quora(), "semeval tests": semeval()}
+    every = {version: _sets(judged, copies, others, by[version], version) for version in versions}
+    sets = every[WORD_VECTORS]
+    forums = {forum: sets[forum] for forum in ARCHIVES}
+    top = {version: {name: from_the_top(data) for name, data in found.items()} for version, found in every.items()}
+    rows = [row for found in top.values() for one in found.values() for row in one.values()]
     large = {name: data for name, data in sets.items() if len(data.logits) >= 2 * SAMPLED[2]}
-    travel = [one for one in judged if one.forum == "travel"]
     body = {
         "sets": {
             name: {
@@ -350,18 +432,28 @@ def measure(
         },
         "by share of the sample": {name: by_share(data) for name, data in large.items()},
         "travel, as the queue draws": {
-            version: by_share(labelled(travel, by[version]["travel"], perfect["travel"], version), [1 / EVERY])
-            for version in versions
+            version: by_share(found["travel"], [1 / EVERY]) for version, found in every.items()
+        },
+        "the forum's offset": {
+            kind: {str(count): by_offset(every, count, is_top=kind == "top") for count in COUNTS[1:]}
+            for kind in ("top", "queue")
         },
         "by weight of duplicates brought in": {name: by_volunteers(data) for name, data in large.items()},
         "how far forums are off": shifts(forums),
+        "pools, the forum's own rate known": {
+            version: {
+                forum: own_rate(labelled([one for one in pools if one.forum == forum], of[forum], 0.0, version))
+                for forum in POOLED
+            }
+            for version, of in by.items()
+        },
         "shown": {version: shown(unseen, judged, by[version], version) for version in versions},
     }
     print(json.dumps({name: body[name] for name in ("worst", "how far forums are off", "shown")}, indent=1))
-    for name, found in top.items():
-        print(
-            name, {count: (row["difference"], row["points that a perfect hit loses"]) for count, row in found.items()}
-        )
+    print(json.dumps(body["the forum's offset"], indent=1))
+    for version, found in top.items():
+        for name, one in found.items():
+            print(version, name, {count: row["difference"] for count, row in one.items()})
     for name, found in body["by share of the sample"].items():
         print(name, found)
     print(body["by weight of duplicates brought in"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -17,6 +18,7 @@ import numpy as np
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 RESULTS = REPOSITORY / "results"
+WEIGHTS = REPOSITORY / "src" / "askalike" / "data" / "scorer.json"
 WORK = Path(os.environ.get("ASKALIKE_BENCH", Path(tempfile.gettempdir()) / "askalike-bench"))
 """Where forums are built for measuring; what an earlier measurement left there is built over."""
 DATA = Path(os.environ.get("ASKALIKE_DATA", REPOSITORY.parent / "shared" / "data"))
@@ -62,8 +64,15 @@ def write(name: str, command: str, body: dict[str, Any]) -> Path:
 
 
 def stamp() -> dict[str, str]:
-    """Return which commit is measured, and when."""
-    return {"commit": _commit(), "when": datetime.now(UTC).isoformat(timespec="seconds")}
+    """Return which commit is measured, by which weights of the scorer, and when."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return {"commit": _commit(), "when": now, "weights": weights_digest()}
+
+
+def weights_digest(learned: str | None = None) -> str:
+    """Return what changes with the weights of the scorer: those of the package, or those that were just learned."""
+    data = WEIGHTS.read_bytes() if learned is None else learned.encode()
+    return hashlib.sha256(data).hexdigest()[:12]
 
 
 def _commit() -> str:

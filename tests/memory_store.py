@@ -39,6 +39,7 @@ from askalike.types import (
     Answer,
     Assignment,
     Decided,
+    Draw,
     Feedback,
     Link,
     LogEntry,
@@ -83,6 +84,18 @@ class _Tables:
     def add_entry(self, entry: LogEntry) -> LogEntry:
         self.moderated.append(structs.replace(entry, number=len(self.moderated) + 1))
         return self.moderated[-1]
+
+    def judged(self, pair: Collection[str]) -> list[Feedback]:
+        held = [one for one in self.feedback if {one.question_id, one.candidate_id} == set(pair)]
+        return sorted(held, key=lambda one: one.at or datetime.now(UTC))
+
+    def judge(self, given: Feedback, now: datetime) -> Feedback:
+        latest = datetime.max.replace(tzinfo=UTC)
+        for one in self.judged((given.question_id, given.candidate_id)):
+            assert one.at is not None
+            now = max(now, min(one.at, latest - timedelta(microseconds=1)) + timedelta(microseconds=1))
+        self.feedback.append(structs.replace(given, at=now))
+        return self.feedback[-1]
 
     def claim(self, link: Link) -> None:
         ends = (link.source_id, link.target_id) if link.kind == "duplicate" else ()
@@ -406,7 +419,7 @@ class MemoryStore:
             for question in questions:
                 if operation := tables.put(question, MANUAL_SOURCE):
                     done.setdefault(question.id, operation)
-            for one in gone:
+            for one in dict.fromkeys(gone):
                 tables.require(one)
                 tables.remove(one)
                 tables.answers = {key: held for key, held in tables.answers.items() if held[0].question_id != one}
@@ -519,8 +532,7 @@ class MemoryStore:
         check_feedback(given)
         with self._write() as tables:
             tables.require(given.question_id, given.candidate_id)
-            stored = structs.replace(given, at=datetime.now(UTC) + timedelta(microseconds=len(tables.feedback)))
-            tables.feedback.append(stored)
+            stored = tables.judge(given, datetime.now(UTC))
             tables.log += [("add", "feedback", one, None) for one in (given.question_id, given.candidate_id)]
         return stored
 
@@ -529,7 +541,7 @@ class MemoryStore:
         return (one for one in self._now.feedback if one.question_id in here and one.candidate_id in here)
 
     def judgements(self) -> list[Feedback]:
-        held = list(self.all_feedback())
+        held = sorted(self.all_feedback(), key=lambda one: one.at or datetime.now(UTC))
         newest = {frozenset((one.question_id, one.candidate_id)): one for one in held}
         return [one for one in held if one in newest.values() and one.verdict != "withdrawn"]
 
@@ -570,10 +582,10 @@ class MemoryStore:
                 refused.append(Refusal(*ends, error.message, error.hint))
                 continue
             with self._write() as tables:
-                tables.feedback.append(structs.replace(one, at=at))
+                judged = tables.judge(one, at)
                 made = has_links and one.verdict == "duplicate" and bool(tables.put_link(Link(*ends), MANUAL_SOURCE))
                 tables.taken.pop(pair, None)
-                entry = LogEntry(0, *ends, one.verdict, one.by, at, "", bulk, 0, made)  # type: ignore[arg-type]
+                entry = LogEntry(0, *ends, one.verdict, one.by, judged.at, "", bulk, 0, made)  # type: ignore[arg-type]
                 entries.append(tables.add_entry(entry))
         if refused or is_preview:
             self._now = before
@@ -593,11 +605,11 @@ class MemoryStore:
                 tables.moderated[number - 1] = structs.replace(one, undone=True)
                 if one.made_link:
                     tables.links.pop(Link(one.question_id, one.candidate_id), None)
-                judged = [it for it in tables.feedback if {it.question_id, it.candidate_id} == ends]
+                judged = tables.judged(ends)
                 if judged and judged[-1].at == one.at:
                     gone = Feedback(one.question_id, one.candidate_id, "withdrawn", by)
                     again = judged[-2] if len(judged) > 1 and judged[-2].verdict != "withdrawn" else gone
-                    tables.feedback.append(structs.replace(again, at=datetime.now(UTC)))
+                    tables.judge(again, datetime.now(UTC))
                 tables.outbox = [
                     structs.replace(it, state="cancelled")
                     if {it.question_id, it.candidate_id} == ends and it.state in ("waiting", "failed")
@@ -630,6 +642,8 @@ class MemoryStore:
     def take_pairs(self, pairs: Sequence[tuple[str, str]], by: str, until_us: int | None) -> list[Assignment]:
         now = datetime.now(UTC)
         with self._write() as tables:
+            if len(set(map(frozenset, pairs))) < len(pairs):
+                raise InputError("a pair comes twice")
             for pair in pairs:
                 tables.require(*pair)
                 held = tables.taken.get(frozenset(pair))
@@ -712,6 +726,10 @@ class MemoryStore:
             return load.report
         finally:
             self._is_loading = False
+
+
+def _link_of(entry: LogEntry) -> Link:
+    return Link(entry.question_id, entry.candidate_id)
 
 
 class _Load:
@@ -798,22 +816,52 @@ class _Load:
                 self.refuse(report.answers, answer.id, f"its question {answer.question_id!r} is not in the forum")
         for one in gone_answers:
             report.answers.deleted += tables.answers.pop(one, None) is not None
-        for link in self.links:
-            self._count(report.links, "add" if tables.put_link(link, name) else None)
-            tables.claim(link)
+        self._put_links(tables, before)
         for link in gone_links:
             del tables.links[link]
         report.links.deleted = len(gone_links)
         self._put_judgements(tables)
-        tables.moderated += self.log
-        here = tables.questions
+        self._put_log(tables, before)
+        there = tables.questions
         report.links_without_question = sum(
-            link.source_id not in here or link.target_id not in here for link in self.links
+            link.source_id not in there or link.target_id not in there for link in self.links
         )
 
+    def _put_links(self, tables: _Tables, before: _Tables) -> None:
+        undone = self._undone(before)
+        for link in self.links:
+            if link in before.links or link not in undone:
+                self._count(self.report.links, "add" if tables.put_link(link, self.source.name) else None)
+                tables.claim(link)
+
+    def _put_log(self, tables: _Tables, before: _Tables) -> None:
+        numbers: dict[int, int] = {}
+        for one in self.log:
+            if known := self._known(before, one):
+                numbers[one.number] = known.number
+                if one.made_link and known.made_link:
+                    tables.moderated[known.number - 1] = structs.replace(known, made_link=True)
+            else:
+                made = one.made_link and _link_of(one) not in before.links
+                new = structs.replace(one, made_link=made, undoes=numbers.get(one.undoes, 0))
+                numbers[one.number] = tables.add_entry(new).number
+            self._count(self.report.log, None if known else "add")
+
+    def _undone(self, tables: _Tables) -> set[Link]:
+        known = [self._known(tables, one) for one in self.log if one.made_link]
+        return {_link_of(one) for one in known if one and one.undone}
+
+    @staticmethod
+    def _known(tables: _Tables, entry: LogEntry) -> LogEntry | None:
+        def key(one: LogEntry) -> tuple[object, ...]:
+            return one.at, one.kind, one.question_id, one.candidate_id, one.by, one.text
+
+        return next((one for one in tables.moderated if key(one) == key(entry)), None)
+
     def _put_judgements(self, tables: _Tables) -> None:
+        said = [structs.replace(one, at=None, draw=Draw()) for one in tables.feedback]
         for one in self.judgements:
-            is_new = one.at is None or one not in tables.feedback
+            is_new = (structs.replace(one, draw=Draw()) if one.at is None else one) not in [*tables.feedback, *said]
             if is_new:
                 tables.feedback.append(structs.replace(one, at=_in_utc(one.at or datetime.now(UTC))))
             self._count(self.report.judgements, "add" if is_new else None)

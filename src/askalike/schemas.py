@@ -816,8 +816,17 @@ class IndexState(Struct, frozen=True):
     behind: int
 
 
+class LanguageVectors(Struct, frozen=True):
+    """The same of a language that has an encoder of its own."""
+
+    model: str
+    entries: int
+    waiting: int
+    next_model: str
+
+
 class VectorsState(Struct, frozen=True):
-    """Which model answers, and what is still to be encoded."""
+    """Which model answers, and what is still to be encoded; by the code of each language that has its own."""
 
     model: str
     entries: int
@@ -825,6 +834,7 @@ class VectorsState(Struct, frozen=True):
     next_model: str
     student: str = ""
     queries: str = "teacher"
+    by_language: dict[str, LanguageVectors] = {}
 
 
 class RankerState(Struct, frozen=True):

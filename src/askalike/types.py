@@ -10,11 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from html import escape
+from numbers import Integral
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
 from askalike.errors import SettingError
+from askalike.settings import check_fields
 
 Markup = Literal["html", "markdown", "plain"]
 """How a body is written. ``html`` is parsed, in ``markdown`` code blocks are recognised, ``plain`` is taken as is."""
@@ -378,6 +380,7 @@ class Thread:
     """A question with all its answers, and all links from it, as another forum has them now.
 
     Raises:
+        SettingError: a value is of another type.
         ValueError: an answer or a link is another question's.
     """
 
@@ -386,6 +389,7 @@ class Thread:
     links: tuple[Link, ...] = ()
 
     def __post_init__(self) -> None:
+        check_fields(self)
         owners = {*(one.question_id for one in self.answers), *(one.source_id for one in self.links)}
         if not owners <= {self.question.id}:
             raise ValueError(f"answers or links of {sorted(owners)} in the thread of {self.question.id}")
@@ -450,10 +454,9 @@ class Filters:
         for name in ("tags", "exclude_ids", "exclude_tags", "languages"):
             if isinstance(getattr(self, name), str):
                 raise SettingError(f"{name} is the text {getattr(self, name)!r}", "give several, such as a tuple")
+        check_fields(self)
         for name in ("before", "after"):
-            moment: Any = getattr(self, name)  # notebooks check no types
-            if moment is not None and not isinstance(moment, datetime):
-                raise SettingError(f"{name} is {moment!r:.100}", "expected a datetime")
+            moment = getattr(self, name)
             if moment is not None and moment.tzinfo is None:
                 object.__setattr__(self, name, moment.replace(tzinfo=UTC))
         if self.languages:
@@ -500,8 +503,8 @@ def likelihood_word(value: float | None) -> LikelihoodWord:
 
 
 LEAST_ALIKE: Final = 0.015
-"""Where each hit is less likely the same, nothing like the question was asked: a title alone finds what asks the same
-in other words at 3 %, and in a forum about something else its best hit has .3 %."""
+"""Where each hit is less likely the same, nothing like the question was asked: so it is said of 34 % of titles of other
+forums with the bundled encoder, of 70 % with MiniLM, and of 1 % of queries that have a duplicate."""
 
 
 Order = Literal["probability", "help"]
@@ -546,7 +549,11 @@ class Query:
     language: str = ""
 
     def __post_init__(self) -> None:
-        """Raise SettingError for a language that is none."""
+        """Raise SettingError for a language that is none, and for values of other types."""
+        check_fields(self)
+        k: Any = self.k
+        if not isinstance(k, int) and isinstance(k, Integral):
+            object.__setattr__(self, "k", int(k))  # of NumPy
         if self.language:
             object.__setattr__(self, "language", language_code(self.language))
 

@@ -19,7 +19,7 @@ MODEL = {"models.folder", "models.vocabulary"}
 ALLOWED: dict[str, set[str]] = {
     "_version": set(),
     "errors": set(),
-    "types": {"errors"},
+    "types": {"errors", "settings"},
     "addresses": {"errors"},
     "files": {"errors"},
     "settings": {"errors"},

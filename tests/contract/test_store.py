@@ -7,8 +7,10 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Final
 
 import pytest
+from msgspec import structs
 from tests.memory_store import MemoryStore
 from tests.postgres_server import new_database
 
@@ -22,7 +24,20 @@ from askalike.store.postgres import PostgresStore
 from askalike.store.rows import DAY_US, title_digest, to_microseconds
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
-from askalike.types import Answer, Draw, Feedback, Link, Outcome, Question, Record, Reject, Source, Thread, Write
+from askalike.types import (
+    Answer,
+    Draw,
+    Feedback,
+    Link,
+    LogEntry,
+    Outcome,
+    Question,
+    Record,
+    Reject,
+    Source,
+    Thread,
+    Write,
+)
 
 FULL = Question(
     id="q1",
@@ -52,15 +67,19 @@ def _postgres(tmp_path: Path, settings: dict[str, str]) -> Store:
     return PostgresStore.create(new_database(), settings)
 
 
+FILLED: Final = "sqlite, filled in many transactions"
 STORES: dict[str, Callable[[Path, dict[str, str]], Store]] = {
     "sqlite": _sqlite,
+    FILLED: _sqlite,
     "memory": _memory,
     "postgres": _postgres,
 }
 
 
 @pytest.fixture(params=STORES)
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    if request.param == FILLED:
+        monkeypatch.setattr("askalike.store.sqlite.staging.WRITTEN_EACH", 1)
     made = STORES[request.param](tmp_path, {"language": '"english"'})
     yield made
     made.close()
@@ -265,6 +284,30 @@ def test_the_log_names_each_change_of_a_question_in_order(store: Store) -> None:
     assert (store.last_change(), store.count_changes(start)) == (changes[-1].seq, 3)
 
 
+def test_the_log_is_shortened_to_the_newest_change_of_each_question(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if isinstance(store, MemoryStore):
+        pytest.skip("it keeps its log")
+    monkeypatch.setattr("askalike.store.sql.SHORT_LOG", 3)
+    questions = [Question(f"q{number}", "t") for number in range(4)]
+    store.load([*questions, Link("q1", "q0"), Answer("a", "q0", "b")], DUMP, no_reject)
+    numbers, followers = store.nums_by_id([one.id for one in questions]), [0, store.last_change()]
+    for number in range(9):
+        store.put_questions([Question("q0", f"edit {number}"), Question("gone", "t")])
+        followers.append(store.last_change())
+        store.put_questions([], ["gone"])
+    followed = {after: {change.num for change in store.changes(after, 1000)} for after in followers}
+    last = store.last_change()
+    store.load([*questions[1:], Question("q0", "edit 8"), Link("q1", "q0"), Answer("a", "q0", "b")], DUMP, no_reject)
+    assert store.last_change() == last
+    assert {after: {change.num for change in store.changes(after, 1000)} for after in followers} == followed
+    changes = store.changes(0, 1000)
+    assert sorted(change.operation for change in changes) == ["add"] * 3 + ["delete"] * 9 + ["edit"]
+    assert [change.num for change in changes if change.operation == "edit"] == [numbers["q0"]]
+    assert len(store.changes(0, 1000, ("link",))) == 1
+
+
 def test_what_is_said_of_a_question_is_logged_for_those_who_ask_for_it(store: Store) -> None:
     store.put_questions([Question("a", "one"), Question("b", "two")])
     start, numbers = store.last_change(), store.nums_by_id(["a", "b"])
@@ -441,6 +484,12 @@ def test_a_store_is_held_only_while_it_is_empty(store: Store) -> None:
     assert held(store).keys() == {"a", "b"}
 
 
+def test_a_question_that_is_named_twice_is_deleted_once(store: Store) -> None:
+    store.put_questions([Question("a", "t"), Question("b", "t")])
+    store.put_questions([], ["a", "a"])
+    assert held(store).keys() == {"b"}
+
+
 # -- judgements ------------------------------------------------------------------------------------------------------
 
 
@@ -461,6 +510,48 @@ def test_the_newest_judgement_on_a_pair_counts_until_it_is_withdrawn(store: Stor
     for wrong in (Feedback("a", "a", "different"), Feedback("a", "b", "perhaps")):  # type: ignore[arg-type]
         with pytest.raises(InputError):
             store.add_feedback(wrong)
+
+
+def test_a_judgement_counts_by_its_own_moment_and_of_one_moment_the_last_that_was_stored(store: Store) -> None:
+    questions: list[Record] = [Question(one, "t") for one in "abcd"]
+    store.load(questions, DUMP, no_reject)
+    old = Feedback("a", "b", "different", "eve", datetime(2020, 1, 1, tzinfo=UTC))
+    now = store.add_feedback(Feedback("b", "a", "duplicate", "ann"))
+    same = [structs.replace(old, candidate_id="c", verdict=one) for one in ("duplicate", "different")]
+    ahead = Feedback("a", "d", "different", "eve", datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC))
+    store.load([*questions, old, *same, ahead], DUMP, no_reject)
+    assert store.judgements() == [same[1], now, ahead]
+    assert store.judgements_on("a") == {"b": "duplicate", "c": "different", "d": "different"}
+    assert list(store.all_feedback()) == [now, old, *same, ahead]  # as they were stored
+    store.add_feedback(Feedback("a", "d", "duplicate", "ann"))
+    assert store.judgements_on("a")["d"] == "duplicate"  # who judges here has seen what was said before
+    (decided,) = store.decide([Feedback("d", "a", "different", "ann")], has_links=True).entries
+    assert store.judgements_on("a")["d"] == "different"
+    store.undo([decided.number], "ann")
+    assert store.judgements_on("a")["d"] == "duplicate"
+
+
+def test_who_judges_with_a_clock_that_went_back_is_heard(store: Store) -> None:
+    questions: list[Record] = [Question(one, "t") for one in "ab"]
+    ahead = Feedback("a", "b", "different", "eve", datetime(2200, 1, 1, tzinfo=UTC))
+    store.load([*questions, ahead], DUMP, no_reject)
+    (decided,) = store.decide([Feedback("a", "b", "duplicate", "ann")], has_links=True).entries
+    assert decided.at == datetime(2200, 1, 1, 0, 0, 0, 1, tzinfo=UTC)
+    assert [one.at for one in store.judgements()] == [decided.at]
+    store.undo([decided.number], "ann")
+    assert [(one.verdict, one.by) for one in store.judgements()] == [("different", "eve")]
+    store.add_feedback(Feedback("a", "b", "withdrawn", "ann"))
+    assert store.judgements() == []
+
+
+def test_a_judgement_without_a_moment_is_stored_once_however_often_it_is_loaded(store: Store) -> None:
+    records: list[Record] = [Question("a", "t"), Question("b", "t")]
+    given = [Feedback("a", "b", one, "ann") for one in ("different", "duplicate", "different")]  # type: ignore[arg-type]
+    report = store.load([*records, *given], DUMP, no_reject)
+    assert (report.judgements.added, verdicts(store)) == (3, {("a", "b"): "different"})
+    store.add_feedback(Feedback("a", "b", "duplicate", "bob"))
+    report = store.load([*records, *given], DUMP, no_reject)
+    assert (report.judgements.unchanged, verdicts(store)) == (3, {("a", "b"): "duplicate"})
 
 
 # -- moderation ------------------------------------------------------------------------------------------------------
@@ -586,6 +677,34 @@ def test_a_link_that_somebody_else_made_stays_when_a_decision_is_undone(store: S
     assert store.links() == [Link("a", "b")]
 
 
+def test_an_older_log_takes_nothing_back_that_was_done_since(store: Store) -> None:
+    questions: list[Record] = [Question(one, "t") for one in "abcdef"]
+    store.load(questions, DUMP, no_reject)
+    pairs = [Feedback("a", "b", "duplicate"), Feedback("c", "d", "duplicate"), Feedback("e", "f", "duplicate")]
+    entries = store.decide(pairs, has_links=True).entries
+    old = [*questions, *store.links(), *store.all_feedback(), *reversed(store.log(9))]
+    store.put_links([Link("a", "b")])  # somebody says so too
+    store.undo([entries[1].number], "")
+    changed = (store.links(), store.judgements(), store.log(9))
+    report = store.load(old, OTHER, no_reject)
+    assert (store.links(), store.judgements(), store.log(9)) == changed
+    assert (report.links.added, report.log.added, report.judgements.added) == (0, 0, 0)
+    assert [one.made_link for one in store.log(9)] == [False, True, True, False]
+    store.undo([entries[0].number, entries[2].number], "")
+    assert store.links() == [Link("a", "b")]
+
+
+def test_a_log_that_is_read_claims_no_link_that_was_here_before(store: Store) -> None:
+    questions: list[Record] = [Question(one, "t") for one in "abcd"]
+    store.load([*questions, Link("a", "b")], DUMP, no_reject)
+    at = datetime(2020, 1, 1, tzinfo=UTC)
+    log = [LogEntry(number, *pair, "duplicate", "ann", at, made_link=True) for number, pair in ((7, "ab"), (9, "cd"))]
+    store.load([*questions, Link("a", "b"), Link("c", "d"), *log], OTHER, no_reject)
+    assert [one.made_link for one in store.log(9)] == [True, False]
+    store.undo([one.number for one in store.log(9)], "ann")
+    assert store.links() == [Link("a", "b")]
+
+
 def test_a_pair_that_was_taken_is_decided_by_nobody_else_until_it_is_free(store: Store) -> None:
     store.put_questions([Question(one, "t") for one in "abcd"])
     later = time.time_ns() // 1000 + DAY_US
@@ -596,6 +715,8 @@ def test_a_pair_that_was_taken_is_decided_by_nobody_else_until_it_is_free(store:
         store.take_pairs([("c", "d"), ("b", "a")], "bob", None)
     with pytest.raises(InputError):
         store.take_pairs([("c", "d")], " ", None)
+    with pytest.raises(InputError, match="comes twice"):
+        store.take_pairs([("c", "d"), ("d", "c")], "ann", None)
     with pytest.raises(UnknownIdError):
         store.take_pairs([("c", "zz")], "ann", None)
     assert store.assignments() == [taken]

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import io
 import sys
+from pathlib import Path
 
 import pytest
 from tests.command import Done, Run
 
 from askalike.cli.main import main
+
+
+@pytest.fixture
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words_alone: None) -> None:
+    """Have a home of one's own, and no general model."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("APPDATA", str(tmp_path / "home"))
+    monkeypatch.delenv("ASKALIKE_ENCODERS", raising=False)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime
@@ -25,6 +26,22 @@ QUESTIONS = [
     Question("other", "Which keyboard to buy"),
     Question("again", "Wireless lost in the evening"),
 ]
+
+
+def test_a_forum_that_nobody_may_write_to_is_not_called_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add(Question("1", "Wifi drops"))
+
+    def locked(*_: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    monkeypatch.setattr("askalike.forum.check.WordIndex.__init__", locked)
+    found = Forum.check(tmp_path / "f")
+    assert found.is_sound
+    assert ["may not write here" in one.what for one in found.findings] == [True]
 
 
 @pytest.fixture

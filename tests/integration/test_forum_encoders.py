@@ -24,19 +24,12 @@ from askalike.server.settings import ServeSettings
 from askalike.store import ForumLayout
 from askalike.types import Query
 
+pytestmark = pytest.mark.usefixtures("alone")
 QUESTIONS = [
     Question("wifi", "Wifi drops every evening", "It happens at nine."),
     Question("printer", "Printer is offline"),
     Question("disk", "Disk is full", "<p>What can I delete?</p>", "html"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words_alone: None) -> None:
-    """Have a home of one's own, and no general model."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("APPDATA", str(tmp_path / "home"))
-    monkeypatch.delenv("ASKALIKE_ENCODERS", raising=False)
 
 
 @pytest.fixture

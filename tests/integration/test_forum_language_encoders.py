@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from starlette.testclient import TestClient
 from tests.command import Run
 from tests.embedding_server import EmbeddingServer, WordHashes, serving
 from tests.tiny_models import synonym_model
@@ -21,11 +23,14 @@ from tests.tiny_models import synonym_model
 from askalike import Forum, Question
 from askalike.errors import SettingError
 from askalike.index.vectors import VectorIndex
+from askalike.server.app import build
+from askalike.server.settings import ServeSettings
 from askalike.store import ForumLayout
 from askalike.text.settings import TextSettings
 from askalike.types import Query
 
 pytest.importorskip("py3langid")
+pytestmark = pytest.mark.usefixtures("alone")
 TEXT = TextSettings(languages=("en", "de", "fr"))
 QUESTIONS = [
     Question("wifi", "wifi drops every evening", language="en"),
@@ -34,14 +39,6 @@ QUESTIONS = [
     Question("drucker", "drucker druckt leere seiten", language="de"),
     Question("imprimante", "imprimante hors ligne", language="fr"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words_alone: None) -> None:
-    """Have a home of one's own, and no general model."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("APPDATA", str(tmp_path / "home"))
-    monkeypatch.delenv("ASKALIKE_ENCODERS", raising=False)
 
 
 @pytest.fixture
@@ -102,6 +99,21 @@ def test_each_language_is_read_by_its_own_encoder_and_by_no_other(path: Path, se
         assert (state.entries, state.by_language.keys()) == (5, {"de"})
         assert (state.by_language["de"].entries, state.is_behind) == (2, False)
     assert Forum.check(path).is_sound
+
+
+def test_the_service_shows_the_encoder_of_each_language(path: Path, server: EmbeddingServer) -> None:
+    with Forum.open(path) as forum:
+        forum.use_encoder(f"tei:{server.address}", language="de")
+        forum.encode()
+        forum.store([Question("radio", "radio rauscht laut", language="de")])
+    with TestClient(build(ServeSettings(str(path))), base_url="http://localhost:8765") as client:
+        found = client.get("/v1/status").json()["vectors"]
+        metrics = client.get("/metrics").text
+    assert (found["model"], found["by_language"].keys()) == ("", {"de"})
+    german = found["by_language"]["de"]
+    assert german["model"].startswith("tei:")
+    assert german["entries"] + german["waiting"] == 3
+    assert re.search(r"^askalike_vectors\S* [23](\.0)?$", metrics, re.MULTILINE)
 
 
 def test_queries_in_several_languages_find_together_what_each_finds_alone(path: Path, server: EmbeddingServer) -> None:

@@ -17,7 +17,7 @@ from askalike import Answer, Forum, ForumSettings, ImportOptions, Link, Question
 from askalike.data import bundled_forum
 from askalike.errors import DamagedInputError, FormatError, SettingError
 from askalike.records import FORMS, TABLES
-from askalike.types import Draw, Feedback
+from askalike.types import Draw, Feedback, Outcome, Write
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20) | st.sampled_from(
     [
@@ -123,6 +123,22 @@ def test_the_bundled_forum_comes_back_with_who_judged_what_and_when(homenet: For
         assert _held(again) == _held(homenet)
         assert again.load(tmp_path / "export").load.judgements.unchanged == 2
         assert len(list(again.feedback())) == 2
+
+
+def test_what_visitors_did_and_who_is_at_what_is_not_exported_and_migrates(tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "forum", settings=PLAIN) as forum:
+        forum.add([Question(one, "Wifi drops") for one in "ab"])
+        forum.add_outcomes("visitor0visitor0", [Outcome("helped", "a"), Outcome("asked", title="My own question")])
+        forum.moderation.take([("a", "b")], by="moderator")
+        forum.moderation.put_writes([Write(0, "https://target.example", "a", "b", "close")])
+        forum.export(tmp_path / "export")
+    written = b"".join(path.read_bytes() for path in (tmp_path / "export").iterdir())
+    assert b"Wifi drops" in written
+    for kept in (b"visitor0", b"helped", b"moderator", b"target.example"):
+        assert kept not in written
+    Forum.migrate(tmp_path / "forum", tmp_path / "other")
+    with Forum.open(tmp_path / "other", settings=PLAIN) as other:
+        assert (other.helped(), len(other.moderation.assignments()), len(other.moderation.outbox())) == ((1, 1), 1, 1)
 
 
 def test_an_export_over_an_older_one_leaves_nothing_of_it(homenet: Forum, tmp_path: Path) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
+import benchmarks.__main__ as every
 import numpy as np
 import pytest
-from benchmarks.scorer import OF_COPIES, OF_ELSEWHERE, OF_OTHER_FORM, calibration_error, training_rows
-from benchmarks.scorer_sets import OTHER_FORM, Pairs
+from benchmarks.scorer import NOISE, OF_COPIES, OF_ELSEWHERE, OF_OTHER_FORM, calibration_error, furthest, training_rows
+from benchmarks.scorer_sets import ARRAYS, OTHER_FORM, Pairs, read_pairs, write_pairs
 
 from askalike.search.features import FEATURES
 from askalike.search.scorer import VERSIONS, WORDS
@@ -38,3 +42,46 @@ def test_nothing_is_learned_from_the_forum_that_is_left_out_nor_from_what_nobody
 def test_ten_equal_groups_are_off_by_the_mean_distance_of_what_is_said_and_what_is() -> None:
     likely, is_so = np.repeat([0.2, 0.8], 50), np.tile([True, False], 50)
     assert calibration_error(likely, is_so) == pytest.approx(30.0)  # each group is so in half
+
+
+def test_pairs_are_kept_to_the_last_digit(tmp_path: Path) -> None:
+    given = [[pairs("pool", 1 / 3, np.nan)], [replace(pairs("copy", 3.0), sentences=None)]]
+    write_pairs(tmp_path / "pairs.json", given)
+    read = read_pairs(tmp_path / "pairs.json")
+    assert [[one.kind for one in part] for part in read] == [["pool"], ["copy"]]
+    for one, other in ((read[0][0], given[0][0]), (read[1][0], given[1][0])):
+        assert one.ids == other.ids
+        for name in ARRAYS:
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+def test_weights_are_as_far_apart_as_the_number_that_differs_most() -> None:
+    held = {"weights": {"texts": 2.0}, "related": -4.0, "same": -6.0}
+    assert furthest(held, held) == 0 < NOISE
+    assert furthest(held, {"weights": {"texts": 2.5, "titles": 1.0}, "related": -4.25, "same": -6.0}) == 1.0
+
+
+def test_what_rests_on_weights_goes_on_where_it_stopped(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran: list[str] = []
+    failing: set[str] = set()
+
+    def run(command: str) -> int:
+        ran.append(command.removeprefix(every.ONE_THREAD))
+        return 3 if ran[-1] in failing else 0
+
+    monkeypatch.setattr(every, "run", run)
+    monkeypatch.setattr(every, "RESULTS", tmp_path)
+    for name in ("scorer", "judgements", "groups"):
+        commit = "abc-dirty" if name == "groups" else "abc"
+        held = f'{{"weights": "{every.weights_digest()}", "commit": "{commit}"}}'
+        (tmp_path / f"{name}.json").write_text(held, encoding="utf-8")
+    failing.add("encoders")
+    assert every.by_weights([]).startswith("encoders ended with 3")
+    assert ran == ["groups", "encoders --build", "encoders"], "two were done; a dirty commit is none"
+    assert every.by_weights(["judgements"]) == ""
+    assert ran[-1] == "judgements"
+    monkeypatch.setattr(every, "weights_digest", iter(["before", "after"]).__next__)
+    assert every.by_weights(["scorer"]).startswith("other weights were learned")
+    assert "1 of 7: scorer took" in capsys.readouterr().out

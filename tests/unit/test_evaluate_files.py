@@ -204,3 +204,10 @@ def test_what_a_layout_cannot_say_is_not_written(tmp_path: Path, writer: Writer,
         writer(tmp_path / "out")
     assert said in str(caught.value)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("score", [float("nan"), float("inf")])
+def test_a_score_that_could_not_be_read_back_is_not_written(tmp_path: Path, score: float) -> None:
+    with pytest.raises(EvaluationError, match="query q has a document with the score"):
+        write_trec_run(tmp_path / "run", {"q": [("d", score)]})
+    assert not (tmp_path / "run").exists()

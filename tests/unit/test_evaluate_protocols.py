@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
+import numpy as np
 import pytest
 
 from askalike.errors import EvaluationError
@@ -14,6 +16,27 @@ from askalike.types import Qrels, Run
 # q1: "a" relevant at rank 2 and "z" relevant but not ranked; q2: nothing relevant.
 QRELS: Qrels = {"q1": {"a": 1, "b": 0, "c": 0, "z": 1}, "q2": {"d": 0, "e": 0}}
 RUN: Run = {"q1": [("b", 3.0), ("a", 2.0), ("c", 1.0)], "q2": [("d", 1.0), ("e", 0.5)]}
+
+
+@pytest.mark.parametrize(
+    "gold",
+    [{"q": {"d": float("nan")}}, {"q": {"d": 1.5}}, {"q": {"d": "1"}}, {"q": ["d"]}, {1: {"d": 1}}, {"q": {2: 1}}],
+)
+def test_gold_that_is_none_is_named(gold: Any) -> None:
+    with pytest.raises(EvaluationError, match=r"the gold has|has the grade"):
+        evaluate(gold, {"q": [("d", 1.0)]}, "trec")
+
+
+@pytest.mark.parametrize("entries", [{"d": 1.0}, ["d"], [("d", None)], [("d", "1")], [("d", 1.0, 2)]])
+def test_a_run_that_is_none_is_named(entries: Any) -> None:
+    with pytest.raises(EvaluationError, match=r"query 'q': the run has .*pairs of a document and its score"):
+        evaluate({"q": {"d": 1}}, {"q": entries}, "trec")
+
+
+def test_whole_numbers_of_numpy_and_data_frames_are_grades() -> None:
+    wanted = evaluate({"q": {"d": 1, "e": 0}}, {"q": [("e", 2.0), ("d", 1.0)]}, "trec").means
+    gold: Any = {"q": {"d": np.int64(1), "e": 0.0}}
+    assert evaluate(gold, {"q": [("e", np.float32(2)), ("d", 1)]}, "trec").means == wanted
 
 
 def test_askubuntu_leaves_queries_without_positives_out_and_divides_by_what_is_ranked() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -176,3 +177,9 @@ def test_the_order_of_the_queries_in_a_report_does_not_matter() -> None:
         },
     )
     assert compare(report, turned, "map") == compare(report, evaluate(QRELS, POOR, "trec"), "map")
+
+
+@pytest.mark.parametrize("values", [["a", "b"], [[1.0, 2.0], [3.0, 4.0]], None])
+def test_what_is_no_number_for_each_query_is_named(values: Any) -> None:
+    with pytest.raises(EvaluationError, match="expected a number for each query"):
+        bootstrap_mean(values)

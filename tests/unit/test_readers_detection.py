@@ -160,6 +160,7 @@ def test_a_pipe_is_refused_whatever_its_format_is_said_to_be(tmp_path: Path, nam
     [
         ("a.jsonl", b"", "it is empty", "fetch"),
         ("a.csv", "hello".encode("utf-16"), "it is UTF-16, expected UTF-8", "iconv -f utf-16"),
+        ("a.jsonl", "hello".encode("utf-32"), "it is UTF-32, expected UTF-8", "iconv -f utf-32"),
         ("a.csv.gz", b"hello", "it holds no gzip data", "without .gz"),
         ("a.csv", gzip.compress(b"id,title", mtime=0), "it is packed by gzip", "posts.csv.gz"),
         ("a.zip", b"PK\x03\x04" * 9, "it is a zip archive", "unpack it first"),

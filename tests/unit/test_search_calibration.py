@@ -24,15 +24,20 @@ from askalike.search.calibration import (
     unmoved_probabilities,
     with_offsets,
 )
+from askalike.search.thresholds import BETWEEN_FORUMS
 
 logits = st.floats(-12, 12)
 judgements = st.lists(st.tuples(logits, st.booleans()), min_size=1, max_size=30)
 
 
 def log_posterior(shifts: np.ndarray, judged: list[tuple[float, bool]]) -> float:
-    """Return what is maximised, written down once more."""
+    """Return what is maximised, written down once more, with the forum's offset that fits these shifts best."""
     whole = np.append(shifts, 0.0)
-    found = -(shifts @ shifts) / (2 * SPREAD**2) - (np.diff(whole) ** 2).sum() / (2 * BETWEEN**2)
+    pulled = shifts.sum() / SPREAD**2 + shifts[-1] / BETWEEN**2
+    common = pulled / (1 / BETWEEN_FORUMS**2 + len(shifts) / SPREAD**2 + 1 / BETWEEN**2)
+    own = np.append(shifts - common, 0.0)
+    found = -(common**2) / (2 * BETWEEN_FORUMS**2) - (own @ own) / (2 * SPREAD**2)
+    found -= (np.diff(own) ** 2).sum() / (2 * BETWEEN**2)
     for logit, is_same in judged:
         moved = logit + float(hats(np.array([logit]))[0] @ whole)
         found -= np.logaddexp(0, -moved if is_same else moved)
@@ -62,10 +67,24 @@ def test_a_perfect_hit_loses_nothing_by_what_was_said_of_other_pairs(count: int)
     assert moved_probabilities(update, [1.0, 0.98])[0] == 1.0
 
 
-def test_judgements_from_the_top_of_the_queue_leave_the_bottom() -> None:
-    update = posterior([1.0] * 100, [False] * 100)
-    assert update.moved(np.array([1.0]))[0] < 0.5
-    assert update.moved(np.array([-5.0]))[0] == pytest.approx(-5.0, abs=0.1)
+def test_judgements_move_knots_near_them_and_all_by_what_the_forum_has_in_common() -> None:
+    given = [1.0] * 100, [False] * 100
+    near = posterior(*given, between_forums=0.0)
+    assert near.moved(np.array([1.0]))[0] < 0.5
+    assert near.moved(np.array([-5.0]))[0] == pytest.approx(-5.0, abs=0.1)
+    assert posterior(*given).moved(np.array([-5.0]))[0] < -6
+
+
+def test_a_forums_offset_by_hand() -> None:
+    """Five of forty at the second knot are the same. Where the sum is greatest, what the labels pull there,
+    g = Σ (y - P), is held by the priors: r = ρ² g, and ε is as far as g moves knots that have nothing in common.
+    """
+    found = np.array(most_probable([KNOTS[1]] * 40, [True] * 5 + [False] * 35, between_forums=0.6))
+    pull = 5 - 40 / (1 + np.exp(-KNOTS[1] - found[1]))
+    steps = np.diff(np.eye(len(KNOTS)), axis=0)[:, :-1]
+    own = np.linalg.inv(np.eye(len(KNOTS) - 1) / SPREAD**2 + steps.T @ steps / BETWEEN**2)[:, 1] * pull
+    assert found[:-1] == pytest.approx(0.6**2 * pull + own, abs=1e-6)
+    assert found[-1] == 0
 
 
 def test_one_judgement_is_little_and_many_outweigh_what_was_learned_elsewhere() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tools.sections.cells import table
@@ -38,6 +38,8 @@ def believed(result: Mapping[str, Any]) -> list[str]:
         f"Travel's {travel['queries']:,} questions with a duplicate link, MRR@10 by weights without travel:"
         f" {travel['mrr@10']['hybrid']:.3f} by the sum, {travel['mrr@10']['probability']:.3f} by the probability"
         f" ({travel['difference'][0]:+.3f}, {low} to {high}, p = {travel['p']:.4f}).",
+        "",
+        *_times(result["time"]),
         "",
         "Every judged query by its title and with its body, by weights without its forum: how many of 100 pairs are"
         " said to have grade 2 or 3, how many have, and by how much ten equal groups are off (of some forums these are"
@@ -117,6 +119,112 @@ def read_again(result: Mapping[str, Any]) -> list[str]:
         "",
         *table(("forum", "pairs", *names), rows),
     ]
+
+
+def _times(found: Mapping[str, Mapping[str, float]]) -> list[str]:
+    titles, questions = ([one[f"{kind}, added, p50 ms"] for one in found.values()] for kind in ("title", "question"))
+    return [
+        f"Processor time that the probability adds to a search in place of the sum, in turns, in the forums of"
+        f" {', '.join(found)}: titles {', '.join(f'{one:.1f}' for one in titles)} ms, questions"
+        f" {', '.join(f'{one:.1f}' for one in questions)} ms (p50)."
+    ]
+
+
+def judged(result: Mapping[str, Any]) -> list[str]:
+    """Return what judgements change, set by set, what a forum's own rate is worth, and what minima show."""
+    top, worst = result["from the top of the queue"], result["worst"]
+    sets = {name for of in top.values() for name in of}
+    offset = result["the forum's offset"]
+    moved = {
+        kind: by[max(by, key=int)]["error without judgements, by knots alone, with the offset"]
+        for kind, by in offset.items()
+    }
+    names = [name for name, (_, near, both) in moved["queue"].items() if near != both]
+    names += [name for name, (_, near, both) in moved["top"].items() if near != both and name not in names]
+    gains = [
+        (count, *(_gain(offset[kind][count]["likelihood of a query"]) for kind in ("top", "queue")))
+        for count in offset["top"]
+    ]
+    rates = [
+        (
+            version,
+            forum,
+            f"{one['error']:.1f}",
+            f"{one['offset']:+.2f}",
+            f"{one['error with it']:.1f}",
+            f"{one['by chance'][0]:.1f} ({one['by chance'][1]:.1f})",
+        )
+        for version, by in result["pools, the forum's own rate known"].items()
+        for forum, one in by.items()
+    ]
+    words = result["pools, the forum's own rate known"]["words"]["travel"]
+    return [
+        "## What judgements change",
+        "",
+        f"{len(sets)} sets: the pools and other judged pairs of eleven forums, travel's links, Quora's labels,"
+        " SemEval's test questions; every forum by weights that were fitted without it. The likeliest pairs of a set"
+        " are judged, or those that the queue shows (a fifth drawn from strata), and the probability of all other pairs"
+        " is updated. After 0, 1, 5, 20 and 100 judgements of the likeliest, in every version of the scorer,"
+        f" {worst['sets and counts that are worse beyond chance']} of"
+        f" {sum(len(one) for of in top.values() for one in of.values())} sets and counts are worse calibrated than"
+        " without, by the lower end of a paired 95 % interval, and a perfect hit loses"
+        f" {worst['points that a perfect hit loses']:g} points at most, even where all that is judged is different.",
+        "",
+        "An offset of the whole forum beside knots that are moved by the judgements near them: what it adds to ln P of"
+        " a query's other pairs, the mean of the versions, with its 95 % interval over queries.",
+        "",
+        *table(("judgements", "the likeliest", "as the queue draws"), gains),
+        "",
+        "Off by, on all other pairs, after 100 judgements, where the offset changes anything:",
+        "",
+        *table(
+            (
+                "set",
+                *(f"{kind}: {of}" for kind in ("queue", "likeliest") for of in ("without", "knots", "and the offset")),
+            ),
+            [(name, *(f"{one:.1f}" for kind in ("queue", "top") for one in moved[kind][name])) for name in names],
+        ),
+        "",
+        _by_words_alone(words, moved["queue"]["travel, words"]),
+        "",
+        "The pools as they are said, by the offset of the logit that the forum's own labels choose, and by chance"
+        " alone:",
+        "",
+        *table(("version", "forum", "off by", "own offset", "off by with it", "by chance (once in twenty)"), rates),
+        "",
+        "How many of 100 queries show anything by a least probability; “nothing like it was asked” is said below .015,"
+        " and the widget's defaults are in bold.",
+        "",
+        *table(
+            ("version", "least probability", *next(iter(result["shown"].values()))["queries"]),
+            [
+                (version, _minimum(minimum, of["default"]), *(f"{one:.1f}" for one in by.values()))
+                for version, of in result["shown"].items()
+                for minimum, by in of["percent shown"].items()
+            ],
+        ),
+    ]
+
+
+def _by_words_alone(words: Mapping[str, Any], moved: Sequence[float]) -> str:
+    before, _, after = moved
+    mean, limit = words["by chance"]
+    return (
+        f"**Calibration by words alone on travel** is off by {words['error']:.1f} points, where 5 were asked: twice as"
+        " many of its candidates are duplicates as of other forums', and nothing in words shows that. Were its own rate"
+        f" known, it would be off by {words['error with it']:.1f}; were every probability right, ten groups of so few"
+        f" pairs would be off by {mean:.1f} on average, and by {limit:.1f} once in twenty. A hundred judgements as the"
+        f" queue draws them bring its other pairs from {before:.1f} to {after:.1f} points."
+    )
+
+
+def _gain(bounds: Sequence[float]) -> str:
+    low, mean, high = bounds
+    return f"{mean:+.3f} ({low:+.3f} to {high:+.3f})" if low or high else "none"
+
+
+def _minimum(minimum: str, default: float) -> str:
+    return f"**{minimum}**" if float(minimum) == default else minimum
 
 
 def _elsewhere(name: str, one: Mapping[str, Any]) -> tuple[str, ...]:

@@ -30,11 +30,12 @@ import numpy as np
 from askalike._version import __version__
 from askalike.batch.clusters import SHAPES, Cluster, LocalCluster, Opened, RayCluster
 from askalike.batch.tasks import LEFT, Answer, Folder, Kind, Order, parquet_of, whole
+from askalike.data import default_model
 from askalike.errors import AskalikeError, BusyForumError, ForumExistsError, InputError, SettingError
 from askalike.files import held, replace_whole
 from askalike.forum import Forum
 from askalike.forum.groups import DEFAULT_MINIMUM, LEAST
-from askalike.index.encoder_settings import EncoderSettings
+from askalike.index.encoder_settings import EncoderSettings, fingerprint, read_settings
 from askalike.index.encoder_settings import Kind as EncoderKind
 from askalike.index.text_questions import taken
 from askalike.index.vector_set import model_in
@@ -256,7 +257,8 @@ def _begun(source: Source, folder: Folder, model: str, part_size: int, language:
             with Forum.open(first, progress=progress) as forum:
                 _write_model(forum, folder, model)
                 _write_questions(forum, folder, part_size, progress)
-                _begin(folder, {**wanted, "text": forum.analyzer.settings.to_json()})
+                _begin(folder, model, {**wanted, "text": forum.analyzer.settings.to_json()})
+        _refuse_other_model(folder, model)
         return sorted((folder.path / "questions").glob("part-*.parquet"))
     parts = _files(source)
     stamps = [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in parts]
@@ -264,12 +266,13 @@ def _begun(source: Source, folder: Folder, model: str, part_size: int, language:
     text = TextSettings(language=language)
     if not _is_begun(folder, wanted):
         _write_model(None, folder, model)
-        _begin(folder, {**wanted, "text": text.to_json()})
+        _begin(folder, model, {**wanted, "text": text.to_json()})
     elif (held := folder.text().language) != text.language:
         raise SettingError(
             f"{folder.path} holds a batch with the language {held}, and {text.language} is given",
             f"choose another folder, or say --language {held}",
         )
+    _refuse_other_model(folder, model)
     return parts
 
 
@@ -301,8 +304,29 @@ def _is_begun(folder: Folder, wanted: dict[str, Any]) -> bool:
     )
 
 
-def _begin(folder: Folder, manifest: dict[str, Any]) -> None:
-    replace_whole(folder.manifest, json.dumps({"format": FORMAT, **manifest}).encode())
+def _begin(folder: Folder, model: str, manifest: dict[str, Any]) -> None:
+    described = {"format": FORMAT, **manifest, "fingerprint": _fingerprint(folder, model)}
+    replace_whole(folder.manifest, json.dumps(described).encode())
+
+
+def _refuse_other_model(folder: Folder, model: str) -> None:
+    """Raise SettingError where the model's name is that of the batch, and its content is another."""
+    begun = json.loads(folder.manifest.read_bytes()).get("fingerprint")  # older versions wrote none
+    if begun is not None and begun != _fingerprint(folder, model):
+        raise SettingError(
+            f"the batch in {folder.path} was begun by another model than {model or 'its own'} is now",
+            "choose another folder, or put the model back",
+        )
+
+
+def _fingerprint(folder: Folder, model: str) -> str:
+    """Return a short name of what would make the vectors now."""
+    settings = read_settings(folder.encoder)
+    if settings is not None:
+        return taken(settings)[1].fingerprint
+    named = Path(model) if model not in ("", "general") else folder.model
+    held = next((path for path in (named, folder.model, default_model()) if path is not None and path.is_dir()), None)
+    return "" if held is None else fingerprint(held)
 
 
 def _write_model(forum: Forum | None, folder: Folder, model: str) -> None:

@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 
 from askalike._version import __version__
 from askalike.data import default_model
-from askalike.errors import AskalikeError, DamagedInputError, MissingExtraError, ModelNotFoundError
+from askalike.errors import AskalikeError, DamagedInputError, EncoderError, MissingExtraError, ModelNotFoundError
 from askalike.files import sync_folder, writing_whole
 from askalike.forum.calibrations import SAMPLE
 from askalike.forum.engine import EncoderWords
@@ -188,12 +188,18 @@ def questions_in(path: Path, columns: Sequence[str] = ("id", "title", "body", "m
                 raise DamagedInputError(f"{path} has no column {missing}", "expected id and title, and body and markup")
             for rows in file.iter_batches(ROWS_TOGETHER, columns=[name for name in columns if name in held]):
                 yield msgspec.convert(
-                    [{name: value for name, value in row.items() if value is not None} for row in rows.to_pylist()],
+                    [_named(row) for row in rows.to_pylist()],
                     list[Question],
                     strict=False,
                 )
     except (pyarrow.ArrowException, msgspec.ValidationError, UnicodeDecodeError) as error:
         raise DamagedInputError(f"{path} cannot be read as questions: {error}", "write the file again") from error
+
+
+def _named(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields that a row has; tables often number their questions, and an id is a text."""
+    given = {name: value for name, value in row.items() if value is not None}
+    return given | {"id": str(given["id"])} if type(given.get("id")) is int else given
 
 
 # -- one part in, one part out -----------------------------------------------------------------------------------------
@@ -225,7 +231,13 @@ def encoder_in(folder: str) -> _Encoder:
     layout = Folder(Path(folder))
     settings = read_settings(layout.encoder)
     if settings is not None:
-        texts = TextQuestions(taken(settings)[0], settings)
+        found, now = taken(settings)
+        if now.fingerprint != settings.fingerprint:
+            raise EncoderError(
+                f"{settings.written} is {now.name} on this machine, and the batch is by {settings.name}",
+                "put the same model everywhere, or begin a batch in another folder",
+            )
+        texts = TextQuestions(found, settings)
         return _Encoder(texts.encode, settings.dimensions, None, settings.name)
     is_own = layout.model.is_dir()
     path = layout.model if is_own else default_model()

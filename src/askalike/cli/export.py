@@ -31,7 +31,8 @@ def export(
     """Write all records and judgements to files.
 
     All tables where none is named, as JSON Lines unless --csv or --parquet is given. "askalike index" reads the folder
-    back: the same forum comes out.
+    back: the same questions, answers, links, judgements and log come out. Who has taken a pair, what waits to be
+    written back, and what visitors did with suggestions stay; "askalike migrate" takes them along.
     """
     given = zip(TABLES, (questions, answers, links, judgements, log), strict=True)
     tables = [name for name, is_wanted in given if is_wanted]

@@ -141,6 +141,11 @@ def write_trec_run(path: Path, run: Run, tag: str = "askalike") -> None:
         if not entries:
             raise EvaluationError(f"query {query} has no document; a TREC run cannot say that", "leave the query out")
         _check_ids([query, *(document for document, _ in entries)], "a TREC run")
+        if wrong := [score for _, score in entries if not isfinite(score)]:
+            raise EvaluationError(
+                f"query {query} has a document with the score {wrong[0]}; expected a finite number",
+                "find out why the ranker gave it",
+            )
         places = sorted(range(len(entries)), key=lambda at: -entries[at][1])
         ranks = {place: rank for rank, place in enumerate(places, start=1)}
         for place, (document, score) in enumerate(entries):

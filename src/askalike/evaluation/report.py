@@ -23,6 +23,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum, isfinite
+from numbers import Integral, Real
+from typing import Any
 
 from askalike.errors import EvaluationError
 from askalike.evaluation.measures import Protocol, judged_list, parse_measure, parse_protocol
@@ -158,13 +160,33 @@ def _check_gold(qrels: Qrels) -> None:
             f"{len(empty)} queries of the gold have no judgement at all: {named(empty)}",
             "leave such queries out, or judge a document 0 where nothing is relevant",
         )
+    given: Any = qrels  # notebooks check no types
+    for query, judgements in given.items():
+        if not isinstance(query, str) or not isinstance(judgements, Mapping):
+            raise EvaluationError(
+                f"the gold has {judgements!r:.80} for the query {query!r:.80}",
+                "expected a text, and document → grade for it",
+            )
+        for document, grade in judgements.items():
+            is_whole = isinstance(grade, Integral) or (isinstance(grade, float) and grade.is_integer())
+            if not isinstance(document, str) or not is_whole:
+                raise EvaluationError(
+                    f"query {query}: document {document!r:.80} has the grade {grade!r:.80}",
+                    "expected a text, and a whole number for it",
+                )
 
 
 def _check_run(run: Run) -> None:
     if not run:
         raise EvaluationError("the run has no query", "give ranked documents for at least one query")
-    for query, entries in run.items():
-        for document, score in entries:
+    given: Any = run  # notebooks check no types
+    for query, entries in given.items():
+        for entry in entries:
+            if not (isinstance(entry, tuple | list) and len(entry) == 2 and isinstance(entry[1], Real)):
+                raise EvaluationError(
+                    f"query {query!r:.80}: the run has {entry!r:.80}", "expected pairs of a document and its score"
+                )
+            document, score = entry
             if not isfinite(score):
                 raise EvaluationError(
                     f"query {query}: document {document} has the score {score}; expected a finite number",

@@ -161,7 +161,12 @@ def _check_draws(rounds: int, seed: int) -> None:
 
 
 def _finite(values: Sequence[float]) -> Values:
-    given = np.asarray(values, dtype=np.float64)  # (Q,)
+    try:
+        given = np.asarray(values, dtype=np.float64)  # (Q,)
+    except (TypeError, ValueError) as error:
+        raise EvaluationError(f"the values are {values!r:.80}", "expected a number for each query") from error
+    if given.ndim != 1:
+        raise EvaluationError(f"the values have the shape {given.shape}", "expected a number for each query")
     if not np.isfinite(given).all():
         raise EvaluationError("a query's value is not a finite number", "find out which measure gave it")
     return given

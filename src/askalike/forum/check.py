@@ -239,7 +239,7 @@ def _words(layout: ForumLayout, progress: Progress, contents: Contents | None) -
             return
         index = WordIndex(folder)
     except (AskalikeError, OSError, ValueError) as error:
-        yield refused("words", name, error)
+        yield from [refused("words", name, error)] * _is_writable(layout)  # otherwise it cannot be locked
         return
     if not (folder / sums.SUMS_FILE).exists():
         what = "is not there: files of the word index are checked by their own sums alone until the next change"
@@ -504,7 +504,10 @@ def _files(layout: ForumLayout) -> Iterator[Finding]:
             continue
         what = "is not one of askalike's" + (", and a link" if is_link(path) else "")
         yield Finding("files", _within(path, layout), what, "", is_damage=False)
-    for path in unusable_locks(layout):
+    if not _is_writable(layout):
+        what = "this process may not write here, so that the word index was compared with its sums alone"
+        yield Finding("files", "", what, "mount the disk for writing, or check a copy", is_damage=False)
+    for path in unusable_locks(layout) if _is_writable(layout) else ():
         yield Finding("files", _within(path, layout), "is not a file that this process may lock")
     for path in (layout.keys, layout.parts, layout.learned):
         if path.exists() or path.is_symlink():
@@ -512,6 +515,10 @@ def _files(layout: ForumLayout) -> Iterator[Finding]:
                 json.loads(path.read_bytes())
             except (OSError, ValueError, RecursionError) as error:
                 yield Finding("files", path.name, f"cannot be read: {error}", "take it from a backup, or delete it")
+
+
+def _is_writable(layout: ForumLayout) -> bool:
+    return os.access(layout.folder, os.W_OK)
 
 
 def unusable_locks(layout: ForumLayout) -> list[Path]:

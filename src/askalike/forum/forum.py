@@ -63,6 +63,7 @@ from askalike.search import RANKERS, RERANKERS, Searcher, learned_as
 from askalike.search.calibration import UNMOVED, moved_probabilities, unmoved_probabilities
 from askalike.search.rankers import CROSS_ENCODER, INTERACTION, PROBABILITY
 from askalike.search.thresholds import Promise, Threshold, parse_minimum
+from askalike.settings import check_arguments, check_fields
 from askalike.store import (
     Counts,
     ForumLayout,
@@ -151,6 +152,7 @@ class Info:
     languages: Mapping[str, int] = field(default_factory=dict)
 
 
+@check_arguments
 class Forum:
     """A forum on disk that finds its earlier questions that ask the same.
 
@@ -311,7 +313,7 @@ class Forum:
         if report.rejected:
             first = report.first_rejects[0]
             told = f"{report.rejected:,} rows were left out, the first with id {first.record_id!r}: {first.reason}"
-            warnings.warn(told, stacklevel=2)
+            warnings.warn(told, stacklevel=3)  # of who calls: the method checks its arguments
         return forum
 
     @classmethod
@@ -436,8 +438,10 @@ class Forum:
             SettingError, ForumError, ModelError: as ``search``.
         """
         shown = progress or SilentProgress()
-        if isinstance(queries, str):
-            raise SettingError("many searches were asked for with one text", "give a list of titles, or call search")
+        given: Any = queries  # notebooks check no types
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            what = "text" if isinstance(given, str) else type(given).__name__
+            raise SettingError(f"many searches were asked for with one {what}", "give a list of titles, or call search")
         wanted = [self._settled(one) for one in queries]
         shown.start("searching", len(wanted), "questions")
 
@@ -557,7 +561,7 @@ class Forum:
 
     def answers(self, question_id: str | int) -> list[Answer]:
         """Return a question's answers, best first: accepted, then most voted, then oldest."""
-        return self._store.answers_of([_id(question_id)]).get(_id(question_id), [])
+        return next(iter(self._store.answers_of([_id(question_id)]).values()), [])
 
     def links(self) -> list[Link]:
         """Return all links between questions that the forum holds."""
@@ -568,7 +572,7 @@ class Forum:
         return self._store.links_of(_id(question_id))
 
     def feedback(self) -> Iterator[Feedback]:
-        """Yield every verdict that people gave on pairs, oldest first; the newest on a pair counts."""
+        """Yield every verdict that people gave on pairs, as they were stored; that of the latest moment counts."""
         return self._store.all_feedback()
 
     def verdicts(self) -> list[Feedback]:
@@ -694,7 +698,11 @@ class Forum:
         tables: Collection[str] = tuple(TABLES),
         progress: Progress | None = None,
     ) -> dict[str, int]:
-        """Write questions, answers, links and judgements to a folder, which ``load`` reads back as the same forum.
+        """Write questions, answers, links, judgements and the moderators' log to a folder, which ``load`` reads back.
+
+        What belongs to this forum alone stays: who has taken a pair, what waits to be written to a site that is
+        followed, and what visitors did with suggestions, which is deleted in time and must not be kept in files.
+        ``migrate`` takes all of it.
 
         Args:
             form: "jsonl", "csv" or "parquet".
@@ -772,7 +780,12 @@ class Forum:
             minimum: the least probability of the likeliest ones, before what people judged meanwhile.
             tag: only pairs of which a question has it; "" for all.
             by: who is to judge; None for anybody: then taken pairs come too.
+
+        Raises:
+            SettingError: the minimum is no probability.
         """
+        if not 0 <= minimum <= 1:
+            raise SettingError(f"the least probability of a pair is {minimum:g}", "expected a number from 0 to 1")
         return proposals(self, minimum, tag, by)
 
     # -- changes -----------------------------------------------------------------------------------------------
@@ -837,6 +850,7 @@ class Forum:
             InputError: a question or an answer with this id came from elsewhere, or a value cannot be stored; nothing
                 is stored then.
         """
+        check_fields(source)
         told = self._teller()
         threads = [replace(one, question=told(one.question)) for one in threads]
         return self._store.replace_threads(threads, gone, source, is_trial=is_trial)
@@ -1066,6 +1080,8 @@ class Forum:
             SettingError: the forum is not in this language among others.
             BusyForumError: another process is encoding or indexing.
         """
+        if not language:
+            raise SettingError("no language is given", "name one, such as de")
         self._encoders_of(language)
         self._indexes.forget_language(language_code(language))
 
@@ -1433,7 +1449,11 @@ def _is_read_anew(before: str, now: str, held: TextSettings, text: TextSettings,
 
 def _undetected(question: Question) -> Question:
     """Return a question without a language that another forum has detected."""
-    return replace(question, language="", is_language_detected=False) if question.is_language_detected else question
+    return (
+        replace(question, language="", is_language_detected=False)
+        if question.is_language_detected is True
+        else question
+    )
 
 
 def _id(identifier: str | int) -> str:

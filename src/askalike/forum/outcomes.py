@@ -64,7 +64,7 @@ class Outcomes:
         for one in outcomes:
             try:
                 msgspec.convert(msgspec.structs.asdict(one), Outcome)
-            except msgspec.ValidationError as error:
+            except (msgspec.ValidationError, UnicodeEncodeError) as error:
                 raise InputError(f"{one!r:.200} cannot be counted: {error}", "see askalike.types.Outcome") from error
         return self._store.add_outcomes(session, outcomes, time.time_ns() // 1000)
 

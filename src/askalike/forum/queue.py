@@ -22,6 +22,7 @@ from typing import Final
 
 from askalike.errors import InputError, SettingError
 from askalike.forum.pairs import KEPT_BELOW, LEAST_SCORE, Pairs
+from askalike.settings import check_arguments, check_fields
 from askalike.store import Store
 from askalike.store.pairs import Pair, PairPosition, permanent_number
 from askalike.types import Assignment, Decided, Draw, Feedback, LogEntry, Write, WriteState
@@ -179,6 +180,7 @@ class Queue:
                 yield key, Proposal(pair, Draw("sample", pair.score, one.propensity))
 
 
+@check_arguments
 class Moderation:
     """What moderators do with pairs, stored with who did it and when; any thread may ask.
 
@@ -270,7 +272,7 @@ class Moderation:
 
         Raises:
             UnknownIdError: a question is not there.
-            InputError: somebody else has one of them, or nobody is named.
+            InputError: somebody else has one of them, one comes twice, or nobody is named.
             SettingError: the time is none.
         """
         if lasting is not None and not timedelta() < lasting <= LONGEST:
@@ -309,6 +311,8 @@ class Moderation:
 
     def put_writes(self, wanted: Sequence[Write]) -> int:
         """Let things wait to be written that were not asked for before, or were cancelled; return how many."""
+        for one in wanted:
+            check_fields(one)
         return self._store.put_writes(wanted)
 
     def set_write(self, number: int, state: WriteState, why: str = "", *, is_try: bool = True) -> bool:

@@ -90,6 +90,8 @@ def _packed(path: Path, start: bytes) -> Cause:
 
 
 def _encoded(path: Path, start: bytes) -> Cause:
+    if start.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):  # before UTF-16, whose mark one begins with
+        return "it is UTF-32, expected UTF-8", "convert it, as with: iconv -f utf-32 -t utf-8 OLD > NEW"
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "it is UTF-16, expected UTF-8", "convert it, as with: iconv -f utf-16 -t utf-8 OLD > NEW"
     return "", ""

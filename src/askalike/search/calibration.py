@@ -1,13 +1,16 @@
 """What a forum's own judgements change in the probability of a pair.
 
 People judge the pairs that a queue shows them, and a queue shows the likeliest: what they say of those is no word on
-the rest. The logit of a pair is moved by a function that is linear between knots, each knot by the judgements near it::
+the rest. The logit of a pair is moved by a function that is linear between knots, each knot by the judgements near it
+and by what the forum has in common::
 
     logit'(z) = z + Σ_k δ_k · hat_k(z)              hat_k is 1 at knot k, 0 at its neighbours, linear between
+    δ_k = r + ε_k
 
-    maximise  Σ_i w_i ln P(y_i | z_i + δ(z_i)) - Σ_k δ_k² / (2 σ²) - Σ_k (δ_k - δ_{k+1})² / (2 τ²)
+    maximise  Σ_i w_i ln P(y_i | z_i + δ(z_i)) - r² / (2 ρ²) - Σ_k ε_k² / (2 σ²) - Σ_k (ε_k - ε_{k+1})² / (2 τ²)
 
-Of that δ a share is taken, so that what chance brings moves nothing, and many judgements all::
+r is integrated out: δ has the covariance of ε, and ρ² more everywhere. Of that δ a share is taken, so that what chance
+brings moves nothing, and many judgements all::
 
     max(0, 1 - CHANCE / (2 (ln L(δ) - ln L(0))))
 
@@ -30,6 +33,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.search.thresholds import BETWEEN_FORUMS
 from askalike.types import DrawnBy
 
 Floats = NDArray[np.float64]
@@ -43,8 +47,9 @@ SPREAD: Final = 0.25
 BETWEEN: Final = 0.25
 """τ: how far neighbours differ."""
 
-CHANCE: Final = 3.84
-"""The 5 % point of χ² with one degree of freedom."""
+CHANCE: Final = 7.81
+"""The 5 % point of χ² with three degrees of freedom: the least of 3.84, 5.99 and this by which no set is worse off than
+without judgements (``benchmarks.judgements``)."""
 
 LEAST_RISE: Final = 0.1
 """logit' rises by at least this share of what z does."""
@@ -157,23 +162,31 @@ def hats(logits: Floats) -> Floats:
     return np.stack([np.interp(logits, KNOTS, row) for row in np.eye(len(KNOTS))], axis=1)
 
 
-def posterior(logits: Sequence[float], is_same: Sequence[bool], weights: Sequence[float] | None = None) -> Update:
+def posterior(
+    logits: Sequence[float],
+    is_same: Sequence[bool],
+    weights: Sequence[float] | None = None,
+    between_forums: float = BETWEEN_FORUMS,
+) -> Update:
     """Return the update after some judgements: the most probable one, less what chance brings.
 
     Args:
         logits: of the judged pairs, before any update.
         weights: how much each counts; 1 where none is given.
+        between_forums: ρ; with 0 each knot is moved by the judgements near it alone.
 
-    That one pair at 0 is different says nothing yet; forty move that knot, and what is near it less:
+    That one pair at 0 is different says nothing yet; eight of forty the same move that knot, others by what the forum
+    has in common, and the last not at all:
 
     >>> posterior([0.0], [False]).moved(np.array([-3.0, 0.0, 3.5])).round(2).tolist()
     [-3.0, 0.0, 3.5]
-    >>> posterior([0.0] * 40, [False] * 40).moved(np.array([-3.0, 0.0, 3.5])).round(2).tolist()
-    [-3.05, -0.32, 3.5]
+    >>> said = [True] * 8 + [False] * 32
+    >>> posterior([0.0] * 40, said).moved(np.array([-3.0, 0.0, 3.5])).round(2).tolist()
+    [-3.44, -0.47, 3.5]
     """
     if not len(logits):
         return UNMOVED
-    found = most_probable(logits, is_same, weights)
+    found = most_probable(logits, is_same, weights, between_forums)
     start, labels = np.asarray(logits, dtype=np.float64), np.asarray(is_same, dtype=np.float64)
     counted = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=np.float64)
     before, after = (
@@ -186,7 +199,10 @@ def posterior(logits: Sequence[float], is_same: Sequence[bool], weights: Sequenc
 
 
 def most_probable(
-    logits: Sequence[float], is_same: Sequence[bool], weights: Sequence[float] | None = None
+    logits: Sequence[float],
+    is_same: Sequence[bool],
+    weights: Sequence[float] | None = None,
+    between_forums: float = BETWEEN_FORUMS,
 ) -> tuple[float, ...]:
     """Return the most probable δ after some judgements, by Newton's method; the sum is concave."""
     inputs = hats(np.asarray(logits, dtype=np.float64))[:, :-1]  # (N, K - 1): the last knot is held
@@ -195,7 +211,8 @@ def most_probable(
     counted = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=np.float64)
     count = inputs.shape[1]
     steps = np.diff(np.eye(count + 1), axis=0)[:, :-1]  # δ_{k+1} - δ_k, the last δ being 0
-    precision = np.eye(count) / SPREAD**2 + steps.T @ steps / BETWEEN**2
+    of_knots = np.linalg.inv(np.eye(count) / SPREAD**2 + steps.T @ steps / BETWEEN**2)
+    precision = np.linalg.inv(of_knots + between_forums**2)
     found = np.zeros(count)
     for _ in range(STEPS):
         likely = 1.0 / (1.0 + np.exp(-(start + inputs @ found)))

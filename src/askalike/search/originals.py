@@ -72,25 +72,18 @@ def canonical(
     An original has the score of its best duplicate unless it was found with a better one itself, and has to satisfy the
     filters too.
     """
-    shown: dict[str, Found] = {}
-    for one in found:
-        original = _original(links, one.question) if one.question.id in links.targets else one.question
-        if original is not None and original.id not in shown and is_admitted(original):
-            shown[original.id] = one if original is one.question else Found(one.scored, original, one.question)
-            if len(shown) == k:
-                break
-    return list(shown.values())
-
-
-def _original(links: DuplicateLinks, question: Question) -> Question | None:
-    """Return the question that stands for this one, None where it was deleted meanwhile."""
-
-    def targets(identifier: str) -> Sequence[str]:
-        return links.targets.get(identifier, ())
 
     def seniority(identifier: str) -> tuple[float, str]:
         one = links.questions.get(identifier)
         return (one.created.timestamp() if one is not None and one.created is not None else inf, identifier)
 
-    identifier = original_of(question.id, targets, seniority)
-    return question if identifier == question.id else links.questions.get(identifier)
+    shown: dict[str, Found] = {}
+    for one in found:
+        own = one.question.id
+        identifier = original_of(own, lambda name: links.targets.get(name, ()), seniority)
+        original = one.question if identifier == own else links.questions.get(identifier)  # it may be gone by now
+        if original is not None and original.id not in shown and is_admitted(original):
+            shown[original.id] = one if original is one.question else Found(one.scored, original, one.question)
+            if len(shown) == k:
+                break
+    return list(shown.values())

@@ -34,7 +34,7 @@ SURE: Final = 0.95
 """How sure a promise is: its lower limit is that of a one-sided interval, and of a two-sided one of 90 %."""
 
 BETWEEN_FORUMS: Final = 0.6
-"""By how much a forum's logits are off: a standard deviation over ten forums; .51 over eleven since the
+"""By how much a forum's logits are off: a standard deviation over ten forums; .44 over eleven since the
 scorer allows for their size (``python -m benchmarks.judgements``)."""
 
 _FORM: Final = re.compile(r"(precision|recall):(0?\.[0-9]+|[01]|1\.0*|0)")

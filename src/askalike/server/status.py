@@ -53,6 +53,10 @@ def status(service: Service, rights: Collection[str]) -> schemas.Status:
             vectors.next_model,
             student=vectors.student,
             queries=vectors.queries,
+            by_language={
+                code: schemas.LanguageVectors(one.model, one.entries, one.waiting, one.next_model)
+                for code, one in vectors.by_language.items()
+            },
         ),
         rankers=tuple(
             schemas.RankerState(name, about.get(name, ""), available) for name, available in forum.rankers().items()
@@ -82,11 +86,16 @@ def gauges(services: Sequence[Service]) -> list[Gauge]:
     for service in services:
         forum = service.engine.forum
         vectors = forum.vectors
+        languages = vectors.by_language.values()
         for name, about, value in (
             ("questions", "Questions in the forum.", forum.size()),
             ("index_behind", "Changes that no search sees yet.", forum.behind),
-            ("vectors", "Vectors in the set that answers.", vectors.entries),
-            ("vectors_waiting", "Questions that wait to be encoded.", vectors.waiting),
+            ("vectors", "Vectors in the sets that answer.", sum(one.entries for one in (vectors, *languages))),
+            (
+                "vectors_waiting",
+                "Questions that wait to be encoded, by each encoder.",
+                sum(one.waiting for one in (vectors, *languages)),
+            ),
             ("pairs", "Pairs that may ask the same.", forum.pairs.store.count(LEAST_SCORE)),
             ("pairs_waiting", "Questions that wait to be compared.", forum.pairs.waiting()),
             ("workers", "Worker processes.", service.settings.workers),

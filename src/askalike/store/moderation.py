@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final, get_args
 
@@ -18,7 +18,7 @@ from msgspec import structs
 
 from askalike.errors import InputError, UnknownIdError
 from askalike.store import rows, writes
-from askalike.store.writes import Connection
+from askalike.store.writes import OF_PAIR, Connection
 from askalike.types import Assignment, Decided, Draw, Feedback, Link, LogEntry, LogKind, Refusal, Write, WriteState
 
 TABLES: Final = """
@@ -77,7 +77,6 @@ STATES: Final[tuple[WriteState, ...]] = get_args(WriteState)
 LONGEST_NOTE: Final = 10_000
 LONGEST_NAME: Final = 200
 
-_PAIR: Final = "((question_id = ? AND candidate_id = ?) OR (question_id = ? AND candidate_id = ?))"
 _STANDS: Final = (
     "kind IN ('duplicate', 'different')"
     " AND NOT EXISTS (SELECT 1 FROM moderation AS later WHERE later.undoes = moderation.num)"
@@ -156,7 +155,7 @@ class ModerationStore(ABC):
         held = _held(connection, pair, at_us)
         if held is not None and held.by != one.by:
             raise InputError(f"{held.by} has taken this pair{_until(held)}", "ask them to give it back, or wait")
-        stands = connection.execute(f"{_ENTRY} WHERE {_PAIR} AND {_STANDS}", (*pair, *pair[::-1])).fetchone()
+        stands = connection.execute(f"{_ENTRY} WHERE {OF_PAIR} AND {_STANDS}", (*pair, *pair[::-1])).fetchone()
         if stands is not None:
             by = f" by {stands['judge']}" if stands["judge"] else ""
             found = f"{pair[0]!r} and {pair[1]!r} were decided{by} to be {stands['kind']}, by entry {stands['num']}"
@@ -206,7 +205,7 @@ class ModerationStore(ABC):
         if pair is not None:
             if not all(map(rows.is_storable, pair)):
                 return []
-            asked.append((_PAIR, (*pair, *pair[::-1])))
+            asked.append((OF_PAIR, (*pair, *pair[::-1])))
         if bulk:
             asked.append(("bulk = ?", (bulk if rows.is_storable(bulk) else "?",)))
         where = f" WHERE {' AND '.join(one for one, _ in asked)}" if asked else ""
@@ -221,10 +220,13 @@ class ModerationStore(ABC):
         check_name(by)
         if not by.strip():
             raise InputError("a pair is taken by nobody", "say who takes it")
-        now_us, taken = time.time_ns() // 1000, list[Assignment]()
+        now_us, taken, seen = time.time_ns() // 1000, list[Assignment](), set[frozenset[str]]()
         with self.write() as connection:
             connection.execute("DELETE FROM assignments WHERE until_us <= ?", (now_us,))
             for pair in pairs:
+                if frozenset(pair) in seen:
+                    raise InputError(f"the pair {pair[0]!r} and {pair[1]!r} comes twice", "name it once")
+                seen.add(frozenset(pair))
                 rows.check_feedback(Feedback(*pair, "different", by))
                 for identifier in pair:
                     writes.require_question(connection, identifier)
@@ -234,7 +236,7 @@ class ModerationStore(ABC):
                         f"{held.by} has taken the pair {pair[0]!r} and {pair[1]!r}{_until(held)}",
                         "ask them to give it back, or wait; nothing was taken",
                     )
-                connection.execute(f"DELETE FROM assignments WHERE {_PAIR}", (*pair, *pair[::-1]))
+                connection.execute(f"DELETE FROM assignments WHERE {OF_PAIR}", (*pair, *pair[::-1]))
                 connection.execute("INSERT INTO assignments VALUES (?, ?, ?, ?, ?)", (*pair, by, now_us, until_us))
                 taken.append(_assignment((*pair, by, now_us, until_us)))
         return taken
@@ -249,7 +251,7 @@ class ModerationStore(ABC):
                 held = _held(connection, pair, 0)
                 if held is not None and by is not None and held.by != by:
                     raise InputError(f"{held.by} has taken the pair {pair[0]!r} and {pair[1]!r}", "ask them")
-                freed += connection.execute(f"DELETE FROM assignments WHERE {_PAIR}", (*pair, *pair[::-1])).rowcount
+                freed += connection.execute(f"DELETE FROM assignments WHERE {OF_PAIR}", (*pair, *pair[::-1])).rowcount
         return freed
 
     def assignments(self) -> list[Assignment]:
@@ -267,7 +269,7 @@ class ModerationStore(ABC):
         of = "(SELECT 1 FROM questions JOIN sources ON sources.num = source WHERE id = {} AND name = ?)"
         both = f"EXISTS {of.format('question_id')} AND EXISTS {of.format('candidate_id')}"
         found = f"{_ENTRY} WHERE kind = 'duplicate' AND {_STANDS} AND {both} ORDER BY num"
-        return [entry_of(row) for row in self.rows(found, (source, source))]
+        return [entry_of(row) for row in self.rows(found, (source, source))] if rows.is_storable(source) else []
 
     def put_writes(self, wanted: Sequence[Write]) -> int:
         """Let things wait to be written that were not asked for before, or were cancelled; return how many."""
@@ -277,6 +279,9 @@ class ModerationStore(ABC):
             " WHERE outbox.state = 'cancelled'"
         )
         now_us = time.time_ns() // 1000
+        for one in wanted:
+            if not all(map(rows.is_storable, (one.target, one.question_id, one.candidate_id, one.action))):
+                raise InputError(f"what is to be written to {one.target!r:.80} is not UTF-8", "decode it first")
         with self.write() as connection:
             return sum(
                 connection.execute(put, (one.target, one.question_id, one.candidate_id, one.action, now_us)).rowcount
@@ -286,10 +291,14 @@ class ModerationStore(ABC):
     def outbox(self, target: str = "") -> list[Write]:
         """Return what was asked to be written, to one forum or to all, oldest first."""
         where, values = (" WHERE target = ?", (target,)) if target else ("", ())
+        if not rows.is_storable(target):
+            return []
         return [_write_of(row) for row in self.rows(f"{_WRITE}{where} ORDER BY num", values)]
 
     def set_write(self, number: int, state: WriteState, why: str = "", *, is_try: bool = True) -> bool:
         """Note what became of a write; return False where it was cancelled meanwhile, which stays so."""
+        if state not in STATES:
+            raise InputError(f"the state of a write is {state!r:.80}", f"expected one of {', '.join(STATES)}")
         changed = "UPDATE outbox SET state = ?, why = ?, tries = tries + ?, at_us = ? WHERE num = ?"
         if state != "done":  # what was done was done
             changed += " AND state <> 'cancelled'"
@@ -332,34 +341,48 @@ def check_name(by: str) -> None:
 
 def check_entry(entry: LogEntry) -> None:
     """Raise InputError unless an entry of another forum's log can be stored."""
-    rows.check_feedback(Feedback(entry.question_id, entry.candidate_id, "different", entry.by))
+    rows.check_feedback(Feedback(entry.question_id, entry.candidate_id, "different", entry.by, entry.at))
     rows.check_link(Link(entry.question_id, entry.candidate_id))
     check_name(entry.by)
     if entry.kind not in KINDS or len(entry.text) > LONGEST_NOTE or not rows.is_storable(entry.text + entry.bulk):
         raise InputError(f"the log's entry {entry.number} cannot be stored", "export the forum again")
 
 
-def put_entry(connection: Connection, entry: LogEntry, numbers: dict[int, int]) -> bool:
+def put_entry(
+    connection: Connection, entry: LogEntry, numbers: dict[int, int], claimed: Collection[int], held: Collection[Link]
+) -> bool:
     """Store an entry of another forum's log unless the same is there; return whether it was new.
+
+    A decision has made its link where both forums say so, and nobody else had made it here.
 
     Args:
         numbers: of that log → of this one, to which the entry's is added.
+        claimed: the numbers of decisions here whose links the same load has just claimed.
+        held: the links of the log's decisions that were here before the load.
     """
-    at_us = rows.to_microseconds(entry.at) or 0
-    key = (at_us, entry.kind, entry.question_id, entry.candidate_id, entry.by, entry.text)
-    known = connection.execute(
-        "SELECT num FROM moderation WHERE at_us = ? AND kind = ? AND question_id = ? AND candidate_id = ?"
-        " AND judge = ? AND note = ?",
-        key,
-    ).fetchone()
+    known = known_entry(connection, entry)
     if known is not None:
         numbers[entry.number] = known["num"]
-        if entry.made_link:
+        if entry.made_link and known["num"] in claimed:
             connection.execute("UPDATE moderation SET made_link = 1 WHERE num = ?", (known["num"],))
         return False
-    values = (*key, entry.bulk, numbers.get(entry.undoes, 0), int(entry.made_link))
+    made = entry.made_link and Link(entry.question_id, entry.candidate_id) not in held
+    values = (*_key(entry), entry.bulk, numbers.get(entry.undoes, 0), int(made))
     numbers[entry.number] = connection.execute(_ADD_ENTRY, values).fetchone()["num"]
     return True
+
+
+def known_entry(connection: Connection, entry: LogEntry) -> Any:
+    """Return number and ``undone`` of the same entry of this forum's log, or None."""
+    return connection.execute(
+        f"{_ENTRY} WHERE at_us = ? AND kind = ? AND question_id = ? AND candidate_id = ? AND judge = ? AND note = ?",
+        _key(entry),
+    ).fetchone()
+
+
+def _key(entry: LogEntry) -> tuple[object, ...]:
+    at_us = rows.to_microseconds(entry.at) or 0
+    return at_us, entry.kind, entry.question_id, entry.candidate_id, entry.by, entry.text
 
 
 def entry_of(row: Any) -> LogEntry:
@@ -386,12 +409,12 @@ def _add(connection: Connection, entry: LogEntry, at_us: int) -> LogEntry:
 
 
 def _put_decision(connection: Connection, one: Feedback, at_us: int, bulk: str, *, has_link: bool) -> LogEntry:
-    writes.put_feedback(connection, one, at_us)
+    at_us = writes.put_judgement(connection, one, at_us)
     made = False
     if has_link and one.verdict == "duplicate":
         made = writes.put_links(connection, [Link(one.question_id, one.candidate_id)], is_claimed=False) > 0
     pair = (one.question_id, one.candidate_id)
-    connection.execute(f"DELETE FROM assignments WHERE {_PAIR}", (*pair, *pair[::-1]))
+    connection.execute(f"DELETE FROM assignments WHERE {OF_PAIR}", (*pair, *pair[::-1]))
     return _add(connection, LogEntry(0, *pair, one.verdict, one.by, bulk=bulk, made_link=made), at_us)  # type: ignore[arg-type]
 
 
@@ -401,7 +424,7 @@ def _undo(connection: Connection, decision: LogEntry, by: str, at_us: int, bulk:
         writes.delete_link(connection, Link(*pair))
     before = connection.execute(
         "SELECT question_id, candidate_id, verdict, judge, at_us, draw, probability, propensity FROM feedback"
-        f" WHERE {_PAIR} ORDER BY num DESC LIMIT 2",
+        f" WHERE {OF_PAIR} ORDER BY at_us DESC, num DESC LIMIT 2",
         (*pair, *pair[::-1]),
     ).fetchall()
     if before and before[0]["at_us"] == rows.to_microseconds(decision.at):  # else it was judged again since
@@ -411,7 +434,7 @@ def _undo(connection: Connection, decision: LogEntry, by: str, at_us: int, bulk:
             again = Feedback(counted[0], counted[1], counted["verdict"], counted["judge"], draw=draw)
         else:
             again = Feedback(*pair, "withdrawn", by)
-        writes.put_feedback(connection, again, at_us)
+        writes.put_judgement(connection, again, at_us)
     connection.execute(
         "UPDATE outbox SET state = 'cancelled', at_us = ? WHERE question_id = ? AND candidate_id = ?"
         " AND state IN ('waiting', 'failed')",
@@ -423,7 +446,7 @@ def _undo(connection: Connection, decision: LogEntry, by: str, at_us: int, bulk:
 def _held(connection: Connection, pair: Sequence[str], now_us: int) -> Assignment | None:
     found = connection.execute(
         "SELECT question_id, candidate_id, judge, at_us, until_us FROM assignments"
-        f" WHERE {_PAIR} AND (until_us IS NULL OR until_us > ?)",
+        f" WHERE {OF_PAIR} AND (until_us IS NULL OR until_us > ?)",
         (*pair, *pair[::-1], now_us),
     ).fetchone()
     return None if found is None else _assignment(tuple(found))

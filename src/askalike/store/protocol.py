@@ -426,10 +426,13 @@ class Store(ChangeLog, Protocol):
         """
 
     def all_feedback(self) -> Iterator[Feedback]:
-        """Yield every judgement on questions that are there, oldest first, without holding them all."""
+        """Yield every judgement on questions that are there, as they were stored, without holding them all."""
 
     def judgements(self) -> list[Feedback]:
-        """Return the newest judgement on each pair, whichever way round it was given, oldest first; none withdrawn."""
+        """Return the newest judgement on each pair, whichever way round it was given, oldest first; none withdrawn.
+
+        The newest is that of the latest moment; of one moment, that which was stored last.
+        """
 
     def judgements_on(self, identifier: str) -> dict[str, Verdict]:
         """Return each question that was judged beside this one, either way round, with the verdict that counts."""
@@ -485,7 +488,7 @@ class Store(ChangeLog, Protocol):
 
         Raises:
             UnknownIdError: a question is not there.
-            InputError: somebody else has taken one, or nobody is named.
+            InputError: somebody else has taken one, one comes twice, or nobody is named.
         """
 
     def give_back(self, pairs: Sequence[tuple[str, str]], by: str | None) -> int:

@@ -6,11 +6,12 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from numbers import Real
 from typing import Any, get_args
 
 from askalike.addresses import address
 from askalike.errors import DamagedForumError, InputError, SettingError, UnknownIdError
-from askalike.types import Answer, DrawnBy, Feedback, Link, LinkKind, Markup, Question, Verdict, language_code
+from askalike.types import Answer, Draw, DrawnBy, Feedback, Link, LinkKind, Markup, Question, Verdict, language_code
 
 QUESTION_COLUMNS = (
     *("id", "title", "body", "markup", "tags", "created_us", "closed_us", "score", "url", "author"),
@@ -34,7 +35,7 @@ _VERDICTS = get_args(Verdict)
 _DRAWS = get_args(DrawnBy)
 INTEGER_LIMIT = 2**63
 _FIRST_US = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
-_LAST_US = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+LAST_US = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 
 Value = str | int | None
 
@@ -51,12 +52,12 @@ def to_microseconds(moment: datetime | None) -> int | None:
 
 def from_microseconds(value: int | None) -> datetime | None:
     """Return the moment in UTC; None also for one outside the years 1 to 9999, which older versions could store."""
-    return None if value is None or not _FIRST_US <= value <= _LAST_US else _EPOCH + timedelta(microseconds=value)
+    return None if value is None or not _FIRST_US <= value <= LAST_US else _EPOCH + timedelta(microseconds=value)
 
 
 def unreadable_date(column: str) -> str:
     """Return the SQL condition that a column holds a moment that ``from_microseconds`` cannot return."""
-    return f"({column} < {_FIRST_US} OR {column} > {_LAST_US})"
+    return f"({column} < {_FIRST_US} OR {column} > {LAST_US})"
 
 
 def question_values(question: Question) -> tuple[Value, ...]:
@@ -130,23 +131,32 @@ def check_question(question: Question) -> None:
 
 def check_feedback(given: Feedback) -> None:
     """Raise InputError unless a judgement on two questions that are there can be stored."""
+    ids: tuple[Any, ...] = (given.question_id, given.candidate_id)  # notebooks check no types
+    draw: Any = given.draw
+    if not all(isinstance(one, str) for one in ids):
+        found = f"a judgement on {given.question_id!r:.80} and {given.candidate_id!r:.80}"
+        raise InputError(found, "expected the ids of two questions")
     if given.question_id == given.candidate_id:
         raise InputError(f"question {given.question_id!r} is judged against itself", "name two questions")
-    if given.verdict not in _VERDICTS:
+    if not isinstance(given.verdict, str) or given.verdict not in _VERDICTS:
         raise InputError(f"the verdict is {given.verdict!r}", f"expected one of {', '.join(_VERDICTS)}")
     _check_text("a judgement", "the judge's name", given.by)
-    if given.draw.by not in _DRAWS:
+    _moment_value("a judgement", "its moment", given.at)
+    if not isinstance(draw, Draw):
+        raise InputError(f"the pair was drawn by {draw!r:.80}", "expected a Draw")
+    if not isinstance(draw.by, str) or draw.by not in _DRAWS:
         raise InputError(f"the pair was drawn by {given.draw.by!r}", f"expected one of {', '.join(_DRAWS)}")
-    for name, value in (("probability", given.draw.probability), ("propensity", given.draw.propensity)):
-        if value is not None and not 0 <= value <= 1:
-            raise InputError(f"the {name} of the judged pair is {value}", "expected a number from 0 to 1")
+    chances: tuple[tuple[str, Any], ...] = (("probability", draw.probability), ("propensity", draw.propensity))
+    for name, value in chances:
+        if value is not None and not (isinstance(value, Real) and 0 <= float(value) <= 1):
+            raise InputError(f"the {name} of the judged pair is {value!r:.80}", "expected a number from 0 to 1")
 
 
 def check_link(link: Link) -> None:
     """Raise InputError unless the link can be stored."""
     _check_id(link.source_id, "a link's source id")
     _check_id(link.target_id, "a link's target id")
-    if link.kind not in _LINK_KINDS:
+    if not isinstance(link.kind, str) or link.kind not in _LINK_KINDS:
         raise InputError(f"link kind is {link.kind!r}", f"expected one of {sorted(_LINK_KINDS)}")
     if link.source_id == link.target_id:
         raise InputError(f"question {link.source_id!r} is linked to itself", "leave the link out")
@@ -258,7 +268,7 @@ def _moment_value(where: str, name: str, moment: datetime | None) -> int | None:
         value = to_microseconds(moment)
     except (OverflowError, ValueError) as error:  # a time zone has no answer for this moment, or it is pandas' NaT
         raise InputError(f"{where}: {name} is {moment!r}", hint) from error
-    if value is not None and not _FIRST_US <= value <= _LAST_US:
+    if value is not None and not _FIRST_US <= value <= LAST_US:
         raise InputError(f"{where}: {name} is {moment}", hint)
     return value
 
@@ -266,15 +276,15 @@ def _moment_value(where: str, name: str, moment: datetime | None) -> int | None:
 def _language_value(where: str, given: str) -> str:
     """Return a language's code as it is stored, or raise InputError."""
     try:
-        return language_code(given) if given else ""
-    except (SettingError, AttributeError) as error:
+        return language_code(given) if given is not None else ""
+    except (SettingError, AttributeError, TypeError) as error:
         raise InputError(
             f"{where}: the language is {str(given)[:80]!r}", "expected a code such as de or pt-BR"
         ) from error
 
 
 def _check_post(where: str, post: Question | Answer) -> None:
-    if post.markup not in _MARKUPS:
+    if not isinstance(post.markup, str) or post.markup not in _MARKUPS:
         raise InputError(f"{where}: markup is {post.markup!r}", f"expected one of {sorted(_MARKUPS)}")
     score = post.score
     if score is not None and not (isinstance(score, int) and -INTEGER_LIMIT <= score < INTEGER_LIMIT):

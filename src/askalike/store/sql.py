@@ -107,6 +107,8 @@ _BOTH_HERE: Final = f"{_HERE.format('question_id')} AND {_HERE.format('candidate
 OUTCOME_COLUMNS: Final = ("session", "kind", "subject", "at_us", "times", "place", "team", "propensity")
 _OUTCOME: Final = ", ".join(OUTCOME_COLUMNS)
 _BATCH: Final = 500
+SHORT_LOG: Final = 10_000
+"""Changes; a log that is so long and no longer is not shortened, and so many are deleted together."""
 _LAST: Final = 2**63 - 1
 
 
@@ -270,7 +272,7 @@ class SqlStore(ModerationStore, ABC):
         """Add new questions, edit those whose id is known, and delete others with all that is said of them."""
         with self.write() as connection:
             done = writes.put_questions(connection, self._own(questions))
-            for identifier in gone:
+            for identifier in dict.fromkeys(gone):
                 writes.require_question(connection, identifier)
                 writes.delete_question(connection, identifier)
             return done
@@ -305,6 +307,8 @@ class SqlStore(ModerationStore, ABC):
         for thread in threads:
             for link in thread.links:
                 rows.check_link(link)
+        if not (rows.is_storable(source.name) and rows.is_storable(source.format)):
+            raise InputError(f"the source's name {source.name!r:.80} is not UTF-8", "choose another name")
         report = LoadReport()
         with contextlib.suppress(_TrialEnd), self.write() as connection:
             writes.replace_threads(connection, threads, gone, source, report)
@@ -315,6 +319,8 @@ class SqlStore(ModerationStore, ABC):
     def ids_of(self, source: str) -> list[str]:
         """Return the ids of the questions that came from a source."""
         found = "SELECT id FROM questions JOIN sources ON sources.num = source WHERE name = ? ORDER BY questions.num"
+        if not rows.is_storable(source):
+            return []
         return [row[0] for row in self.rows(found, (source,))]
 
     def put_links(self, links: Sequence[Link]) -> int:
@@ -359,6 +365,30 @@ class SqlStore(ModerationStore, ABC):
     def count_changes(self, after: int) -> int:
         """Return how many changes of questions an index at ``after`` has not seen."""
         return int(self.rows("SELECT count(*) FROM changes WHERE seq > ? AND kind = 'question'", (after,))[0][0])
+
+    def shorten_log(self) -> int:
+        """Delete changes of questions and answers that a later one of the same makes needless; return how many.
+
+        Whoever follows the log takes each question in its newest state, so it does not matter how far anybody has
+        come. That is done where the log has become twice as long as it would be, in short transactions.
+        """
+        logged, held = self.rows(
+            "SELECT (SELECT count(*) FROM changes WHERE num IS NOT NULL),"
+            " (SELECT count(*) FROM questions) + (SELECT count(*) FROM answers)"
+        )[0]
+        if logged <= 2 * held + SHORT_LOG:
+            return 0
+        needless = self.rows(
+            "SELECT seq FROM (SELECT seq, row_number() OVER (PARTITION BY kind, num ORDER BY seq DESC) AS place"
+            " FROM changes WHERE num IS NOT NULL) AS numbered WHERE place > 1 ORDER BY seq"
+        )
+        for start in range(0, len(needless), SHORT_LOG):
+            together = [row[0] for row in needless[start : start + SHORT_LOG]]
+            with self.write() as connection:
+                for first in range(0, len(together), _BATCH):
+                    some = together[first : first + _BATCH]
+                    connection.execute(f"DELETE FROM changes WHERE seq IN ({', '.join('?' * len(some))})", some)
+        return len(needless)
 
     # -- questions ---------------------------------------------------------------------------------------------
 
@@ -499,11 +529,11 @@ class SqlStore(ModerationStore, ABC):
         with self.write() as connection:
             for identifier in (given.question_id, given.candidate_id):
                 writes.require_question(connection, identifier)
-            writes.put_feedback(connection, given, at_us)
+            at_us = writes.put_judgement(connection, given, at_us)
         return structs.replace(given, at=rows.from_microseconds(at_us))
 
     def all_feedback(self) -> Iterator[Feedback]:
-        """Yield every judgement on questions that are there, oldest first, without holding them all."""
+        """Yield every judgement on questions that are there, as they were stored, without holding them all."""
         last = 0
         wanted = f"SELECT {_FEEDBACK} FROM feedback WHERE num > ? AND {_BOTH_HERE} ORDER BY num LIMIT ?"
         while found := self.rows(wanted, (last, _BATCH)):
@@ -514,7 +544,7 @@ class SqlStore(ModerationStore, ABC):
     def judgements(self) -> list[Feedback]:
         """Return the newest judgement on each pair, whichever way round it was given, oldest first; none withdrawn."""
         newest: dict[frozenset[str], Feedback] = {}
-        for one in self.all_feedback():
+        for one in sorted(self.all_feedback(), key=lambda one: rows.to_microseconds(one.at) or 0):
             pair = frozenset((one.question_id, one.candidate_id))
             newest.pop(pair, None)  # so that the order is that of the newest
             newest[pair] = one
@@ -526,7 +556,7 @@ class SqlStore(ModerationStore, ABC):
             return {}
         found = self.rows(
             "SELECT CASE WHEN question_id = ? THEN candidate_id ELSE question_id END, verdict FROM feedback"
-            f" WHERE (question_id = ? OR candidate_id = ?) AND {_BOTH_HERE} ORDER BY num",
+            f" WHERE (question_id = ? OR candidate_id = ?) AND {_BOTH_HERE} ORDER BY at_us, num",
             (identifier,) * 3,
         )
         return {other: verdict for other, verdict in dict(found).items() if verdict != "withdrawn"}

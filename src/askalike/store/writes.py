@@ -9,8 +9,6 @@ import time
 from collections.abc import Sequence
 from typing import Any, Literal, Protocol
 
-from msgspec import structs
-
 from askalike.errors import InputError
 from askalike.store import rows
 from askalike.store.protocol import MANUAL_SOURCE, LoadCounts, LoadReport, Operation, RecordKind
@@ -40,6 +38,7 @@ class Connection(Protocol):
         """Run one statement."""
 
 
+OF_PAIR = "((question_id = ? AND candidate_id = ?) OR (question_id = ? AND candidate_id = ?))"
 _TABLE_OF = {"question": ("questions", rows.QUESTION_COLUMNS), "answer": ("answers", rows.ANSWER_COLUMNS)}
 
 
@@ -161,15 +160,25 @@ def claim_link(connection: Connection, link: Link) -> None:
 
 
 def put_feedback(connection: Connection, given: Feedback, at_us: int) -> None:
-    """Store a judgement, logged under both questions."""
+    """Store a judgement of a moment, logged under both questions."""
     pair = (given.question_id, given.candidate_id)
+    chances = (None if one is None else float(one) for one in (given.draw.probability, given.draw.propensity))
     connection.execute(
         "INSERT INTO feedback (question_id, candidate_id, verdict, judge, at_us, draw, probability, propensity)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (*pair, given.verdict, given.by, at_us, *structs.astuple(given.draw)),
+        (*pair, given.verdict, given.by, at_us, given.draw.by, *chances),
     )
     for identifier in pair:
         log_change(connection, "feedback", "add", identifier, None)
+
+
+def put_judgement(connection: Connection, given: Feedback, now_us: int) -> int:
+    """Store what somebody judges now, and return its moment: after those of the pair, whatever a clock said."""
+    pair = (given.question_id, given.candidate_id)
+    newest = connection.execute(f"SELECT max(at_us) FROM feedback WHERE {OF_PAIR}", (*pair, *pair[::-1])).fetchone()[0]
+    at_us = now_us if newest is None else max(now_us, min(newest + 1, rows.LAST_US))
+    put_feedback(connection, given, at_us)
+    return at_us
 
 
 def delete_question(connection: Connection, identifier: str) -> None:

@@ -100,10 +100,11 @@ function forumTile({ forum }) {
 }
 
 function stepTile({ index, vectors, duplicates }) {
-  const isInStep = !index.behind && !vectors.waiting;
+  const waiting = [vectors, ...Object.values(vectors.by_language)].reduce((sum, one) => sum + one.waiting, 0);
+  const isInStep = !index.behind && !waiting;
   return tile("Index", h("span", { class: isInStep ? "good" : "slow" }, isInStep ? "In step" : "Catching up"), [
     ["Pending changes", whole(index.behind)],
-    ["Waiting for encoding", whole(vectors.waiting)],
+    ["Waiting for encoding", whole(waiting)],
     ["Compared for duplicates", `${whole(duplicates.done)} of ${whole(duplicates.questions)}`],
   ]);
 }
@@ -118,6 +119,7 @@ function modelTile({ vectors, ranker, rankers }) {
     ["Vectors", whole(vectors.entries)],
     vectors.student ? ["Queries by", QUERIES[vectors.queries]] : null,
     vectors.next_model ? ["Being taken", vectors.next_model] : null,
+    ...Object.entries(vectors.by_language).map(([code, one]) => [`In ${code}`, one.model || one.next_model]),
     ["Ranker", ranker],
     ["At hand", isThere.join(", ")],
   ]);
