@@ -18,7 +18,7 @@ from askalike.forum.check import check_forum
 from askalike.index.milvus import words as words_module
 from askalike.index.milvus.choice import check_engine
 from askalike.index.milvus.client import DROPPED_AFTER_S, Milvus
-from askalike.index.milvus.words import Lengths, MilvusWords, document, place, rarity, saturated
+from askalike.index.milvus.words import MilvusWords, place, rarity, saturated
 from askalike.progress import SilentProgress
 from askalike.server.app import build
 from askalike.server.settings import ServeSettings
@@ -211,10 +211,23 @@ def test_a_score_is_bm25_over_title_and_text(forum: Forum) -> None:
     assert best.components["bm25"] == pytest.approx(title + text, rel=1e-5)
 
 
-def test_a_question_without_words_has_a_dimension_that_no_term_has() -> None:
-    [dimension] = document([], [], Lengths(6.0, 60.0))
-    assert dimension > 2 * max(place(term) for term in ("wifi", "printer", "")) + 1
-    assert dimension < 2**32 - 1
+def test_a_text_is_found_by_its_number_and_a_term_that_shares_the_dimension_changes_no_score(
+    forum: Forum, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = forum.similar("wifi", ranker="lexical")[0].score
+    forum.add([Question("3", ""), Question("4", "printer")])
+    words = words_of(forum)
+    nums = words.numbers().tolist()
+    texts = words.texts([*nums, 1_000])
+    assert set(texts) == set(nums)
+    assert len({*texts.values()}) == len(nums)
+    forum.delete(["3", "4"])
+    monkeypatch.setattr("askalike.index.milvus.words.mark", lambda num: 2 * place("wifi"))
+    forum.edit(Question("2", "printer is on fire"))
+    words = words_of(forum)
+    assert len(words.texts(words.numbers().tolist()[-1:])) == 1
+    assert forum.similar("wifi", ranker="lexical")[0].score == pytest.approx(before, rel=1e-6)
+    assert words.counts(["wifi"])[1]["wifi"].titles == 1
 
 
 def test_forums_in_one_engine_know_nothing_of_each_other(forum: Forum, engine: str, tmp_path: Path) -> None:

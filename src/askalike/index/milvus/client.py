@@ -14,10 +14,12 @@ when no search can be under way in it.
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
 import re
 import secrets
+import struct
 import threading
 import time
 import uuid
@@ -25,6 +27,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -52,6 +55,7 @@ UNUSED_AFTER_S: Final = 3_600
 FRESH_S: Final = 1.0
 """So old may be what a search knows of the rows that other machines write."""
 FORMAT: Final = 1
+_SEARCH: Final = "/milvus.proto.milvus.MilvusService/Search"
 
 
 class Rows(NamedTuple):
@@ -85,6 +89,8 @@ class Milvus:
         self._client: Any = None
         self._failed: tuple[float, EngineError] | None = None
         self._rows: tuple[float, dict[str, dict[str, Any]]] | None = None
+        self._search: tuple[Any, Any] | None = None
+        self._secret = [("authorization", base64.b64encode(token.encode()).decode())] if token else []
 
     # -- calls -----------------------------------------------------------------------------------------------------
 
@@ -283,40 +289,57 @@ class Milvus:
     ) -> list[Rows]:
         """Return the rows of the greatest inner product with each vector."""
         request = self._request(name, vectors, limit, condition, fields)
-        stub = self._stub()
+        ask = self._asking()
         try:
-            answer = stub.Search(request, timeout=READ_TIMEOUT_S)
+            answer = ask(request, READ_TIMEOUT_S, self._secret)
         except _rpc_error() as error:
             self.close()
             if error.code().name != "UNAVAILABLE":
                 with self._explained():
                     raise
             # a server that was started again is asked through another connection
-            answer = self._answered(lambda: self._stub().Search(request, timeout=READ_TIMEOUT_S))
+            answer = self._answered(lambda: self._asking()(request, READ_TIMEOUT_S, self._secret))
         return _rows_of(self._answered(lambda: _checked(answer)))
 
     def begin_search(
         self, name: str, vectors: Sequence[Any], limit: int, condition: str = "", fields: Sequence[str] = ()
     ) -> Callable[[], list[Rows]]:
         """Ask what ``search`` asks, and return what waits for the answer; the engine is at it meanwhile."""
-        future = self._stub().Search.future(
-            self._request(name, vectors, limit, condition, fields), timeout=READ_TIMEOUT_S
-        )
+        request = self._request(name, vectors, limit, condition, fields)
+        future = self._asking().future(request, READ_TIMEOUT_S, self._secret)
         return lambda: _rows_of(self._answered(lambda: _checked(future.result())))
 
-    def _stub(self) -> Any:
-        """Return what sends messages.
+    def _asking(self) -> Any:
+        """Return what sends searches.
 
         Of pymilvus's way, which takes a millisecond of processor time for each search, the messages and the connection
-        are taken, and its checks and the rows as objects left out.
+        are taken, and its checks, its layers around the connection and the rows as objects left out.
         """
-        return self._connected()._get_connection()._stub
+        client = self._connected()
+        with self._guard:
+            if self._search is None or self._search[0] is not client:
+                from pymilvus.grpc_gen.milvus_pb2 import SearchRequest, SearchResults
+
+                channel = client._get_connection()._channel
+                one = channel.unary_unary(_SEARCH, SearchRequest.SerializeToString, SearchResults.FromString)
+                self._search = (client, one)
+            return self._search[1]
 
     def _request(self, name: str, vectors: Sequence[Any], limit: int, condition: str, fields: Sequence[str]) -> Any:
-        from pymilvus.client.prepare import Prepare
+        from pymilvus.client.ts_utils import get_collection_ts
+        from pymilvus.grpc_gen.milvus_pb2 import SearchRequest
 
-        return Prepare.search_requests_with_expr(
-            f"{self._prefix}{name}", list(vectors), "", {"metric_type": "IP"}, limit, condition, None, list(fields)
+        collection = f"{self._prefix}{name}"
+        return SearchRequest(
+            collection_name=collection,
+            nq=len(vectors),
+            placeholder_group=_placed(vectors),
+            search_params=_parameters(limit),
+            dsl=condition,
+            dsl_type=_expression(),
+            output_fields=fields,
+            guarantee_timestamp=get_collection_ts(collection) or 1,  # who wrote sees what was written
+            use_default_consistency=True,
         )
 
     def flush(self, name: str) -> None:
@@ -436,6 +459,38 @@ def _checked(answer: Any) -> Any:
 
     check_status(answer.status)
     return answer
+
+
+@lru_cache(maxsize=100)
+def _parameters(limit: int) -> list[Any]:
+    """Return the parameters of a search."""
+    from pymilvus.grpc_gen.common_pb2 import KeyValuePair
+
+    wanted = {"topk": limit, "round_decimal": -1, "ignore_growing": False, "metric_type": "IP", "params": "{}"}
+    return [KeyValuePair(key=name, value=str(value)) for name, value in wanted.items()]
+
+
+@cache
+def _expression() -> Any:
+    from pymilvus.grpc_gen.common_pb2 import DslType
+
+    return DslType.BoolExprV1
+
+
+def _placed(vectors: Sequence[NDArray[np.float32] | Mapping[int, float]]) -> bytes:
+    """Return vectors of one kind as a search has them: a sparse one by pairs of 32 bits, ascending."""
+    from pymilvus.grpc_gen.common_pb2 import PlaceholderGroup, PlaceholderType, PlaceholderValue
+
+    kind, values = PlaceholderType.FloatVector, list[bytes]()
+    for vector in vectors:
+        if isinstance(vector, np.ndarray):
+            values.append(vector.astype("<f4", copy=False).tobytes())
+        else:
+            kind = PlaceholderType.SparseFloatVector
+            parts = [part for pair in sorted(vector.items()) for part in pair]
+            values.append(struct.pack("<" + "If" * len(vector), *parts))
+    group = PlaceholderGroup(placeholders=[PlaceholderValue(tag="$0", type=kind, values=values)])
+    return group.SerializeToString()  # type: ignore[no-any-return]
 
 
 def _rows_of(answer: Any) -> list[Rows]:
