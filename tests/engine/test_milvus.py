@@ -18,7 +18,7 @@ from askalike.forum.check import check_forum
 from askalike.index.milvus import words as words_module
 from askalike.index.milvus.choice import check_engine
 from askalike.index.milvus.client import DROPPED_AFTER_S, Milvus
-from askalike.index.milvus.words import MilvusWords, place, rarity, saturated
+from askalike.index.milvus.words import Lengths, MilvusWords, place, rarity, saturated
 from askalike.progress import SilentProgress
 from askalike.server.app import build
 from askalike.server.settings import ServeSettings
