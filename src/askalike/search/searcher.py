@@ -76,6 +76,7 @@ class Searcher:
         spells: gives the speller of any other language.
         of_language: gives what searches for queries in a language that has an encoder of its own, by its code; None
             where none has.
+        notice: what every answer says.
         pair_scorer: gives what re-orders the best hits, None where nothing was named; or raises EncoderError.
     """
 
@@ -92,6 +93,7 @@ class Searcher:
     corrects: Callable[[str], bool] = lambda _: True
     spells: Callable[[str], Speller | None] = lambda _: None
     of_language: Callable[[str], Searcher | None] | None = None
+    notice: str = ""
 
     def for_query(self, query: Query) -> tuple[Searcher, Query]:
         """Return what searches for a query, by the encoder of its language; and the query with its language."""
@@ -185,7 +187,8 @@ class Searcher:
         for lap in laps:
             lap.end("vector")
         for one, (name, ranker), lap in zip(asked, chosen, laps, strict=True):
-            yield self._ranked(one, name, ranker, lap)
+            ranking = self._ranked(one, name, ranker, lap)
+            yield replace(ranking, notice=self.notice) if self.notice else ranking
 
     def ranking(self, query: Query, laps: Laps | None = None) -> Ranking:
         """Return the at most ``k`` questions most similar to a query, best first, ties by id.
