@@ -10,8 +10,9 @@ one collection and in several, each searched by title and body.
     bytes of memory in Milvus, each vector compared (FLAT)   1.3 · (1.1 · 4 d + 1.2 · 8 · 68) · n
     processor time of words over S shards    S · t(n / S),  t(n) = a · (n / 10⁶)^p
 
-Of memory the slope between the two largest sizes counts, since what a server needs anyway is no matter of n. 68 are the terms of a
-question's title and text. a and p are those of the smallest and the largest collection, and predict the others.
+Of memory the slope between the two largest sizes counts, since what a server needs anyway is no matter of n. 68 are the
+terms of a question's title and text. a and p are those of the smallest and the largest collection, and predict the
+others.
 """
 
 from __future__ import annotations
