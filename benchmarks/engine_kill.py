@@ -303,7 +303,8 @@ def killed_service(kills: int) -> dict[str, Any]:
     os.environ["XDG_CONFIG_HOME"] = str(FOLDER / "settings")
     chance, held = random.Random(0), dict[str, Question | None]()
     with gzip.open(need_data("reddit/questions.jsonl.gz"), "rt", encoding="utf-8") as lines, service() as made:
-        texts = (Question("", one["title"], one.get("body", ""), "plain") for one in map(json.loads, lines))
+        rows = map(json.loads, lines)
+        texts = (Question("", " ".join(one["title"].split()), one.get("body", ""), "plain") for one in rows)
         client = Client(made, texts, held, Posts())
         client.start()
         restarts: dict[str, list[float]] = {kind: [] for kind in KINDS}
