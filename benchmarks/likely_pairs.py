@@ -66,7 +66,7 @@ class _Exact:
 def exact(forum: Forum, questions: dict[int, Question]) -> dict[tuple[int, int], float]:
     """Return the exact pairs of some questions."""
 
-    def found(searcher: Searcher) -> dict[tuple[int, int], float]:
+    def pairs_of(searcher: Searcher) -> dict[tuple[int, int], float]:
         asked = {num: _as_query(one, DEPTH) for num, one in questions.items()}
         plain = _plain(searcher, asked)
         assert isinstance(plain.engine, LocalEngine)
@@ -74,18 +74,18 @@ def exact(forum: Forum, questions: dict[int, Question]) -> dict[tuple[int, int],
         engine = replace(plain.engine, vectors=_Exact(plain.engine.vectors))
         plain = replace(plain, engine=engine, settings=replace(plain.settings, join=join))
         pairs: dict[tuple[int, int], float] = {}
-        for num, ranking in zip(asked, plain.rankings(list(asked.values())), strict=True):
-            firsts = forum.pairs.store.firsts([one.scored.key for one in ranking.found])
+        for num, found in zip(asked, plain.closest(list(asked.values())), strict=True):
+            firsts = forum.pairs.store.firsts([one.key for one in found])
             best: dict[int, float] = {}
-            for one in ranking.found:
-                first = firsts.get(one.scored.key, one.scored.key)
+            for one in found:
+                first = firsts.get(one.key, one.key)
                 if first != num and len(best) < PARTNERS:
-                    best.setdefault(first, one.scored.score)
+                    best.setdefault(first, one.score)
             ends = {(min(num, first), max(num, first)): score for first, score in best.items() if score >= LEAST_SCORE}
             pairs |= ends
         return pairs
 
-    return forum._indexes.ask(found)
+    return forum._indexes.ask(pairs_of)
 
 
 def measure(folder: Path, sample: int) -> dict[str, Any]:

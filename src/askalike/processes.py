@@ -6,8 +6,7 @@ training may have begun since; or hold a service's port, so that no other can be
 Encoding multiplies many small matrices: a second BLAS thread gains little, and waits spinning where another process
 keeps a core busy (measured: 15 times slower beside one). The number belongs to the whole process, and only who set it
 can set it back: so the first thread that enters does both, and one that is inside at the same time may end its work
-with more. A program that encodes in many threads sets one BLAS thread for good when it starts, and nothing here
-changes that.
+with more. A program that searches or encodes in several threads sets one for good when it starts.
 """
 
 from __future__ import annotations
@@ -95,6 +94,18 @@ def one_blas_thread() -> Iterator[None]:
             yield
     finally:
         _SETTING.release()
+
+
+def keep_one_native_thread() -> None:
+    """Let BLAS and OpenMP compute on one thread from now on, in this process and in those that it starts.
+
+    For a program whose own threads search side by side: with four of these on two cores, a search took 17.1 ms of
+    processor time in place of 11.7, most of the difference in waiting for each other.
+    """
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ[name] = "1"  # what is loaded later reads it
+    _SETTING.acquire(blocking=False)  # nobody sets it back
+    _controller().limit(limits=1)
 
 
 @cache

@@ -237,6 +237,12 @@ def test_nothing_is_compared_that_searches_do_not_see_yet(forum: Forum) -> None:
     assert "df" in pairs(forum)
 
 
+def test_a_pair_with_a_question_that_was_deleted_meanwhile_is_not_kept(forum: Forum) -> None:
+    first, other = forum.numbers(["a", "c"]).values()
+    kept = forum.pairs._kept([Pair(first, other, 0.5), Pair(first, 999, 0.9)])  # the second was still found
+    assert [(pair.first, pair.second) for pair in kept] == [(first, other)]
+
+
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite_pairs, "BUSY_TIMEOUT_S", 0.05)

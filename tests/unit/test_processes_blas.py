@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from itertools import count
 
@@ -56,6 +58,28 @@ def test_several_threads_at_once_leave_the_threads_as_they_were() -> None:
     with one_blas_thread():
         assert blas_threads() == {1}
     assert blas_threads() == before
+
+
+KEPT = """
+import os
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.pop(name, None)
+import numpy, threading
+from threadpoolctl import threadpool_info
+from askalike.processes import keep_one_native_thread, one_blas_thread
+keep_one_native_thread()
+with one_blas_thread():
+    pass
+import faiss  # it brings libraries of its own
+thread = threading.Thread(target=lambda: print({one["num_threads"] for one in threadpool_info()}))
+thread.start()
+thread.join()
+"""
+
+
+def test_a_program_with_threads_of_its_own_keeps_one_for_good() -> None:
+    told = subprocess.run([sys.executable, "-c", KEPT], check=True, capture_output=True, text=True)
+    assert told.stdout == "{1}\n"
 
 
 def test_what_is_made_side_by_side_keeps_its_order() -> None:

@@ -259,6 +259,26 @@ def test_a_hit_shows_the_words_that_matched_strongest_first() -> None:
     ]
 
 
+@pytest.mark.parametrize("ranker", [None, "lexical", "hybrid"])
+@pytest.mark.parametrize("k", [1, 2, 3, 20])
+def test_the_closest_are_those_of_the_ranking_without_their_records(ranker: str | None, k: int) -> None:
+    engine = ListEngine(PRINTERS, vectors=DIRECTIONS)
+    searcher = Searcher(engine, ANALYZER, FixedEncoder(1.0, 0.0))
+    query = Query("printer", "offline", k=k, ranker=ranker, is_canonical=False)
+    ranked = [one.scored for one in searcher.ranking(query).found]
+    assert ranked
+    [found] = searcher.closest([query])
+    assert sorted(found, key=lambda one: (-one.score, one.key)) == sorted(ranked, key=lambda one: (-one.score, one.key))
+
+
+def test_the_closest_may_have_gone() -> None:
+    engine = ListEngine([Question(str(number), "printer") for number in range(10)], gone=frozenset(range(6)))
+    query = Query("printer", k=3, ranker="lexical", is_canonical=False)
+    assert [[one.key for one in found] for found in Searcher(engine, ANALYZER).closest([query, query])] == [
+        [0, 1, 2]
+    ] * 2
+
+
 def test_questions_that_have_gone_are_replaced_by_the_next_best() -> None:
     engine = ListEngine([Question(str(number), "printer") for number in range(10)], gone=frozenset(range(6)))
     hits = Searcher(engine, ANALYZER).search(Query("printer", k=3, ranker="lexical", is_canonical=False)).hits

@@ -17,7 +17,7 @@ from tests.tiny_models import gated_model, trigram_model
 from askalike import Answer, Filters, Forum, Link, Query, Question
 from askalike.errors import BusyForumError, InputError, ModelError, SettingError, UnknownIdError
 from askalike.schemas import EmbedRequest, FeedbackRequest, PairsQuery, SimilarQuery
-from askalike.server.engine import ENCODED_AT_ONCE, Engine
+from askalike.server.engine import ENCODED_AT_ONCE, SEARCHED_S, Engine
 from askalike.server.maintenance import MaintenanceWorker
 from askalike.store import ForumLayout
 
@@ -186,6 +186,46 @@ def test_verdicts_are_stored_and_listed(engine: Engine) -> None:
     assert list(engine.labels(is_named=True)) == [given]
     assert [one.by for one in engine.labels(is_named=False)] == [""]
     assert engine.similar_to("1", SimilarQuery(5)).hits == ()
+
+
+def test_a_forum_counts_as_searched_for_a_moment_after_a_search(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not engine.is_searched
+    engine.questions(1)
+    assert not engine.is_searched, "to look at a page is no search"
+    engine.similar(Query("printer"))
+    assert engine.is_searched
+    now = time.perf_counter()
+    monkeypatch.setattr("askalike.server.engine.time", SimpleNamespace(perf_counter=lambda: now + SEARCHED_S))
+    assert not engine.is_searched
+
+
+def test_while_searches_are_under_way_comparing_rests_twenty_times_as_long_as_it_took(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, compared = [100.0], list[float]()
+
+    def advance(seconds: float, is_stopped: object) -> int:
+        compared.append(clock[0])
+        clock[0] += 0.1
+        return 5
+
+    pairs = SimpleNamespace(advance=advance)
+    forum = SimpleNamespace(behind=0, vectors=SimpleNamespace(is_behind=False), pairs=pairs)
+    monkeypatch.setattr("askalike.server.maintenance.time", SimpleNamespace(monotonic=lambda: clock[0]))
+    busy = [True]
+    worker = MaintenanceWorker(SimpleNamespace(forum=forum), lambda: busy[0])  # type: ignore[arg-type]
+    assert worker.keep()
+    for _ in range(19):  # each 0.1 s later
+        assert not worker.keep()
+        clock[0] += 0.1
+    assert compared == [100.0]
+    clock[0] += 0.2
+    assert worker.keep()
+    busy[0] = False  # nobody searches: it goes on at once
+    assert worker.keep()
+    assert compared == pytest.approx([100.0, 102.2, 102.3])
 
 
 def test_pairs_and_groups_come_page_by_page(engine: Engine) -> None:

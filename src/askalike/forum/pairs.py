@@ -39,9 +39,9 @@ from askalike.index.workers import Numbered, Remote
 from askalike.search import Query, Searcher
 from askalike.search.calibration import UNMOVED
 from askalike.search.originals import reached
+from askalike.search.pool import Scored
 from askalike.search.rankers import PROBABILITY
 from askalike.search.scorer import digest
-from askalike.search.searcher import Ranking
 from askalike.search.settings import MAX_HITS
 from askalike.store import ForumLayout, Store, open_pairs, open_store
 from askalike.store.pairs import DamagedPairsError, Pair, PairPosition, permanent_number
@@ -386,26 +386,26 @@ class Pairs:
             plain = _plain(by, asked)
             rarest = replace(plain.settings.query, max_terms=RAREST)
             plain = replace(plain, settings=replace(plain.settings, query=rarest))
-            for (num, query), first in zip(asked.items(), plain.rankings(list(asked.values())), strict=True):
-                found[num] = self._partners(plain, num, query, first)
+            for (num, query), best in zip(asked.items(), plain.closest(list(asked.values())), strict=True):
+                found[num] = self._partners(plain, num, query, best)
                 if is_over():
                     return found
         return found
 
-    def _partners(self, searcher: Searcher, num: int, query: Query, ranking: Ranking) -> list[Pair]:
+    def _partners(self, searcher: Searcher, num: int, query: Query, best: list[Scored]) -> list[Pair]:
         """Return the pairs of a question with the best of other texts; of several with one text the first counts."""
         found: dict[int, Pair] = {}
         while True:
-            firsts = self.store.firsts([one.scored.key for one in ranking.found])
-            for scored, _, _ in ranking.found:
+            firsts = self.store.firsts([one.key for one in best])
+            for scored in best:
                 first = firsts.get(scored.key, scored.key)
                 if first not in (num, *found) and len(found) < PARTNERS:
                     cosine = scored.components.get("cosine")
                     found[first] = Pair(min(num, first), max(num, first), scored.score, cosine)
-            if len(found) == PARTNERS or len(ranking.found) < query.k or query.k == MAX_HITS:
+            if len(found) == PARTNERS or len(best) < query.k or query.k == MAX_HITS:
                 return [pair for pair in found.values() if pair.score >= LEAST_SCORE or _is_kept(pair)]
             query = replace(query, k=min(4 * query.k, MAX_HITS))
-            ranking = next(searcher.rankings([query]))
+            [best] = searcher.closest([query])
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,6 +170,29 @@ class Searcher:
             yield from (ranked[place] for place in range(len(queries)))
             return
         queries = list(several[0][1].values()) if several else queries
+        for (asked, name, ranker), lap in zip(self._aimed(queries, laps), laps, strict=True):
+            found = self._ranked(asked, name, ranker, lap)
+            yield replace(found, notice=self.notice) if self.notice else found
+
+    def closest(self, queries: Sequence[Query]) -> Iterator[list[Scored]]:
+        """Yield the ``k`` best candidates of each query, best first, without their records.
+
+        Nothing is read of who they are: one that was deleted meanwhile may be among them, duplicates are not replaced,
+        and filters that only records tell of do not hold. Queries are read in the language of this searcher.
+
+        Raises:
+            SettingError, ForumError, EncoderError: as ``ranking``, for a ranker that was named.
+        """
+        laps = [Laps() for _ in queries]
+        for (asked, _, ranker), query, lap in zip(self._aimed(queries, laps), queries, laps, strict=True):
+            limit, is_all, scored = self._depth(ranker, query.k), False, list[Scored]()
+            while len(scored) < query.k and not is_all:
+                _, scored, is_all = self._scored(asked, ranker, query.k, limit, query.filters, lap)
+                limit = min(2 * limit, ranker.most or 2 * limit)
+            yield scored[: query.k]
+
+    def _aimed(self, queries: Sequence[Query], laps: Sequence[Laps]) -> list[tuple[PreparedQuery, str, Ranker]]:
+        """Return each query with its vector and what is nearest to it, and the ranker that answers."""
         chosen = [self._chosen(query.ranker) for query in queries]
         asked = [self._prepared(*one) for one in zip(queries, (ranker for _, ranker in chosen), laps, strict=True)]
         aimed = [place for place, (_, ranker) in enumerate(chosen) if "vectors" in ranker.sources]
@@ -186,9 +209,7 @@ class Searcher:
                     asked[place] = replace(asked[place], vector=vector, near=(limit, found))
         for lap in laps:
             lap.end("vector")
-        for one, (name, ranker), lap in zip(asked, chosen, laps, strict=True):
-            ranking = self._ranked(one, name, ranker, lap)
-            yield replace(ranking, notice=self.notice) if self.notice else ranking
+        return [(one, *by) for one, by in zip(asked, chosen, strict=True)]
 
     def ranking(self, query: Query, laps: Laps | None = None) -> Ranking:
         """Return the at most ``k`` questions most similar to a query, best first, ties by id.
@@ -408,25 +429,32 @@ class Searcher:
         return PreparedQuery(query, terms, weights, corrections, None, unknown, counts, most=most)
 
     def _best(self, asked: PreparedQuery, ranker: Ranker, k: int, filters: Filters, laps: Laps) -> list[Found]:
-        has_threshold, join = self.settings.threshold != ALL, self.settings.join
         limit = self._depth(ranker, k)
         while True:
-            wanted = k if limit <= join.depth else limit
-            weight = 0.0 if asked.vector is None or "vectors" not in ranker.sources else join.cosine_weight
-            read = (max(join.scored, wanted), weight) if ranker.is_reading else None
-            pool = gather(self.engine, asked, ranker.sources, limit, filters, self.encoder, laps, read)
-            shown = THRESHOLDS[self.settings.threshold](ranker.score(pool, join))
-            least = float(asked.query.minimum)
-            scored = sorted(
-                (one for one in shown if one.score > 0 and one.score >= least), key=lambda one: (-one.score, one.key)
-            )
-            laps.end("rank")
+            pool, scored, is_all = self._scored(asked, ranker, k, limit, filters, laps)
             found = self._held(pool, scored, k, filters)
             laps.end("answer")
-            is_cut = len(scored) < sum(one.score > 0 for one in shown)  # by the least score: others have less
-            if len(found) == k or pool.is_exhausted or has_threshold or is_cut or limit == ranker.most:
+            if len(found) == k or is_all:
                 return found
             limit = min(2 * limit, ranker.most or 2 * limit)
+
+    def _scored(
+        self, asked: PreparedQuery, ranker: Ranker, k: int, limit: int, filters: Filters, laps: Laps
+    ) -> tuple[Pool, list[Scored], bool]:
+        """Return the candidates that are hits, best first, then by key; and whether more candidates bring no others."""
+        has_threshold, join = self.settings.threshold != ALL, self.settings.join
+        wanted = k if limit <= join.depth else limit
+        weight = 0.0 if asked.vector is None or "vectors" not in ranker.sources else join.cosine_weight
+        read = (max(join.scored, wanted), weight) if ranker.is_reading else None
+        pool = gather(self.engine, asked, ranker.sources, limit, filters, self.encoder, laps, read)
+        shown = THRESHOLDS[self.settings.threshold](ranker.score(pool, join))
+        least = float(asked.query.minimum)
+        scored = sorted(
+            (one for one in shown if one.score > 0 and one.score >= least), key=lambda one: (-one.score, one.key)
+        )
+        laps.end("rank")
+        is_cut = len(scored) < sum(one.score > 0 for one in shown)  # by the least score: others have less
+        return pool, scored, pool.is_exhausted or has_threshold or is_cut or limit == ranker.most
 
     def _depth(self, ranker: Ranker, k: int) -> int:
         """Return how many candidates of each source are looked at first."""

@@ -70,6 +70,7 @@ _PLACE: Final = re.compile("(-?[0-9]{1,19})?_([0-9]{1,19})")
 """A cursor: microseconds or nothing, and a number."""
 
 _TOKEN: Final = re.compile(r"\w+|[^\w\s]")
+SEARCHED_S: Final = 1.0
 ENCODED_AT_ONCE: Final = 32
 DECIMALS: Final = 8
 """Of numbers in a vector: as many as tell one float32 of a unit vector from the next."""
@@ -98,8 +99,14 @@ class Engine:
         self._counts_outcomes, self._rival = counts_outcomes, rival
         self.duplicates = DuplicatePages(forum)
         self._on_stage = on_stage
+        self._searched_s = -math.inf
 
     # -- searching ---------------------------------------------------------------------------------------------
+
+    @property
+    def is_searched(self) -> bool:
+        """Return whether somebody has searched a moment ago, and so is likely to again: a draft is read as it grows."""
+        return time.perf_counter() - self._searched_s < SEARCHED_S
 
     def similar(self, query: Query, session: str = "") -> Similar:
         """Return what an asker is shown.
@@ -120,7 +127,7 @@ class Engine:
         hits = tuple(shown_hit(hit, self.forum.analyzer) for hit in found.hits)
         if session and self._rival and query.ranker is None and 0 < len(hits) <= MOST_DRAFTED:
             hits = self._drafted(query, session, hits)
-        ended = time.perf_counter()
+        ended = self._searched_s = time.perf_counter()
         for name, spent in found.seconds.items():
             self._on_stage(name, spent + (ended - searched if name == "answer" else 0.0))
         return Similar(found.ranker, round(1000 * (ended - began), 2), found.corrections, hits, found.notice)

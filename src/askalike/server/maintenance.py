@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -21,6 +22,8 @@ PAUSE_S: Final = 0.5
 SLICE_S: Final = 0.2
 """Of comparing, between two pauses while there is something to compare."""
 SHORT_PAUSE_S: Final = 0.05
+REST: Final = 20
+"""While searches are under way, comparing rests so many times as long as it took: one slice of it holds up a search."""
 
 
 class _Stopped(Exception):
@@ -39,6 +42,7 @@ class MaintenanceWorker:
         self._engine = engine
         self._is_busy = is_busy
         self._turn = turn or threading.Lock()
+        self._rests_until_s = 0.0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="maintenance", daemon=True)
 
@@ -77,7 +81,13 @@ class MaintenanceWorker:
         if forum.vectors.is_behind:
             with contextlib.suppress(BusyForumError, ModelNotFoundError):  # another process is at it
                 forum.encode(progress=_StopProgress(self._stop))
-        return forum.pairs.advance(SLICE_S, lambda: self._stop.is_set() or self._is_busy()) > 0
+        began_s = time.monotonic()
+        if self._is_busy() and began_s < self._rests_until_s:
+            return False
+        is_more = forum.pairs.advance(SLICE_S, lambda: self._stop.is_set() or self._is_busy()) > 0
+        ended_s = time.monotonic()
+        self._rests_until_s = ended_s + REST * (ended_s - began_s)
+        return is_more
 
 
 class _StopProgress:

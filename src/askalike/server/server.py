@@ -16,7 +16,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from askalike.errors import SettingError
-from askalike.server.admission import Admission, Notices
+from askalike.server.admission import LEFT_S, Admission, Notices, Share
 from askalike.server.connection import Connection
 from askalike.server.settings import Limits, Network
 
@@ -41,6 +41,7 @@ class Server(uvicorn.Server):
         limits: of connections.
         proxies: whose connections are not counted as one client's.
         stopping: called when it is told to stop, before it waits for what is under way.
+        share: of the connections that several workers take from the same sockets; None where there is one.
     """
 
     def __init__(
@@ -49,8 +50,9 @@ class Server(uvicorn.Server):
         limits: Limits,
         proxies: Sequence[Network] = (),
         stopping: Callable[[], None] = lambda: None,
+        share: Share | None = None,
     ) -> None:
-        admission, notices = Admission(limits, proxies), Notices()
+        admission, notices = Admission(limits, proxies, share), Notices()
         self._connection = partial(Connection, limits=limits, admission=admission, notices=notices)
         super().__init__(
             uvicorn.Config(
@@ -68,6 +70,7 @@ class Server(uvicorn.Server):
         )
         self._admission, self._notices = admission, notices
         self._stopping = stopping
+        self._share = share
         self._listening: Sequence[socket.socket] = ()
         self._accepting: set[asyncio.Task[Any]] = set()
 
@@ -76,6 +79,8 @@ class Server(uvicorn.Server):
         asyncio.get_running_loop().set_exception_handler(_log_fault)
         await super().startup(sockets=[])
         self._listening = sockets or []
+        if self._share is not None:
+            self._share.note(0)  # from now on it takes some
         for listening in self._listening:
             listening.setblocking(False)
             self._accept_from(listening)
@@ -87,6 +92,8 @@ class Server(uvicorn.Server):
         """Accept no more, and finish what is under way."""
         for listening in self._listening:
             asyncio.get_running_loop().remove_reader(listening)
+        if self._share is not None:
+            self._share.end()
         self._stopping()
         await super().shutdown(sockets)
 
@@ -97,6 +104,10 @@ class Server(uvicorn.Server):
     def _accept(self, listening: socket.socket) -> None:
         loop = asyncio.get_running_loop()
         for _ in range(AT_ONCE):
+            if self._share is not None and self._share.leaves_it():
+                loop.remove_reader(listening)
+                loop.call_later(LEFT_S, self._accept_from, listening)
+                return
             try:
                 accepted, _ = listening.accept()
             except (BlockingIOError, InterruptedError, ConnectionError):
@@ -113,6 +124,8 @@ class Server(uvicorn.Server):
             task = loop.create_task(self._connect(accepted))
             self._accepting.add(task)
             task.add_done_callback(self._accepting.discard)
+            if self._share is not None:
+                self._share.note(self._admission.open + len(self._accepting))
 
     async def _connect(self, accepted: socket.socket) -> None:
         make = partial(

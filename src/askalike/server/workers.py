@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, MutableSequence
 from datetime import UTC, datetime
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
@@ -24,7 +24,8 @@ from uvicorn.config import STARTUP_FAILURE
 
 from askalike.errors import SettingError
 from askalike.forum import Forum
-from askalike.processes import end_with_parent
+from askalike.processes import end_with_parent, keep_one_native_thread
+from askalike.server.admission import Share
 from askalike.server.app import build
 from askalike.server.forums import Forums
 from askalike.server.guards import Keys
@@ -60,7 +61,7 @@ def run(settings: ServeSettings, on_start: Callable[[], None] = lambda: None) ->
     listening = listen(settings.host, settings.port)
     on_start()
     few_arenas()
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    keep_one_native_thread()
     set_up_logs()
     if settings.workers == 1:
         answer(settings, listening)
@@ -127,15 +128,19 @@ def set_up_logs(level: str = "INFO") -> None:
         logger.setLevel(level)
 
 
-def answer(settings: ServeSettings, listening: list[socket.socket]) -> None:
-    """Answer in this process until it is told to stop."""
+def answer(settings: ServeSettings, listening: list[socket.socket], share: Share | None = None) -> None:
+    """Answer in this process until it is told to stop.
+
+    Args:
+        share: of the connections, where other workers listen too.
+    """
     limits, proxies = settings.limits, settings.proxies
     if forum_names(settings.folder):
         several = Forums(settings)
-        Server(several, limits, proxies, several.stop_soon).run(sockets=listening)
+        Server(several, limits, proxies, several.stop_soon, share).run(sockets=listening)
     else:
         app = build(settings)
-        Server(app, limits, proxies, lambda: app.state.service.stop_soon()).run(sockets=listening)
+        Server(app, limits, proxies, lambda: app.state.service.stop_soon(), share).run(sockets=listening)
 
 
 def work(settings: ServeSettings, listening: list[socket.socket]) -> None:
@@ -149,7 +154,8 @@ def work(settings: ServeSettings, listening: list[socket.socket]) -> None:
     counts = tempfile.mkdtemp(prefix="askalike-counts-")
     os.environ[SHARED] = counts
     try:
-        workers = [_Worker(settings, listening) for _ in range(settings.workers)]
+        connections = multiprocessing.get_context("spawn").RawArray("i", [Share.ABSENT] * settings.workers)
+        workers = [_Worker(settings, listening, connections, number) for number in range(settings.workers)]
         is_failed = False
         while not stop.is_set() and not is_failed:
             wait([one.process.sentinel for one in workers], LOOK_S)
@@ -169,8 +175,10 @@ def work(settings: ServeSettings, listening: list[socket.socket]) -> None:
 class _Worker:
     """One of the processes, and those that are started in its place."""
 
-    def __init__(self, settings: ServeSettings, listening: list[socket.socket]) -> None:
-        self._given = (settings, listening)
+    def __init__(
+        self, settings: ServeSettings, listening: list[socket.socket], connections: MutableSequence[int], number: int
+    ) -> None:
+        self._given = (settings, listening, connections, number)
         self.process = self._started()
 
     def is_kept(self) -> bool:
@@ -179,6 +187,8 @@ class _Worker:
             return True
         if self.process.exitcode == STARTUP_FAILURE:
             return False
+        connections, number = self._given[2:]
+        connections[number] = Share.ABSENT  # it was killed, and others waited for it to take its part
         LOG.warning("worker %s ended with %s; another takes its place", self.process.pid, self.process.exitcode)
         time.sleep(max(0.0, self._began_s + AGAIN_S - time.monotonic()))
         self.process = self._started()
@@ -198,13 +208,15 @@ class _Worker:
         return process
 
 
-def _answer(settings: ServeSettings, listening: list[socket.socket]) -> None:
+def _answer(
+    settings: ServeSettings, listening: list[socket.socket], connections: MutableSequence[int], number: int
+) -> None:
     set_up_logs()
     end_with_parent(_stop)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # uvicorn raises it again once it has stopped
     parent = multiprocessing.parent_process()
     try:
-        answer(settings, listening)
+        answer(settings, listening, Share(connections, number))
     except KeyboardInterrupt:  # the terminal tells every process; this one has finished what was under way
         return
     finally:
