@@ -144,6 +144,13 @@ class Service:
             process.kill()
             process.wait()
 
+    def revive(self) -> int:
+        """Start a follower again that has ended by itself, as systemd does; return how many that were."""
+        if self.follower is None or self.follower.poll() is None:
+            return 0
+        self.start("follower")
+        return 1
+
     @property
     def address(self) -> str:
         """Return the engine's address."""
@@ -308,6 +315,7 @@ def killed_service(kills: int) -> dict[str, Any]:
         client = Client(made, texts, held, Posts())
         client.start()
         restarts: dict[str, list[float]] = {kind: [] for kind in KINDS}
+        ended = 0
         for kill in range(kills * len(KINDS)):
             kind = KINDS[kill % len(KINDS)]
             client.wait(WRITES)
@@ -316,6 +324,7 @@ def killed_service(kills: int) -> dict[str, Any]:
             began = time.monotonic()
             made.start(kind)
             restarts[kind].append(round(time.monotonic() - began, 1))
+            ended += made.revive()
             print(f"kill {kill + 1}, {kind}: {client.acknowledged:,} acknowledged", flush=True)
         client.wait(WRITES)
         client.stopped.set()
@@ -327,6 +336,7 @@ def killed_service(kills: int) -> dict[str, Any]:
                 "kills_of_each": kills,
                 "acknowledged": client.acknowledged + client.posted,
                 "posted": client.posted,
+                "followers_that_ended": ended,
                 "refused": client.refused,
                 "wrong": lacking(forum, held, client.unknown),
             }

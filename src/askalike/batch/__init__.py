@@ -43,9 +43,8 @@ from askalike.index.vector_set import model_in
 from askalike.models.encoders.model import Model
 from askalike.progress import Progress, SilentProgress
 from askalike.records import arrow_rows, arrow_schema
-from askalike.store import ForumLayout, open_store
+from askalike.store import ForumLayout, open_pairs, open_store
 from askalike.store.pairs import Pair
-from askalike.store.sqlite.pairs import SqlitePairStore
 from askalike.text.settings import TextSettings
 from askalike.types import Question
 
@@ -157,7 +156,7 @@ def _groups_of_forum(layout: ForumLayout, folder: Folder, minimum: float) -> int
         tempfile.TemporaryDirectory(dir=folder.path, prefix=".groups.") as place,
         Forum.open(layout.folder) as forum,
         closing(open_store(layout)) as store,
-        closing(SqlitePairStore(Path(place) / "pairs.sqlite")) as pairs,
+        closing(open_pairs(ForumLayout(Path(place)))) as pairs,
     ):
         nums = store.nums_by_id(ids)
         with pairs.writing() as writing:

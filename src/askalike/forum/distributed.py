@@ -22,7 +22,7 @@ from askalike.index.words import FieldWeights
 from askalike.search import Candidate
 from askalike.search.engine import Needed, TermStatistics
 from askalike.search.texts import Text, unpacked
-from askalike.store.postgres import MOST_MATCHING, PostgresStore
+from askalike.store.protocol import MOST_MATCHING, TextSearch
 from askalike.types import Filters
 
 FEW_EXCLUDED = 100
@@ -253,13 +253,13 @@ class DatabaseEngine(Records):
         away: what a search would have failed with.
     """
 
-    database: PostgresStore
+    database: TextSearch
     states: QuestionStates
     away: EngineError
 
     def statistics(self, terms: Collection[str]) -> TermStatistics:
         """Return how many questions there are, and how many have each of these terms, up to a bound."""
-        return TermStatistics(self.database.count_questions(), self.database.counts_of(terms))
+        return TermStatistics(self.store.count_questions(), self.database.counts_of(terms))
 
     def lexical(self, weights: Mapping[str, float], limit: int, filters: Filters) -> list[Candidate]:
         """Return the best of the questions that have one of the rarest terms; others are not found."""
@@ -276,7 +276,7 @@ class DatabaseEngine(Records):
         found = list(map(Candidate._make, self.database.matching(idf, rare)))
         if filters != Filters():
             admitted = self.states.of(filters) if filters.has_states else None
-            questions = self.database.questions_by_num([one.key for one in found])
+            questions = self.store.questions_by_num([one.key for one in found])
             found = [
                 one
                 for one in found

@@ -56,7 +56,7 @@ from askalike.search.cross_encoder import MAX_CHARACTERS, in_unit, pair_scores
 from askalike.search.query import TermCounts
 from askalike.search.scorer import probability
 from askalike.store import ForumLayout, Store, open_store
-from askalike.store.postgres import PostgresStore
+from askalike.store.protocol import TextSearch
 from askalike.text.analyzer import Analyzer
 from askalike.text.languages import Detector
 from askalike.types import Query, Question
@@ -392,20 +392,21 @@ class Indexes:
                 except DamagedModelError:
                     found = question(self.searcher())
             except EngineError as error:
-                if not self._has_fallback or not isinstance(self._store, PostgresStore):
+                if not self._has_fallback or not isinstance(self._store, TextSearch):
                     raise
                 if self._away is None or self._away[1] is not error:
                     self._away = (time.monotonic(), error)
                 try:
-                    return question(self._by_database(self._store, error))
+                    return question(self._by_database(error))
                 except NotLearnedError:  # a ranker by vectors was named
                     raise error from None
             self._away = None
             return found
 
-    def _by_database(self, store: PostgresStore, away: EngineError) -> Searcher:
+    def _by_database(self, away: EngineError) -> Searcher:
         """Return a searcher over the words of the records, which says why it answers."""
-        engine = DatabaseEngine(store, store, self._states, away)
+        assert isinstance(self._store, TextSearch)
+        engine = DatabaseEngine(self._store, self._store, self._states, away)
         scoring = self._scorings.of(None, engine)
         notice = f"found by words alone, in the database: {away}"
         return Searcher(engine, self._analyzer, None, self.settings.search, scoring=scoring, notice=notice)

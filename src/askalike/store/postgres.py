@@ -28,7 +28,7 @@ from askalike.errors import (
 )
 from askalike.store import moderation, rows
 from askalike.store.load import STAGING, load
-from askalike.store.protocol import Contents, LoadReport
+from askalike.store.protocol import MOST_COUNTED, MOST_MATCHING, Contents, LoadReport
 from askalike.store.sql import LANGUAGES, OUTCOMES, SqlStore, ThreadConnections
 from askalike.store.writes import Cursor
 from askalike.types import Answer, Link, Question, Record, Reject, Source
@@ -42,8 +42,6 @@ LOADS_WAIT = WAIT
 SENT_TOGETHER: Final = 1000
 """Records of a load."""
 _SHAPE: Final = "expected postgresql://HOST/DATABASE"
-MOST_COUNTED: Final = 10_000
-MOST_MATCHING: Final = 1_000
 _WORDS: Final = "to_tsvector('simple', left(title || ' ' || body, 20000))"
 """The words of a question as PostgreSQL knows them; of more than so many characters it takes none."""
 WRITING, LOADING = 0x41736B4101, 0x41736B4102

@@ -17,7 +17,7 @@ from askalike.errors import EngineError, ForumError, SettingError
 from askalike.files import remove_file, replace_whole
 from askalike.index.milvus.client import FILE, SERVER, TOKEN_VARIABLE, Milvus
 from askalike.store import ForumLayout, Store
-from askalike.store.postgres import PostgresStore
+from askalike.store.protocol import TextSearch
 
 AGREED_VARIABLE: Final = "ASKALIKE_ENGINES"
 LOCAL: Final = "local"
@@ -74,13 +74,13 @@ def name_engine(layout: ForumLayout, store: Store, address: str, *, has_fallback
                 f"{', '.join(own)} has an encoder of its own, and an engine holds the vectors of one encoder",
                 f'take it away first: "askalike encode FORUM --language {own[0]} --model none"',
             )
-        if has_fallback and not isinstance(store, PostgresStore):
+        if has_fallback and not isinstance(store, TextSearch):
             raise SettingError(
                 "a forum in a file has no text search that could stand in for an engine",
                 "leave --fallback out, or move the forum into PostgreSQL",
             )
         _engine(address, store).row("", is_fresh=True)
-        if has_fallback and isinstance(store, PostgresStore):
+        if has_fallback and isinstance(store, TextSearch):
             store.index_words()
         agreement.agree(address)
         replace_whole(
