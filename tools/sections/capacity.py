@@ -135,7 +135,7 @@ def engines(result: Mapping[str, Any]) -> list[str]:
         " Of words the time in the largest collection and the growth from the smallest"
         f" ({', '.join(f'{int(size):,}: {one} ms' for size, one in milvus['words_ms'].items())}) predict the others:"
         " so few questions cost Milvus Lite little beside the call itself, and the power of .7 is that of local indexes"
-        " of a million. Unverified: everything about Milvus from 100,000 questions on, its graphs its several nodes;"
+        " of a million. Unverified: everything about Milvus from 100,000 questions on, its graphs, its several nodes;"
         " PostgreSQL above the sizes shown.",
     ]
 

@@ -19,7 +19,6 @@ import json
 import logging
 import re
 import secrets
-import struct
 import threading
 import time
 import uuid
@@ -27,7 +26,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -326,20 +324,10 @@ class Milvus:
             return self._search[1]
 
     def _request(self, name: str, vectors: Sequence[Any], limit: int, condition: str, fields: Sequence[str]) -> Any:
-        from pymilvus.client.ts_utils import get_collection_ts
-        from pymilvus.grpc_gen.milvus_pb2 import SearchRequest
+        from pymilvus.client.prepare import Prepare
 
-        collection = f"{self._prefix}{name}"
-        return SearchRequest(
-            collection_name=collection,
-            nq=len(vectors),
-            placeholder_group=_placed(vectors),
-            search_params=_parameters(limit),
-            dsl=condition,
-            dsl_type=_expression(),
-            output_fields=fields,
-            guarantee_timestamp=get_collection_ts(collection) or 1,  # who wrote sees what was written
-            use_default_consistency=True,
+        return Prepare.search_requests_with_expr(
+            f"{self._prefix}{name}", list(vectors), "", {"metric_type": "IP"}, limit, condition, None, list(fields)
         )
 
     def flush(self, name: str) -> None:
@@ -459,38 +447,6 @@ def _checked(answer: Any) -> Any:
 
     check_status(answer.status)
     return answer
-
-
-@lru_cache(maxsize=100)
-def _parameters(limit: int) -> list[Any]:
-    """Return the parameters of a search."""
-    from pymilvus.grpc_gen.common_pb2 import KeyValuePair
-
-    wanted = {"topk": limit, "round_decimal": -1, "ignore_growing": False, "metric_type": "IP", "params": "{}"}
-    return [KeyValuePair(key=name, value=str(value)) for name, value in wanted.items()]
-
-
-@cache
-def _expression() -> Any:
-    from pymilvus.grpc_gen.common_pb2 import DslType
-
-    return DslType.BoolExprV1
-
-
-def _placed(vectors: Sequence[NDArray[np.float32] | Mapping[int, float]]) -> bytes:
-    """Return vectors of one kind as a search has them: a sparse one by pairs of 32 bits, ascending."""
-    from pymilvus.grpc_gen.common_pb2 import PlaceholderGroup, PlaceholderType, PlaceholderValue
-
-    kind, values = PlaceholderType.FloatVector, list[bytes]()
-    for vector in vectors:
-        if isinstance(vector, np.ndarray):
-            values.append(vector.astype("<f4", copy=False).tobytes())
-        else:
-            kind = PlaceholderType.SparseFloatVector
-            parts = [part for pair in sorted(vector.items()) for part in pair]
-            values.append(struct.pack("<" + "If" * len(vector), *parts))
-    group = PlaceholderGroup(placeholders=[PlaceholderValue(tag="$0", type=kind, values=values)])
-    return group.SerializeToString()  # type: ignore[no-any-return]
 
 
 def _rows_of(answer: Any) -> list[Rows]:
