@@ -129,6 +129,7 @@ PAGES: Mapping[str, Page] = {
         "An engine that several machines share, what kills of it lose, and whole archives compared by a cluster.",
         {
             "engines": machines.engines,
+            "engines-20000": machines.engines,
             "engine-kill": machines.engine_kills,
             "service-kill": machines.service_kills,
             "batch": machines.batches,

@@ -31,7 +31,7 @@ def engines(result: Mapping[str, Any]) -> list[str]:
     header = ("ranker", "overlap at 10", "p50 local", "p50 Milvus", "ratio", "processor local", "Milvus", "most calls")
     load, written, filled = result["load_average"][0], result["indexed"], result["load_s"]
     return [
-        "## An engine beside local indexes",
+        f"## An engine beside local indexes, {result['questions']:,} questions",
         "",
         f"Milvus Lite 2.5.1 and a forum's own indexes, {result['questions']:,} questions of Reddit, {result['queries']}"
         f" asked by title in both in turn{repeated}, on two cores which other work used (load {load:.0f})."
