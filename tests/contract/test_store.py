@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Final
 
 import pytest
 from tests.memory_store import MemoryStore
@@ -52,15 +53,19 @@ def _postgres(tmp_path: Path, settings: dict[str, str]) -> Store:
     return PostgresStore.create(new_database(), settings)
 
 
+FILLED: Final = "sqlite, filled in many transactions"
 STORES: dict[str, Callable[[Path, dict[str, str]], Store]] = {
     "sqlite": _sqlite,
+    FILLED: _sqlite,
     "memory": _memory,
     "postgres": _postgres,
 }
 
 
 @pytest.fixture(params=STORES)
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    if request.param == FILLED:
+        monkeypatch.setattr("askalike.store.sqlite.staging.WRITTEN_EACH", 1)
     made = STORES[request.param](tmp_path, {"language": '"english"'})
     yield made
     made.close()
@@ -263,6 +268,30 @@ def test_the_log_names_each_change_of_a_question_in_order(store: Store) -> None:
     assert [change.seq for change in changes] == sorted({change.seq for change in changes})
     assert store.changes(changes[1].seq, 2) == changes[2:4]
     assert (store.last_change(), store.count_changes(start)) == (changes[-1].seq, 3)
+
+
+def test_the_log_is_shortened_to_the_newest_change_of_each_question(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if isinstance(store, MemoryStore):
+        pytest.skip("it keeps its log")
+    monkeypatch.setattr("askalike.store.sql.SHORT_LOG", 3)
+    questions = [Question(f"q{number}", "t") for number in range(4)]
+    store.load([*questions, Link("q1", "q0"), Answer("a", "q0", "b")], DUMP, no_reject)
+    numbers, followers = store.nums_by_id([one.id for one in questions]), [0, store.last_change()]
+    for number in range(9):
+        store.put_questions([Question("q0", f"edit {number}"), Question("gone", "t")])
+        followers.append(store.last_change())
+        store.put_questions([], ["gone"])
+    followed = {after: {change.num for change in store.changes(after, 1000)} for after in followers}
+    last = store.last_change()
+    store.load([*questions[1:], Question("q0", "edit 8"), Link("q1", "q0"), Answer("a", "q0", "b")], DUMP, no_reject)
+    assert store.last_change() == last
+    assert {after: {change.num for change in store.changes(after, 1000)} for after in followers} == followed
+    changes = store.changes(0, 1000)
+    assert sorted(change.operation for change in changes) == ["add"] * 3 + ["delete"] * 9 + ["edit"]
+    assert [change.num for change in changes if change.operation == "edit"] == [numbers["q0"]]
+    assert len(store.changes(0, 1000, ("link",))) == 1
 
 
 def test_what_is_said_of_a_question_is_logged_for_those_who_ask_for_it(store: Store) -> None:

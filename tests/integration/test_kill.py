@@ -1,14 +1,29 @@
-"""A killed writer leaves a forum that holds what it acknowledged; a few rounds of the benchmark's fifty."""
+"""A killed writer leaves a forum that holds what it acknowledged; a few rounds of the benchmark's fifty.
+
+A load into an empty archive is killed at every statement besides.
+"""
 
 from __future__ import annotations
 
+import os
 import random
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from benchmarks.kill import Versions, one_round, write_versions
 
 from askalike.data import bundled_forum
+from askalike.store import ForumLayout
+from askalike.store.sqlite import staging
+from askalike.store.sqlite.soundness import stored_faults
+from askalike.store.sqlite.store import SqliteStore
+from askalike.types import Answer, Link, Question, Record, Reject, Source
 
 
 @pytest.fixture(scope="module")
@@ -21,3 +36,101 @@ def versions(tmp_path_factory: pytest.TempPathFactory) -> Versions:
 def test_a_killed_forum_holds_every_acknowledged_write(tmp_path: Path, versions: Versions, kind: str) -> None:
     delay_s = random.Random(kind).uniform(0.2, 2.0)
     one_round(tmp_path / "killed.forum", versions, len(kind), kind, delay_s)
+
+
+RECORDS: list[Record] = [
+    *(Question(f"q{number}", f"title {number}", "body " * 300) for number in range(5)),
+    *(Answer(f"a{number}", f"q{number}", "answer") for number in range(3)),
+    Answer("lost", "nowhere", "answer"),
+    Link("q1", "q0"),
+    Link("q2", "q0"),
+]
+BY_HAND = Question("by hand", "kept")
+
+
+def kill_at_each_statement(folder: Path) -> None:
+    """Load, in one child after the other, and kill each of them at a later statement; one comes to the end."""
+    staging.WRITTEN_EACH = 4  # type: ignore[misc]
+    for place in range(1, 10_000):
+        child = os.fork()
+        if not child:
+            load_until(folder / str(place), place)
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        looked_at(folder / str(place), is_whole=not status)
+        if not status:
+            print(place)
+            return
+        assert os.WTERMSIG(status) == signal.SIGKILL
+
+
+def load_until(folder: Path, place: int) -> None:
+    """Load, and stop at the statement of this number that is more than a record's."""
+
+    def count(statement: str) -> None:
+        nonlocal left
+        left -= not statement.startswith(
+            ("SELECT digest", "INSERT OR IGNORE", "PRAGMA", f"INSERT INTO {staging.STAGING}")
+        )
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def write() -> None:
+        store.put_questions([BY_HAND])
+        (folder / "acknowledged").touch()
+
+    left = place
+    with closing(SqliteStore.create(folder / "archive.sqlite", {})) as store:
+        store.connection.set_trace_callback(count)
+
+        def records() -> Iterator[Record]:
+            yield from RECORDS[:4]
+            with ThreadPoolExecutor(1) as thread:
+                thread.submit(write).result()
+            yield from RECORDS[4:]
+
+        store.load(records(), Source("dump", "jsonl"), lambda _: None)
+
+
+def nothing(_: object) -> None:
+    """Take no notice."""
+
+
+def looked_at(folder: Path, *, is_whole: bool) -> None:
+    """Check that an archive holds all of a load or nothing, what was acknowledged, and is loaded again."""
+    with closing(SqliteStore(folder / "archive.sqlite")) as store:
+        for again in (False, True):
+            found = {question.id for _, question in store.all_questions()}
+            by_hand = {BY_HAND.id} & found
+            assert by_hand or not (folder / "acknowledged").exists()
+            loaded = found - by_hand
+            assert loaded in (set(), {f"q{number}" for number in range(5)}), loaded
+            assert loaded or not (is_whole or again)
+            counts = store.counts()
+            assert (counts.answers, counts.duplicates) == ((3, 2) if loaded else (0, 0))
+            changes = [change.num for change in store.changes(0, 100)]
+            assert sorted(changes) == sorted(store.numbers())
+            store.check()
+            assert not list(stored_faults(ForumLayout(folder), nothing, nothing, nothing))
+            if not again:
+                rejects: list[Reject] = []
+                store.load(RECORDS, Source("dump", "jsonl"), rejects.append)
+                assert [reject.record_id for reject in rejects] == ["lost"]
+        left = store.rows("SELECT name FROM sqlite_schema WHERE name GLOB ?", (f"{staging.PREFIX}*",))
+        assert not left
+        assert not (folder / "loading.sqlite").exists()
+        assert sorted(store.sources()) == sorted(["dump", *(["manual"] if by_hand else [])])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_a_load_into_an_empty_archive_is_whole_or_nothing_wherever_it_is_killed(tmp_path: Path) -> None:
+    words = "import sys, pathlib; from tests.integration import test_kill as here; here.kill_at_each_statement("
+    told = subprocess.run(
+        [sys.executable, "-c", f"{words}pathlib.Path(sys.argv[1]))", str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert told.returncode == 0, told.stdout
+    assert int(told.stdout.split()[-1]) > 40  # so many statements there are to be killed at

@@ -14,6 +14,7 @@ __all__ = [
     "journeys",
     "kills",
     "likely_pairs",
+    "loads",
     "many",
     "ramn_tuning",
     "reranking",
@@ -100,6 +101,40 @@ def scale(result: Mapping[str, Any]) -> list[str]:
         for one in result["vectors beside rivals"]
     ]
     return [*lines, *table(("work", "p50", "p95", "recall@10"), rows)]
+
+
+def loads(result: Mapping[str, Any]) -> list[str]:
+    """Return what an empty archive's filling makes others wait for, in one transaction and in short ones."""
+    ways = ("one transaction", "short transactions", "every tenth edited")
+    columns = {
+        "seconds": "{:,.0f}",
+        "processor_s": "{:,.0f}",
+        "largest write-ahead log, MB": "{:,.0f}",
+        "longest wait of another writer, s": "{:.2f}",
+        "peak memory without mapped files, MB": "{:,.0f}",
+        "time left wrong by at most": "{:.2f}",
+    }
+    rows = [(way, *(shown.format(result[way][name]) for name, shown in columns.items())) for way in ways]
+    return [
+        f"## An archive of {result['questions']:,} questions is filled",
+        "",
+        "Reading alone, without indexes. An archive that is empty is filled in short transactions; the first row writes"
+        " everything in one, as before. The last row reads the archive again with a tenth of the titles edited, in one"
+        f" transaction. The machine's load was {result['load_15_min_at_end']:.0f} at the end.",
+        "",
+        *table(
+            (
+                "way",
+                "seconds",
+                "processor s",
+                "write-ahead log, MB",
+                "another writer waited, s",
+                "memory, MB",
+                "time left wrong by a factor of at most",
+            ),
+            rows,
+        ),
+    ]
 
 
 def likely_pairs(result: Mapping[str, Any]) -> list[str]:

@@ -72,7 +72,7 @@ def import_archive(
     progress: Progress,
     told: Callable[[Question], Question] = lambda question: question,
 ) -> ImportReport:
-    """Read ``path`` into the store in one transaction: all of it, or after an error nothing.
+    """Read ``path`` into the store: all of it at once, or after an error nothing.
 
     Args:
         told: gives a question its language.

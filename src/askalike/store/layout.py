@@ -23,7 +23,8 @@ class ForumLayout:
         FORUM/
           archive.json        in place of archive.sqlite: the PostgreSQL database that holds the same
           engine.json         the engine that finds questions in place of lexical/ and the vectors' indexes, if one does
-          archive.sqlite      questions, answers, links, change log: the only thing that cannot be rebuilt
+          archive.sqlite      questions, answers, links, change log: the only thing that cannot be rebuilt; tables named
+                              loaded_… hold what a first load has read so far, or what a killed one has left
           lexical/            word index, rebuilt from the archive at need
           model/              the forum's own model, where it has one
           config.toml         defaults of the forum's own for options of commands, where some were set

@@ -1,18 +1,23 @@
-"""Bulk load: makes the store hold what a stream of records holds, in one transaction.
+"""Bulk load: makes the store hold what a stream of records holds, in one step.
 
 Loading the same source again adds what is new, updates what was edited and deletes what has gone. Either all of it
 happens or, after an error, an interruption or a kill, nothing: a store is never half-loaded. The records are read
 first, into tables beside the store that go with the load; reading takes as long as the files are large, and nothing of
-the store is locked meanwhile. Others wait only while the differences are applied.
+the store is locked meanwhile. Others wait only while the differences are applied, in one transaction. Where a store
+that is empty is filled, everything is a difference: a staging may then have filled new tables in several short
+transactions, and the last one puts them in the place of the empty ones.
 """
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from askalike.errors import InputError
+from askalike.errors import ForumError, InputError
 from askalike.store import moderation, rows
 from askalike.store.protocol import LoadCounts, LoadReport
 from askalike.store.sql import SqlStore
@@ -52,8 +57,40 @@ class Staging(Protocol):
             InputError: a value cannot be stored.
         """
 
-    def end(self) -> None:
-        """End the reading: the store can be written."""
+    def end(self) -> Sequence[tuple[str, str]]:
+        """End the reading: the store can be written.
+
+        Return (id, id of the question) of the answers that were left out since their question is nowhere.
+        """
+
+    @property
+    def filled(self) -> Filled | None:
+        """Return the new tables that hold the records already; None where they are staged."""
+
+
+class Filled(Protocol):
+    """Tables that were filled beside the empty ones of a store."""
+
+    def known(self, connection: Connection, table: str) -> list[Known]:
+        """Return which of its rows have an id that somebody has stored since."""
+
+    def take_place(self, connection: Connection) -> Mapping[str, int]:
+        """Put the new tables in the place of those of the store, whose few rows they take over; return table → how
+        many rows of the load are new."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A record that is stored already under the id of one of a load.
+
+    Args:
+        owner: the name of its source.
+        is_other: it differs.
+    """
+
+    id: str
+    owner: str
+    is_other: bool
 
 
 def load(
@@ -70,10 +107,13 @@ def load(
     loading = _Loading(store, staging, source, reject)
     for record in records:
         loading.take(record)
-    staging.end()
+    for identifier, question in staging.end():
+        loading.refuse_orphan(identifier, question)
     loading.compare(unread(), is_mass_delete_allowed)
     with store.write() as connection:
         loading.apply(connection)
+    with contextlib.suppress(ForumError):  # what was loaded is on disk already
+        store.shorten_log()
     return loading.finished_report()
 
 
@@ -176,15 +216,19 @@ class _Loading:
     def apply(self, connection: Connection) -> None:
         """Apply the differences."""
         report, self.connection = self.report, connection
-        self._check_contested()
-        number = source_number(connection, self.source.name, self.source.format)
-        self._put("question", number, report.questions)
-        report.questions.deleted = sum(remove_question(connection, one) for one in self.gone_questions)
-        self._refuse_orphans()
-        self._put("answer", number, report.answers)
-        report.answers.deleted = sum(delete_answer(connection, one) for one in self.gone_answers)
-        self._put_links(number)
-        report.links.deleted = sum(delete_link(connection, one) for one in self.gone_links)
+        if self.staged.filled is None:
+            self._check_contested()
+            number = source_number(connection, self.source.name, self.source.format)
+            self._put("question", number, report.questions)
+            report.questions.deleted = sum(remove_question(connection, one) for one in self.gone_questions)
+            self._refuse_orphans()
+            self._put("answer", number, report.answers)
+            report.answers.deleted = sum(delete_answer(connection, one) for one in self.gone_answers)
+            self._put_links(number)
+            report.links.deleted = sum(delete_link(connection, one) for one in self.gone_links)
+        else:
+            self._replace(self.staged.filled)
+        self._claim_links()
         self._put_judgements()
         numbers: dict[int, int] = {}
         report.log.added = sum(moderation.put_entry(connection, one, numbers) for one in self.log)
@@ -205,12 +249,32 @@ class _Loading:
                     at = f"SELECT id FROM {STAGING}.{table} WHERE place = ?"
                     owner, first = row["name"], self.connection.execute(at, (row["first"],)).fetchone()["id"]
         if count:
-            raise InputError(
-                f"{count} ids of {self.source.name}, such as {first!r}, stand for other questions or answers that came"
-                f" from {owner}",
-                "nothing was changed; give this archive a forum of its own,"
-                f' or say --source "{owner}" if it is a newer copy of that one',
-            )
+            raise self._contested(count, owner, first)
+
+    def _contested(self, count: int, owner: str, first: str) -> InputError:
+        return InputError(
+            f"{count} ids of {self.source.name}, such as {first!r}, stand for other questions or answers that came"
+            f" from {owner}",
+            "nothing was changed; give this archive a forum of its own,"
+            f' or say --source "{owner}" if it is a newer copy of that one',
+        )
+
+    def _replace(self, filled: Filled) -> None:
+        """Put tables that hold all records in the place of those of the store, which were empty a while ago."""
+        connection, report = self.connection, self.report
+        counts = {"questions": report.questions, "answers": report.answers, "links": report.links}
+        known = {table: filled.known(connection, table) for table in ("questions", "answers")}
+        others = [one for found in known.values() for one in found if one.is_other and one.owner != self.source.name]
+        if others:
+            owner = Counter(one.owner for one in others).most_common(1)[0][0]
+            raise self._contested(len(others), owner, next(one.id for one in others if one.owner == owner))
+        report.questions.deleted = sum(remove_question(connection, one) for one in self.gone_questions)
+        report.answers.deleted = sum(delete_answer(connection, one) for one in self.gone_answers)
+        report.links.deleted = sum(delete_link(connection, one) for one in self.gone_links)
+        for table, added in filled.take_place(connection).items():
+            edited = sum(one.is_other for one in known.get(table, ()))
+            counts[table].added, counts[table].edited = added, edited
+            counts[table].unchanged -= added + edited
 
     def _put(self, kind: PostKind, number: int, counts: LoadCounts) -> None:
         """Add what is new and edit what differs, each logged; what another source has too stays with it."""
@@ -226,7 +290,7 @@ class _Loading:
             " ORDER BY staged.place",
             (now, kind),
         ).rowcount
-        changes = ", ".join(f"{name} = excluded.{name}" for name in (*columns, "digest"))
+        changes = ", ".join(f"{name} = excluded.{name}" for name in (*columns[1:], "digest"))  # the id is the same
         written = execute(
             f"INSERT INTO {table} ({names}, source, digest) SELECT {names}, ?, digest FROM {STAGING}.{table}"
             f" WHERE true ORDER BY place ON CONFLICT (id) DO UPDATE SET {changes}"
@@ -249,8 +313,12 @@ class _Loading:
         for row in orphans:
             self.connection.execute(f"DELETE FROM {STAGING}.answers WHERE id = ?", (row["id"],))
             delete_answer(self.connection, row["id"])
-            self.report.answers.unchanged -= 1
-            self._refuse(self.report.answers, row["id"], f"its question {row['question_id']!r} is not in the forum")
+            self.refuse_orphan(row["id"], row["question_id"])
+
+    def refuse_orphan(self, identifier: str, question: str) -> None:
+        """Reject an answer whose question is not there."""
+        self.report.answers.unchanged -= 1
+        self._refuse(self.report.answers, identifier, f"its question {question!r} is not in the forum")
 
     def _put_links(self, number: int) -> None:
         """Add what is new, logged under its source's id."""
@@ -265,12 +333,15 @@ class _Loading:
             " ON CONFLICT DO NOTHING",
             (number,),
         ).rowcount
-        self.connection.execute(  # what the source says too stays when a decision that made it is undone
+        self.report.links.added = added
+        self.report.links.unchanged -= added
+
+    def _claim_links(self) -> None:
+        """Let what the source says too stay when a decision that made it is undone."""
+        self.connection.execute(
             "UPDATE moderation SET made_link = 0 WHERE made_link = 1 AND (question_id, candidate_id) IN"
             f" (SELECT source_id, target_id FROM {STAGING}.seen_links WHERE kind = 'duplicate')"
         )
-        self.report.links.added = added
-        self.report.links.unchanged -= added
 
     def _put_judgements(self) -> None:
         """Add the judgements that are not there, at their own moments."""

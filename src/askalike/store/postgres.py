@@ -488,7 +488,7 @@ class _Staging:
         key = (link.source_id, link.target_id, link.kind)
         self._note("seen_links", key, key)
 
-    def end(self) -> None:
+    def end(self) -> Sequence[tuple[str, str]]:
         """Send what waits, and leave out what the store has already as it is."""
         execute = self._connection.execute
         for table in self._waiting:
@@ -503,6 +503,11 @@ class _Staging:
             )
             execute(f"ANALYZE {staged}")
         execute(f"ANALYZE {STAGING}.seen_links")
+        return ()
+
+    @property
+    def filled(self) -> None:
+        """Return None: whoever writes waits for the last step, and nobody's log grows."""
 
     def _note(self, table: str, key: tuple[str, ...], values: tuple[object, ...]) -> bool:
         marks = ", ".join("?" * len(key))

@@ -107,6 +107,8 @@ _BOTH_HERE: Final = f"{_HERE.format('question_id')} AND {_HERE.format('candidate
 OUTCOME_COLUMNS: Final = ("session", "kind", "subject", "at_us", "times", "place", "team", "propensity")
 _OUTCOME: Final = ", ".join(OUTCOME_COLUMNS)
 _BATCH: Final = 500
+SHORT_LOG: Final = 10_000
+"""Changes; a log that is so long and no longer is not shortened, and so many are deleted together."""
 _LAST: Final = 2**63 - 1
 
 
@@ -359,6 +361,30 @@ class SqlStore(ModerationStore, ABC):
     def count_changes(self, after: int) -> int:
         """Return how many changes of questions an index at ``after`` has not seen."""
         return int(self.rows("SELECT count(*) FROM changes WHERE seq > ? AND kind = 'question'", (after,))[0][0])
+
+    def shorten_log(self) -> int:
+        """Delete changes of questions and answers that a later one of the same makes needless; return how many.
+
+        Whoever follows the log takes each question in its newest state, so it does not matter how far anybody has
+        come. That is done where the log has become twice as long as it would be, in short transactions.
+        """
+        logged, held = self.rows(
+            "SELECT (SELECT count(*) FROM changes WHERE num IS NOT NULL),"
+            " (SELECT count(*) FROM questions) + (SELECT count(*) FROM answers)"
+        )[0]
+        if logged <= 2 * held + SHORT_LOG:
+            return 0
+        needless = self.rows(
+            "SELECT seq FROM (SELECT seq, row_number() OVER (PARTITION BY kind, num ORDER BY seq DESC) AS place"
+            " FROM changes WHERE num IS NOT NULL) AS numbered WHERE place > 1 ORDER BY seq"
+        )
+        for start in range(0, len(needless), SHORT_LOG):
+            together = [row[0] for row in needless[start : start + SHORT_LOG]]
+            with self.write() as connection:
+                for first in range(0, len(together), _BATCH):
+                    some = together[first : first + _BATCH]
+                    connection.execute(f"DELETE FROM changes WHERE seq IN ({', '.join('?' * len(some))})", some)
+        return len(needless)
 
     # -- questions ---------------------------------------------------------------------------------------------
 

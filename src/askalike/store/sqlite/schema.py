@@ -1,4 +1,8 @@
-"""The tables of the store's file, its format, how it is made, opened and upgraded; a connection for each thread."""
+"""The tables of the store's file, its format, how it is made, opened and upgraded; a connection for each thread.
+
+Nothing may rely on the names of indexes: in an archive that was empty when it was loaded they end in ``_2``, or not
+again (``sqlite.staging``).
+"""
 
 from __future__ import annotations
 
@@ -154,6 +158,7 @@ _SETTINGS = (
     "cache_size = -65536",
     "mmap_size = 1073741824",
     "temp_store = FILE",
+    "journal_size_limit = 67108864",
 )
 
 

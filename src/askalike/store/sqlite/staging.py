@@ -1,25 +1,47 @@
-"""What a load has read so far, in an SQLite file beside the archive that goes with the load."""
+"""What a load has read so far, in an SQLite file beside the archive that goes with the load; and how an empty archive
+is filled in several short transactions.
+
+A load into an archive that holds neither questions nor answers would write everything in one transaction: the
+write-ahead log grows to the size of the archive, and others wait for seconds before they can write. So once
+``WRITTEN_EACH`` records were read they are written to new tables in the archive's file, ``loaded_questions`` and so on,
+with numbers that nobody else is given; nothing reads those. At the end one short transaction moves over the few rows
+that others have written meanwhile, drops the old tables and gives the new ones their names. What a killed load has left
+is dropped by the next one.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sqlite3
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 import filelock
 
-from askalike.errors import BusyForumError
+from askalike.errors import BusyForumError, ForumError
 from askalike.files import narrow, writing_named
-from askalike.store import rows
-from askalike.store.load import STAGING
+from askalike.store import rows, writes
+from askalike.store.load import STAGING, Known
+from askalike.store.sql import SqlStore
 from askalike.store.sqlite.schema import BUSY_TIMEOUT_S, refusal, roll_back
-from askalike.types import Answer, Link, Question
+from askalike.types import Answer, Link, Question, Source
 
-COMMITTED_EACH: Final = 20_000
+WRITTEN_EACH: Final = 20_000
 """Records; until then the store is read as it was at the first of them, which keeps its log from being shortened."""
+WRITTEN_CHARACTERS: Final = 16_000_000
+"""The same, of texts."""
+FEW: Final = 10_000
+"""Links, and changes, of an archive that counts as empty: the last transaction of a load moves them over."""
+LEFT_OUT: Final = 1_000_000
+"""Sequence numbers of the log that are left to others while an archive is filled."""
+PREFIX: Final = "loaded_"
+_FILLED: Final = ("questions", "answers", "links", "changes")
+_KINDS: Final[Mapping[str, writes.PostKind]] = {"questions": "question", "answers": "answer"}
+_LOG: Final = f"INSERT INTO {PREFIX}changes (at_us, kind, operation, id, num)"
 
 _TABLES: Final = (
     f"CREATE TABLE {STAGING}.seen_questions (id TEXT PRIMARY KEY) WITHOUT ROWID",
@@ -45,8 +67,12 @@ def _lock(path: Path) -> filelock.FileLock:
 
 
 @contextlib.contextmanager
-def staging(path: Path, connection: sqlite3.Connection) -> Iterator[SqliteStaging]:
+def staging(path: Path, connection: sqlite3.Connection, store: SqlStore, source: Source) -> Iterator[SqliteStaging]:
     """Give an empty staging database, attached to this thread's connection; one load at a time has it.
+
+    Args:
+        path: of the store's file.
+        source: what is loaded.
 
     Raises:
         BusyForumError: another load has been under way for too long.
@@ -72,11 +98,14 @@ def staging(path: Path, connection: sqlite3.Connection) -> Iterator[SqliteStagin
                 path.unlink()  # it is open: a process that is killed leaves nothing behind
             for table in _TABLES:
                 connection.execute(table)
-            yield SqliteStaging(connection)
+            _drop_filled(connection, store)  # of a load that was killed
+            yield SqliteStaging(connection, store, source)
         except sqlite3.Error as error:
             raise refusal(path, error) or error from error
         finally:
             roll_back(connection)
+            with contextlib.suppress(ForumError, sqlite3.Error):  # such as a full disk: the next load does it
+                _drop_filled(connection, store)
             with contextlib.suppress(sqlite3.OperationalError):  # was never attached
                 connection.execute(f"DETACH {STAGING}")
             path.unlink(missing_ok=True)
@@ -85,9 +114,12 @@ def staging(path: Path, connection: sqlite3.Connection) -> Iterator[SqliteStagin
 class SqliteStaging:
     """``load.Staging`` in a file of its own, attached to the connection of the store."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, store: SqlStore, source: Source) -> None:
+        self._connection, self._store, self._source = connection, store, source
         self._cursor = connection.cursor()  # one for all: there are several calls a record
-        self._uncommitted = 0
+        self._records = self._characters = 0
+        self._is_first: bool | None = None
+        self.filled: SqliteFilled | None = None
 
     def take(self, record: Question | Answer) -> bool:
         """Note a record; return whether it is the first with its id.
@@ -108,6 +140,7 @@ class SqliteStaging:
         if known is None or known[0] != digest:
             marks = ", ".join("?" * (1 + len(values)))
             execute(f"INSERT INTO {STAGING}.{table} VALUES (NULL, {marks})", (digest, *values))
+            self._characters += len(record.body)
         return True
 
     def take_link(self, link: Link) -> None:
@@ -121,15 +154,205 @@ class SqliteStaging:
         key = (link.source_id, link.target_id, link.kind)
         self._cursor.execute(f"INSERT OR IGNORE INTO {STAGING}.seen_links VALUES (?, ?, ?)", key)
 
-    def end(self) -> None:
-        """End the reading: the store can be written."""
-        if self._uncommitted:
-            self._cursor.execute("COMMIT")
-        self._uncommitted = 0
+    def end(self) -> Sequence[tuple[str, str]]:
+        """End the reading: the store can be written.
+
+        Return (id, id of the question) of the answers that were left out since their question is nowhere.
+        """
+        self._commit()
+        if self.filled is None:
+            return ()
+        self.filled.fill()
+        left_out = self.filled.leave_out_orphans()
+        self.filled.log_answers()
+        self.filled.fill_links()
+        return left_out
 
     def _begin(self) -> None:
-        if self._uncommitted == COMMITTED_EACH:
-            self.end()
-        if not self._uncommitted:
+        if self._records == WRITTEN_EACH or self._characters >= WRITTEN_CHARACTERS:
+            self._commit()
+            if self._is_first is None:
+                self._is_first = _is_empty(self._connection)
+            if self._is_first:
+                self.filled = self.filled or SqliteFilled(self._connection, self._store, self._source)
+                self.filled.fill()
+        if not self._records:
             self._cursor.execute("BEGIN")
-        self._uncommitted += 1
+        self._records += 1
+
+    def _commit(self) -> None:
+        if self._records:
+            self._cursor.execute("COMMIT")
+        self._records = self._characters = 0
+
+
+def _is_empty(connection: sqlite3.Connection) -> bool:
+    """Return whether an archive holds so little that new tables can take the place of its own."""
+    most = {"questions": 0, "answers": 0, "links": FEW, "changes": FEW}
+    held = "SELECT count(*) FROM (SELECT 1 FROM {} LIMIT {})"
+    return all(connection.execute(held.format(table, few + 1)).fetchone()[0] <= few for table, few in most.items())
+
+
+def _drop_filled(connection: sqlite3.Connection, store: SqlStore) -> None:
+    """Drop what a load has filled that was not finished, and the name of its source."""
+    found = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB ?", (f"{PREFIX}*",))
+    names = [row[0] for row in found.fetchall()]
+    if not names:
+        return
+    is_secure = connection.execute("PRAGMA secure_delete").fetchone()[0]
+    connection.execute("PRAGMA secure_delete = FAST")  # or every page would be written
+    try:
+        with store.write():
+            source = connection.execute(f"SELECT source FROM {PREFIX}questions LIMIT 1").fetchone()
+            for name in names:
+                connection.execute(f"DROP TABLE {name}")
+            if source is not None:
+                used = " OR ".join(
+                    f"EXISTS (SELECT 1 FROM {table} WHERE source = sources.num)" for table in _FILLED[:3]
+                )
+                connection.execute(f"DELETE FROM sources WHERE num = ? AND NOT ({used})", (source[0],))
+    finally:
+        connection.execute(f"PRAGMA secure_delete = {is_secure}")
+
+
+class SqliteFilled:
+    """``load.Filled``: tables like those of the archive, in its file, that are filled in short transactions."""
+
+    def __init__(self, connection: sqlite3.Connection, store: SqlStore, source: Source) -> None:
+        self._connection, self._store = connection, store
+        self._added = dict.fromkeys(_FILLED[:3], 0)
+        self._at_us = time.time_ns() // 1000
+        with store.write():
+            self._number = writes.source_number(connection, source.name, source.format)
+            for table in _FILLED:
+                self._make(table)
+            self._first_change = LEFT_OUT + store.last_number(connection, "changes", "seq")
+            store.keep_last_number(connection, f"{PREFIX}changes", "seq", self._first_change)
+
+    def _make(self, table: str) -> None:
+        """Make a table, and its indexes, as the archive's own; an index cannot be renamed, so names alternate."""
+        found = self._connection.execute(
+            "SELECT type, name, sql FROM sqlite_schema WHERE tbl_name = ? AND sql IS NOT NULL ORDER BY type DESC",
+            (table,),
+        )
+        for kind, name, statement in found.fetchall():
+            new = f"{PREFIX}{table}" if kind == "table" else name[:-2] if name.endswith("_2") else f"{name}_2"
+            begin = rf'^CREATE {kind.upper()} "?{name}"?'
+            made = re.sub(begin, f"CREATE {kind.upper()} {new}", statement)
+            self._connection.execute(re.sub(rf'ON "?{table}"?', f"ON {PREFIX}{table}", made, count=1))
+
+    def fill(self) -> None:
+        """Write what is staged, and the log of its questions."""
+        execute = self._connection.execute
+        with self._store.write():
+            for table, columns in (("questions", rows.QUESTION_COLUMNS), ("answers", rows.ANSWER_COLUMNS)):
+                filled, names = f"{PREFIX}{table}", ", ".join(columns)
+                last = self._reserved(table, "num")
+                self._added[table] += execute(
+                    f"INSERT INTO {filled} ({names}, source, digest) SELECT {names}, ?, digest FROM {STAGING}.{table}"
+                    " ORDER BY place",
+                    (self._number,),
+                ).rowcount
+                self._reserved(table, "num")
+                if table == "questions":
+                    log = f"{_LOG} SELECT ?, 'question', 'add', id, num FROM {filled} WHERE num > ? ORDER BY num"
+                    execute(log, (self._at_us, last))
+        for table in ("questions", "answers"):
+            execute(f"DELETE FROM {STAGING}.{table}")
+
+    def leave_out_orphans(self) -> list[tuple[str, str]]:
+        """Delete the answers whose question is nowhere; return (id, id of the question) of each."""
+        here = "EXISTS (SELECT 1 FROM {} WHERE id = question_id)"
+        found = self._connection.execute(
+            f"SELECT num, id, question_id FROM {PREFIX}answers WHERE NOT {here.format(f'{PREFIX}questions')}"
+            f" AND NOT {here.format('questions')} ORDER BY num"
+        ).fetchall()
+        for start in range(0, len(found), WRITTEN_EACH):
+            with self._store.write():
+                for row in found[start : start + WRITTEN_EACH]:
+                    self._connection.execute(f"DELETE FROM {PREFIX}answers WHERE num = ?", (row["num"],))
+        self._added["answers"] -= len(found)
+        return [(row["id"], row["question_id"]) for row in found]
+
+    def log_answers(self) -> None:
+        """Log the answers."""
+        chosen = f"FROM {PREFIX}answers WHERE num > ? ORDER BY num LIMIT {WRITTEN_EACH}"
+        last: int | None = 0
+        while last is not None:
+            before = last
+            last = self._connection.execute(f"SELECT max(num) FROM (SELECT num {chosen})", (before,)).fetchone()[0]
+            if last is not None:
+                with self._store.write():
+                    log = f"{_LOG} SELECT ?, 'answer', 'add', id, num {chosen}"
+                    self._connection.execute(log, (self._at_us, before))
+
+    def fill_links(self) -> None:
+        """Write the links, and the log of them."""
+        execute = self._connection.execute
+        last = ("", "", "")
+        while found := execute(
+            f"SELECT source_id, target_id, kind FROM {STAGING}.seen_links"
+            " WHERE (source_id, target_id, kind) > (?, ?, ?)"
+            f" ORDER BY source_id, target_id, kind LIMIT {WRITTEN_EACH}",
+            last,
+        ).fetchall():
+            with self._store.write():
+                self._connection.executemany(
+                    f"INSERT INTO {PREFIX}links VALUES (?, ?, ?, {self._number})", (tuple(row) for row in found)
+                )
+                self._connection.executemany(
+                    f"{_LOG} VALUES ({self._at_us}, 'link', 'add', ?, NULL)", ((row[0],) for row in found)
+                )
+            self._added["links"] += len(found)
+            last = tuple(found[-1])
+
+    def known(self, connection: writes.Connection, table: str) -> list[Known]:
+        """Return which of its rows have an id that somebody has stored since."""
+        found = connection.execute(
+            f"SELECT known.id, name, known.digest <> staged.digest FROM {table} AS known"
+            f" CROSS JOIN {PREFIX}{table} AS staged ON staged.id = known.id JOIN sources ON sources.num = known.source"
+            " ORDER BY staged.num"
+        )
+        return [Known(identifier, owner, bool(is_other)) for identifier, owner, is_other in found.fetchall()]
+
+    def take_place(self, connection: writes.Connection) -> Mapping[str, int]:
+        """Put the new tables in the place of those of the store, whose few rows they take over; return table → how
+        many rows of the load are new."""
+        execute = connection.execute
+        for table, kind in _KINDS.items():
+            both = f"FROM {table} AS known CROSS JOIN {PREFIX}{table} AS staged ON staged.id = known.id"
+            for num, identifier, source in execute(f"SELECT known.num, known.id, known.source {both}").fetchall():
+                execute(f"UPDATE {PREFIX}{table} SET source = ? WHERE id = ?", (source, identifier))
+                execute(f"DELETE FROM {table} WHERE num = ?", (num,))
+                writes.log_change(connection, kind, "delete", identifier, num)
+                self._added[table] -= 1
+            execute(f"INSERT INTO {PREFIX}{table} SELECT * FROM {table}")
+        self._added["links"] -= execute(
+            f"SELECT count(*) FROM links CROSS JOIN {PREFIX}links AS staged USING (source_id, target_id, kind)"
+        ).fetchone()[0]
+        execute(
+            f"INSERT INTO {PREFIX}links SELECT * FROM links WHERE true"
+            " ON CONFLICT DO UPDATE SET source = excluded.source"
+        )
+        tables = list(_FILLED)
+        if self._store.last_number(connection, "changes", "seq") <= self._first_change:
+            execute(f"INSERT INTO {PREFIX}changes SELECT * FROM changes")
+        else:  # others have written so much meanwhile that the load's changes have to be numbered again
+            tables.remove("changes")
+            names = "at_us, kind, operation, id, num"
+            execute(f"INSERT INTO changes ({names}) SELECT {names} FROM {PREFIX}changes ORDER BY seq")
+            execute(f"DROP TABLE {PREFIX}changes")
+        for table in tables:
+            if table in ("questions", "answers"):
+                self._reserved(table, "num")
+            execute(f"DROP TABLE {table}")
+            execute(f"ALTER TABLE {PREFIX}{table} RENAME TO {table}")
+        return self._added
+
+    def _reserved(self, table: str, column: str) -> int:
+        """Let neither of two tables give a number again that the other has given; return the last one."""
+        both = (table, f"{PREFIX}{table}")
+        last = max(self._store.last_number(self._connection, one, column) for one in both)
+        for one in both:
+            self._store.keep_last_number(self._connection, one, column, last)
+        return last

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from askalike.errors import BusyForumError, DamagedForumError, ForumError, ForumNotFoundError
 from askalike.files import narrow, writing_named
@@ -21,6 +21,9 @@ from askalike.store.sqlite import schema
 from askalike.store.sqlite.staging import is_loading, staging
 from askalike.store.writes import Connection
 from askalike.types import Record, Reject, Source
+
+SHORTENED_WITHIN_S: Final = 0.2
+"""Who empties the write-ahead log waits so long for those who read it, and keeps everybody from writing meanwhile."""
 
 
 class SqliteStore(SqlStore):
@@ -133,13 +136,23 @@ class SqliteStore(SqlStore):
         unread: Callable[[], int] = lambda: 0,
         is_mass_delete_allowed: bool = False,
     ) -> LoadReport:
-        """Make the store hold what ``records`` holds for ``source``, in one transaction."""
-        with staging(self.path, self.connection) as staged:
+        """Make the store hold what ``records`` holds for ``source``, in one step."""
+        with staging(self.path, self.connection, self, source) as staged:
             report = load(self, staged, records, source, reject, unread, is_mass_delete_allowed=is_mass_delete_allowed)
         with contextlib.suppress(ForumError):  # what was loaded is on disk already, in the write-ahead log
-            for mode in ("PASSIVE", "TRUNCATE"):  # the first takes long and lets others write
-                self.rows(f"PRAGMA wal_checkpoint({mode})")
+            self.rows("PRAGMA wal_checkpoint(PASSIVE)")  # takes long and lets others write
+            with self._patience(SHORTENED_WITHIN_S):
+                self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
         return report
+
+    @contextlib.contextmanager
+    def _patience(self, seconds: float) -> Iterator[None]:
+        """Let this thread's connection wait no longer than this for others."""
+        self.connection.execute(f"PRAGMA busy_timeout = {round(1000 * seconds)}")
+        try:
+            yield
+        finally:
+            self.connection.execute(f"PRAGMA busy_timeout = {round(1000 * schema.BUSY_TIMEOUT_S)}")
 
     def is_loading(self) -> bool:
         """Return whether an archive is loaded into this forum."""
@@ -148,16 +161,13 @@ class SqliteStore(SqlStore):
     @contextlib.contextmanager
     def held_if_empty(self) -> Iterator[bool]:
         """Keep everybody from writing for as long as nothing is stored here; False at once where that cannot be."""
-        with contextlib.ExitStack() as held:
-            self.connection.execute("PRAGMA busy_timeout = 0")
+        with self._patience(0), contextlib.ExitStack() as held:
             try:
                 held.enter_context(self.write())
             except BusyForumError:
                 yield False
             else:
                 yield not self.count_questions() and not self.is_loading()
-            finally:
-                self.connection.execute(f"PRAGMA busy_timeout = {round(1000 * schema.BUSY_TIMEOUT_S)}")
 
     def check(self) -> None:
         """Read the whole file and check its structure."""

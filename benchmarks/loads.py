@@ -1,0 +1,119 @@
+"""Filling an empty archive: what others wait for and what lies on the disk, at once and in short transactions.
+
+Command: ``OMP_NUM_THREADS=1 python -m benchmarks.loads --questions N`` (needs the bench group). The archive holds the
+questions of ``benchmarks.scale``. A process of its own reads it into an empty forum's archive, without indexes, in two
+ways: all of it in one transaction at the end of reading, and as ``store.sqlite.staging`` does it. Meanwhile this
+process looks at the write-ahead log and takes the lock of writers for a moment, over and over. Then the same archive,
+with an edit of every tenth question, is loaded again, which is one transaction either way.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from askalike.forum.exchange import ImportOptions, import_archive
+from askalike.store.sqlite import staging
+from askalike.store.sqlite.store import SqliteStore
+from benchmarks.record import WORK, write
+from benchmarks.scale import REAL, Course, Memory, Watcher, write_archive
+
+COMMAND = "OMP_NUM_THREADS=1 python -m benchmarks.loads"
+WAYS = ("one transaction", "short transactions")
+EDITED_EACH = 10
+OPTIONS = ImportOptions(format="jsonl", source="bulk")
+
+
+def load(folder: Path, archive: Path, way: str) -> dict[str, Any]:
+    """Load in this process; return what it took."""
+    path = folder / "archive.sqlite"
+    store = SqliteStore(path) if path.exists() else SqliteStore.create(path, {})
+    course, began = Course(), time.perf_counter()
+    with Memory() as memory, mock.patch.object(staging, "_is_empty", _never if way == WAYS[0] else staging._is_empty):
+        report = import_archive(store, archive, OPTIONS, folder / "rejects.jsonl", course).load.questions
+    ended = time.perf_counter()
+    store.close()
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    return {
+        "added": report.added,
+        "edited": report.edited,
+        "seconds": round(ended - began, 2),
+        "processor_s": round(own.ru_utime + own.ru_stime, 2),
+        "time left wrong by at most": course.report(ended)["reading"]["time left wrong by at most"],
+        "peak memory without mapped files, MB": memory.own_mb,
+    }
+
+
+def _never(_: object) -> bool:
+    return False
+
+
+def watched(folder: Path, archive: Path, way: str) -> dict[str, Any]:
+    """Load in another process, and watch it."""
+    with Watcher(folder) as watcher:
+        words = [sys.executable, "-m", "benchmarks.loads", "--load", str(folder), str(archive), way]
+        done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found | {
+        "largest write-ahead log, MB": round(watcher.log_bytes / 1e6, 1),
+        "longest wait of another writer, s": round(watcher.longest_wait_s, 3),
+        "times looked": watcher.looks,
+        "archive, MB": round((folder / "archive.sqlite").stat().st_size / 1e6, 1),
+    }
+
+
+def write_edited(path: Path, archive: Path) -> None:
+    """Write an archive with other titles of some of its questions."""
+    with archive.open(encoding="utf-8") as lines, path.open("w", encoding="utf-8") as file:
+        for number, line in enumerate(lines):
+            if number % EDITED_EACH == 0:
+                row = json.loads(line)
+                line = json.dumps(row | {"title": f"{row['title']} again"}, ensure_ascii=False) + "\n"
+            file.write(line)
+
+
+def main() -> None:
+    """Measure one size."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--questions", type=int, default=REAL)
+    parser.add_argument("--load", nargs=3, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.load:
+        folder, archive, way = given.load
+        print(json.dumps(load(Path(folder), Path(archive), way)))
+        return
+    place = WORK / f"loads-{given.questions}"
+    archive, edited = place / "questions.jsonl", place / "edited.jsonl"
+    place.mkdir(parents=True, exist_ok=True)
+    if not archive.exists():
+        write_archive(archive, given.questions)
+    if not edited.exists():
+        write_edited(edited, archive)
+    body: dict[str, Any] = {"questions": given.questions}
+    for way in WAYS:
+        folder = place / way.split()[0]
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        body[way] = watched(folder, archive, way)
+        print(way, json.dumps(body[way]), flush=True)
+    body["every tenth edited"] = watched(folder, edited, WAYS[1])
+    print(json.dumps(body["every tenth edited"]), flush=True)
+    write(
+        f"loads-{given.questions}",
+        f"{COMMAND} --questions {given.questions}",
+        body | {"load_15_min_at_end": round(os.getloadavg()[2], 2)},
+    )
+    shutil.rmtree(place)
+
+
+if __name__ == "__main__":
+    main()
