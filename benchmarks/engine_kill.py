@@ -1,11 +1,13 @@
 """Kills of whatever a service of several machines is made of: is every acknowledged write there?
 
 Command: ``python -m benchmarks.engine_kill service [KILLS]``: PostgreSQL with a synchronous standby, Milvus Lite as a
-server of its own, ``askalike serve`` and a second process that feeds the engine. A client puts, edits and deletes
-questions through the service; in turn the service, the process that feeds, PostgreSQL's first process and Milvus Lite
-are killed (SIGKILL), each so many times, and started again. Then every acknowledged write is looked for: by its record,
-by a word that it alone has, and by its vector. At last PostgreSQL is killed under writes, its standby promoted, and all
-is looked for again, by a machine that attaches afresh.
+server of its own, ``askalike serve``, and ``askalike follow`` on a second machine's folder, which follows a forum in an
+SQLite database and feeds the engine. A client puts, edits and deletes questions through the service, and posts and
+edits others in the forum that is followed; in turn the service, the follower, PostgreSQL's first process and Milvus
+Lite are killed (SIGKILL), each so many times, and started again. At the end the follower compares everything once
+(``askalike follow --once``), and every acknowledged write is looked for: by its record, by a word that it alone has,
+and by its vector. At last PostgreSQL is killed under writes, its standby promoted, and all is looked for again, by a
+machine that attaches afresh.
 
 Command: ``python -m benchmarks.engine_kill SERVER [KILLS]``: SERVER is a folder in which the package ``milvus`` 2.3.5
 of PyPI has unpacked its server and written its settings (``MilvusServer.set_base_dir``); that version has no sparse
@@ -25,6 +27,7 @@ import re
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -52,22 +55,35 @@ COMMAND: Final = "python -m benchmarks.engine_kill"
 KILLS, DIMENSIONS, TOGETHER, LONGEST_S, START_S = 20, 32, 30, 5.0, 300.0
 WRITES, BETWEEN_S = 13, 1.0
 FOLDER: Final = WORK / "engine-kill"
-KINDS: Final = ("service", "feeder", "PostgreSQL", "Milvus Lite")
+KINDS: Final = ("service", "follower", "PostgreSQL", "Milvus Lite")
+POSTED: Final = 0.3
+"""The share of writes that are made in the forum that is followed."""
+QUERY: Final = "SELECT id, NULL AS question_id, title, body, 'plain' AS markup, updated FROM posts"
 
 
 # -- a service of several processes ------------------------------------------------------------------------------------
 
 
-def feed(folder: Path) -> None:
-    """Keep the engine in step with the store, until killed."""
-    forum: Forum | None = None
-    while True:
-        try:
-            forum = forum or Forum.open(folder)
-            forum.catch_up()
-        except AskalikeError as error:
-            print(error, flush=True)
-        time.sleep(0.05)
+def follow(*more: str) -> list[str]:
+    """Return the command that follows the forum in the SQLite database."""
+    source = ("--from", f"sqlite:///{FOLDER / 'posts.sqlite'}", "--query", QUERY, "--every", "1")
+    return [sys.executable, "-m", "askalike", "follow", str(FOLDER / "there"), *source, *more]
+
+
+class Posts:
+    """A forum in an SQLite database, of questions alone."""
+
+    def __init__(self) -> None:
+        self._connection = sqlite3.connect(FOLDER / "posts.sqlite", check_same_thread=False, isolation_level=None)
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._connection.execute("CREATE TABLE IF NOT EXISTS posts (id TEXT PRIMARY KEY, title, body, updated INTEGER)")
+        self._moment = 0
+
+    def put(self, question: Question) -> None:
+        """Post a question, or edit it."""
+        self._moment += 1
+        values = (question.id, question.title, question.body, self._moment)
+        self._connection.execute("INSERT OR REPLACE INTO posts VALUES (?, ?, ?, ?)", values)
 
 
 @dataclass
@@ -79,17 +95,16 @@ class Service:
     ended: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     running: Running | None = None
     engine: subprocess.Popen[bytes] | None = None
-    feeder: subprocess.Popen[bytes] | None = None
+    follower: subprocess.Popen[bytes] | None = None
 
     def start(self, kind: str) -> None:
         """Start one part, and wait until it answers."""
         if kind == "service":
             self.ended = contextlib.ExitStack()
             self.running = self.ended.enter_context(serving(FOLDER / "here"))
-        elif kind == "feeder":
-            with (FOLDER / "feeder.log").open("ab") as log:
-                command = [sys.executable, "-m", "benchmarks.engine_kill", "feed", str(FOLDER / "there")]
-                self.feeder = subprocess.Popen(command, stdout=log, stderr=log)
+        elif kind == "follower":
+            with (FOLDER / "follower.log").open("ab") as log:
+                self.follower = subprocess.Popen(follow(), stdout=log, stderr=log)
         elif kind == "PostgreSQL":
             until = time.monotonic() + START_S
             while True:
@@ -124,10 +139,17 @@ class Service:
             first.send_signal(signal.SIGKILL)
             psutil.wait_procs([first, *rest], timeout=60)
         else:
-            process = self.feeder if kind == "feeder" else self.engine
+            process = self.follower if kind == "follower" else self.engine
             assert process is not None
             process.kill()
             process.wait()
+
+    def revive(self) -> int:
+        """Start a follower again that has ended by itself, as systemd does; return how many that were."""
+        if self.follower is None or self.follower.poll() is None:
+            return 0
+        self.start("follower")
+        return 1
 
     @property
     def address(self) -> str:
@@ -155,11 +177,12 @@ def service() -> Iterator[Service]:
         for name in ("here", "there"):
             with Forum.attach(FOLDER / name, made.servers.address("first", "forum")) as forum:
                 forum.use_engine(made.address)
-        made.start("feeder")
+        Posts()
+        made.start("follower")
         made.start("service")
         yield made
     finally:
-        for kind in ("service", "feeder", "Milvus Lite"):
+        for kind in ("service", "follower", "Milvus Lite"):
             with contextlib.suppress(AssertionError, psutil.Error):
                 made.kill(kind)
         for name in ("first", "standby"):
@@ -168,9 +191,14 @@ def service() -> Iterator[Service]:
 
 
 class Client(threading.Thread):
-    """Writes through the service until told to stop; ``held`` is what was acknowledged, None of what was deleted."""
+    """Writes through the service until told to stop, and in the forum that is followed, where there is one.
 
-    def __init__(self, made: Service, texts: Iterator[Question], held: dict[str, Question | None]) -> None:
+    ``held`` is what was acknowledged, None of what was deleted.
+    """
+
+    def __init__(
+        self, made: Service, texts: Iterator[Question], held: dict[str, Question | None], posts: Posts | None
+    ) -> None:
         super().__init__()
         self._made = made
         self._texts = texts
@@ -178,7 +206,8 @@ class Client(threading.Thread):
         self._first = len(held)
         self.held = held
         self.unknown: set[str] = set()
-        self.acknowledged = self.refused = 0
+        self._posts = posts
+        self.acknowledged = self.refused = self.posted = 0
         self.stopped = threading.Event()
 
     def wait(self, writes: int) -> None:
@@ -195,7 +224,11 @@ class Client(threading.Thread):
         for number in range(1_000_000):
             if self.stopped.is_set():
                 return
-            there = [one for one, question in self.held.items() if question is not None and one not in self.unknown]
+            if self._posts is not None and self._chance.random() < POSTED:
+                self._post(self._posts, number)
+                continue
+            held = [(one, question) for one, question in self.held.items() if not one.startswith("p")]
+            there = [one for one, question in held if question is not None and one not in self.unknown]
             kind = self._chance.choice(("add", "add", "add", "edit", "delete")) if there and is_answering else "add"
             name = f"w{self._first}-{number}" if kind == "add" else self._chance.choice(there)
             if is_answering and self.unknown:  # what became of it is known after the next write
@@ -220,6 +253,16 @@ class Client(threading.Thread):
             self.held[name] = None if kind == "delete" else question
             self.acknowledged += 1
             self.unknown.discard(name)
+
+    def _post(self, posts: Posts, number: int) -> None:
+        known = [one for one in self.held if one.startswith("p")]
+        name = self._chance.choice(known) if known and self._chance.random() < POSTED else f"p{self._first}-{number}"
+        text = next(self._texts)
+        question = Question(name, f"{text.title} word{self._first}x{number}", text.body, text.markup)
+        posts.put(question)
+        self.held[name] = question
+        self.posted += 1
+        time.sleep(0.05)
 
 
 def lacking(forum: Forum, held: dict[str, Question | None], unknown: set[str]) -> dict[str, int]:
@@ -267,10 +310,12 @@ def killed_service(kills: int) -> dict[str, Any]:
     os.environ["XDG_CONFIG_HOME"] = str(FOLDER / "settings")
     chance, held = random.Random(0), dict[str, Question | None]()
     with gzip.open(need_data("reddit/questions.jsonl.gz"), "rt", encoding="utf-8") as lines, service() as made:
-        texts = (Question("", one["title"], one.get("body", ""), "plain") for one in map(json.loads, lines))
-        client = Client(made, texts, held)
+        rows = map(json.loads, lines)
+        texts = (Question("", " ".join(one["title"].split()), one.get("body", ""), "plain") for one in rows)
+        client = Client(made, texts, held, Posts())
         client.start()
         restarts: dict[str, list[float]] = {kind: [] for kind in KINDS}
+        ended = 0
         for kill in range(kills * len(KINDS)):
             kind = KINDS[kill % len(KINDS)]
             client.wait(WRITES)
@@ -279,19 +324,24 @@ def killed_service(kills: int) -> dict[str, Any]:
             began = time.monotonic()
             made.start(kind)
             restarts[kind].append(round(time.monotonic() - began, 1))
+            ended += made.revive()
             print(f"kill {kill + 1}, {kind}: {client.acknowledged:,} acknowledged", flush=True)
         client.wait(WRITES)
         client.stopped.set()
         client.join()
+        made.kill("follower")
+        subprocess.run(follow("--once"), check=True)
         with Forum.open(FOLDER / "there") as forum:
             found = {
                 "kills_of_each": kills,
-                "acknowledged": client.acknowledged,
+                "acknowledged": client.acknowledged + client.posted,
+                "posted": client.posted,
+                "followers_that_ended": ended,
                 "refused": client.refused,
                 "wrong": lacking(forum, held, client.unknown),
             }
         print(found, flush=True)
-        more = Client(made, texts, held)
+        more = Client(made, texts, held, None)
         more.unknown |= client.unknown
         more.start()
         more.wait(WRITES)
@@ -299,7 +349,6 @@ def killed_service(kills: int) -> dict[str, Any]:
         more.stopped.set()
         more.join()
         made.kill("service")
-        made.kill("feeder")
         made.servers.run("pg_ctl", "promote", "-w", "-D", made.servers.folder / "standby")
         made.servers.ask("standby", "ALTER SYSTEM SET synchronous_standby_names = ''", "SELECT pg_reload_conf()")
         with Forum.attach(FOLDER / "anew", made.servers.address("standby", "forum")) as forum:
@@ -469,9 +518,6 @@ def killed_server(folder: Path, kills: int) -> dict[str, Any]:
 
 def main() -> None:
     """Measure and write results/engine-kill.json or results/service-kill.json."""
-    if sys.argv[1] == "feed":
-        feed(Path(sys.argv[2]))
-        return
     kills = int(sys.argv[2]) if len(sys.argv) > 2 else KILLS
     more = "" if kills == KILLS else f" {kills}"
     if sys.argv[1] == "service":

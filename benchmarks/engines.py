@@ -3,8 +3,9 @@
 Command: ``python -m benchmarks.engines [QUESTIONS [again]]``: questions of Reddit, 200 of them asked by title in both
 forums in turn, by the default ranker, by words and meaning joined, by words, and by vectors; what filling takes; and
 how long 600 writes, 20 a second, take until they can be found in the engine.
-The overlap is the share of the local ten best that the engine finds too, the mean over all queries. With ``again`` the
-forums of the run before are asked.
+The overlap is the share of the local ten best that the engine finds too, the mean over all queries. A query is asked
+``REPEATS`` times of each forum in turn, and its least time counts, since other work takes the machine now and then;
+processor times are of all. With ``again`` the forums of the run before are asked.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from askalike.types import Filters, Query, Question
 from benchmarks.record import WORK, need_data, percentiles, write
 
 COMMAND: Final = "python -m benchmarks.engines"
-QUESTIONS, QUERIES, WARMING = 20_000, 200, 10
+QUESTIONS, QUERIES, WARMING, REPEATS = 100_000, 200, 10, 3
 WRITES, WRITES_PER_S = 600, 20
 FOLDER: Final = WORK / "engines"
 START_S: Final = 300
@@ -90,14 +91,18 @@ def compared(forums: dict[str, Forum], asked: Sequence[Question], ranker: str | 
     before_s = server_s()
     for question in [*asked[:WARMING], *asked]:
         query = Query(question.title, filters=Filters(exclude_ids=frozenset([question.id])), ranker=ranker)
-        found = {}
-        for name, forum in forums.items():
-            counted[0] = 0
-            began, before = time.perf_counter(), time.process_time()
-            hits = forum.search(query).hits
-            seconds[name].append(time.perf_counter() - began)
-            used[name] += time.process_time() - before
-            found[name] = {hit.question.id for hit in hits}
+        found: dict[str, set[str]] = {}
+        least = dict.fromkeys(forums, float("inf"))
+        for _ in range(REPEATS):
+            for name, forum in forums.items():
+                counted[0] = 0
+                began, before = time.perf_counter(), time.process_time()
+                hits = forum.search(query).hits
+                least[name] = min(least[name], time.perf_counter() - began)
+                used[name] += time.process_time() - before
+                found[name] = {hit.question.id for hit in hits}
+        for name, one in least.items():
+            seconds[name].append(one)
         calls.append(counted[0])
         if found["local"]:
             shared.append(len(found["local"] & found["milvus"]) / len(found["local"]))
@@ -107,7 +112,7 @@ def compared(forums: dict[str, Forum], asked: Sequence[Question], ranker: str | 
     return {
         "overlap_at_10": round(sum(shared[WARMING:]) / max(1, len(shared[WARMING:])), 4),
         "search": times,
-        "processor_ms": {name: round(1000 * one / (WARMING + len(asked)), 2) for name, one in used.items()},
+        "processor_ms": {name: round(1000 * one / REPEATS / (WARMING + len(asked)), 2) for name, one in used.items()},
         "p50_ratio": round(times["milvus"]["p50_ms"] / times["local"]["p50_ms"], 2),
         "most_calls": max(calls[WARMING:]),
     }
@@ -171,6 +176,7 @@ def main() -> None:
     os.environ["XDG_CONFIG_HOME"] = str(FOLDER / "settings")
     forums, seconds = filled(size)
     asked = random.Random(0).sample(list(forums["local"].questions()), QUERIES)
+    compared(forums, asked[:WARMING], None)  # the engine reads its file
     found = {ranker or "default": compared(forums, asked, ranker) for ranker in RANKERS}
     found_nearest = nearest(forums, asked)
     found_indexed = indexed(forums["milvus"])
@@ -181,6 +187,7 @@ def main() -> None:
     body = {
         "questions": size,
         "queries": QUERIES,
+        "repeats": REPEATS,
         "load_s": seconds,
         "load_average": os.getloadavg(),
         "rankers": found,

@@ -131,6 +131,7 @@ PAGES: Mapping[str, Page] = {
         "An engine that several machines share, what kills of it lose, and whole archives compared by a cluster.",
         {
             "engines": machines.engines,
+            "engines-20000": machines.engines,
             "engine-kill": machines.engine_kills,
             "service-kill": machines.service_kills,
             "batch": machines.batches,
@@ -226,7 +227,8 @@ def readings_page() -> str:
 def capacity_page() -> str:
     """Return the page of what larger forums need."""
     measured = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(RESULTS.glob("scale-*.json"))]
-    return "\n".join(capacity.capacity(measured)) + "\n"
+    machines = loaded("capacity") if (RESULTS / "capacity.json").is_file() else None
+    return "\n".join(capacity.capacity(measured, machines)) + "\n"
 
 
 RESULT_DOCUMENTS: Mapping[str, Callable[[], str]] = {

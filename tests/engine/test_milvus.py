@@ -10,15 +10,16 @@ import pytest
 from starlette.testclient import TestClient
 from tests.engine.conftest import SETTINGS
 from tests.milvus_server import stop_milvus
+from tests.postgres_server import new_database
 from tests.tiny_models import synonym_model
 
-from askalike import Filters, Forum, ForumSettings, Question
+from askalike import Filters, Forum, ForumSettings, Query, Question
 from askalike.errors import EngineError, ForumError, SettingError
 from askalike.forum.check import check_forum
 from askalike.index.milvus import words as words_module
 from askalike.index.milvus.choice import check_engine
 from askalike.index.milvus.client import DROPPED_AFTER_S, Milvus
-from askalike.index.milvus.words import Lengths, MilvusWords, document, place, rarity, saturated
+from askalike.index.milvus.words import Lengths, MilvusWords, place, rarity, saturated
 from askalike.progress import SilentProgress
 from askalike.server.app import build
 from askalike.server.settings import ServeSettings
@@ -74,6 +75,56 @@ def test_while_the_engine_is_away_writes_go_on_and_searches_name_it(
     with Forum.open(forum.path, settings=SETTINGS) as back:
         assert (ids(back, "scanner"), ids(back, "bluetooth"), ids(back, "wifi")) == (["3"], ["1"], [])
         assert ids(back, "keyboard") == ["4"]
+
+
+def test_while_the_engine_is_away_the_database_answers_by_words_where_it_was_asked_to(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("askalike.index.milvus.client.CONNECT_S", 0.2)
+    monkeypatch.setattr("askalike.forum.indexes.AWAY_S", 0.0)
+    with Forum.attach(tmp_path / "forum", new_database()) as made:
+        made.use_engine(engine, has_fallback=True)
+        made.add(
+            [
+                Question("1", "Wifi drops every evening", tags=("net",)),
+                Question("2", "Why is my wife's printer happy?", "It's <b>offline</b> \\ 'quoted'"),
+                Question("3", "Wireless drops", "The wifi is slow in the evening", tags=("net",)),
+                Question("4", "Scanner hums"),
+            ]
+        )
+        assert not made.search("wifi drops").notice
+    layout = ForumLayout(made.path)
+    layout.engine.write_text(layout.engine.read_text().replace(engine, AWAY))
+    monkeypatch.setenv("ASKALIKE_ENGINES", AWAY)
+    with Forum.open(made.path) as forum:
+        forum.add(Question("5", "Wifi drops at noon"))  # found at once
+        found = forum.search("my wifi drops in the evening")
+        assert AWAY in found.notice
+        assert "by words alone" in found.notice
+        assert found.hits[0].question.id == "1"
+        assert {hit.question.id for hit in found.hits} == {"1", "3", "5"}
+        assert all(hit.components["bm25"] > 0 and 0 < (hit.likelihood or 0) < 1 for hit in found.hits)
+        asked = Query("wifi drops", filters=Filters(tags=("NET",), exclude_ids=frozenset(["1"])))
+        assert [hit.question.id for hit in forum.search(asked).hits] == ["3"]
+        assert ids(forum, "happiness of a 'quoted \\ printer") == ["2"]
+        assert ids(forum, "zebra & ! | '") == []
+        with pytest.raises(EngineError, match=r"127\.0\.0\.1:1"):
+            forum.similar("wifi", ranker="vector")
+        with pytest.raises(EngineError, match=r"127\.0\.0\.1:1"):
+            forum.count(Filters(tags=("net",)))
+    with TestClient(build(ServeSettings(str(made.path))), base_url="http://localhost:8765") as client:
+        answer = client.post("/v1/similar", json={"title": "wifi drops"})
+        assert answer.status_code == 200
+        assert AWAY in answer.json()["notice"]
+    layout.engine.write_text(layout.engine.read_text().replace(AWAY, engine))
+    with Forum.open(made.path) as back:
+        assert not back.search("wifi drops at noon").notice
+        assert back.search("wifi drops at noon").hits[0].question.id == "5"
+
+
+def test_a_forum_in_a_file_has_nothing_that_stands_in_for_an_engine(forum: Forum, engine: str) -> None:
+    with pytest.raises(SettingError, match="in a file"):
+        forum.use_engine(engine, has_fallback=True)
 
 
 def test_words_in_the_form_of_an_earlier_version_are_made_anew(forum: Forum) -> None:
@@ -211,10 +262,23 @@ def test_a_score_is_bm25_over_title_and_text(forum: Forum) -> None:
     assert best.components["bm25"] == pytest.approx(title + text, rel=1e-5)
 
 
-def test_a_question_without_words_has_a_dimension_that_no_term_has() -> None:
-    [dimension] = document([], [], Lengths(6.0, 60.0))
-    assert dimension > 2 * max(place(term) for term in ("wifi", "printer", "")) + 1
-    assert dimension < 2**32 - 1
+def test_a_text_is_found_by_its_number_and_a_term_that_shares_the_dimension_changes_no_score(
+    forum: Forum, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = forum.similar("wifi", ranker="lexical")[0].score
+    forum.add([Question("3", ""), Question("4", "printer")])
+    words = words_of(forum)
+    nums = words.numbers().tolist()
+    texts = words.texts([*nums, 1_000])
+    assert set(texts) == set(nums)
+    assert len({*texts.values()}) == len(nums)
+    forum.delete(["3", "4"])
+    monkeypatch.setattr("askalike.index.milvus.words.mark", lambda num: 2 * place("wifi"))
+    forum.edit(Question("2", "printer is on fire"))
+    words = words_of(forum)
+    assert len(words.texts(words.numbers().tolist()[-1:])) == 1
+    assert forum.similar("wifi", ranker="lexical")[0].score == pytest.approx(before, rel=1e-6)
+    assert words.counts(["wifi"])[1]["wifi"].titles == 1
 
 
 def test_forums_in_one_engine_know_nothing_of_each_other(forum: Forum, engine: str, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import pytest
 from tests.ray_server import ray_environment
 from tests.tiny_models import gated_model, synonym_model
 
-from askalike import Forum, Question, batch
+from askalike import Answer, Forum, Link, Question, batch
 from askalike.batch.tasks import linked
 from askalike.errors import (
     AskalikeError,
@@ -146,6 +146,30 @@ def test_groups_are_those_of_all_pairs_at_once(files: list[Path], tmp_path: Path
     wanted = {frozenset(ids[num] for num in node.nums) for whole in nodes for node in whole.cut(0.5)}
     assert {frozenset(one) for one in members(done.path)} == wanted
     assert done.count == len(wanted) >= 3
+
+
+def test_groups_of_a_forum_follow_what_its_people_said(tmp_path: Path) -> None:
+    path, written = tmp_path / "forum", ("kind", "probability", "weakest_id", "other_weakest_id")
+    with Forum.create(path) as made:
+        made.add(questions())
+        made.compare()
+        before = next(group for group in made.groups(0.5) if group.kind == "same question")
+        first, second = before.members[:2]
+        made.judge(first, second, "different", "eva")
+        made.add_answers([Answer("a", second, "Turn it off and on again.", is_accepted=True)])
+        made.judge("empty", "q5", "duplicate", "eva")
+        made.add_links([Link("q6", "q89", "duplicate")])
+        made.compare()
+        wanted = list(made.groups(0.5))
+    done = batch.groups(path, tmp_path / "out", 0.5, workers=1, part_size=40)
+    found: dict[int, list[dict[str, Any]]] = {}
+    for row in rows(done.path):
+        found.setdefault(row["group"], []).append(row)
+    assert any({"empty", "q5"} <= set(group.members) for group in wanted)
+    assert not any({first, second} <= set(group.members) for group in wanted)
+    assert {tuple(row["id"] for row in one) for one in found.values()} == {group.members for group in wanted}
+    assert {one[0]["id"]: one[0]["kind"] for one in found.values()} == {one.canonical: one.kind for one in wanted}
+    assert all(len({tuple(row[name] for name in written) for row in one}) == 1 for one in found.values())
 
 
 def test_a_chain_of_pairs_is_no_group() -> None:

@@ -12,7 +12,7 @@ from tests.fake_discourse import Chances
 from tests.living import Killed, living
 
 from askalike import Forum
-from askalike.errors import SourceError
+from askalike.errors import DatabaseError, SourceError
 from askalike.follow.state import State
 from askalike.progress import SilentProgress
 
@@ -67,6 +67,25 @@ def test_one_topic_that_always_fails_keeps_no_other_waiting(tmp_path: Path) -> N
         assert (identifier, tries >= 3, "answered 500" in why) == ("7", True, True)
         following.fake.answer = answer  # type: ignore[method-assign]
         following.settle()
+        assert following.differences() == []
+
+
+def test_a_database_that_goes_away_and_comes_back_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with living(tmp_path / "f", 3, 20, chances=CALM, rate=0) as following:
+        following.prepare(SECRET)
+        replace_threads, tries = Forum.replace_threads, itertools.count()
+
+        def failing(self: Forum, *given: Any, **more: Any) -> Any:
+            if next(tries) < 2:
+                raise DatabaseError("postgresql://db.example.org/travel does not answer", "start it")
+            return replace_threads(self, *given, **more)
+
+        monkeypatch.setattr(Forum, "replace_threads", failing)
+        with following.follower() as follower:
+            assert follower.once()
+        assert next(tries) > 2
         assert following.differences() == []
 
 

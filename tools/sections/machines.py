@@ -26,14 +26,16 @@ def engines(result: Mapping[str, Any]) -> list[str]:
         )
         for name, found in result["rankers"].items()
     ]
+    times = result.get("repeats", 1)
+    repeated = f", {times} times, of which the least time of a query counts" if times > 1 else ""
     header = ("ranker", "overlap at 10", "p50 local", "p50 Milvus", "ratio", "processor local", "Milvus", "most calls")
     load, written, filled = result["load_average"][0], result["indexed"], result["load_s"]
     return [
-        "## An engine beside local indexes",
+        f"## An engine beside local indexes, {result['questions']:,} questions",
         "",
         f"Milvus Lite 2.5.1 and a forum's own indexes, {result['questions']:,} questions of Reddit, {result['queries']}"
-        f" asked by title in both in turn, on two cores which other work used (load {load:.0f}). Milliseconds;"
-        " processor time is a search's mean, the engine's process included.",
+        f" asked by title in both in turn{repeated}, on two cores which other work used (load {load:.0f})."
+        " Milliseconds; processor time is a search's mean, the engine's process included.",
         "",
         *table(header, rows),
         "",
@@ -66,13 +68,16 @@ def service_kills(result: Mapping[str, Any]) -> list[str]:
             ("standby promoted", result["promoted"]["acknowledged"], result["promoted"]["wrong"]),
         )
     ]
+    feeding = "a process that feeds the engine"
+    if "posted" in result:
+        feeding = f"`askalike follow`, which brought {result['posted']:,} of the writes from a forum in SQLite"
     parts = ", ".join(f"{part} ({least} to {most} s)" for part, (least, most) in result["restart_s"].items())
     return [
         "## Kills of every part of a service",
         "",
-        "PostgreSQL with a synchronous standby, Milvus Lite as a server, `askalike serve` and a process that feeds the"
-        f" engine, each killed {result['kills_of_each']} times while a client wrote through the service, and answering"
-        f" again after: {parts}. Then PostgreSQL killed once more, and its standby promoted. Of what was acknowledged"
+        f"PostgreSQL with a synchronous standby, Milvus Lite as a server, `askalike serve` and {feeding}, each killed"
+        f" {result['kills_of_each']} times while a client wrote through the service, and answering again after:"
+        f" {parts}. Then PostgreSQL killed once more, and its standby promoted. Of what was acknowledged"
         " and not deleted since, missing:",
         "",
         *table(("", "acknowledged then", "looked for", *MISSING), rows),

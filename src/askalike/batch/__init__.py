@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -29,12 +30,13 @@ import numpy as np
 
 from askalike._version import __version__
 from askalike.batch.clusters import SHAPES, Cluster, LocalCluster, Opened, RayCluster
-from askalike.batch.tasks import LEFT, Answer, Folder, Kind, Order, parquet_of, whole
+from askalike.batch.tasks import LEFT, Answer, Folder, Kind, Order, parquet_of, whole, write_groups
 from askalike.data import default_model
 from askalike.errors import AskalikeError, BusyForumError, ForumExistsError, InputError, SettingError
 from askalike.files import held, replace_whole
 from askalike.forum import Forum
-from askalike.forum.groups import DEFAULT_MINIMUM, LEAST
+from askalike.forum.groups import DEFAULT_MINIMUM, LEAST, Groups
+from askalike.forum.pairs import hashes_of
 from askalike.index.encoder_settings import EncoderSettings, fingerprint, read_settings
 from askalike.index.encoder_settings import Kind as EncoderKind
 from askalike.index.text_questions import taken
@@ -42,7 +44,8 @@ from askalike.index.vector_set import model_in
 from askalike.models.encoders.model import Model
 from askalike.progress import Progress, SilentProgress
 from askalike.records import arrow_rows, arrow_schema
-from askalike.store import ForumLayout, open_store
+from askalike.store import ForumLayout, open_pairs, open_store
+from askalike.store.pairs import Pair
 from askalike.text.settings import TextSettings
 from askalike.types import Question
 
@@ -120,9 +123,10 @@ def pairs(source: Source, into: str | Path, **how: Any) -> Done:
 def groups(source: Source, into: str | Path, minimum: float = DEFAULT_MINIMUM, **how: Any) -> Done:
     """Find groups in which each question may ask the same as every other, by complete linkage (``forum.linkage``).
 
-    ``groups.parquet`` has a row for each question of a group: the group's number, largest first, and its least likely
-    pair with the probability, null where all have one text. Links, judgements and announcements, which a forum's own
-    groups follow, are not looked at.
+    ``groups.parquet`` has a row for each question of a group, the one to answer the others by first: the number of the
+    group, largest first, its kind, and its least likely pair with the probability, null where all have one text. A
+    forum's links, judgements, announcements, answers, votes and dates are followed as its own groups follow them, as
+    they are when the groups are made; Parquet files have none.
 
     Args:
         minimum: of every pair of a group, from ``LEAST`` to 1.
@@ -136,8 +140,42 @@ def groups(source: Source, into: str | Path, minimum: float = DEFAULT_MINIMUM, *
     with _batch(source, into, **how) as batch:
         made = batch.compared()
         batch.progress.notice("groups are found by one task, on one machine: their pairs fit it")
-        count = batch.run("groups", [Order("groups", batch.place, minimum=minimum)])
+        layout = ForumLayout(Path(source)) if isinstance(source, str | Path) else None
+        if layout is not None and layout.is_forum():
+            count = _groups_of_forum(layout, batch.folder, minimum)
+        else:
+            count = batch.run("groups", [Order("groups", batch.place, minimum=minimum)])
         return batch.done(batch.folder.groups, made + 1, count)
+
+
+def _groups_of_forum(layout: ForumLayout, folder: Folder, minimum: float) -> int:
+    """Write the groups of a forum, by the pairs of the batch and what the forum's people have said of its questions."""
+    _, parquet = parquet_of()
+    columns = parquet.read_table(folder.pairs)
+    ids = parquet.read_table(folder.rows / "ids.parquet")["id"].to_pylist()
+    with (
+        tempfile.TemporaryDirectory(dir=folder.path, prefix=".groups.") as place,
+        Forum.open(layout.folder) as forum,
+        closing(open_store(layout)) as store,
+        closing(open_pairs(ForumLayout(Path(place)))) as pairs,
+    ):
+        nums = store.nums_by_id(ids)
+        with pairs.writing() as writing:
+            for part in columns.to_batches():
+                rows = [row for row in part.to_pylist() if not row["exact"]]  # texts tell of those
+                both = [(nums.get(row["id"]), nums.get(row["original_id"]), row) for row in rows]
+                writing.put(
+                    [
+                        Pair(min(one, other), max(one, other), row["probability"], row["cosine"])
+                        for one, other, row in both
+                        if one is not None and other is not None  # or it has gone
+                    ]
+                )
+            for num, question in store.all_questions():
+                if question.id in nums:
+                    writing.put_text(num, *hashes_of(question))
+        made = Groups(store, pairs, forum.likelihoods)
+        return write_groups(folder, made.described(made.found(minimum)))
 
 
 class _Batch:

@@ -26,7 +26,7 @@ import json
 import re
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -58,7 +58,7 @@ from askalike.search.texts import HASH_BYTES, Text, hashed, reader_of, unpacked
 from askalike.store.pairs import Pair
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
-from askalike.types import Question
+from askalike.types import Group, Question, WeakestPair
 
 Kind = Literal["hello", "encode", "read", "join", "compare", "merge", "groups"]
 ROWS_TOGETHER: Final = 1_024
@@ -671,28 +671,41 @@ def linked(pairs: Mapping[str, NDArray[Any]], size: int, minimum: float) -> list
 
 def _groups(order: Order) -> int:
     """Write the groups: one task, since the pairs of some millions of questions fit one machine."""
-    pyarrow, parquet = parquet_of()
+    _, parquet = parquet_of()
     folder = Folder(Path(order.folder))
     table = parquet.read_table(folder.pairs)
     ids = parquet.read_table(folder.rows / "ids.parquet")["id"].to_pylist()
     pairs = {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
-    nodes = linked(pairs, len(ids), order.minimum)
-    rows = [
-        {
+    return write_groups(folder, (_group(node, ids) for node in linked(pairs, len(ids), order.minimum)))
+
+
+def _group(node: Node, ids: Sequence[str]) -> Group:
+    members = tuple(ids[num] for num in node.nums)
+    if node.weakest is None:
+        return Group(members, members[0], None, "same text")
+    first, second = node.weakest
+    return Group(members, members[0], WeakestPair(ids[first], ids[second], node.height))
+
+
+def write_groups(folder: Folder, groups: Iterable[Group]) -> int:
+    """Write groups, and return how many they are."""
+    pyarrow, parquet = parquet_of()
+    rows, number = [], 0
+    for number, group in enumerate(groups, start=1):
+        weakest = group.weakest
+        shared = {
             "group": number,
-            "probability": None if node.weakest is None else node.height,
-            "weakest_id": None if node.weakest is None else ids[node.weakest[0]],
-            "other_weakest_id": None if node.weakest is None else ids[node.weakest[1]],
-            "id": ids[num],
+            "kind": group.kind,
+            "probability": None if weakest is None else weakest.probability,
+            "weakest_id": None if weakest is None else weakest.first,
+            "other_weakest_id": None if weakest is None else weakest.second,
         }
-        for number, node in enumerate(nodes, start=1)
-        for num in node.nums
-    ]
-    texts = [(name, pyarrow.string()) for name in ("weakest_id", "other_weakest_id", "id")]
+        rows += [{**shared, "id": one} for one in group.members]
+    texts = [(name, pyarrow.string()) for name in ("kind", "weakest_id", "other_weakest_id", "id")]
     schema = pyarrow.schema([("group", pyarrow.int64()), ("probability", pyarrow.float64()), *texts])
     with whole(folder.groups) as file:
         parquet.write_table(pyarrow.Table.from_pylist(rows, schema), file, compression="zstd")
-    return len(nodes)
+    return number
 
 
 def _hello(order: Order) -> int:

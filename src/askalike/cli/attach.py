@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from askalike.cli.arguments import EngineOption, ForumArgument, JsonOption, command
+from askalike.cli.arguments import EngineOption, FallbackOption, ForumArgument, JsonOption, command
 from askalike.cli.display import BarProgress, print_json, print_whole
 from askalike.errors import SettingError
 from askalike.forum import Forum
@@ -22,6 +22,7 @@ def attach(
         typer.Option("--language", help="Of a new forum, several as en,de; one that is there keeps its own."),
     ] = "english",
     engine: EngineOption = "",
+    fallback: FallbackOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Make or join a forum in a PostgreSQL database.
@@ -33,7 +34,7 @@ def attach(
     text = TextSettings.of(language)
     with BarProgress() as progress, Forum.attach(into, database, text=text, progress=progress) as forum:
         if engine:
-            forum.use_engine(engine)
+            forum.use_engine(engine, has_fallback=fallback)
         forum.catch_up(progress=progress)
         if forum.vectors.is_behind:
             forum.encode(progress=progress)

@@ -13,7 +13,15 @@ from typing import Annotated, Any, cast, get_args
 
 import typer
 
-from askalike.cli.arguments import EngineOption, ForumArgument, JsonOption, command, same_again, telling_how_to_go_on
+from askalike.cli.arguments import (
+    EngineOption,
+    FallbackOption,
+    ForumArgument,
+    JsonOption,
+    command,
+    same_again,
+    telling_how_to_go_on,
+)
 from askalike.cli.display import BarProgress, console, print_json, print_whole, safe
 from askalike.cli.encode import DEFAULT_VARIABLE, minilm_hint, use_named
 from askalike.data import DEFAULT_MODEL_LANGUAGE
@@ -171,6 +179,7 @@ def reindex(
         typer.Option("--language", help="Change the forum's languages, by their codes, the main one first, as en,de."),
     ] = "",
     engine: EngineOption = "",
+    fallback: FallbackOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Rebuild a forum's indexes from its archive.
@@ -183,7 +192,7 @@ def reindex(
         telling_how_to_go_on(lambda: ("the archive is complete; what was indexed and encoded is kept", again)),
         BarProgress() as progress,
         _in_languages(forum, language, settings, progress),
-        Forum.reindex(forum, settings=settings, engine=engine, progress=progress) as opened,
+        Forum.reindex(forum, settings=settings, engine=engine, has_fallback=fallback, progress=progress) as opened,
     ):
         indexed = opened.info().indexed
     if as_json:

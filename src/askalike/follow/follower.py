@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from askalike.errors import BusyForumError, InputError, ModelError, SourceError
+from askalike.errors import BusyForumError, DatabaseError, InputError, ModelError, SourceError
 from askalike.follow.pace import BACKGROUND, POLLED, Pace
 from askalike.follow.settings import FollowSettings, open_source
 from askalike.follow.source import Piece, Reading, Seen, Source
@@ -140,7 +140,7 @@ class Follower:
             return self._work(is_rechecking)
         except FailedError as error:
             return self._rest(error, error.pause_s)
-        except BusyForumError as error:
+        except (BusyForumError, DatabaseError) as error:
             return self._rest(error, None)
         except SourceError as error:
             self._state.keep(error=str(error), error_s=self._clock())
@@ -360,7 +360,7 @@ class Follower:
             self._progress.notice(f"{self._source.address} answers again")
         self._failures = 0
 
-    def _rest(self, error: FailedError | BusyForumError, asked_s: float | None) -> float:
+    def _rest(self, error: FailedError | BusyForumError | DatabaseError, asked_s: float | None) -> float:
         """Ask nothing for a while; the first of several failures is told."""
         if self._is_stopped():
             return _LEAST_S
@@ -375,7 +375,7 @@ class Follower:
         self._rest_until_s = now + rest_s
         self._state.keep(error=str(error), error_s=now)
         if not self._is_patient and (now - self._failing_s > _PATIENCE_S or self._failures > _MOST_FAILURES):
-            if isinstance(error, BusyForumError):
+            if isinstance(error, (BusyForumError, DatabaseError)):
                 raise error
             hint = "check the address, and that it answers; then run the same again: it goes on where it was"
             raise SourceError(f"{error}; tried {self._failures} times in a row", hint)

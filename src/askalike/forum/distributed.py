@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
+from operator import gt, neg
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.errors import EngineError
 from askalike.forum.engine import MOST_LISTED, QuestionStates, Records
-from askalike.index.milvus.client import MOST_FOUND, MilvusIndex
+from askalike.index.milvus.client import MOST_FOUND, MilvusIndex, Rows
 from askalike.index.milvus.conditions import condition, has_one, listed, tag_key
 from askalike.index.milvus.vectors import MilvusVectors
-from askalike.index.milvus.words import Counts, MilvusWords, asked, packed_text
+from askalike.index.milvus.words import Counts, MilvusWords, asked, packed_text, rarity
 from askalike.index.words import FieldWeights
 from askalike.search import Candidate
 from askalike.search.engine import Needed, TermStatistics
 from askalike.search.texts import Text, unpacked
+from askalike.store.protocol import MOST_MATCHING, TextSearch
 from askalike.types import Filters
 
-MOST_TEXTS = 200
-"""Up to so many are taken along with what is found, to be compared."""
 FEW_EXCLUDED = 100
 TIES = 1
 """Found beyond what is asked for, to see whether the last one shares its score with others."""
@@ -73,7 +74,6 @@ class MilvusEngine(Records):
     states: QuestionStates
     _size: int | None = None
     _known: dict[str, Counts] = field(default_factory=dict)
-    _texts: dict[int, str] = field(default_factory=dict)
 
     def statistics(self, terms: Collection[str]) -> TermStatistics:
         """Return how many questions can be found, and how many have each of these terms."""
@@ -132,7 +132,7 @@ class MilvusEngine(Records):
                 cosines.update(near()[0][0])
         unmatched = needed(cosines) if needed else unmatched
         wanted = self._asked(weights) if unmatched else {}
-        if wanted:  # with their texts, which are asked for next
+        if wanted:
             by_words.update(self._begin(self.words, [wanted], len(unmatched), listed("num in", unmatched))()[0][0])
         if near is not None and needed is None:
             cosines.update(near()[0][0])
@@ -140,12 +140,8 @@ class MilvusEngine(Records):
 
     def texts(self, keys: Sequence[int]) -> dict[int, Text]:
         """Return the questions as they are compared, as far as the engine has kept them."""
-        missing = [key for key in keys if key not in self._texts]
-        if missing:
-            rows = self.words.milvus.get(self.words.collection, missing, ["text"])
-            self._texts.update((int(row["num"]), row["text"]) for row in rows)
-        found = ((key, unpacked(packed_text(self._texts.get(key, "")))) for key in keys)
-        return {key: text for key, text in found if text is not None}
+        found = ((num, unpacked(packed_text(written))) for num, written in self.words.texts(keys).items())
+        return {num: text for num, text in found if text is not None}
 
     def _look_up(self, terms: Collection[str]) -> None:
         missing = set(terms).difference(self._known)
@@ -186,10 +182,12 @@ class MilvusEngine(Records):
         def rest() -> list[list[Candidate]]:
             wanted, among, found = min(most, MOST_FOUND), states, first()
             while True:
-                kept = [
-                    [one for one in some if one.key not in dropped and (among is None or one.key in among)]
-                    for some, _ in found
-                ]
+                kept = [some for some, _ in found]
+                if dropped or among is not None:
+                    kept = [
+                        [one for one in some if one.key not in dropped and (among is None or one.key in among)]
+                        for some in kept
+                    ]
                 answers = zip(kept, found, strict=True)
                 is_enough = all(is_all or _is_settled(some, limit) for some, (_, is_all) in answers)
                 if is_enough or wanted == MOST_FOUND:
@@ -217,26 +215,21 @@ class MilvusEngine(Records):
         Args:
             is_ahead: the engine is asked at once, and waited for later.
         """
-        is_words = index is self.words
-        fields = [*(("text",) if is_words and wanted <= MOST_TEXTS else ()), *(("tags",) if keys else ())]
+        fields = ["tags"] if keys else []
         ask = index.milvus.begin_search if is_ahead else partial(partial, index.milvus.search)
         asked = ask(index.collection, queries, wanted, expression, fields)
 
         def rest() -> list[tuple[list[Candidate], bool]]:
             found: list[tuple[list[Candidate], bool]] = []
             for query, rows in zip(queries, asked(), strict=True):
-                if "text" in fields:
-                    self._texts.update(zip(rows.nums, rows.fields.get("text", ()), strict=True))
-                tags = rows.fields.get("tags", ()) if keys else [""] * len(rows.nums)
-                some = [
-                    Candidate(num, score)
-                    for num, score, of in zip(rows.nums, rows.scores, tags, strict=True)
-                    if score and not (keys and has_one(of, keys))
-                ]
+                some = _ranked(rows)
+                if keys:
+                    tags = dict(zip(rows.nums, rows.fields.get("tags", ()), strict=True))
+                    some = [one for one in some if not has_one(tags[one.key], keys)]
                 if isinstance(query, np.ndarray) and not query.any():  # as far from one as from another
                     found.append(([], True))
                 else:
-                    found.append((sorted(some, key=lambda one: (-one.score, one.key)), len(rows.nums) < wanted))
+                    found.append((some, len(rows.nums) < wanted))
             return found
 
         return rest
@@ -247,6 +240,92 @@ class MilvusEngine(Records):
 
     def _states(self, filters: Filters) -> frozenset[int]:
         return self.states.of(filters)
+
+
+@dataclass(slots=True)
+class DatabaseEngine(Records):
+    """``search.Engine`` by the text search of PostgreSQL itself, while what finds a forum's questions is away.
+
+    A question is found by words that begin as a term of the query, and scored by the sum of ``w · idf`` over the terms
+    that it has; there are no vectors.
+
+    Args:
+        away: what a search would have failed with.
+    """
+
+    database: TextSearch
+    states: QuestionStates
+    away: EngineError
+
+    def statistics(self, terms: Collection[str]) -> TermStatistics:
+        """Return how many questions there are, and how many have each of these terms, up to a bound."""
+        return TermStatistics(self.store.count_questions(), self.database.counts_of(terms))
+
+    def lexical(self, weights: Mapping[str, float], limit: int, filters: Filters) -> list[Candidate]:
+        """Return the best of the questions that have one of the rarest terms; others are not found."""
+        known = self.statistics(weights)
+        frequencies = {term: count for term in weights if (count := known.frequencies.get(term))}
+        idf = {term: weights[term] * rarity(known.size, count) for term, count in frequencies.items()}
+        rare: list[str] = []
+        total = 0
+        for term in sorted(frequencies, key=lambda one: (frequencies[one], one)):
+            total += frequencies[term]
+            if total > MOST_MATCHING and rare:
+                break
+            rare.append(term)
+        found = list(map(Candidate._make, self.database.matching(idf, rare)))
+        if filters != Filters():
+            admitted = self.states.of(filters) if filters.has_states else None
+            questions = self.store.questions_by_num([one.key for one in found])
+            found = [
+                one
+                for one in found
+                if (admitted is None or one.key in admitted)
+                and (question := questions.get(one.key)) is not None
+                and filters.admits(question)
+            ]
+        return found[:limit]
+
+    def misspelt(self, terms: Sequence[str], limit: int, filters: Filters) -> list[Candidate]:
+        """Return nothing."""
+        return []
+
+    def count(self, filters: Filters) -> int:
+        """Raise what a search would have failed with."""
+        raise self.away
+
+    def nearest(self, vectors: NDArray[np.float32], limit: int, filters: Filters) -> list[list[Candidate]]:
+        """Return nothing."""
+        return [[] for _ in vectors]
+
+    def scores(
+        self,
+        weights: Mapping[str, float],
+        unmatched: Sequence[int],
+        vector: NDArray[np.float32] | None,
+        far: Sequence[int],
+        needed: Needed | None = None,
+    ) -> tuple[dict[int, float], dict[int, float]]:
+        """Return nothing: words alone find here."""
+        return {}, {}
+
+    def texts(self, keys: Sequence[int]) -> dict[int, Text]:
+        """Return nothing: questions are read."""
+        return {}
+
+
+def _ranked(rows: Rows) -> list[Candidate]:
+    """Return what was found with a score other than 0, best first, ties by number.
+
+    >>> _ranked(Rows([3, 2, 1], [2.0, 2.0, 0.0], {}))
+    [Candidate(key=2, score=2.0), Candidate(key=3, score=2.0)]
+    """
+    pairs: Iterable[tuple[int, float]] = zip(rows.nums, rows.scores, strict=True)
+    if not all(map(gt, rows.scores, rows.scores[1:])):  # else they are in order
+        pairs = ((num, -score) for score, num in sorted(zip(map(neg, rows.scores), rows.nums, strict=True)))
+    if 0.0 in rows.scores:
+        pairs = (pair for pair in pairs if pair[1])
+    return list(map(partial(tuple.__new__, Candidate), pairs))
 
 
 def _is_settled(found: Sequence[Candidate], limit: int) -> bool:

@@ -1105,19 +1105,21 @@ class Forum:
         settings, found, is_named = take_encoder(encoder, self._encoders_of(language))
         self._indexes.take(settings, found, language and language_code(language), is_named=is_named)
 
-    def use_engine(self, address: str) -> None:
+    def use_engine(self, address: str, *, has_fallback: bool = False) -> None:
         """Let an engine find the questions, for this machine and others with the same store; fill it if it is empty.
 
         Args:
             address: such as "milvus://host:19530"; "milvus:PATH.db" for Milvus Lite, which one process at a time uses;
                 or "local" for indexes in the forum's folder. The server's key is taken from ASKALIKE_ENGINE_TOKEN.
+            has_fallback: while the engine is away, searches are answered by words alone, which PostgreSQL itself
+                indexes, and say so; otherwise they raise EngineError.
 
         Raises:
             SettingError: it is no address, or holds a password.
             EngineError: it does not answer; nothing is changed then.
             MissingExtraError: pymilvus is not installed.
         """
-        name_engine(self._layout, self._store, address)
+        name_engine(self._layout, self._store, address, has_fallback=has_fallback)
         self._indexes.open()
         self.catch_up()
 
@@ -1404,12 +1406,13 @@ class Forum:
         *,
         settings: ForumSettings | None = None,
         engine: str = "",
+        has_fallback: bool = False,
         progress: Progress | None = None,
     ) -> Forum:
         """Build the indexes anew from the archive, whatever their state; where settings have no vectors, those stay.
 
         Args:
-            engine: what finds the questions from now on, as ``use_engine`` takes it; "" changes nothing.
+            engine, has_fallback: what finds the questions from now on, as ``use_engine`` takes it; "" changes nothing.
 
         Raises:
             SettingError, EngineError: as ``use_engine``.
@@ -1419,7 +1422,7 @@ class Forum:
         layout, settings = ForumLayout(Path(path)), settings or ForumSettings()
         with contextlib.closing(open_store(layout)) as store:
             if engine:
-                name_engine(layout, store, engine)
+                name_engine(layout, store, engine, has_fallback=has_fallback)
         remove_indexes(layout, settings)
         forum = cls.open(path, settings=settings, progress=progress)
         forum._encode_if_possible(progress or SilentProgress())

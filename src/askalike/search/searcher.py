@@ -76,6 +76,7 @@ class Searcher:
         spells: gives the speller of any other language.
         of_language: gives what searches for queries in a language that has an encoder of its own, by its code; None
             where none has.
+        notice: what every answer says.
         pair_scorer: gives what re-orders the best hits, None where nothing was named; or raises EncoderError.
     """
 
@@ -92,6 +93,7 @@ class Searcher:
     corrects: Callable[[str], bool] = lambda _: True
     spells: Callable[[str], Speller | None] = lambda _: None
     of_language: Callable[[str], Searcher | None] | None = None
+    notice: str = ""
 
     def for_query(self, query: Query) -> tuple[Searcher, Query]:
         """Return what searches for a query, by the encoder of its language; and the query with its language."""
@@ -169,7 +171,8 @@ class Searcher:
             return
         queries = list(several[0][1].values()) if several else queries
         for (asked, name, ranker), lap in zip(self._aimed(queries, laps), laps, strict=True):
-            yield self._ranked(asked, name, ranker, lap)
+            found = self._ranked(asked, name, ranker, lap)
+            yield replace(found, notice=self.notice) if self.notice else found
 
     def closest(self, queries: Sequence[Query]) -> Iterator[list[Scored]]:
         """Yield the ``k`` best candidates of each query, best first, without their records.

@@ -14,6 +14,7 @@ when no search can be under way in it.
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
 import re
@@ -52,6 +53,7 @@ UNUSED_AFTER_S: Final = 3_600
 FRESH_S: Final = 1.0
 """So old may be what a search knows of the rows that other machines write."""
 FORMAT: Final = 1
+_SEARCH: Final = "/milvus.proto.milvus.MilvusService/Search"
 
 
 class Rows(NamedTuple):
@@ -85,6 +87,8 @@ class Milvus:
         self._client: Any = None
         self._failed: tuple[float, EngineError] | None = None
         self._rows: tuple[float, dict[str, dict[str, Any]]] | None = None
+        self._search: tuple[Any, Any] | None = None
+        self._secret = [("authorization", base64.b64encode(token.encode()).decode())] if token else []
 
     # -- calls -----------------------------------------------------------------------------------------------------
 
@@ -283,34 +287,41 @@ class Milvus:
     ) -> list[Rows]:
         """Return the rows of the greatest inner product with each vector."""
         request = self._request(name, vectors, limit, condition, fields)
-        stub = self._stub()
+        ask = self._asking()
         try:
-            answer = stub.Search(request, timeout=READ_TIMEOUT_S)
+            answer = ask(request, READ_TIMEOUT_S, self._secret)
         except _rpc_error() as error:
             self.close()
             if error.code().name != "UNAVAILABLE":
                 with self._explained():
                     raise
             # a server that was started again is asked through another connection
-            answer = self._answered(lambda: self._stub().Search(request, timeout=READ_TIMEOUT_S))
+            answer = self._answered(lambda: self._asking()(request, READ_TIMEOUT_S, self._secret))
         return _rows_of(self._answered(lambda: _checked(answer)))
 
     def begin_search(
         self, name: str, vectors: Sequence[Any], limit: int, condition: str = "", fields: Sequence[str] = ()
     ) -> Callable[[], list[Rows]]:
         """Ask what ``search`` asks, and return what waits for the answer; the engine is at it meanwhile."""
-        future = self._stub().Search.future(
-            self._request(name, vectors, limit, condition, fields), timeout=READ_TIMEOUT_S
-        )
+        request = self._request(name, vectors, limit, condition, fields)
+        future = self._asking().future(request, READ_TIMEOUT_S, self._secret)
         return lambda: _rows_of(self._answered(lambda: _checked(future.result())))
 
-    def _stub(self) -> Any:
-        """Return what sends messages.
+    def _asking(self) -> Any:
+        """Return what sends searches.
 
         Of pymilvus's way, which takes a millisecond of processor time for each search, the messages and the connection
-        are taken, and its checks and the rows as objects left out.
+        are taken, and its checks, its layers around the connection and the rows as objects left out.
         """
-        return self._connected()._get_connection()._stub
+        client = self._connected()
+        with self._guard:
+            if self._search is None or self._search[0] is not client:
+                from pymilvus.grpc_gen.milvus_pb2 import SearchRequest, SearchResults
+
+                channel = client._get_connection()._channel
+                one = channel.unary_unary(_SEARCH, SearchRequest.SerializeToString, SearchResults.FromString)
+                self._search = (client, one)
+            return self._search[1]
 
     def _request(self, name: str, vectors: Sequence[Any], limit: int, condition: str, fields: Sequence[str]) -> Any:
         from pymilvus.client.prepare import Prepare
