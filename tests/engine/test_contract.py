@@ -118,23 +118,48 @@ def test_more_hits_than_there_are_questions_are_all_of_them(make: Make) -> None:
     assert len(ids(forum, "wifi", 100)) == 3
 
 
-@pytest.mark.skipif(default_model() is None, reason="the package contains no general model")
-def test_a_misspelt_word_is_found_as_it_was_meant_by_few_calls_to_the_engine(
-    make: Make, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    forum = make(settings=ForumSettings())
-    forum.load(bundled_forum())
-    calls: list[str] = []
+@pytest.fixture
+def calls(kind: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return what grows by an address with each call to the engine."""
+    made: list[str] = []
     if kind != "local":
         from askalike.index.milvus.client import Milvus
 
         inner = Milvus._connected
 
         def counting(self: Milvus) -> object:
-            calls.append(self.address)
+            made.append(self.address)
             return inner(self)
 
         monkeypatch.setattr(Milvus, "_connected", counting)
+    return made
+
+
+def test_of_many_that_are_equally_good_and_not_among_the_candidates_no_more_are_asked_for(
+    make: Make, calls: list[str]
+) -> None:
+    forum = make()
+    depth = forum.settings.search.join.depth
+    better = [Question(f"a{number:03}", "wifi router", f"router {'wifi ' * number}") for number in range(depth + 10)]
+    equals = [Question(f"b{number:03}", "wifi lamp") for number in range(4 * depth)]
+    forum.add(better)
+    forum.search(Query("wifi router"))
+    calls.clear()
+    assert forum.search(Query("wifi router")).hits
+    least = len(calls)
+    forum.add(equals)
+    forum.search(Query("wifi router"))
+    calls.clear()
+    assert all(hit.question.id.startswith("a") for hit in forum.search(Query("wifi router")).hits)
+    assert len(calls) <= least
+
+
+@pytest.mark.skipif(default_model() is None, reason="the package contains no general model")
+def test_a_misspelt_word_is_found_as_it_was_meant_by_few_calls_to_the_engine(
+    make: Make, kind: str, calls: list[str]
+) -> None:
+    forum = make(settings=ForumSettings())
+    forum.load(bundled_forum())
     body = "It began after the last update. The router is in the cellar, and every evening all laptops lose it. " * 5
     for title, text in (
         ("Wifi drops every evening", ""),

@@ -81,10 +81,12 @@ class MilvusEngine(Records):
         found = {term: known.texts for term in terms if (known := self._known.get(term)) is not None and known.texts}
         return TermStatistics(self._size or 0, found)
 
-    def lexical(self, weights: Mapping[str, float], limit: int, filters: Filters) -> list[Candidate]:
+    def lexical(
+        self, weights: Mapping[str, float], limit: int, filters: Filters, settled: int | None = None
+    ) -> list[Candidate]:
         """Return the questions of the greatest inner product with the query."""
         wanted = self._asked(weights)
-        return self._best(self.words, [wanted], limit, filters)()[0] if wanted else []
+        return self._best(self.words, [wanted], limit, filters, settled)()[0] if wanted else []
 
     def misspelt(self, terms: Sequence[str], limit: int, filters: Filters) -> list[Candidate]:
         """Return the questions with terms spelled nearly as these; more often, and in shorter texts, counts more."""
@@ -155,12 +157,22 @@ class MilvusEngine(Records):
         return asked(weights, self._known, self._size or 0, self.fields)
 
     def _best(
-        self, index: MilvusIndex, queries: Sequence[Any], limit: int, filters: Filters, *, is_ahead: bool = False
+        self,
+        index: MilvusIndex,
+        queries: Sequence[Any],
+        limit: int,
+        filters: Filters,
+        settled: int | None = None,
+        *,
+        is_ahead: bool = False,
     ) -> Callable[[], list[list[Candidate]]]:
         """Return what gives the best of an index for each query, of those that satisfy the filters, ties by number.
 
         Tags, dates and short lists are asked of the engine. What else is not wanted is dropped from what is found, of
         which more is asked for until there is enough; at the end those that are wanted are listed, however many.
+
+        Args:
+            settled: as ``lexical`` has it.
         """
         excluded = self._excluded(filters) if filters.exclude_ids else set()
         states = self._states(filters) if filters.has_states else None
@@ -189,7 +201,10 @@ class MilvusEngine(Records):
                         for some in kept
                     ]
                 answers = zip(kept, found, strict=True)
-                is_enough = all(is_all or _is_settled(some, limit) for some, (_, is_all) in answers)
+                is_enough = all(
+                    is_all or (len(some) >= limit and _is_settled(some, settled or limit))
+                    for some, (_, is_all) in answers
+                )
                 if is_enough or wanted == MOST_FOUND:
                     if is_enough or among is None:
                         return [some[:limit] for some in kept]
@@ -261,7 +276,9 @@ class DatabaseEngine(Records):
         """Return how many questions there are, and how many have each of these terms, up to a bound."""
         return TermStatistics(self.store.count_questions(), self.database.counts_of(terms))
 
-    def lexical(self, weights: Mapping[str, float], limit: int, filters: Filters) -> list[Candidate]:
+    def lexical(
+        self, weights: Mapping[str, float], limit: int, filters: Filters, settled: int | None = None
+    ) -> list[Candidate]:
         """Return the best of the questions that have one of the rarest terms; others are not found."""
         known = self.statistics(weights)
         frequencies = {term: count for term in weights if (count := known.frequencies.get(term))}

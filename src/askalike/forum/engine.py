@@ -114,7 +114,9 @@ class LocalEngine(Records):
         """Return how many questions are in the index, and how many have each of these terms."""
         return TermStatistics(self.index.entries, self.index.document_frequencies(terms))
 
-    def lexical(self, weights: Mapping[str, float], limit: int, filters: Filters) -> list[Candidate]:
+    def lexical(
+        self, weights: Mapping[str, float], limit: int, filters: Filters, settled: int | None = None
+    ) -> list[Candidate]:
         """Return the best entries of the lexical index."""
         return self._by_words(partial(self.index.search, weights, self.fields), limit, filters)
 

@@ -88,8 +88,15 @@ class CandidateSource(Protocol):
     def statistics(self, terms: Collection[str]) -> TermStatistics:
         """Return the number of questions, and how many of them have each of these terms."""
 
-    def lexical(self, weights: Mapping[str, float], limit: int, filters: Filters) -> list[Candidate]:
-        """Return the questions that match weighted terms best, by score descending; fewer than ``limit``: no more."""
+    def lexical(
+        self, weights: Mapping[str, float], limit: int, filters: Filters, settled: int | None = None
+    ) -> list[Candidate]:
+        """Return the questions that match weighted terms best, by score descending; fewer than ``limit``: no more.
+
+        Args:
+            settled: of so many the least numbers are taken where several are as good as the last; of the others it does
+                not matter which. None for all.
+        """
 
     def misspelt(self, terms: Sequence[str], limit: int, filters: Filters) -> list[Candidate]:
         """Return the questions with terms spelled nearly as these, most first; fewer than ``limit``: no more."""

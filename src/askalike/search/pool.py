@@ -116,7 +116,7 @@ def gather(
     ranks: dict[int, dict[Source, int]] = {}
     for source in sources:
         if source == "lexical":
-            matched = engine.lexical(asked.weights, limit if read is None else DEEPER * limit, filters)
+            matched = engine.lexical(asked.weights, limit if read is None else DEEPER * limit, filters, limit)
             found[source] = matched[:limit]
         elif source == "spelling":
             found[source] = engine.misspelt(asked.unknown, limit, filters) if asked.unknown else []
