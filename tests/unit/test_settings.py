@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields
+from inspect import signature
 from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
 
+from askalike import Forum
 from askalike.errors import SettingError
+from askalike.forum.queue import Moderation
 from askalike.models.encoders.settings import EncoderConfig, ModelSettings
 from askalike.models.folder import Manifest
 from askalike.models.language.kinds import KINDS
@@ -68,9 +71,15 @@ def test_every_number_of_a_class_of_settings_has_a_range(kind: Any) -> None:
 
 
 def test_no_range_is_of_a_class_that_there_is_not() -> None:
+    with_arguments = (Forum, Moderation)
     assert set(RANGES) == {
-        kind.__name__ for kind in (*SETTINGS, Manifest, PhraseModel, TopicModel) if kind.__name__ in RANGES
+        kind.__name__
+        for kind in (*SETTINGS, Manifest, PhraseModel, TopicModel, *with_arguments)
+        if kind.__name__ in RANGES
     }
+    for kind in with_arguments:
+        named = {name for method in vars(kind).values() if callable(method) for name in signature(method).parameters}
+        assert ranges_of(kind).keys() <= named
 
 
 @pytest.mark.parametrize("kind", SETTINGS, ids=lambda kind: kind.__name__)
