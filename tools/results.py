@@ -91,6 +91,7 @@ PAGES: Mapping[str, Page] = {
             "scale-20000": searching.scale,
             "scale-224741": searching.scale,
             "scale-1000000": searching.scale,
+            "scale-2000000": searching.scale,
             "loads-1000000": searching.loads,
             "likely-pairs-20000": searching.likely_pairs,
             "likely-pairs-224741": searching.likely_pairs,
