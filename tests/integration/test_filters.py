@@ -119,5 +119,5 @@ def test_no_hit_is_below_the_least_score(forum: Forum) -> None:
     middle = scores[len(scores) // 2]
     kept = [hit.score for hit in forum.search(replace(query, minimum=middle)).hits]
     assert kept == [score for score in scores if score >= middle]
-    with pytest.raises(SettingError, match=r"least score|minimum of a query"):
+    with pytest.raises(SettingError, match="minimum of a query"):
         forum.search(replace(query, minimum=float("nan")))
