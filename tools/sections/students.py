@@ -131,7 +131,8 @@ def _on_pools(rows: Mapping[str, Any]) -> list[str]:
     return [
         "",
         "The pools' candidates alone, by weights that were learned without the forum: nDCG@5, then calibration error."
-        " The package's student is what a forum's own student goes on from; it asks, and MiniLM's vectors answer.",
+        " Students ask, and MiniLM's vectors answer. A forum's own goes on from the package's, which never asks before"
+        " that.",
         "",
         *table(("queries by", *FORUMS, "all", *(f"off by, {one}" for one in FORUMS)), shown),
     ]
