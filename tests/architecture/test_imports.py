@@ -51,8 +51,9 @@ ALLOWED: dict[str, set[str]] = {
     "models.remote": {"errors", "web", "models.text_encoder"},
     "models.static": {"errors", "models.text_encoder"},
     "index.cursor": set(),
-    "index.words": {"types", "errors", "files", "index.cursor"},
-    "index.vectors": {"types", "errors", "files", "index.cursor"},
+    "index.checked_file": {"errors", "files"},
+    "index.words": {"types", "errors", "files", "index.cursor", "index.checked_file"},
+    "index.vectors": {"types", "errors", "files", "index.cursor", "index.checked_file"},
     "search": {"types", "errors", "text", "models.term_weighting", "models.ramn"},
     "index": {
         *BASE,
