@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+import pickle
 import random
+import shutil
 import sqlite3
+import subprocess
+import sys
 from collections import Counter
 from contextlib import closing
 from dataclasses import replace
@@ -314,11 +318,20 @@ def test_tantivy_answers_where_the_file_cannot_be_used(tmp_path: Path, damage: o
     again = WordIndex(index.folder)
     assert not again.has_postings
     assert dict(again.search({"w1": 1.0}, FIELDS, 10)) == pytest.approx(dict(expected))
-    [(name, _)] = postings_faults(again.folder, is_in_step=False, read=lambda _: None)
+    [(name, _)] = postings_faults(again.folder, entries=100, is_in_step=False, read=lambda _: None)
     assert name == path.name
     for num in range(300, 360):
         written(again, IndexEntry(num, ["w1"], []))
     assert {300, 359} <= dict(again.search({"w1": 1.0}, FIELDS, 200)).keys()
+
+
+def test_many_entries_without_postings_are_told(tmp_path: Path) -> None:
+    index = made(tmp_path / "lexical", drawn(range(1, 101)))
+    (index.folder / "postings.json").unlink()
+    again = WordIndex(index.folder)
+    faults = dict(postings_faults(again.folder, entries=100, is_in_step=again.has_postings, read=lambda _: None))
+    assert faults == {"postings.json": "names no postings of 100 questions: searches take longer without them"}
+    assert not list(postings_faults(again.folder, entries=99, is_in_step=again.has_postings, read=lambda _: None))
 
 
 def test_a_damaged_manifest_is_told_and_done_without(tmp_path: Path) -> None:
@@ -326,7 +339,7 @@ def test_a_damaged_manifest_is_told_and_done_without(tmp_path: Path) -> None:
     (index.folder / "postings.json").write_text('{"format": 1, "base": {"name": "../../x"}, "runs": []}')
     again = WordIndex(index.folder)
     assert not again.has_postings
-    [(name, what)] = postings_faults(again.folder, is_in_step=False, read=lambda _: None)
+    [(name, what)] = postings_faults(again.folder, entries=100, is_in_step=False, read=lambda _: None)
     assert (name, "does not name files" in what) == ("postings.json", True)
     written(again, IndexEntry(300, ["w1"], []))
     assert again.search({"w1": 1.0}, FIELDS, 5)
@@ -355,8 +368,70 @@ def test_postings_that_lack_what_was_written_are_not_used(tmp_path: Path) -> Non
     again = WordIndex(index.folder)
     assert not again.has_postings, "its row of question 3 would be taken for alive"
     assert [num for num, _ in again.search({"new": 1.0}, FIELDS, 5)] == [3]
-    faults = postings_faults(again.folder, is_in_step=again.has_postings, read=lambda _: None)
+    faults = postings_faults(again.folder, entries=100, is_in_step=again.has_postings, read=lambda _: None)
     assert [what for _, what in faults] == ["does not hold what the index holds: searches do without it"]
+
+
+KILLED = """
+import os, pickle, sys
+from askalike.index import cursor
+from askalike.index.words import index, postings, texts
+
+folder, entries, at = pickle.loads(sys.stdin.buffer.read())
+postings.LEAST, postings.LEAST_WRITTEN, steps = 50, 20, 0
+
+def step():
+    global steps
+    steps += 1
+    if steps == at:
+        os._exit(9)
+
+def killing(owner, name):
+    inner = getattr(owner, name)
+    def call(*arguments, **named):
+        step()
+        found = inner(*arguments, **named)
+        step()
+        return found
+    setattr(owner, name, call)
+
+killing(texts.TextWriter, "commit"), killing(texts.TextWriter, "forget"), killing(postings, "write_postings")
+killing(postings.PostingsManifest, "write"), killing(postings.PostingsWriter, "_clear"), killing(index, "_write_cursor")
+opened = index.WordIndex(folder)
+with opened.writing() as writer:
+    for entry in entries:
+        writer.put(entry)
+    writer.remove([7])
+    writer.commit(cursor.Cursor(1, 0, True, "f"))
+print(steps)
+"""
+
+
+def test_a_writer_may_be_killed_at_every_step(tmp_path: Path) -> None:
+    entries = drawn(range(1, 101))
+    put = list(drawn(range(80, 130), seed=5).values())
+    expected = {num: one for num, one in (entries | {one.num: one for one in put}).items() if num != 7}
+    made(tmp_path / "made", entries)
+    killed, at = 0, 0
+    while killed == at:
+        at += 1
+        folder = tmp_path / str(at)
+        shutil.copytree(tmp_path / "made", folder)
+        command = [sys.executable, "-c", KILLED]
+        done = subprocess.run(command, input=pickle.dumps((folder, put, at)), capture_output=True, check=False)
+        killed += done.returncode == 9
+        assert done.returncode in (0, 9), done.stderr.decode()
+        index = WordIndex(folder)  # as whoever only reads finds it
+        for term in WORDS[1:6]:
+            found = {num for num, _ in index.search({term: 1.0}, FIELDS, 1_000)}
+            assert found == {num for num, _ in by_tantivy(index).search({term: 1.0}, FIELDS, 1_000)}
+        written(index, *put, gone=(7,))  # what its cursor does not name is done again
+        assert index.has_postings
+        for term in WORDS[1:6]:
+            has = {num for num, one in expected.items() if term in one.title or term in one.body}
+            assert {num for num, _ in index.search({term: 1.0}, FIELDS, 1_000)} == has
+        assert len(list(folder.glob("*.postings"))) == 1
+    assert killed >= 12
 
 
 def test_the_best_are_those_of_a_whole_sort() -> None:

@@ -257,7 +257,7 @@ def _words(layout: ForumLayout, progress: Progress, contents: Contents | None) -
         return
     faults = text_faults(folder, numbers, lambda packed: unpacked(packed) is not None, progress.advance)
     yield from (Finding("words", f"{name}/{TEXTS_FILE}", what) for what in faults)
-    damaged = postings_faults(folder, is_in_step=index.has_postings, read=progress.advance)
+    damaged = postings_faults(folder, entries=index.entries, is_in_step=index.has_postings, read=progress.advance)
     yield from (Finding("words", f"{name}/{file}", what) for file, what in damaged)
     if len(numbers) != index.entries:
         yield Finding("words", name, f"counts {index.entries:,} questions and holds {len(numbers):,}")

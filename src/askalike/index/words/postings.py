@@ -620,10 +620,13 @@ def live_postings(folder: Path, texts: Texts, known: LivePostings | None) -> Liv
     return replace(known, dead=np.sort(rows[rows >= 0]), since=since, last=last)
 
 
-def postings_faults(folder: Path, *, is_in_step: bool, read: Callable[[int], None]) -> Iterator[tuple[str, str]]:
+def postings_faults(
+    folder: Path, *, entries: int, is_in_step: bool, read: Callable[[int], None]
+) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with the postings in a folder: the file, and why searches do without it or should.
 
     Args:
+        entries: of the index.
         is_in_step: whether the index uses those that it has.
         read: told how many bytes were read.
     """
@@ -642,3 +645,5 @@ def postings_faults(folder: Path, *, is_in_step: bool, read: Callable[[int], Non
         return
     if manifest.base is not None and not is_in_step:
         yield name, "does not hold what the index holds: searches do without it"
+    elif manifest.base is None and entries >= 2 * LEAST:
+        yield name, f"names no postings of {entries:,} questions: searches take longer without them"
