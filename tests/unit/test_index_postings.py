@@ -45,6 +45,7 @@ Entries = dict[int, IndexEntry]
 def _of_few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postings, "LEAST", 50)
     monkeypatch.setattr(postings, "LEAST_WRITTEN", 20)
+    monkeypatch.setattr(postings, "FIRST", 0)
 
 
 def drawn(numbers: range, seed: int = 0) -> Entries:
@@ -323,6 +324,24 @@ def test_tantivy_answers_where_the_file_cannot_be_used(tmp_path: Path, damage: o
     for num in range(300, 360):
         written(again, IndexEntry(num, ["w1"], []))
     assert {300, 359} <= dict(again.search({"w1": 1.0}, FIELDS, 200)).keys()
+
+
+def test_scipy_is_loaded_when_a_process_has_searched_some_times(tmp_path: Path) -> None:
+    made(tmp_path / "lexical", drawn(range(1, 101)))
+    script = """
+import sys
+from pathlib import Path
+from askalike.index.words import FieldWeights, WordIndex, postings
+postings.FIRST = 4
+index = WordIndex(Path(sys.argv[1]))
+for search in range(4):
+    found = index.search({"w1": 1.0}, FieldWeights(), 5)
+    best = found[0][0]
+    print("scipy.sparse" in sys.modules, best in index.scores({"w1": 1.0}, FieldWeights(), [best]))
+"""
+    command = [sys.executable, "-c", script, str(tmp_path / "lexical")]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert told.splitlines() == ["False True", "False True", "True True", "True True"]
 
 
 def test_many_entries_without_postings_are_told(tmp_path: Path) -> None:
