@@ -150,6 +150,9 @@ class Collector:
         self._tokens = (array("I"), array("I"))  # of titles, and of bodies
         self._lengths = (array("I"), array("I"))
 
+    def __len__(self) -> int:
+        return len(self._nums)
+
     @property
     def tokens(self) -> int:
         """Return how many terms were taken, repeated ones too: four bytes each until ``part`` sorts them."""
@@ -501,7 +504,7 @@ class PostingsWriter:
 
     def _sort(self) -> None:
         """Make a part of what was collected."""
-        if self._collector.tokens:
+        if len(self._collector):
             self._parts.append(self._collector.part())
             self._collector = Collector()
 
@@ -543,10 +546,11 @@ class PostingsWriter:
         if self._texts.noted < (LEAST if base is None else max(LEAST_WRITTEN, SHARE * base.rows)):
             return
         written, gone = Collector(), []
-        for num, packed in self._texts.notes(self.tag):
-            gone.append(num)
-            if packed is not None:
-                written.put(num, *_unpacked(packed))
+        with suppress(DamagedForumError):  # then entries are missing
+            for num, packed in self._texts.notes(self.tag):
+                gone.append(num)
+                if packed is not None:
+                    written.put(num, *_unpacked(packed))
         self._make(() if base is None else (base,), [written.part()], () if base is None else gone, entries())
 
     def _make(self, files: Iterable[FileEntry], parts: Sequence[Part], left_out: Sequence[int], entries: int) -> None:
