@@ -68,8 +68,8 @@ MANIFEST_FORMAT: Final = 1
 
 LEAST: Final = 20_000
 """Fewer entries have no postings: there tantivy takes less than a tenth of a search."""
-FIRST: Final = 100
-"""So often a process asks tantivy, twice for each search, until it loads SciPy: a quarter of a second."""
+FIRST: Final = 20
+"""So often a process asks tantivy, twice for each search, until it loads SciPy, which takes a quarter of a second."""
 SHARE: Final = 0.2
 LEAST_WRITTEN: Final = 5_000
 """New postings are made when so many entries, and this share of all, were written since."""
@@ -327,7 +327,7 @@ _asked = count(1)
 
 
 def is_worth_it() -> bool:
-    """Return whether postings are to be asked: SciPy takes longer to be loaded than they save the first searches."""
+    """Return whether postings are to be asked: a command that searches once is done before SciPy would be loaded."""
     return "scipy.sparse" in sys.modules or next(_asked) > FIRST
 
 
