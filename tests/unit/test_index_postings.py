@@ -45,6 +45,7 @@ Entries = dict[int, IndexEntry]
 def _of_few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postings, "LEAST", 50)
     monkeypatch.setattr(postings, "LEAST_WRITTEN", 20)
+    monkeypatch.setattr(postings, "FIRST", 0)
 
 
 def drawn(numbers: range, seed: int = 0) -> Entries:
@@ -325,6 +326,24 @@ def test_tantivy_answers_where_the_file_cannot_be_used(tmp_path: Path, damage: o
     assert {300, 359} <= dict(again.search({"w1": 1.0}, FIELDS, 200)).keys()
 
 
+def test_scipy_is_loaded_when_a_process_has_searched_some_times(tmp_path: Path) -> None:
+    made(tmp_path / "lexical", drawn(range(1, 101)))
+    script = """
+import sys
+from pathlib import Path
+from askalike.index.words import FieldWeights, WordIndex, postings
+postings.FIRST = 4
+index = WordIndex(Path(sys.argv[1]))
+for search in range(4):
+    found = index.search({"w1": 1.0}, FieldWeights(), 5)
+    best = found[0][0]
+    print("scipy.sparse" in sys.modules, best in index.scores({"w1": 1.0}, FieldWeights(), [best]))
+"""
+    command = [sys.executable, "-c", script, str(tmp_path / "lexical")]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert told.splitlines() == ["False True", "False True", "True True", "True True"]
+
+
 def test_many_entries_without_postings_are_told(tmp_path: Path) -> None:
     index = made(tmp_path / "lexical", drawn(range(1, 101)))
     (index.folder / "postings.json").unlink()
@@ -357,6 +376,27 @@ def test_a_posting_of_a_question_that_is_not_there_is_damage(tmp_path: Path) -> 
     [term] = [term for term in WORDS if postings.hash_of(term) == int(hashes[place])]
     with pytest.raises(DamagedForumError, match="a question that is not there"):
         index.search({term: 1.0}, FIELDS, 5)
+
+
+def test_entries_without_terms_count_among_the_others(tmp_path: Path) -> None:
+    entries = drawn(range(1, 61)) | {num: IndexEntry(num, [], []) for num in range(61, 121)}
+    index = made(tmp_path / "lexical", entries, every=60)
+    assert index.has_postings
+    assert as_counts(read_part(index.folder, manifest_base(index))[0]) == counted(entries)
+    written(index, *(IndexEntry(num, [], []) for num in range(200, 230)))
+    assert index.has_postings
+    assert manifest_base(index).rows == 150
+
+
+def test_damaged_notes_end_the_postings_and_nothing_else(tmp_path: Path) -> None:
+    index = made(tmp_path / "lexical", drawn(range(1, 101)))
+    written(index, IndexEntry(3, ["new"], []))
+    with closing(sqlite3.connect(index.folder / "texts.sqlite")) as connection:
+        connection.execute("UPDATE notes SET terms = x'00'")
+        connection.commit()
+    written(index, *(IndexEntry(num, ["new"], []) for num in range(200, 230)))
+    assert not index.has_postings
+    assert len(index.search({"new": 1.0}, FIELDS, 100)) == 31
 
 
 def test_postings_that_lack_what_was_written_are_not_used(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import sys
 import tempfile
 import zlib
 from array import array
@@ -67,6 +68,8 @@ MANIFEST_FORMAT: Final = 1
 
 LEAST: Final = 20_000
 """Fewer entries have no postings: there tantivy takes less than a tenth of a search."""
+FIRST: Final = 20
+"""So often a process asks tantivy, twice for each search, until it loads SciPy, which takes a quarter of a second."""
 SHARE: Final = 0.2
 LEAST_WRITTEN: Final = 5_000
 """New postings are made when so many entries, and this share of all, were written since."""
@@ -146,6 +149,9 @@ class Collector:
         self._nums: dict[int, int] = {}  # number → the last place that it was put at
         self._tokens = (array("I"), array("I"))  # of titles, and of bodies
         self._lengths = (array("I"), array("I"))
+
+    def __len__(self) -> int:
+        return len(self._nums)
 
     @property
     def tokens(self) -> int:
@@ -317,6 +323,18 @@ def _fill_impacts(whole: Part, impacts: NDArray[np.float32]) -> None:
         impacts[begin:end] = found
 
 
+_asked = count(1)
+
+
+def is_worth_it() -> bool:
+    """Return whether postings are to be asked: a command that searches once is done before SciPy would be loaded."""
+    return "scipy.sparse" in sys.modules or next(_asked) > FIRST
+
+
+def _scipy() -> Any:
+    return importlib.import_module("scipy.sparse")
+
+
 class Postings:
     """Postings with impacts, as they are on disk.
 
@@ -331,7 +349,6 @@ class Postings:
             raise damage(self.file.path, "has no impacts")
         self._impacts = impacts
         self._is_checked = np.zeros(len(self.part.hashes), np.bool_)
-        self._product = importlib.import_module("scipy.sparse").csc_matrix
 
     def places(self, nums: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the rows of entries, -1 for one that is not here."""
@@ -368,7 +385,7 @@ class Postings:
         by_column[0::2] = factors
         if not len(places):
             return np.zeros(len(part.nums), np.float32)
-        matrix = self._product((len(part.nums), len(by_column)), dtype=np.float32)
+        matrix = _scipy().csc_matrix((len(part.nums), len(by_column)), dtype=np.float32)
         matrix.data, matrix.indices, matrix.indptr = self._impacts, part.rows, pointers
         summed: NDArray[np.float32] = matrix @ by_column
         return summed
@@ -487,7 +504,7 @@ class PostingsWriter:
 
     def _sort(self) -> None:
         """Make a part of what was collected."""
-        if self._collector.tokens:
+        if len(self._collector):
             self._parts.append(self._collector.part())
             self._collector = Collector()
 
@@ -529,10 +546,11 @@ class PostingsWriter:
         if self._texts.noted < (LEAST if base is None else max(LEAST_WRITTEN, SHARE * base.rows)):
             return
         written, gone = Collector(), []
-        for num, packed in self._texts.notes(self.tag):
-            gone.append(num)
-            if packed is not None:
-                written.put(num, *_unpacked(packed))
+        with suppress(DamagedForumError):  # then entries are missing
+            for num, packed in self._texts.notes(self.tag):
+                gone.append(num)
+                if packed is not None:
+                    written.put(num, *_unpacked(packed))
         self._make(() if base is None else (base,), [written.part()], () if base is None else gone, entries())
 
     def _make(self, files: Iterable[FileEntry], parts: Sequence[Part], left_out: Sequence[int], entries: int) -> None:

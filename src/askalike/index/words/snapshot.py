@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from askalike.index.cursor import Cursor
 from askalike.index.words.faults import reading
-from askalike.index.words.postings import TITLE_WEIGHT, LivePostings, best
+from askalike.index.words.postings import TITLE_WEIGHT, LivePostings, best, is_worth_it
 from askalike.index.words.texts import Texts
 from askalike.types import Filters
 
@@ -156,8 +156,8 @@ class WordSnapshot:
         """
         if not weights:
             return []
-        live = self._now.live
-        if live is None or among is not None or not fields.are_of_postings or _has_condition(filters or Filters()):
+        live = self._live_for(fields)
+        if live is None or among is not None or _has_condition(filters or Filters()):
             return self._found(self._filtered(self._scoring(weights, fields), filters, among), limit)
         sums = self._sums(live, weights, fields)
         rows = best(sums, limit)
@@ -193,8 +193,8 @@ class WordSnapshot:
         """Return the scores that ``search`` gives to these entries; those that match no term are left out."""
         if not weights or not nums:
             return {}
-        live, found, left = self._now.live, {}, nums
-        if live is not None and fields.are_of_postings:
+        live, found, left = self._live_for(fields), {}, nums
+        if live is not None:
             rows = live.postings.places(np.array(nums, np.int64))
             scores = self._sums(live, weights, fields)[rows].tolist()
             pairs = list(zip(nums, rows.tolist(), scores, strict=True))
@@ -255,6 +255,11 @@ class WordSnapshot:
             nums = searcher.fast_field_values("num", [address for _, address in hits])
         ranked = sorted((-score, num or 0) for num, (score, _) in zip(nums, hits, strict=True))
         return [(num, -negated) for negated, num in ranked]
+
+    def _live_for(self, fields: FieldWeights) -> LivePostings | None:
+        """Return the postings where they can answer for these weights, and loading what they need is worth it."""
+        live = self._now.live
+        return live if live is not None and fields.are_of_postings and is_worth_it() else None
 
     def _sums(self, live: LivePostings, weights: Mapping[str, float], fields: FieldWeights) -> NDArray[np.float32]:
         """Return the score of every row of the postings, 0 for dead ones; a search asks for the same ones twice."""
