@@ -98,8 +98,8 @@ def _zhang(result: Mapping[str, Any], stopped: Mapping[str, Any]) -> list[str]:
         " dev chooses nothing but the score's settings.",
         "",
         *_stopped(stopped, size),
-        "**Texts.** Punctuation is dropped, which the paper's outputs show, and the end of a text is one more word to"
-        " write. Not run: with punctuation.",
+        "**Texts.** The texts that the paper prints have punctuation; here it is dropped. The end of a text is one more"
+        " word to write here, of which the paper says nothing. Not run: with punctuation, and without an end.",
         "",
         "**The amount of text.** More text of the forum itself raised the match by meaning (2,012 to 7,412 texts, rows"
         " of the earlier version: +3.9 MAP on 2016) and left the rows with missing words where they were. Whether the"
