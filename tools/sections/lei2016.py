@@ -73,8 +73,7 @@ def from_first_epoch(result: Mapping[str, Any]) -> list[str]:
         "",
         "Trained again, so that the encoder before fine-tuning is no epoch to be chosen, with word vectors that each"
         " seed trains on the texts of both sets (8,405 questions): `askalike reproduce` makes all of it from the data,"
-        " and rows can be added. They are to be compared within this section. Rows over titles have five seeds, those"
-        " over title and body as many as could be trained so far.",
+        " and rows can be added. They are to be compared within this section. So far the rows over titles alone.",
         *_tables(result),
         _files(result),
     ]
