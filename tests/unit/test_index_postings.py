@@ -378,6 +378,27 @@ def test_a_posting_of_a_question_that_is_not_there_is_damage(tmp_path: Path) -> 
         index.search({term: 1.0}, FIELDS, 5)
 
 
+def test_entries_without_terms_count_among_the_others(tmp_path: Path) -> None:
+    entries = drawn(range(1, 61)) | {num: IndexEntry(num, [], []) for num in range(61, 121)}
+    index = made(tmp_path / "lexical", entries, every=60)
+    assert index.has_postings
+    assert as_counts(read_part(index.folder, manifest_base(index))[0]) == counted(entries)
+    written(index, *(IndexEntry(num, [], []) for num in range(200, 230)))
+    assert index.has_postings
+    assert manifest_base(index).rows == 150
+
+
+def test_damaged_notes_end_the_postings_and_nothing_else(tmp_path: Path) -> None:
+    index = made(tmp_path / "lexical", drawn(range(1, 101)))
+    written(index, IndexEntry(3, ["new"], []))
+    with closing(sqlite3.connect(index.folder / "texts.sqlite")) as connection:
+        connection.execute("UPDATE notes SET terms = x'00'")
+        connection.commit()
+    written(index, *(IndexEntry(num, ["new"], []) for num in range(200, 230)))
+    assert not index.has_postings
+    assert len(index.search({"new": 1.0}, FIELDS, 100)) == 31
+
+
 def test_postings_that_lack_what_was_written_are_not_used(tmp_path: Path) -> None:
     index = made(tmp_path / "lexical", drawn(range(1, 101)))
     written(index, IndexEntry(3, ["new"], []))

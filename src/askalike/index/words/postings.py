@@ -68,8 +68,8 @@ MANIFEST_FORMAT: Final = 1
 
 LEAST: Final = 20_000
 """Fewer entries have no postings: there tantivy takes less than a tenth of a search."""
-FIRST: Final = 100
-"""So often a process asks tantivy, twice for each search, until it loads SciPy: a quarter of a second."""
+FIRST: Final = 20
+"""So often a process asks tantivy, twice for each search, until it loads SciPy, which takes a quarter of a second."""
 SHARE: Final = 0.2
 LEAST_WRITTEN: Final = 5_000
 """New postings are made when so many entries, and this share of all, were written since."""
@@ -149,6 +149,9 @@ class Collector:
         self._nums: dict[int, int] = {}  # number → the last place that it was put at
         self._tokens = (array("I"), array("I"))  # of titles, and of bodies
         self._lengths = (array("I"), array("I"))
+
+    def __len__(self) -> int:
+        return len(self._nums)
 
     @property
     def tokens(self) -> int:
@@ -324,7 +327,7 @@ _asked = count(1)
 
 
 def is_worth_it() -> bool:
-    """Return whether postings are to be asked: SciPy takes longer to be loaded than they save the first searches."""
+    """Return whether postings are to be asked: a command that searches once is done before SciPy would be loaded."""
     return "scipy.sparse" in sys.modules or next(_asked) > FIRST
 
 
@@ -501,7 +504,7 @@ class PostingsWriter:
 
     def _sort(self) -> None:
         """Make a part of what was collected."""
-        if self._collector.tokens:
+        if len(self._collector):
             self._parts.append(self._collector.part())
             self._collector = Collector()
 
@@ -543,10 +546,11 @@ class PostingsWriter:
         if self._texts.noted < (LEAST if base is None else max(LEAST_WRITTEN, SHARE * base.rows)):
             return
         written, gone = Collector(), []
-        for num, packed in self._texts.notes(self.tag):
-            gone.append(num)
-            if packed is not None:
-                written.put(num, *_unpacked(packed))
+        with suppress(DamagedForumError):  # then entries are missing
+            for num, packed in self._texts.notes(self.tag):
+                gone.append(num)
+                if packed is not None:
+                    written.put(num, *_unpacked(packed))
         self._make(() if base is None else (base,), [written.part()], () if base is None else gone, entries())
 
     def _make(self, files: Iterable[FileEntry], parts: Sequence[Part], left_out: Sequence[int], entries: int) -> None:
