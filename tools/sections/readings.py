@@ -241,8 +241,9 @@ def _lei(result: Mapping[str, Any], variants: Mapping[str, Any], again: Mapping[
         "",
         *_against_bm25((variants, again)),
         "",
-        "No encoder is ahead of plain BM25. That all are behind by more than chance holds of titles alone and of last"
-        " states, but where the gates begin with a bias, and not of means over title and body.",
+        "No encoder is ahead of plain BM25. Last states, and whatever reads titles alone, are behind by more than"
+        " chance, except where the gates begin with a bias (one of those three rows is); means over title and body are"
+        " behind by less than that.",
         "",
         "**Which epoch of pre-training.** The lowest perplexity of titles from titles (the default), or from bodies"
         ' (`stop_on = "perplexity from body"`), which the paper measures; the official program keeps the best dev MRR.'
