@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -201,6 +202,22 @@ def test_an_epoch_before_the_first_that_counts_is_not_the_best(tmp_path: Path) -
     bowl, settings = Bowl(), LoopSettings(epochs=3, patience=2)
     ended = run_stage(bowl, settings, scripted([0.9, 0.2, 0.3, 0.1]), place(tmp_path, first_epoch=1))
     assert (ended.epoch, ended.best_epoch, ended.best) == (3, 2, 0.3)
+
+
+@pytest.mark.parametrize("scores", list(permutations([0.1, 0.2, 0.3, 0.4])))
+def test_a_training_that_kept_a_later_epoch_keeps_it_where_the_beginning_does_not_count(
+    tmp_path: Path, scores: Sequence[float]
+) -> None:
+    settings = LoopSettings(epochs=3, patience=2)
+    before, now = (
+        run_stage(Bowl(), settings, scripted(scores), place(tmp_path / str(first), first_epoch=first))
+        for first in (0, 1)
+    )
+    if before.best_epoch:
+        assert (now.epoch, now.best_epoch, now.best) == (before.epoch, before.best_epoch, before.best)
+    else:
+        assert now.epoch >= before.epoch
+        assert now.best_epoch > 0
 
 
 def test_without_patience_the_last_epoch_is_kept(tmp_path: Path) -> None:

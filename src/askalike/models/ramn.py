@@ -13,8 +13,8 @@ Reading: C is "the unlabelled corpus": every text that the autoencoder learned f
 paper says nothing of words that C does not hold; they count as if they had occurred once, so that
 they are as important as the rarest ones and no factor is zero; more occurrences were tried on dev
 (``benchmarks.tune_ramn``).
-Differs: words are read without punctuation, which the paper's outputs show. The paper looks from the query alone:
-b_j(q) of a candidate's words, with f_j over the candidate's own words, is ours.
+Differs: words are read without punctuation, which the texts that the paper prints have. The paper looks from the query
+alone: b_j(q) of a candidate's words, with f_j over the candidate's own words, is ours.
 
 **Score.** The three layers, switched one by one.
 

@@ -75,8 +75,8 @@ Source: Zhang and Wu 2018 (AAAI), equations 1 to 9 and the analysis on attention
 et al. 2017 (NIPS), section 3.2.3.
 Differs: the paper normalises over all words at once, which here takes most of the time of a step. Batches are shuffled,
 but hold texts of like length, sorted within pools of 50 batches: with random ones a step waits for its longest text.
-Texts have no punctuation, and their end is one more target: the paper's outputs show punctuation, and it says nothing
-of ends.
+Texts have no punctuation, and their end is one more target: the texts that the paper prints have punctuation, and it
+says nothing of ends.
 """
 
 from __future__ import annotations

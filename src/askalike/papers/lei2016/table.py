@@ -312,7 +312,7 @@ def part(data: LeiSet, found: Sequence[RowResult[LeiRow]]) -> Part:
             )
             for test in tests
         ],
-        compared={"What paper and thesis say of rows, by MAP": compared(found, COMPARED, tests)},
+        compared={"What paper and thesis say of rows, by MAP": compared(found, COMPARED, [data.dev.name, *tests])},
         not_run=not_run(found),
     )
 
@@ -326,7 +326,7 @@ def table_object(data: LeiSet, found: Sequence[RowResult[LeiRow]]) -> dict[str, 
         "training_pairs": len(data.pairs),
         "tasks": {task.name: len(task.queries) for task in data.tasks()},
         "rows": [_row_object(one) for one in found],
-        "compared": comparison_objects(compared(found, COMPARED, [task.name for task in data.tests])),
+        "compared": comparison_objects(compared(found, COMPARED, [task.name for task in data.tasks()])),
     }
 
 
