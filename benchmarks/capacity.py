@@ -31,6 +31,7 @@ import numpy as np
 import psutil
 
 from askalike.index.cursor import Cursor
+from askalike.index.milvus import client
 from askalike.index.milvus.client import FILE, Milvus, MilvusIndex, number_field, sparse, text_field
 from askalike.index.milvus.vectors import MilvusVectors
 from askalike.index.milvus.words import Counts, Lengths, MilvusWords, asked, document, place
@@ -40,7 +41,7 @@ from askalike.store.postgres import PostgresStore
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.types import Question, Source
-from benchmarks.engines import server_s
+from benchmarks.engines import START_S, server_s
 from benchmarks.postgres import FOLDER as SERVER
 from benchmarks.postgres import database, server
 from benchmarks.record import WORK, write
@@ -251,6 +252,7 @@ def in_milvus(archive: Path) -> dict[str, Any]:
 
 def main() -> None:
     """Measure and write results/capacity.json."""
+    client.READ_TIMEOUT_S = START_S
     sizes = sorted(int(one) for one in sys.argv[1:]) or SIZES
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(parents=True)

@@ -40,6 +40,7 @@ from typing import Any, Final
 import numpy as np
 import psutil
 from tests.integration.test_postgres_standby import Servers, standby_of
+from tests.milvus_server import served_milvus
 
 from askalike.client import ServiceError
 from askalike.errors import AskalikeError, EngineError
@@ -115,14 +116,7 @@ class Service:
                         raise
                 time.sleep(0.5)
         else:
-            import milvus_lite
-
-            programs = Path(milvus_lite.__file__).parent / "lib"
-            command = [str(programs / "milvus"), str(FOLDER / "milvus.db"), f"127.0.0.1:{self.port}", "ERROR"]
-            environment = {**os.environ, "LD_LIBRARY_PATH": str(programs)}
-            with (FOLDER / "milvus.log").open("ab") as log:
-                self.engine = subprocess.Popen(command, cwd=FOLDER, env=environment, stdout=log, stderr=log)
-            answering(self.address)
+            self.engine = served_milvus(FOLDER, self.port)
 
     def kill(self, kind: str) -> None:
         """Kill one part."""

@@ -11,7 +11,7 @@ angles as in Ji et al. 2012, "Super-Bit Locality-Sensitive Hashing".
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -54,7 +54,7 @@ class MilvusVectors(MilvusIndex):
 
     @property
     def is_coded(self) -> bool:
-        """Return whether codes are looked at first: there are many, and the version that began it made codes."""
+        """Return whether codes are looked at first: there are many vectors, and codes of them."""
         row = self._held()
         return len(row["collections"]) > 1 and row["entries"] >= CODED
 
@@ -68,7 +68,28 @@ class MilvusVectors(MilvusIndex):
         return self
 
     def make_codes(self, patience_s: float = 0) -> None:
-        """Do nothing: the engine has no codes."""
+        """Make the codes of vectors that a version without them began."""
+        with self._alone(self.name):
+            self.reopen()
+            if self._row is None or len(self._row["collections"]) > 1 or self.entries < CODED:
+                return
+            codes, nums = self._coded(), self.numbers()
+            for start in range(0, len(nums), MOST_ROWS):
+                self._put_codes(codes, *self.vectors(nums[start : start + MOST_ROWS]))
+            self.milvus.flush(codes)
+            self._keep(collections=[self.collection, codes])
+
+    def _coded(self) -> str:
+        """Return the name of a new collection of codes."""
+        name = generation("codes", self._fingerprint)
+        self.milvus.create(name, [], bits("code", BITS))
+        return name
+
+    def _put_codes(self, name: str, nums: Iterable[int], vectors: NDArray[np.float32]) -> None:
+        codes = codes_of(vectors)
+        self.milvus.upsert(
+            name, ({"num": int(num), "code": row.tobytes()} for num, row in zip(nums, codes, strict=True))
+        )
 
     def refresh(self) -> None:
         """See what another machine (or this one) has committed, as of a second ago, and note that it is in use."""
@@ -81,9 +102,7 @@ class MilvusVectors(MilvusIndex):
         self.milvus.touch(self.name)
         name = generation("vectors", self._fingerprint)
         self.milvus.create(name, [text_field("tags"), number_field("created_us")], dense("vector", dimensions))
-        codes = generation("codes", self._fingerprint)
-        self.milvus.create(codes, [], bits("code", BITS))
-        self._begin(applied, [name, codes], dimensions=dimensions)
+        self._begin(applied, [name, self._coded()], dimensions=dimensions)
 
     @contextmanager
     def writing(self, patience_s: float = 0) -> Iterator[MilvusVectorWriter]:
@@ -154,10 +173,7 @@ class MilvusVectorWriter:
             ({"num": num, "vector": row, **conditions_of(questions[num])} for num, row in zip(nums, rows, strict=True)),
         )
         for name in names[1:]:
-            codes = codes_of(rows[:, : self._index.dimensions])
-            self._index.milvus.upsert(
-                name, ({"num": num, "code": row.tobytes()} for num, row in zip(nums, codes, strict=True))
-            )
+            self._index._put_codes(name, nums, rows[:, : self._index.dimensions])
 
     def remove(self, nums: Sequence[int]) -> None:
         """Remove the vectors with these numbers."""
