@@ -142,6 +142,7 @@ def test_an_engine_that_is_killed_between_two_searches_is_stood_in_for_until_it_
             forum.use_engine(address, has_fallback=True)
             forum.add([Question("1", "wifi drops"), Question("2", "wireless drops"), Question("3", "printer jams")])
             forum.use_model(tmp_path / "model")
+            forum.encode()
             before = forum.search(Query("wifi drops"))
             assert (before.notice, [hit.question.id for hit in before.hits[:2]]) == ("", ["1", "2"])
             assert all("cosine" in hit.components for hit in before.hits)
@@ -345,6 +346,7 @@ def test_vectors_that_an_earlier_version_began_get_their_codes(
     synonym_model().save(tmp_path / "model")
     with Forum.open(forum.path) as opened:
         opened.use_model(tmp_path / "model")
+        opened.encode()
         vectors = opened.answering_vectors()
         assert vectors is not None
         index = vectors.index
