@@ -11,7 +11,7 @@ one collection and in several, each searched by title and body.
     processor time of words over S shards    S · t(n / S),  t(n) = a · (n / 10⁶)^p
 
 Memory is that of a process which has read a file with one kind: vectors, or words with their terms and the texts that
-questions are compared by. b is the slope between the smallest and the largest of 20,000, 40,000 and 80,000 questions,
+questions are compared by. b is the slope between the smallest and the largest of 10,000, 20,000 and 40,000 questions,
 and predicts the other. Of words, a and p are those of the smallest and the largest collection, and predict the others.
 """
 
@@ -29,10 +29,11 @@ from typing import Any, Final
 
 import numpy as np
 import psutil
+from tests.milvus_server import stop_milvus
 
 from askalike.index.cursor import Cursor
 from askalike.index.milvus import client
-from askalike.index.milvus.client import FILE, Milvus, MilvusIndex, number_field, sparse, text_field
+from askalike.index.milvus.client import FILE, Milvus, number_field, sparse, text_field
 from askalike.index.milvus.vectors import MilvusVectors
 from askalike.index.milvus.words import Counts, Lengths, MilvusWords, asked, document, place
 from askalike.index.word_indexer import entries_of
@@ -52,7 +53,7 @@ FOLDER: Final = WORK / "capacity"
 SIZES: Final = (100_000, 300_000)
 IN_MILVUS: Final = (10_000, 20_000, 40_000)
 SHARDS: Final = (1, 2, 4)
-HELD: Final = (20_000, 40_000, 80_000)
+HELD: Final = (10_000, 20_000, 40_000)
 DIMENSIONS, QUERIES, TOGETHER = 300, 100, 500
 LENGTHS: Final = Lengths(6.0, 60.0)
 
@@ -165,12 +166,10 @@ def _opened(kind: str) -> MilvusWords | MilvusVectors:
     return made
 
 
-def _ended(index: MilvusIndex) -> None:
+def _end(milvus: Milvus) -> None:
     """End the engine's process."""
-    from milvus_lite.server_manager import server_manager_instance
-
-    index.milvus.close()
-    server_manager_instance.release_server(index.milvus.address.removeprefix(FILE))
+    milvus.close()
+    stop_milvus(milvus.address)
 
 
 def held(archive: Path) -> list[dict[str, Any]]:
@@ -187,7 +186,7 @@ def held(archive: Path) -> list[dict[str, Any]]:
             numbered = list(enumerate(questions(archive, before, size - before), before + 1))
             for start in range(0, len(numbered), HELD[0]):
                 _put(index, numbered[start : start + HELD[0]])
-            _ended(index)
+            _end(index.milvus)
             before, index = size, _opened(kind)
             if isinstance(index, MilvusWords):
                 index.texts([1])
@@ -195,7 +194,7 @@ def held(archive: Path) -> list[dict[str, Any]]:
             else:
                 index.search(np.ones((1, DIMENSIONS), np.float32), 10)
             memory[str(size)] = resident()
-            _ended(index)
+            _end(index.milvus)
             print(kind, size, memory[str(size)], flush=True)
         (least, middle, most), bytes_ = HELD, list(memory.values())
         slope = (bytes_[2] - bytes_[0]) / (most - least)
@@ -239,7 +238,7 @@ def in_milvus(archive: Path) -> dict[str, Any]:
             shards.append({"shards": count, "ms": round(words_ms(milvus, names, texts), 2), "predicted": predicted})
             print(shards[-1], flush=True)
     finally:
-        milvus.close()
+        _end(milvus)
     return {
         "dimensions": DIMENSIONS,
         "terms": round(sum(map(len, texts.rows)) / len(texts.rows), 1),
