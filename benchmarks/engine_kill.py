@@ -47,7 +47,7 @@ from askalike.errors import AskalikeError, EngineError
 from askalike.forum import Forum
 from askalike.index.cursor import Cursor
 from askalike.index.milvus.client import Milvus
-from askalike.index.milvus.vectors import MilvusVectors
+from askalike.index.milvus.vectors import MilvusVectors, codes_of
 from askalike.types import Query, Question
 from benchmarks.record import WORK, need_data, write
 from benchmarks.serving import Running, serving
@@ -459,14 +459,19 @@ def wrong(index: MilvusVectors, held: dict[int, int | None], unknown: set[int]) 
     by_number = sum(
         num not in known or not np.allclose(known[num], vector(held[num] or 0), atol=1e-5) for num in wanted
     )
-    by_vector = 0
+    by_vector = by_code = 0
+    codes = index._held()["collections"][1]
     for start in range(0, len(wanted), 100):
         some = wanted[start : start + 100]
-        near = index.search(np.stack([vector(held[num] or 0) for num in some]), 1)
+        vectors = np.stack([vector(held[num] or 0) for num in some])
+        near = index.search(vectors, 1)
         by_vector += sum(not one or one[0][0] != num for num, one in zip(some, near, strict=True))
+        alike = index.milvus.begin_search(codes, [row.tobytes() for row in codes_of(vectors)], 1, metric="HAMMING")()
+        by_code += sum(num not in one.nums for num, one in zip(some, alike, strict=True))
     return {
         "by number": by_number,
         "by vector": by_vector,
+        "by code": by_code,
         "removed and there": len(gone & set(index.numbers().tolist())),
     }
 

@@ -49,12 +49,17 @@ QUANTITIES: Mapping[str, tuple[Callable[[Mapping[str, Any]], float], str]] = {
 """Name → how it is read from a result, and its unit."""
 
 
-def capacity(measured: Sequence[Mapping[str, Any]], machines: Mapping[str, Any] | None = None) -> list[str]:
+def capacity(
+    measured: Sequence[Mapping[str, Any]],
+    machines: Mapping[str, Any] | None = None,
+    forums: Sequence[Mapping[str, Any]] = (),
+) -> list[str]:
     """Return the page of what larger forums need.
 
     Args:
         measured: results of ``benchmarks.scale``.
         machines: that of ``benchmarks.capacity``.
+        forums: those of ``benchmarks.engines``.
     """
     ordered = sorted(measured, key=lambda one: int(one["questions"]))
     sizes = [int(one["questions"]) for one in ordered]
@@ -86,18 +91,26 @@ def capacity(measured: Sequence[Mapping[str, Any]], machines: Mapping[str, Any] 
         " in the database alone. Each machine more answers as many searches more. Beyond some ten million questions the"
         " index of one machine is the limit.",
     ]
-    return lines if machines is None else [*lines, "", *engines(machines)]
+    return lines if machines is None else [*lines, "", *engines(machines, forums)]
 
 
-def engines(result: Mapping[str, Any]) -> list[str]:
-    """Return what PostgreSQL and Milvus need, by formulas, and these beside what was measured."""
+def engines(result: Mapping[str, Any], forums: Sequence[Mapping[str, Any]] = ()) -> list[str]:
+    """Return what PostgreSQL and Milvus need, by formulas, and these beside what was measured.
+
+    Args:
+        result: that of ``benchmarks.capacity``.
+        forums: those of ``benchmarks.engines``.
+    """
+    milvus, records = result["milvus"], result["postgresql"]
+    slopes = {one["kind"]: one["bytes_per_question"] for one in milvus["memory"]}
+    words, vectors = slopes["words"], slopes["vectors"]
+    more = vectors - 4 * DIMENSIONS
+    graph = 128 + more + DIMENSIONS
     rows = [("records in PostgreSQL", "1.0 kB · n", *(shown(RECORD * n / 1e6, "MB") for n in FORMULAS))]
-    for name, formula, bytes_per_dimension in (
-        ("memory of Milvus, every vector compared", "1.3 · (1.1 · 4 d + 653 B) · n", 4.0),
-        ("memory of Milvus, graphs over 8 bits", "1.3 · (1.1 · (d + 128 B) + 653 B) · n", 1.0),
+    for name, formula, one in (
+        ("memory of Milvus, every vector held", f"({words:,} B + 4 d + {more:,} B) · n", words + vectors),
+        ("memory of Milvus, graphs over 8 bits", f"({words:,} B + d + 128 B + {more:,} B) · n", words + graph),
     ):
-        more = 0 if bytes_per_dimension == 4 else 128
-        one = 1.3 * (1.1 * (bytes_per_dimension * DIMENSIONS + more) + 1.2 * 8 * 68)
         rows.append((name, formula, *(shown(one * n / 1e6, "MB") for n in FORMULAS)))
     rows.append(
         (
@@ -106,16 +119,30 @@ def engines(result: Mapping[str, Any]) -> list[str]:
             *(shown(2 * (shards := max(1, n // 10**7)) * 15.5 * (n / 1e6 / shards) ** 0.7, "ms") for n in FORMULAS),
         )
     )
-    milvus, records = result["milvus"], result["postgresql"]
     checked = [
-        *(
-            (f"bytes of a question in PostgreSQL, {one['questions']:,}", RECORD, one["bytes_per_question"])
-            for one in records
-        ),
-        ("bytes of memory of a question in Milvus Lite", milvus["predicted"], milvus["bytes_per_question"]),
-        *((f"words over {one['shards']} collections, ms", one["predicted"], one["ms"]) for one in milvus["shards"]),
+        (f"bytes of a question in PostgreSQL, {one['questions']:,}", float(RECORD), float(one["bytes_per_question"]))
+        for one in records
     ]
-    words = records[-1].get("words_bytes")
+    for one in milvus["memory"]:
+        _, (size, middle), _ = one["bytes"].items()
+        foretold = (1 + one["error"]) * middle
+        checked.append((f"MB of {one['kind']} of {int(size):,} questions in Milvus Lite", foretold / 1e6, middle / 1e6))
+    alone = next(one for one in milvus["memory"] if one["kind"] == "words")  # its process has what a forum's has
+    size, memory = next(iter(alone["bytes"].items()))
+    start = memory - words * int(size)
+    checked += [
+        (
+            f"MB of a forum of {one['questions']:,} questions in Milvus Lite",
+            (start + (words + vectors) * one["questions"]) / 1e6,
+            float(one["memory_mb"]),
+        )
+        for one in forums
+        if "memory_mb" in one
+    ]
+    checked += [
+        (f"words over {one['shards']} collections, ms", one["predicted"], one["ms"]) for one in milvus["shards"]
+    ]
+    fallback = records[-1].get("words_bytes")
     return [
         "## With an engine",
         "",
@@ -125,19 +152,31 @@ def engines(result: Mapping[str, Any]) -> list[str]:
         "|---|---|" + "---|" * len(FORMULAS),
         *(f"| {' | '.join(row)} |" for row in rows),
         "",
-        "What `python -m benchmarks.capacity` measured on one machine beside them:",
+        "What `python -m benchmarks.capacity` measured on one machine beside them, and `python -m benchmarks.engines`"
+        " of whole forums:",
         "",
-        "| | predicted | measured |",
-        "|---|---|---|",
-        *(f"| {name} | {predicted:,} | {measured:,} |" for name, predicted, measured in checked),
+        "| | predicted | measured | error |",
+        "|---|---|---|---|",
+        *(
+            f"| {name} | {_figure(predicted)} | {_figure(measured)} | {100 * (predicted / measured - 1):+.0f} % |"
+            for name, predicted, measured in checked
+        ),
         "",
-        f"With `--fallback` PostgreSQL's index of words takes {words:,} bytes a question besides."
+        f"Memory is measured: {words:,} bytes a question are words, with terms and the texts that questions are"
+        f" compared by; {more:,} beside a vector's numbers are its code, its tags, its date and what the engine keeps"
+        " of a row. An engine that writes may keep more than one that has read its file: plan for a third more.",
+        "",
+        f"With `--fallback` PostgreSQL's index of words takes {fallback:,} bytes a question besides."
         " Of words the time in the largest collection and the growth from the smallest"
         f" ({', '.join(f'{int(size):,}: {one} ms' for size, one in milvus['words_ms'].items())}) predict the others:"
         " so few questions cost Milvus Lite little beside the call itself, and the power of .7 is that of local indexes"
-        " of a million. Unverified: everything about Milvus from 100,000 questions on, its graphs, its several nodes;"
+        " of a million. Unverified: everything about Milvus above 100,000 questions, its graphs, its several nodes;"
         " PostgreSQL above the sizes shown.",
     ]
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if value >= 20 else f"{value:.2f}"
 
 
 def shown(value: float, unit: str) -> str:
