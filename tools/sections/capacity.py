@@ -11,6 +11,8 @@ FORMULAS = (10**6, 10**7, 10**8, 10**9)
 RECORD = 1_000
 """Bytes of a question in PostgreSQL."""
 DIMENSIONS = 300
+PROCESS = 36e6
+"""Bytes of a Milvus Lite that has read nothing."""
 AHEAD = (2_000_000, 10_000_000)
 """Sizes that are foretold."""
 
@@ -102,14 +104,14 @@ def engines(result: Mapping[str, Any], forums: Sequence[Mapping[str, Any]] = ())
         forums: those of ``benchmarks.engines``.
     """
     milvus, records = result["milvus"], result["postgresql"]
-    slopes = {one["kind"]: one["bytes_per_question"] for one in milvus["memory"]}
-    words, vectors = slopes["words"], slopes["vectors"]
-    more = vectors - 4 * DIMENSIONS
-    graph = 128 + more + DIMENSIONS
+    measured = sorted((one for one in forums if "memory_mb" in one), key=lambda one: int(one["questions"]))
+    largest = measured[-1]
+    whole = (1e6 * largest["memory_mb"] - PROCESS) / largest["questions"]
+    more = round(whole) - 4 * DIMENSIONS
     rows = [("records in PostgreSQL", "1.0 kB · n", *(shown(RECORD * n / 1e6, "MB") for n in FORMULAS))]
     for name, formula, one in (
-        ("memory of Milvus, every vector held", f"({words:,} B + 4 d + {more:,} B) · n", words + vectors),
-        ("memory of Milvus, graphs over 8 bits", f"({words:,} B + d + 128 B + {more:,} B) · n", words + graph),
+        ("memory of Milvus, every vector held", f"(4 d + {more:,} B) · n", whole),
+        ("memory of Milvus, graphs over 8 bits", f"(d + 128 B + {more:,} B) · n", DIMENSIONS + 128 + more),
     ):
         rows.append((name, formula, *(shown(one * n / 1e6, "MB") for n in FORMULAS)))
     rows.append(
@@ -123,25 +125,19 @@ def engines(result: Mapping[str, Any], forums: Sequence[Mapping[str, Any]] = ())
         (f"bytes of a question in PostgreSQL, {one['questions']:,}", float(RECORD), float(one["bytes_per_question"]))
         for one in records
     ]
-    for one in milvus["memory"]:
-        _, (size, middle), _ = one["bytes"].items()
-        foretold = (1 + one["error"]) * middle
-        checked.append((f"MB of {one['kind']} of {int(size):,} questions in Milvus Lite", foretold / 1e6, middle / 1e6))
-    alone = next(one for one in milvus["memory"] if one["kind"] == "words")  # its process has what a forum's has
-    size, memory = next(iter(alone["bytes"].items()))
-    start = memory - words * int(size)
     checked += [
         (
-            f"MB of a forum of {one['questions']:,} questions in Milvus Lite",
-            (start + (words + vectors) * one["questions"]) / 1e6,
+            f"MB of Milvus Lite with {one['questions']:,} questions",
+            (PROCESS + whole * one["questions"]) / 1e6,
             float(one["memory_mb"]),
         )
-        for one in forums
-        if "memory_mb" in one
+        for one in measured
     ]
     checked += [
         (f"words over {one['shards']} collections, ms", one["predicted"], one["ms"]) for one in milvus["shards"]
     ]
+    kinds = " and of ".join(one["kind"] for one in milvus["memory"])
+    slopes = " and ".join(f"{one['bytes_per_question']:,}" for one in milvus["memory"])
     fallback = records[-1].get("words_bytes")
     return [
         "## With an engine",
@@ -162,9 +158,11 @@ def engines(result: Mapping[str, Any], forums: Sequence[Mapping[str, Any]] = ())
             for name, predicted, measured in checked
         ),
         "",
-        f"Memory is measured: {words:,} bytes a question are words, with terms and the texts that questions are"
-        f" compared by; {more:,} beside a vector's numbers are its code, its tags, its date and what the engine keeps"
-        " of a row. An engine that writes may keep more than one that has read its file: plan for a third more.",
+        f"Memory is that of the forum of {largest['questions']:,} questions, less the {PROCESS / 1e6:.0f} MB of the"
+        f" process. The {more:,} bytes beside a vector's numbers are words, terms, the text that a question is compared"
+        f" by, the vector's code, and what the engine keeps of rows. Smaller ones take more each: files of {kinds} alone,"
+        f" of {', '.join(f'{int(size):,}' for size in milvus['memory'][0]['bytes'])} questions, grow by {slopes} bytes a"
+        " question, since room is taken in steps. Plan for a third more while an engine is being filled.",
         "",
         f"With `--fallback` PostgreSQL's index of words takes {fallback:,} bytes a question besides."
         " Of words the time in the largest collection and the growth from the smallest"
