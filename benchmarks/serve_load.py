@@ -5,6 +5,10 @@ Command: ``python -m benchmarks.serve_load [--seconds S] [--steady S] [--workers
 own; the client, asyncio with connections that stay open, is this one, on the same machine: both share its cores. Each
 search is a question of the forum, with the library's own time for the same beside it. At the end the same is asked for
 minutes, while memory is watched.
+
+Connections that ask again at once measure what the service can do: with n of them, and r answers a second, each waits
+n / r seconds on average, however fast a search is. So 16 also ask by chance, so often a second in all as askers would
+(``PACES``), and an answer's time counts from the moment when it was to be asked.
 """
 
 from __future__ import annotations
@@ -27,6 +31,8 @@ from benchmarks.serving import Running, memory_mb, serving
 COMMAND = "python -m benchmarks.serve_load"
 CONNECTIONS = (1, 16, 32)
 WRITES_PER_S = (0, 20)
+PACES = (50, 100, 150)
+"""Searches a second of 16 connections together, by title."""
 WRITERS = 32
 """Connections that write: enough that they ask as often as wanted even while each answer takes a second."""
 STEADY = ("title", 16, 20)
@@ -80,15 +86,25 @@ class Connection:
 
 
 async def measure(
-    running: Running, bodies: Sequence[bytes], connections: int, writes_per_s: int, seconds: float
+    running: Running, bodies: Sequence[bytes], connections: int, writes_per_s: int, seconds: float, pace: float = 0
 ) -> Tally:
-    """Ask for so long over so many connections; meanwhile others write so often, each its share."""
+    """Ask for so long over so many connections; meanwhile others write so often, each its share.
+
+    Args:
+        pace: searches a second of all connections; 0 for as many as are answered.
+    """
     tally = Tally()
     end = time.perf_counter() + seconds
 
     async def search(seed: int) -> None:
         chance, connection = random.Random(seed), Connection(running.port)
-        while (began := time.perf_counter()) < end:
+        began = time.perf_counter()
+        while began < end:
+            if pace:
+                began += chance.expovariate(pace / connections)
+                await asyncio.sleep(max(0.0, began - time.perf_counter()))
+            else:
+                began = time.perf_counter()
             status = await connection.ask("POST", "/v1/similar", chance.choice(bodies))
             tally.seconds.append(time.perf_counter() - began)
             tally.refused += status != 200
@@ -186,6 +202,11 @@ def main() -> None:
                     name = f"{kind}, {connections} connections, {writes} writes/s"
                     rows[name] = row(tally, options.seconds)
                     print(name, rows[name], flush=True)
+        paced: dict[str, dict[str, object]] = {}
+        for pace in PACES:
+            tally = asyncio.run(measure(running, bodies["title"], 16, 0, options.seconds, pace))
+            paced[str(pace)] = row(tally, options.seconds)
+            print(f"title, 16 connections, {pace} searches/s", paced[str(pace)], flush=True)
         kind, connections, writes = STEADY
         tally = asyncio.run(measure(running, bodies[kind], connections, writes, options.steady))
         steady = row(tally, options.steady) | {"memory_mb_each_second": tally.memory_mb}
@@ -199,6 +220,7 @@ def main() -> None:
             "seconds_each": options.seconds,
             "library": alone,
             "service": rows,
+            "paced": paced,
             "steady": {"asked": STEADY, "seconds": options.steady, **steady},
         },
     )

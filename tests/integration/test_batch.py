@@ -34,7 +34,6 @@ from askalike.store.pairs import Pair
 
 parquet = pytest.importorskip("pyarrow.parquet")
 pyarrow = pytest.importorskip("pyarrow")
-pytest.importorskip("scipy")
 
 THINGS = ("printer", "scanner", "keyboard", "monitor", "router", "laptop", "camera", "speaker")
 TROUBLES = ("does not start", "is slow", "makes noise", "loses the connection", "has no sound", "shows a black screen")

@@ -44,6 +44,26 @@ def test_a_forum_that_nobody_may_write_to_is_not_called_damaged(
     assert ["may not write here" in one.what for one in found.findings] == [True]
 
 
+def test_damaged_postings_are_found_and_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("askalike.index.words.postings.LEAST", 20)
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add([Question(str(one), f"Printer {one} is offline", f"since update {one % 7}") for one in range(30)])
+        expected = [hit.question.id for hit in forum.search(Query("printer 3 update", ranker="lexical")).hits]
+    assert Forum.check(tmp_path / "f").is_sound
+    [postings] = (tmp_path / "f" / "lexical").glob("*.postings")
+    damaged = bytearray(postings.read_bytes())
+    damaged[-1] ^= 1
+    postings.write_bytes(damaged)
+    [finding] = Forum.check(tmp_path / "f").findings
+    assert (finding.part, finding.path) == ("words", f"lexical/{postings.name}")
+    assert "the sum" in finding.what
+    report = Forum.repair(tmp_path / "f")
+    assert "words" in report.repaired
+    with Forum.open(tmp_path / "f") as forum:
+        assert [hit.question.id for hit in forum.search(Query("printer 3 update", ranker="lexical")).hits] == expected
+    assert Forum.check(tmp_path / "f").is_sound
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """Return a forum that has everything: an own model, vectors, a ranker, pairs, answers, deletions."""

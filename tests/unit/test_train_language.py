@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import numpy as np
 import pytest
 from msgspec import structs
 
-from askalike.errors import MissingExtraError, SettingError
+from askalike.errors import SettingError
 from askalike.models.language.kinds import (
     LikelihoodOptions,
     PhraseOptions,
@@ -28,7 +27,6 @@ from askalike.text.settings import TextSettings
 from askalike.training.corpus import TrainingData
 from askalike.training.language import LanguageRecipe, learn_language_model
 from askalike.training.recipe import Recipe, load_recipe, network_recipe
-from askalike.training.session import TrainingOptions, checked_recipe
 from askalike.types import Answer, Question
 
 DATA = TrainingData(
@@ -168,12 +166,3 @@ def test_votes_and_acceptance_say_which_answers_shape_topics() -> None:
     assert liked.digest() == data.digest()
     other = learn_language_model(recipe, liked, TextSettings(stem=False), SilentProgress())
     assert other.origin.training_data != model.origin.training_data, "votes are learned from"
-
-
-@pytest.mark.parametrize("name", ["qatm", "phrase"])
-def test_a_recipe_that_learns_with_scipy_says_which_extra_brings_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda wanted: None if wanted == "scipy" else found(wanted))
-    with pytest.raises(MissingExtraError, match="SciPy"):
-        checked_recipe(name, TrainingOptions())
-    assert checked_recipe("translm", TrainingOptions()).ranker == "translm"

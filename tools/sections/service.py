@@ -44,7 +44,22 @@ def load(result: Mapping[str, Any]) -> list[str]:
         "",
         *table((*header, *written), rows),
         "",
+        *_paced(result.get("paced", {})),
         *_steady(result["steady"]),
+    ]
+
+
+def _paced(found: Mapping[str, Any]) -> list[str]:
+    """Return how long an answer takes when so often is asked, by chance, in place of as often as is answered."""
+    if not found:
+        return []
+    rows = [(pace, *(f"{one[key]:.0f}" for key in PERCENTILES), f"{one['per_s']:.0f}") for pace, one in found.items()]
+    return [
+        "16 connections that ask for titles by chance, so often a second in all; an answer's time counts from the",
+        "moment when it was to be asked:",
+        "",
+        *table(("asked a second", "p50", "p95", "p99", "answered a second"), rows),
+        "",
     ]
 
 

@@ -464,10 +464,7 @@ class _Rows:
     """All questions of a batch, read where they lie; what every comparison needs."""
 
     def __init__(self, folder: str) -> None:
-        try:
-            from scipy.sparse import csr_matrix
-        except ImportError as error:
-            raise MissingExtraError("pairs and groups are found by SciPy, which is not installed", "batch") from error
+        from scipy.sparse import csr_matrix
 
         def held(name: str) -> Any:
             return np.load(layout.rows / f"{name}.npy", mmap_mode="r")

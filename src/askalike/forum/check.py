@@ -44,6 +44,7 @@ from askalike.forum.encoders import chosen_queries
 from askalike.forum.indexes import LOCK_TIMEOUT_S, remove_indexes
 from askalike.forum.rerankers import MAKERS, load_learned
 from askalike.forum.settings import ForumSettings
+from askalike.index.checked_file import POSTINGS
 from askalike.index.cursor import Cursor
 from askalike.index.encoder_settings import FILE as ENCODER_FILE
 from askalike.index.encoder_settings import RerankerSettings, packaged_model, read_settings
@@ -68,6 +69,7 @@ from askalike.index.word_indexer import fingerprint
 from askalike.index.words import WordIndex, sums
 from askalike.index.words.index import OWNED as LEXICAL_FILES
 from askalike.index.words.index import schema
+from askalike.index.words.postings import postings_faults
 from askalike.index.words.texts import TEXTS_FILE, text_faults
 from askalike.models.encoders.model import Model
 from askalike.models.folder import OWNED as MODEL_FILES
@@ -230,6 +232,7 @@ def _words(layout: ForumLayout, progress: Progress, contents: Contents | None) -
     try:
         sizes = [(folder / sums.ENTRIES / one).stat().st_size for one in sums.entry_files(folder)]
         sizes.append((folder / TEXTS_FILE).stat().st_size)
+        sizes += [path.stat().st_size for path in folder.glob(f"*.{POSTINGS}")]
         progress.start("checking the word index", sum(sizes), "bytes")
         is_damaged = False
         for path, what in sums.faults(folder, read=progress.advance):
@@ -254,6 +257,8 @@ def _words(layout: ForumLayout, progress: Progress, contents: Contents | None) -
         return
     faults = text_faults(folder, numbers, lambda packed: unpacked(packed) is not None, progress.advance)
     yield from (Finding("words", f"{name}/{TEXTS_FILE}", what) for what in faults)
+    damaged = postings_faults(folder, entries=index.entries, is_in_step=index.has_postings, read=progress.advance)
+    yield from (Finding("words", f"{name}/{file}", what) for file, what in damaged)
     if len(numbers) != index.entries:
         yield Finding("words", name, f"counts {index.entries:,} questions and holds {len(numbers):,}")
     if contents is not None:

@@ -45,6 +45,7 @@ from askalike.files import (
     sync_folder,
     writing_whole,
 )
+from askalike.index.checked_file import unread
 from askalike.index.encoder_settings import FILE as ENCODER_FILE
 from askalike.index.encoder_settings import (
     EncoderSettings,
@@ -59,7 +60,7 @@ from askalike.index.states import KeptStates
 from askalike.index.text_questions import TextQuestions, loaded, problem_of
 from askalike.index.vectors import VectorIndex
 from askalike.index.vectors import folder as orphaned_files
-from askalike.index.vectors.folder import unread, writing
+from askalike.index.vectors.folder import writing
 from askalike.models.encoders.model import Model
 from askalike.models.folder import MAX_BYTES
 from askalike.models.folder import OWNED as MODEL_FILES

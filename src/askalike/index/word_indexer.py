@@ -14,6 +14,7 @@ import msgspec
 from askalike.index.catchup import Steps
 from askalike.index.milvus.words import USUAL_LENGTHS, Lengths, MilvusWords, MilvusWordWriter
 from askalike.index.words import IndexEntry, WordIndex, WordWriter
+from askalike.index.words.index import schema
 from askalike.index.workers import Numbered, Remote
 from askalike.search.texts import reader_of
 from askalike.store import ChangeLog
@@ -51,6 +52,8 @@ def fitting_index(folder: Path, log: ChangeLog, analyzer: Analyzer) -> WordIndex
     if not WordIndex.exists(folder):
         return None
     index = WordIndex(folder)
+    if not index.has_schema(schema()):  # made by another version
+        return None
     return index if index.cursor.can_catch_up(fingerprint(analyzer), log.last_change()) else None
 
 

@@ -289,9 +289,6 @@ def checked_recipe(name: str | Path, options: TrainingOptions) -> AnyRecipe:
     }
     if isinstance(recipe, LanguageRecipe):
         _refuse(given, recipe.ranker, "trains no network")
-        learns = recipe.options.phrase_learning or recipe.options.topic_learning
-        if learns and importlib.util.find_spec("scipy") is None:
-            raise MissingExtraError("learning phrases or topics needs SciPy, which is not installed", "train")
         return recipe.seeded(options.seed) if options.seed else recipe
     if importlib.util.find_spec("torch") is None:
         raise MissingExtraError("training needs torch, which is not installed", "train")

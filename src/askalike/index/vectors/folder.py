@@ -3,59 +3,26 @@
 The manifest says how far the index has come, and which files hold its entries. Its file is replaced whole and only
 after every file that it names is on disk. So a process killed at any moment leaves the last commit, and files that no
 manifest names are orphaned.
-
-::
-
-    magic 8s | kind 8s | format u32 | dimensions u32 | rows u64 | front bytes u64 | payload bytes u64
-             | crc32 of the front u32 | crc32 of the payload u32 | zeros                       (64 bytes)
-    front    | zeros up to a multiple of 64
-    payload
-
-All numbers are little-endian. The manifest keeps the header's hash, so that a file of another index, another commit or
-another size is noticed before anything in it is used. The payload (the vectors) is mapped into memory, not read; its
-sum is compared when asked, and at each opening of a small file.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
-import secrets
-import struct
-import zlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import filelock
-import numpy as np
-from numpy.typing import NDArray
 
-from askalike.errors import BusyForumError, DamagedForumError, ForumError
-from askalike.files import REFUSED, Owned, replace_whole, writing_whole
+from askalike.errors import BusyForumError, ForumError
+from askalike.files import Owned, replace_whole
+from askalike.index.checked_file import NAME, FileEntry, unread
 from askalike.index.cursor import CURSOR_FILE, Cursor, read_cursor_file
 
 FORMAT: Final = 2
-REBUILD: Final = 'rebuild it with "askalike reindex FORUM"'
-
-_NAME: Final = r"\d{8,}-[0-9a-f]{8}"
-_FILE: Final = re.compile(rf"{_NAME}\.(segment|dead|codes|centres)")
-
-
-@dataclass(frozen=True, slots=True)
-class FileEntry:
-    """A file that counts: its name in the folder, how many rows it holds, and the hash of its header."""
-
-    name: str
-    rows: int
-    digest: str
-
-    def __post_init__(self) -> None:
-        if not _FILE.fullmatch(self.name):
-            raise ValueError(f"it names a file {self.name!r} that no index writes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,14 +120,6 @@ def read_manifest_file(folder: Path) -> bytes | None:
         raise unread(folder / CURSOR_FILE, error) from error
 
 
-def unread(path: Path, error: OSError) -> ForumError:
-    """Return the error of a file that cannot be opened: is it damaged, or does the system not let it be read?"""
-    if error.errno in REFUSED:
-        told = f"the vector index cannot be read: {path}: {error.strerror}"
-        return ForumError(told, "check the rights of the forum's folder")
-    return damage(path, f"cannot be opened: {error}")
-
-
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
     """Tell failures of the system to write the index in a folder.
@@ -175,11 +134,6 @@ def writing(folder: Path) -> Iterator[None]:
             f"the vector index in {folder} cannot be written: {error.filename or folder}: {error.strerror or error}",
             "nothing is lost: free space or fix the folder's rights, and the next command goes on with it",
         ) from error
-
-
-def damage(path: Path, what: str) -> DamagedForumError:
-    """Return the error that names a damaged file and what to do."""
-    return DamagedForumError(f"the vector index cannot be read: {path} {what}", REBUILD)
 
 
 def _file(entry: dict[str, Any] | None) -> FileEntry | None:
@@ -214,16 +168,11 @@ def alone(folder: Path, patience_s: float = 0) -> Iterator[None]:
         lock.release()
 
 
-_COMMITTED: Final = rf"{_NAME}\.(segment|dead|codes|centres|graph|building)|mark\.json\.\d+\.tmp"
+_COMMITTED: Final = rf"{NAME}\.(segment|dead|codes|centres|graph|building)|mark\.json\.\d+\.tmp"
 """Graphs were kept by format 1, whose manifest names them."""
 
 OWNED: Final = Owned(rf"{_COMMITTED}|mark\.json|(write|build)\.lock")
 """What lies in an index's folder."""
-
-
-def file_name(generation: int, kind: str) -> str:
-    """Return a name that no file has had: a killed process may have left one of the same commit."""
-    return f"{generation:08d}-{secrets.token_hex(4)}.{kind}"
 
 
 def clear_orphaned_files(folder: Path, named: Collection[str]) -> None:
@@ -232,114 +181,3 @@ def clear_orphaned_files(folder: Path, named: Collection[str]) -> None:
         if path.name not in named and re.fullmatch(_COMMITTED, path.name):
             with suppress(PermissionError, IsADirectoryError):  # Windows: a reader has it open; the next writer tries
                 path.unlink(missing_ok=True)
-
-
-_MAGIC = b"askalike"
-_HEADER = struct.Struct("<8s8sIIQQQII")
-_ALIGNMENT = 64
-
-FILE_FORMAT: Final = 2
-READ_FORMATS: Final = (1, 2)
-"""A segment of format 1 also says which commit brought each row."""
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedFile:
-    """A file that was opened and whose header and front are sound.
-
-    Args:
-        form: the number of its format.
-        front: all of it, in memory.
-        payload: (bytes,) uint8, mapped from the file.
-    """
-
-    path: Path
-    form: int
-    dimensions: int
-    front: bytes
-    payload: NDArray[np.uint8]
-    payload_sum: int
-
-    def check_payload(self) -> None:
-        """Read the payload and compare its sum.
-
-        Raises:
-            DamagedForumError: it is not what was written.
-        """
-        if zlib.crc32(self.payload.data) != self.payload_sum:
-            raise damage(self.path, "does not hold what was written: the sum of its vectors differs")
-
-
-def write_file(
-    path: Path,
-    kind: str,
-    dimensions: int,
-    rows: int,
-    front: Iterable[NDArray[Any]],
-    payload: Iterable[NDArray[Any]],
-) -> FileEntry:
-    """Write a new file, block after block; return what the manifest must say of it.
-
-    Args:
-        front: arrays that are read whenever the file is opened.
-        payload: contiguous arrays, written one after the other.
-    """
-    head = b"".join(array.tobytes() for array in front)
-    size = total = 0
-    with writing_whole(path) as file:
-        file.write(bytes(_ALIGNMENT))
-        file.write(head + bytes(-len(head) % _ALIGNMENT))
-        for block in payload:
-            file.write(block.data)
-            total = zlib.crc32(block.data, total)
-            size += block.nbytes
-        fields = (FILE_FORMAT, dimensions, rows, len(head), size, zlib.crc32(head), total)
-        header = _HEADER.pack(_MAGIC, kind.encode(), *fields).ljust(_ALIGNMENT, b"\0")
-        file.seek(0)
-        file.write(header)
-    return FileEntry(path.name, rows, _digest(header))
-
-
-def read_file(path: Path, kind: str, entry: FileEntry) -> CheckedFile:
-    """Open a file that the manifest names.
-
-    Raises:
-        FileNotFoundError: it is not there: perhaps the manifest is old by now.
-        DamagedForumError: it is not the file that was written.
-    """
-    try:
-        with path.open("rb") as file:
-            header = file.read(_ALIGNMENT)
-            if len(header) < _ALIGNMENT:
-                raise damage(path, f"is cut off: {len(header)} bytes, expected at least {_ALIGNMENT}")
-            magic, kind_found, form, dimensions, rows, front_bytes, payload_bytes, front_sum, payload_sum = (
-                _HEADER.unpack_from(header)
-            )
-            if magic != _MAGIC or kind_found.rstrip(b"\0") != kind.encode():
-                raise damage(path, f"is not a {kind} file of askalike")
-            if form not in READ_FORMATS:
-                raise damage(path, f"has format {form}, expected {FILE_FORMAT}")
-            if _digest(header) != entry.digest or rows != entry.rows:
-                raise damage(path, f"is not the file that the manifest names: {rows} rows, expected {entry.rows}")
-            start = _ALIGNMENT + front_bytes + -front_bytes % _ALIGNMENT
-            size = path.stat().st_size
-            if size != start + payload_bytes:
-                raise damage(path, f"has {size:,} bytes, expected {start + payload_bytes:,}")
-            front = file.read(front_bytes)
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise unread(path, error) from error
-    if zlib.crc32(front) != front_sum:
-        raise damage(path, "does not hold what was written: the sum of its numbers differs")
-    return CheckedFile(path, form, dimensions, front, _map(path, start, payload_bytes), payload_sum)
-
-
-def _map(path: Path, start: int, size: int) -> NDArray[np.uint8]:
-    if size == 0:  # nothing cannot be mapped
-        return np.zeros(0, np.uint8)
-    return np.memmap(path, np.uint8, "r", start, (size,)).view(np.ndarray)
-
-
-def _digest(header: bytes) -> str:
-    return hashlib.blake2b(header, digest_size=16).hexdigest()

@@ -17,14 +17,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from askalike.errors import DamagedForumError, SettingError
+from askalike.index.checked_file import REBUILD, damage
 from askalike.index.cursor import Cursor, has_cursor
 from askalike.index.vectors.codes import decode, finite_vectors
 from askalike.index.vectors.folder import (
-    REBUILD,
     Manifest,
     alone,
     clear_orphaned_files,
-    damage,
     read_manifest_file,
     writing,
 )

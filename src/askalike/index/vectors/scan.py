@@ -22,8 +22,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.index.checked_file import CheckedFile, FileEntry, damage, read_file, write_file
 from askalike.index.vectors.codes import decode
-from askalike.index.vectors.folder import CheckedFile, FileEntry, damage, read_file, write_file
 
 CENTROIDS: Final = 16
 SAMPLE: Final = 8_192

@@ -16,8 +16,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from askalike.index.checked_file import CheckedFile, FileEntry, damage, read_file, write_file
 from askalike.index.vectors.codes import inverse_norms
-from askalike.index.vectors.folder import CheckedFile, FileEntry, Manifest, SegmentEntry, damage, read_file, write_file
+from askalike.index.vectors.folder import Manifest, SegmentEntry
 from askalike.index.vectors.scan import Codes, Quantiser
 
 _BLOCK = 4096

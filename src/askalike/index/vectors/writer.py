@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from askalike.errors import SettingError
+from askalike.index.checked_file import FileEntry, file_name
 from askalike.index.cursor import Cursor
 from askalike.index.vectors.codes import decode, encode, finite_vectors
-from askalike.index.vectors.folder import FileEntry, Manifest, SegmentEntry, clear_orphaned_files, file_name, writing
+from askalike.index.vectors.folder import Manifest, SegmentEntry, clear_orphaned_files, writing
 from askalike.index.vectors.nearest import UNCODED
 from askalike.index.vectors.scan import SAMPLE, Quantiser, write_codes
 from askalike.index.vectors.snapshot import Rows, Snapshot, write_dead, write_segment

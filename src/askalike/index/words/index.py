@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +19,12 @@ import tantivy
 
 from askalike.errors import DamagedForumError, ForumError
 from askalike.files import Owned, remove_owned, replace_whole
+from askalike.index.checked_file import NAME, POSTINGS
 from askalike.index.cursor import CURSOR_FILE, Cursor, has_cursor, read_cursor_file
 from askalike.index.words import sums
 from askalike.index.words.faults import REBUILD, reading, writing
-from askalike.index.words.snapshot import State, WordSnapshot
+from askalike.index.words.postings import PostingsWriter, live_postings
+from askalike.index.words.snapshot import State, WordSnapshot, in_step
 from askalike.index.words.sums import ENTRIES
 from askalike.index.words.texts import TEXTS_FILE, Texts, TextWriter
 from askalike.types import Filters
@@ -38,7 +40,10 @@ FORMAT: Final = 1
 _ENTRIES = Owned(
     r"meta\.json|\.managed\.json|\.tantivy-(writer|meta)\.lock|\.tmp\w+|[0-9a-f]{32}(\.\d+)?\.[a-z]+(\.temp)?"
 )
-OWNED = Owned(r"(mark|sums)\.json(\.\d+\.tmp)?|texts\.sqlite(-wal|-shm|-journal)?", (("entries", _ENTRIES),))
+OWNED = Owned(
+    rf"(mark|sums|postings)\.json(\.\d+\.tmp)?|texts\.sqlite(-wal|-shm|-journal)?|{NAME}\.{POSTINGS}",
+    (("entries", _ENTRIES),),
+)
 """What lies in the folder of an index: its own files, and those that tantivy writes."""
 
 
@@ -57,10 +62,12 @@ class IndexEntry:
 class WordWriter:
     """Adds, replaces and removes entries; nothing is seen or kept before ``commit``."""
 
-    def __init__(self, inner: Any, folder: Path, texts: TextWriter) -> None:
+    def __init__(self, inner: Any, folder: Path, texts: TextWriter, entries: Callable[[], int]) -> None:
         self._inner = inner
         self._folder = folder
         self._texts = texts
+        self._entries = entries
+        self._postings = PostingsWriter(folder, texts, is_filling=not _parsed(read_cursor_file(folder)).is_complete)
         self.has_uncommitted = False
 
     def clear(self) -> None:
@@ -74,12 +81,13 @@ class WordWriter:
         Raises:
             ForumError: the index cannot be written, as on a full disk.
         """
-        self.remove([entry.num])
+        self._delete([entry.num])
         document = tantivy.Document()
         document.add_unsigned("num", entry.num)
         document.add_text("key", str(entry.num))
         document.add_text("title", " ".join(entry.title))
         document.add_text("text", " ".join((*entry.title, *entry.body)))
+        document.add_text("since", self._postings.tag)
         for tag in entry.tags:
             document.add_text("tag", tag.casefold())
         if entry.created_us is not None:
@@ -87,11 +95,17 @@ class WordWriter:
         with writing(self._folder):
             self.has_uncommitted = True
             self._inner.add_document(document)
+            self._postings.put(entry.num, entry.title, entry.body)
             if entry.text:
                 self._texts.put(entry.num, entry.text)
 
     def remove(self, nums: Sequence[int]) -> None:
         """Remove the entries with these numbers; nothing happens where there is none."""
+        self._delete(nums)
+        with writing(self._folder):
+            self._postings.remove(nums)
+
+    def _delete(self, nums: Sequence[int]) -> None:
         with writing(self._folder):
             self.has_uncommitted = True
             for num in nums:
@@ -105,9 +119,11 @@ class WordWriter:
             ForumError: the index cannot be written, as on a full disk.
         """
         with writing(self._folder):
+            self._postings.before_entries(is_complete=cursor.is_complete)
             self._texts.commit()
             self._inner.commit()
             self.has_uncommitted = False
+            self._postings.after_entries(self._entries, is_complete=cursor.is_complete)
             _write_cursor(self._folder, cursor)
 
 
@@ -128,8 +144,11 @@ class WordIndex(WordSnapshot):
             file = read_cursor_file(folder)
             cursor = _parsed(file)
             self._index = tantivy.Index.open(str(folder / ENTRIES))
-            state = State(file, cursor, self._index.searcher(), self._index.schema)
-        super().__init__(folder, state, Texts(folder))
+            texts, fields = Texts(folder), self._index.schema
+            self._live = live_postings(folder, texts, None) if fields == schema() else None
+            searcher = self._index.searcher()
+            state = State(file, cursor, searcher, fields, sums.counted(folder), in_step(self._live, searcher, fields))
+        super().__init__(folder, state, texts)
 
     @classmethod
     def create(cls, folder: Path, *, applied: int, fingerprint: str) -> WordIndex:
@@ -219,6 +238,11 @@ class WordIndex(WordSnapshot):
         """
         return self.all_admitted(Filters())
 
+    @property
+    def has_postings(self) -> bool:
+        """Return whether postings answer, together with tantivy for what was written since they were made."""
+        return self._now.live is not None
+
     def probe(self) -> None:
         """Look for an entry as a search does, in a millisecond.
 
@@ -250,7 +274,7 @@ class WordIndex(WordSnapshot):
             with writing(self.folder):
                 texts = TextWriter(self.folder)
             with closing(texts):
-                writer = WordWriter(inner, self.folder, texts)
+                writer = WordWriter(inner, self.folder, texts, self._count)
                 writer.clear()
                 yield writer
         finally:
@@ -263,10 +287,18 @@ class WordIndex(WordSnapshot):
 
     def _take(self, file: bytes | None, cursor: Cursor) -> None:
         self._compare_sums()
+        self._live = live_postings(self.folder, self._texts, self._live)  # before what tantivy holds: see ``in_step``
         with reading(self.folder):
             self._index.reload()
             searcher = self._index.searcher()
-        self._now = State(file, cursor, searcher, self._now.schema)
+            live = in_step(self._live, searcher, self._now.schema)
+            counted = sums.counted(self.folder)
+        self._now = State(file, cursor, searcher, self._now.schema, counted, live)
+
+    def _count(self) -> int:
+        """Return how many entries are committed."""
+        self._index.reload()
+        return int(self._index.searcher().num_docs)
 
     def _compare_sums(self) -> None:
         with reading(self.folder):
@@ -304,6 +336,7 @@ def schema() -> Any:
     builder.add_text_field("key", tokenizer_name="raw", index_option="basic")
     builder.add_text_field("title", tokenizer_name="whitespace", index_option="freq")
     builder.add_text_field("text", tokenizer_name="whitespace", index_option="freq")
+    builder.add_text_field("since", tokenizer_name="raw", index_option="basic")
     builder.add_text_field("tag", tokenizer_name="raw", index_option="basic")
     builder.add_integer_field("created_us", stored=False, indexed=True, fast=True)
     return builder.build()

@@ -9,15 +9,18 @@ It is replaced as a whole, and never changed: a search that began on one state e
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import tantivy
+from numpy.typing import NDArray
 
 from askalike.index.cursor import Cursor
 from askalike.index.words.faults import reading
+from askalike.index.words.postings import TITLE_WEIGHT, LivePostings, best, is_worth_it
 from askalike.index.words.texts import Texts
 from askalike.types import Filters
 
@@ -63,8 +66,13 @@ class FieldWeights:
     A word of the title counts in both. Joined text was better on every forum measured than a body of its own.
     """
 
-    title: float = 0.25
+    title: float = TITLE_WEIGHT
     text: float = 1.0
+
+    @property
+    def are_of_postings(self) -> bool:
+        """Return whether impacts are of these weights, but for a factor."""
+        return self.text > 0 and self.title == TITLE_WEIGHT * self.text
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,6 +81,8 @@ class State:
 
     Args:
         file: the bytes of the cursor's file that this state was found with.
+        counted: how many entries tantivy's formulas count.
+        live: postings that agree with the entries of the searcher, if there are such.
         frequencies: term → document frequency, as this searcher counts it.
     """
 
@@ -80,7 +90,18 @@ class State:
     cursor: Cursor
     searcher: Any
     schema: Any
+    counted: int
+    live: LivePostings | None = None
     frequencies: dict[str, int] = field(default_factory=dict)
+
+
+def in_step(live: LivePostings | None, searcher: Any, schema: Any) -> LivePostings | None:
+    """Return postings if they and what was written since are all that a searcher finds, which may be newer."""
+    if live is None:
+        return None
+    tagged = tantivy.Query.term_query(schema, "since", live.tag, "basic")
+    tail = int(searcher.search(tagged, 1, count=True).count or 0)
+    return replace(live, tail=tail) if live.alive + tail == searcher.num_docs else None
 
 
 class WordSnapshot:
@@ -98,6 +119,7 @@ class WordSnapshot:
         self._now = state
         self._texts = texts
         self._scored: tuple[State, Mapping[str, float], FieldWeights, Any] | None = None
+        self._summed: tuple[State, Mapping[str, float], FieldWeights, NDArray[np.float32]] | None = None
 
     @property
     def cursor(self) -> Cursor:
@@ -132,7 +154,21 @@ class WordSnapshot:
         Returns:
             (internal number, score), by score descending, then number ascending.
         """
-        return self._found(self._filtered(self._scoring(weights, fields), filters, among), limit) if weights else []
+        if not weights:
+            return []
+        live = self._live_for(fields)
+        if live is None or among is not None or _has_condition(filters or Filters()):
+            return self._found(self._filtered(self._scoring(weights, fields), filters, among), limit)
+        sums = self._sums(live, weights, fields)
+        rows = best(sums, limit)
+        found = list(zip(live.postings.part.nums[rows].tolist(), sums[rows].tolist(), strict=True))
+        if live.tail:
+            since = tantivy.Query.term_query(self._now.schema, "since", live.tag, "basic")
+            clauses = [(tantivy.Occur.Must, self._scoring(weights, fields))]
+            clauses.append((tantivy.Occur.Must, tantivy.Query.const_score_query(since, 0.0)))
+            found += self._found(tantivy.Query.boolean_query(clauses), limit)
+            found.sort(key=lambda one: (-one[1], one[0]))
+        return found[:limit]
 
     def misspelt(
         self,
@@ -157,6 +193,16 @@ class WordSnapshot:
         """Return the scores that ``search`` gives to these entries; those that match no term are left out."""
         if not weights or not nums:
             return {}
+        live, found, left = self._live_for(fields), {}, nums
+        if live is not None:
+            rows = live.postings.places(np.array(nums, np.int64))
+            scores = self._sums(live, weights, fields)[rows].tolist()
+            pairs = list(zip(nums, rows.tolist(), scores, strict=True))
+            found = {num: score for num, row, score in pairs if row >= 0 and score > 0}
+            left = [num for num in nums if num not in found] if live.tail else []
+        return found | self._scores(weights, fields, left) if left else found
+
+    def _scores(self, weights: Mapping[str, float], fields: FieldWeights, nums: Sequence[int]) -> dict[int, float]:
         clauses = [(tantivy.Occur.Must, self._scoring(weights, fields)), self._among(nums)]
         return dict(self._found(tantivy.Query.boolean_query(clauses), len(nums)))
 
@@ -209,6 +255,23 @@ class WordSnapshot:
             nums = searcher.fast_field_values("num", [address for _, address in hits])
         ranked = sorted((-score, num or 0) for num, (score, _) in zip(nums, hits, strict=True))
         return [(num, -negated) for negated, num in ranked]
+
+    def _live_for(self, fields: FieldWeights) -> LivePostings | None:
+        """Return the postings where they can answer for these weights, and loading what they need is worth it."""
+        live = self._now.live
+        return live if live is not None and fields.are_of_postings and is_worth_it() else None
+
+    def _sums(self, live: LivePostings, weights: Mapping[str, float], fields: FieldWeights) -> NDArray[np.float32]:
+        """Return the score of every row of the postings, 0 for dead ones; a search asks for the same ones twice."""
+        now, known = self._now, self._summed
+        if known is not None and known[0] is now and known[1] is weights and known[2] is fields:
+            return known[3]
+        sums = live.postings.sums(weights, self.document_frequency, now.counted)
+        if fields.text != 1:
+            sums *= fields.text
+        sums[live.dead] = 0
+        self._summed = (now, weights, fields, sums)
+        return sums
 
     def _filtered(self, query: Any, filters: Filters | None, among: Sequence[int] | None) -> Any:
         clauses = [] if filters is None else self._filter_clauses(filters)

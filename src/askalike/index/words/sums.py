@@ -51,6 +51,15 @@ def entry_files(folder: Path) -> dict[str, int]:
     return found
 
 
+def counted(folder: Path) -> int:
+    """Return how many entries tantivy counts in its formulas: also those deleted since their segment was merged.
+
+    Raises:
+        ValueError, OSError: as ``entry_files``.
+    """
+    return sum(count for name, count in entry_files(folder).items() if name.endswith(".idx"))
+
+
 def written_down(folder: Path) -> dict[str, Sum]:
     """Return what was written down of files, nothing where no writer of this version was here.
 

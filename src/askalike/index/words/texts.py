@@ -1,5 +1,7 @@
 """What the word index keeps of each question beside its terms: the question as it is compared, as bytes by its number.
 
+And notes: which entries were written or removed since postings were made, and with which terms, see ``postings``.
+
 They lie in an SQLite file in the index's folder, written by the index's writer and committed before its entries, so
 that the index's cursor holds for both. Who searches can do without: what is not here, or is not what was written, is
 made from the question itself, which takes longer and gives the same.
@@ -18,7 +20,10 @@ from askalike.files import narrow
 from askalike.index.words.faults import unread
 
 TEXTS_FILE: Final = "texts.sqlite"
-_TABLE: Final = "CREATE TABLE IF NOT EXISTS texts (num INTEGER PRIMARY KEY, packed BLOB NOT NULL)"
+_TABLES: Final = (
+    "CREATE TABLE IF NOT EXISTS texts (num INTEGER PRIMARY KEY, packed BLOB NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS notes (id INTEGER PRIMARY KEY, num INTEGER NOT NULL, tag TEXT NOT NULL, terms BLOB)",
+)
 _FAULTS: Final = (sqlite3.Error, UnicodeDecodeError)
 """What SQLite raises; the second where it quotes a damaged name in what it says."""
 _MOST_ASKED: Final = 500
@@ -53,7 +58,8 @@ class TextWriter:
             with _writing(folder):
                 self._connection.execute("PRAGMA journal_mode = WAL")
                 self._connection.execute("PRAGMA synchronous = FULL")  # the cursor says that it is there
-                self._connection.execute(_TABLE)
+                for table in _TABLES:
+                    self._connection.execute(table)
                 self._connection.commit()
         except BaseException:
             self._connection.close()
@@ -68,6 +74,30 @@ class TextWriter:
         """Remove texts; nothing happens where there is none."""
         with _writing(self._folder):
             self._connection.executemany("DELETE FROM texts WHERE num = ?", [(num,) for num in nums])
+
+    def note(self, num: int, tag: str, terms: bytes | None) -> None:
+        """Keep that an entry was written with these terms, or removed, since the postings of the tag were made."""
+        with _writing(self._folder):
+            self._connection.execute("INSERT INTO notes (num, tag, terms) VALUES (?, ?, ?)", (num, tag, terms))
+
+    @property
+    def noted(self) -> int:
+        """Return how many notes there are."""
+        with _writing(self._folder):
+            [first, last] = self._connection.execute("SELECT min(id), max(id) FROM notes").fetchone()
+        return 0 if last is None else int(last) - int(first) + 1
+
+    def notes(self, tag: str) -> Iterator[tuple[int, bytes | None]]:
+        """Yield each entry that notes are of, with the terms of the last; None for one that was removed."""
+        with _writing(self._folder):
+            asked = "SELECT num, terms FROM notes WHERE id IN (SELECT max(id) FROM notes WHERE tag = ? GROUP BY num)"
+            yield from self._connection.execute(asked, (tag,))
+
+    def forget(self) -> None:
+        """Delete all notes, at once and for good."""
+        with _writing(self._folder):
+            self._connection.execute("DELETE FROM notes")
+            self._connection.commit()
 
     def commit(self) -> None:
         """Put everything so far on disk."""
@@ -97,6 +127,14 @@ class Texts:
                 marks = ", ".join("?" * len(asked))
                 found.update(connection.execute(f"SELECT num, packed FROM texts WHERE num IN ({marks})", asked))
         return found
+
+    def noted_after(self, last: int, tag: str) -> tuple[list[int], int]:
+        """Return the entries that later notes of a tag are of, and the last note; nothing where they cannot be read."""
+        found: list[tuple[int, int]] = []
+        with self._guard, suppress(*_FAULTS, OSError):
+            asked = "SELECT id, num FROM notes WHERE id > ? AND tag = ?"
+            found = self._connection().execute(asked, (last, tag)).fetchall()
+        return [num for _, num in found], max([last, *(identifier for identifier, _ in found)])
 
     def _connection(self) -> sqlite3.Connection:
         now = self._path.stat()
