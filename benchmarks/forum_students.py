@@ -10,7 +10,8 @@ in its order. What rests on the probability is asked a second time by weights th
 (``benchmarks.scorer``). Each student is trained by ``askalike train --teacher minilm`` in its forum; no text of a
 pool's query, or of travel's dev and test queries, is learned from. Of Slicer and Reddit 6,000 questions are read.
 Calibration error is the mean distance of probability and share of grades of 2 or more, over ten equal groups of judged
-candidates. The same error of the pools' candidates alone needs no training: there the package's student asks.
+candidates. The same error of the pools' candidates alone is that of the package's student, which needs no training, and
+of the forums' own where they are there.
 
 Students go on from the package's; in travel and DevOps one from the forum's text alone is trained beside it.
 
@@ -128,22 +129,29 @@ class Systems:
 def on_pools() -> dict[str, Any]:
     """Return order and calibration of the judged candidates alone, by weights that were learned without the forum.
 
-    The general encoder, MiniLM, and MiniLM's vectors of questions asked by the student that the package carries.
+    The general encoder, MiniLM, and MiniLM's vectors of questions asked by the student that the package carries, and by
+    the one that was trained in the forum.
     """
     sites, judged, _, _ = all_pairs()
     pools = [one for one in judged if one.kind == "pool"]
     weights = {name: left_out(name) for name in NAMES}
-    student = Student.load(default_students()[0])
-    by_student: dict[int, Floats] = {}
+    systems = {"general": WORD_VECTORS, "minilm": SENTENCES, "the package's student": SENTENCES}
+    students = {"the package's student": dict.fromkeys(NAMES, Student.load(default_students()[0]))}
+    folders = {name: ForumLayout(WORK / f"forum-students-{name}-taught.forum").student for name in NAMES}
+    if all(folder.exists() for folder in folders.values()):
+        students["the forum's student"] = {name: Student.load(folder) for name, folder in folders.items()}
+        systems["the forum's student"] = SENTENCES
+    by_student: dict[tuple[str, int], Floats] = {}
     asked = (one for one in graded() if one[0] == "pool")
     for pool in pools:  # in the order of the grades, without queries that have no candidate in the forum
         of, query = next((of, it) for _, of, it, _, held in asked if held.keys() >= set(pool.ids))
-        by_student[id(pool)] = _asked_by(student, sites[of], pool, query)
+        for system, by_forum in students.items():
+            by_student[system, id(pool)] = _asked_by(by_forum[of], sites[of], pool, query)
     rows: dict[str, Any] = {}
-    for system, version in {"general": WORD_VECTORS, "minilm": SENTENCES, "the package's student": SENTENCES}.items():
+    for system, version in systems.items():
 
         def logits(one: Pairs, system: str = system, version: str = version) -> Floats:
-            seen = by_student[id(one)] if "student" in system else getattr(one, FIELDS[version])
+            seen = by_student[system, id(one)] if system in students else getattr(one, FIELDS[version])
             return weights[one.forum][version].logits(seen)
 
         found = [(one.forum, ndcg(logits(one), one)) for one in pools]

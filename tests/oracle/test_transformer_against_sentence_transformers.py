@@ -21,6 +21,7 @@ from sentence_transformers import CrossEncoder as OracleCrossEncoder
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer import modules as parts
 
+from askalike import Forum, Question
 from askalike.errors import DamagedModelError, ModelError, ModelNotFoundError
 from askalike.models.transformer import CrossEncoder, Transformer, read_folder
 
@@ -133,6 +134,24 @@ def test_a_cross_encoder_has_the_scores_of_sentence_transformers(tmp_path: Path,
     for folder in (tmp_path / "saved", *([plain] if activation is None else [])):
         found = CrossEncoder(read_folder(folder, is_of_pairs=True)).score(TEXTS[0], TEXTS)
         np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+def test_a_folder_of_a_cross_encoder_orders_the_best_hits_as_sentence_transformers_would(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words_alone: None
+) -> None:
+    folder = saved_cross_encoder(tmp_path / "model", "bert")
+    monkeypatch.setenv("ASKALIKE_ENCODERS", f"cross-encoder:{folder}")
+    with Forum.create(tmp_path / "forum") as forum:
+        forum.add(Question(f"n{number}", "Wifi drops", text) for number, text in enumerate(TEXTS))
+        forum.use_reranker(f"cross-encoder:{folder}")
+    with Forum.open(tmp_path / "forum") as forum:  # it is kept with the forum
+        hits = forum.similar("wifi drops", k=9)
+        read = [f"Wifi drops\n{TEXTS[int(hit.question.id[1:])]}".strip() for hit in hits]
+    expected = OracleCrossEncoder(str(folder), device="cpu").predict([("wifi drops", text) for text in read])
+    assert len(hits) == len(TEXTS)
+    assert np.ptp(expected) > 0.01
+    np.testing.assert_allclose([hit.components["reranker"] for hit in hits], expected, atol=1e-4)
+    assert all(np.diff(expected) < 1e-4)
 
 
 def test_a_folder_that_is_no_cross_encoder_is_refused(tmp_path: Path) -> None:

@@ -290,4 +290,32 @@ def transformers(result: Mapping[str, Any]) -> list[str]:
         ),
         "",
         *table(("runtime", "texts a second", "times as fast", "times as fast as one thread"), of_threads),
+        *_reranking(result.get("reranker")),
+    ]
+
+
+def _reranking(result: Mapping[str, Any] | None) -> list[str]:
+    if result is None:
+        return []
+    rows = [
+        (
+            name,
+            f"{values['without_p50_ms']:.0f}",
+            f"{values['with_p50_ms']:.0f}",
+            f"{values['added_processor_p50_ms']:.0f}",
+            f"{values['added_processor_p95_ms']:.0f}",
+        )
+        for name, values in result.items()
+        if isinstance(values, dict)
+    ]
+    return [
+        "",
+        f"A cross-encoder of {result['layers']} layers, MiniLM's with a head of drawn numbers, over the"
+        f" {result['candidates']} best of {result['queries']} searches in the bundled forum, one thread: what it costs,"
+        f" not what it finds (commit `{result['commit']}`).",
+        "",
+        *table(
+            ("a search by", "without, p50 ms", "with, p50 ms", "added processor time, p50 ms", "p95 ms"),
+            rows,
+        ),
     ]

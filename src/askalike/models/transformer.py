@@ -139,9 +139,8 @@ def read_folder(path: Path, *, is_of_pairs: bool = False) -> TransformerFolder:
         DamagedModelError: a file is missing or damaged, or the files do not fit each other.
     """
     if not (path / "config.json").is_file() and not (path / "modules.json").is_file():
-        raise ModelNotFoundError(
-            f"there is no sentence-transformers model at {path}", "name a folder with modules.json or config.json"
-        )
+        kind = "cross-encoder" if is_of_pairs else "sentence-transformers model"
+        raise ModelNotFoundError(f"there is no {kind} at {path}", "name a folder with modules.json or config.json")
     modules = _modules(path)
     root = modules.get("Transformer", [path])[0]
     settings = _object(root / "config.json")
