@@ -46,6 +46,7 @@ from askalike.client import ServiceError
 from askalike.errors import AskalikeError, EngineError
 from askalike.forum import Forum
 from askalike.index.cursor import Cursor
+from askalike.index.milvus import client
 from askalike.index.milvus.client import Milvus
 from askalike.index.milvus.vectors import MilvusVectors, codes_of
 from askalike.types import Query, Question
@@ -517,6 +518,7 @@ def killed_server(folder: Path, kills: int) -> dict[str, Any]:
 
 def main() -> None:
     """Measure and write results/engine-kill.json or results/service-kill.json."""
+    client.READ_TIMEOUT_S = START_S
     kills = int(sys.argv[2]) if len(sys.argv) > 2 else KILLS
     more = "" if kills == KILLS else f" {kills}"
     if sys.argv[1] == "service":
