@@ -7,12 +7,12 @@ one collection and in several, each searched by title and body.
 ::
 
     bytes in PostgreSQL                      1.0 kB · n
-    bytes of memory in Milvus, each vector compared (FLAT)   1.3 · (1.1 · 4 d + 1.2 · 8 · 68) · n
+    bytes of memory in Milvus                Σ over kinds of collections of (a + b n)
     processor time of words over S shards    S · t(n / S),  t(n) = a · (n / 10⁶)^p
 
-Of memory the slope between the two largest sizes counts, since what a server needs anyway is no matter of n. 68 are the
-terms of a question's title and text. a and p are those of the smallest and the largest collection, and predict the
-others.
+Memory is that of a process which has read a file with one kind: vectors, or words with their terms and the texts that
+questions are compared by. b is the slope between the smallest and the largest of 10,000, 20,000 and 40,000 questions,
+and predicts the other. Of words, a and p are those of the smallest and the largest collection, and predict the others.
 """
 
 from __future__ import annotations
@@ -29,15 +29,20 @@ from typing import Any, Final
 
 import numpy as np
 import psutil
+from tests.milvus_server import stop_milvus
 
-from askalike.index.milvus.client import Milvus, dense, number_field, sparse, text_field
-from askalike.index.milvus.words import Counts, Lengths, asked, document, place
+from askalike.index.cursor import Cursor
+from askalike.index.milvus import client
+from askalike.index.milvus.client import FILE, Milvus, number_field, sparse, text_field
+from askalike.index.milvus.vectors import MilvusVectors
+from askalike.index.milvus.words import Counts, Lengths, MilvusWords, asked, document, place
+from askalike.index.word_indexer import entries_of
 from askalike.index.words import FieldWeights
 from askalike.store.postgres import PostgresStore
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.types import Question, Source
-from benchmarks.engines import server_s
+from benchmarks.engines import START_S, server_s
 from benchmarks.postgres import FOLDER as SERVER
 from benchmarks.postgres import database, server
 from benchmarks.record import WORK, write
@@ -48,7 +53,8 @@ FOLDER: Final = WORK / "capacity"
 SIZES: Final = (100_000, 300_000)
 IN_MILVUS: Final = (10_000, 20_000, 40_000)
 SHARDS: Final = (1, 2, 4)
-DIMENSIONS, QUERIES, TOGETHER, TERMS = 300, 100, 500, 68
+HELD: Final = (10_000, 20_000, 40_000)
+DIMENSIONS, QUERIES, TOGETHER = 300, 100, 500
 LENGTHS: Final = Lengths(6.0, 60.0)
 
 
@@ -122,21 +128,80 @@ class Texts:
             self.queries.append(asked(weights, counts, size, FieldWeights()))
 
 
-def filled(milvus: Milvus, name: str, texts: Texts, among: range, *, has_vectors: bool) -> None:
-    """Put some questions into a collection, and their vectors, drawn by chance, into another one."""
-    chance = np.random.default_rng(0)
+def filled(milvus: Milvus, name: str, texts: Texts, among: range) -> None:
+    """Put the words of some questions into a collection."""
     milvus.create(name, [text_field("tags"), number_field("created_us")], sparse("words"))
-    if has_vectors:
-        milvus.create(f"{name}_vectors", [text_field("tags"), number_field("created_us")], dense("vector", DIMENSIONS))
     for start in range(0, len(among), TOGETHER):
         nums = among[start : start + TOGETHER]
         shared: list[dict[str, Any]] = [{"num": num, "tags": ",", "created_us": 0} for num in nums]
         milvus.upsert(name, [{**one, "words": texts.rows[one["num"]]} for one in shared])
-        if has_vectors:
-            vectors = chance.standard_normal((len(nums), DIMENSIONS), dtype=np.float32)
-            pairs = zip(shared, vectors, strict=True)
-            milvus.upsert(f"{name}_vectors", [{**one, "vector": vector} for one, vector in pairs])
     milvus.flush(name)
+
+
+def _put(index: MilvusWords | MilvusVectors, numbered: Sequence[tuple[int, Question]]) -> None:
+    """Put questions into an index, and their vectors, drawn by chance."""
+    cursor = Cursor(numbered[-1][0], 0, is_complete=True, fingerprint="capacity")
+    if isinstance(index, MilvusWords):
+        analyzer = Analyzer(TextSettings())
+        with index.writing() as words:
+            for entry in entries_of(analyzer, numbered):
+                words.put(entry)
+            words.commit(cursor)
+        return
+    chance = np.random.default_rng(numbered[0][0])
+    with index.writing() as vectors:
+        drawn = chance.standard_normal((len(numbered), DIMENSIONS), dtype=np.float32)
+        vectors.put([num for num, _ in numbered], drawn, dict(numbered))
+        vectors.commit(cursor)
+
+
+def _opened(kind: str) -> MilvusWords | MilvusVectors:
+    milvus = Milvus(f"{FILE}{FOLDER / kind}.db", "capacity")
+    made: MilvusWords | MilvusVectors = (
+        MilvusWords(milvus, "words_capacity", "capacity")
+        if kind == "words"
+        else MilvusVectors(milvus, "vectors_capacity", "capacity")
+    )
+    made.reopen()
+    return made
+
+
+def _end(milvus: Milvus) -> None:
+    """End the engine's process."""
+    milvus.close()
+    stop_milvus(milvus.address)
+
+
+def held(archive: Path) -> list[dict[str, Any]]:
+    """Return the memory of an engine that has read so many words, or vectors, again."""
+    found: list[dict[str, Any]] = []
+    for kind in ("words", "vectors"):
+        before, memory = 0, dict[str, int]()
+        for size in HELD:
+            index = _opened(kind)
+            if isinstance(index, MilvusWords) and not before:
+                index.begin(0, LENGTHS)
+            elif isinstance(index, MilvusVectors) and not before:
+                index.begin(DIMENSIONS, 0)
+            numbered = list(enumerate(questions(archive, before, size - before), before + 1))
+            for start in range(0, len(numbered), HELD[0]):
+                _put(index, numbered[start : start + HELD[0]])
+            _end(index.milvus)
+            before, index = size, _opened(kind)
+            if isinstance(index, MilvusWords):
+                index.texts([1])
+                index.counts(["the"])
+            else:
+                index.search(np.ones((1, DIMENSIONS), np.float32), 10)
+            memory[str(size)] = resident()
+            _end(index.milvus)
+            print(kind, size, memory[str(size)], flush=True)
+        (least, middle, most), bytes_ = HELD, list(memory.values())
+        slope = (bytes_[2] - bytes_[0]) / (most - least)
+        foretold = bytes_[0] + slope * (middle - least)
+        row = {"kind": kind, "bytes": memory, "bytes_per_question": round(slope)}
+        found.append({**row, "error": round(foretold / bytes_[1] - 1, 3)})
+    return found
 
 
 def words_ms(milvus: Milvus, names: Sequence[str], texts: Texts) -> float:
@@ -153,39 +218,31 @@ def words_ms(milvus: Milvus, names: Sequence[str], texts: Texts) -> float:
 
 
 def in_milvus(archive: Path) -> dict[str, Any]:
-    """Return memory by size, and processor time by the number of collections that hold the questions together."""
+    """Return memory by kind and size, and processor time by the number of collections that hold the questions."""
     most = max(IN_MILVUS)
     texts = Texts(archive, most)
-    milvus = Milvus(f"milvus:{FOLDER / 'milvus.db'}", "capacity")
-    memory: list[dict[str, float]] = []
+    milvus = Milvus(f"{FILE}{FOLDER / 'milvus.db'}", "capacity")
     alone: dict[int, float] = {}
     try:
         for size in IN_MILVUS:
-            before = resident()
-            filled(milvus, f"n{size}", texts, range(size), has_vectors=True)
+            filled(milvus, f"n{size}", texts, range(size))
             alone[size] = words_ms(milvus, [f"n{size}"], texts)
-            milvus.search(f"n{size}_vectors", [np.ones(DIMENSIONS, np.float32)], 10)
-            memory.append({"questions": size, "bytes": resident() - before})
-            print(memory[-1], round(alone[size], 2), flush=True)
+            print(size, round(alone[size], 2), flush=True)
         shards: list[dict[str, float]] = []
         power = float(np.log(alone[most] / alone[min(alone)]) / np.log(most / min(alone)))
         for count in SHARDS:
             names = [f"s{count}_{number}" for number in range(count)]
             for number, name in enumerate(names):
-                filled(milvus, name, texts, range(number, most, count), has_vectors=False)
+                filled(milvus, name, texts, range(number, most, count))
             predicted = count * alone[most] * (1 / count) ** power
             shards.append({"shards": count, "ms": round(words_ms(milvus, names, texts), 2), "predicted": predicted})
             print(shards[-1], flush=True)
     finally:
-        milvus.close()
-    slope = (memory[-1]["bytes"] - memory[1]["bytes"]) / (IN_MILVUS[-1] - IN_MILVUS[1])  # the first has the process
-    terms = sum(map(len, texts.rows)) / len(texts.rows)
+        _end(milvus)
     return {
         "dimensions": DIMENSIONS,
-        "terms": round(terms, 1),
-        "memory": memory,
-        "bytes_per_question": round(slope),
-        "predicted": round(1.3 * (1.1 * 4 * DIMENSIONS + 1.2 * 8 * TERMS)),
+        "terms": round(sum(map(len, texts.rows)) / len(texts.rows), 1),
+        "memory": held(archive),
         "words_ms": {str(size): round(one, 2) for size, one in alone.items()},
         "power": round(power, 2),
         "shards": [{**one, "predicted": round(one["predicted"], 2)} for one in shards],
@@ -194,12 +251,13 @@ def in_milvus(archive: Path) -> dict[str, Any]:
 
 def main() -> None:
     """Measure and write results/capacity.json."""
+    client.READ_TIMEOUT_S = START_S
     sizes = sorted(int(one) for one in sys.argv[1:]) or SIZES
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(parents=True)
     os.environ["XDG_CONFIG_HOME"] = str(FOLDER / "settings")
     archive = FOLDER / "questions.jsonl"
-    write_archive(archive, max(*sizes, *IN_MILVUS))
+    write_archive(archive, max(*sizes, *HELD))
     found = {"milvus": in_milvus(archive), "postgresql": in_postgresql(archive, sizes)}
     print(found)
     write("capacity", " ".join([COMMAND, *sys.argv[1:]]), {**found, "load_average": os.getloadavg()})

@@ -40,13 +40,15 @@ from typing import Any, Final
 import numpy as np
 import psutil
 from tests.integration.test_postgres_standby import Servers, standby_of
+from tests.milvus_server import served_milvus
 
 from askalike.client import ServiceError
 from askalike.errors import AskalikeError, EngineError
 from askalike.forum import Forum
 from askalike.index.cursor import Cursor
+from askalike.index.milvus import client
 from askalike.index.milvus.client import Milvus
-from askalike.index.milvus.vectors import MilvusVectors
+from askalike.index.milvus.vectors import MilvusVectors, codes_of
 from askalike.types import Query, Question
 from benchmarks.record import WORK, need_data, write
 from benchmarks.serving import Running, serving
@@ -115,14 +117,7 @@ class Service:
                         raise
                 time.sleep(0.5)
         else:
-            import milvus_lite
-
-            programs = Path(milvus_lite.__file__).parent / "lib"
-            command = [str(programs / "milvus"), str(FOLDER / "milvus.db"), f"127.0.0.1:{self.port}", "ERROR"]
-            environment = {**os.environ, "LD_LIBRARY_PATH": str(programs)}
-            with (FOLDER / "milvus.log").open("ab") as log:
-                self.engine = subprocess.Popen(command, cwd=FOLDER, env=environment, stdout=log, stderr=log)
-            answering(self.address)
+            self.engine = served_milvus(FOLDER, self.port)
 
     def kill(self, kind: str) -> None:
         """Kill one part."""
@@ -465,14 +460,19 @@ def wrong(index: MilvusVectors, held: dict[int, int | None], unknown: set[int]) 
     by_number = sum(
         num not in known or not np.allclose(known[num], vector(held[num] or 0), atol=1e-5) for num in wanted
     )
-    by_vector = 0
+    by_vector = by_code = 0
+    codes = index._held()["collections"][1]
     for start in range(0, len(wanted), 100):
         some = wanted[start : start + 100]
-        near = index.search(np.stack([vector(held[num] or 0) for num in some]), 1)
+        vectors = np.stack([vector(held[num] or 0) for num in some])
+        near = index.search(vectors, 1)
         by_vector += sum(not one or one[0][0] != num for num, one in zip(some, near, strict=True))
+        alike = index.milvus.begin_search(codes, [row.tobytes() for row in codes_of(vectors)], 1, metric="HAMMING")()
+        by_code += sum(num not in one.nums for num, one in zip(some, alike, strict=True))
     return {
         "by number": by_number,
         "by vector": by_vector,
+        "by code": by_code,
         "removed and there": len(gone & set(index.numbers().tolist())),
     }
 
@@ -518,6 +518,7 @@ def killed_server(folder: Path, kills: int) -> dict[str, Any]:
 
 def main() -> None:
     """Measure and write results/engine-kill.json or results/service-kill.json."""
+    client.READ_TIMEOUT_S = START_S
     kills = int(sys.argv[2]) if len(sys.argv) > 2 else KILLS
     more = "" if kills == KILLS else f" {kills}"
     if sys.argv[1] == "service":

@@ -24,9 +24,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import psutil
+
 from askalike.forum import Forum
 from askalike.index.milvus import client
 from askalike.index.milvus.client import Milvus
+from askalike.index.milvus.vectors import MilvusVectors
 from askalike.index.vectors import VectorIndex
 from askalike.processes import one_blas_thread
 from askalike.types import Filters, Query, Question
@@ -149,21 +152,30 @@ def indexed(forum: Forum) -> dict[str, Any]:
     return found | {name: one for name, one in percentiles(seconds).items() if name != "mean_ms"}
 
 
-def nearest(forums: dict[str, Forum], asked: Sequence[Question]) -> float:
-    """Return the share of the ten exactly nearest vectors that the engine finds; equally near ones count."""
+def nearest(forums: dict[str, Forum], asked: Sequence[Question]) -> dict[str, float]:
+    """Return the share of the ten exactly nearest vectors that the engine finds; equally near ones count.
+
+    ``FLAT`` compares every vector, ``codes`` those that the codes propose for ten.
+    """
     sets = {name: forum.answering_vectors() for name, forum in forums.items()}
     local, there = sets["local"], sets["milvus"]
     assert local is not None
     assert there is not None
     assert isinstance(local.index, VectorIndex)
-    shared = 0.0
+    assert isinstance(there.index, MilvusVectors)
+    shared = {"FLAT": 0.0, "codes": 0.0}
     with one_blas_thread():
         vectors = local.encode(asked)
     for vector in vectors:
         exact = local.index.search_exactly(vector[None], 10)[0]
         least = exact[-1][1] - 1e-4  # the local vectors are kept in 16 bits
-        shared += sum(cosine >= least for _, cosine in there.index.search(vector[None], 10)[0]) / len(exact)
-    return round(shared / len(vectors), 4)
+        proposed = there.index.begin_proposing(vector, 10)()
+        for name, found in (
+            ("FLAT", there.index.search(vector[None], 10)[0]),
+            ("codes", there.index.cosines(vector, proposed)[:10]),
+        ):
+            shared[name] += sum(cosine >= least for _, cosine in found) / len(exact)
+    return {name: round(one / len(vectors), 4) for name, one in shared.items()}
 
 
 def main() -> None:
@@ -176,9 +188,11 @@ def main() -> None:
     os.environ["XDG_CONFIG_HOME"] = str(FOLDER / "settings")
     forums, seconds = filled(size)
     asked = random.Random(0).sample(list(forums["local"].questions()), QUERIES)
+    forums["milvus"].encode()  # one that an earlier version has filled gets its codes
     compared(forums, asked[:WARMING], None)  # the engine reads its file
     found = {ranker or "default": compared(forums, asked, ranker) for ranker in RANKERS}
     found_nearest = nearest(forums, asked)
+    memory_mb = round(sum(one.memory_info().rss for one in psutil.Process().children(recursive=True)) / 1e6)
     found_indexed = indexed(forums["milvus"])
     print(found, found_nearest, found_indexed)
     for forum in forums.values():
@@ -192,6 +206,7 @@ def main() -> None:
         "load_average": os.getloadavg(),
         "rankers": found,
         "nearest": found_nearest,
+        "memory_mb": memory_mb,
         "indexed": found_indexed,
     }
     write("engines" if size == QUESTIONS else f"engines-{size}", command, body)

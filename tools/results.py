@@ -229,7 +229,8 @@ def capacity_page() -> str:
     """Return the page of what larger forums need."""
     measured = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(RESULTS.glob("scale-*.json"))]
     machines = loaded("capacity") if (RESULTS / "capacity.json").is_file() else None
-    return "\n".join(capacity.capacity(measured, machines)) + "\n"
+    forums = [loaded(name) for name in ("engines-20000", "engines") if (RESULTS / f"{name}.json").is_file()]
+    return "\n".join(capacity.capacity(measured, machines, forums)) + "\n"
 
 
 RESULT_DOCUMENTS: Mapping[str, Callable[[], str]] = {

@@ -176,6 +176,36 @@ def test_a_misspelt_word_is_found_as_it_was_meant_by_few_calls_to_the_engine(
     assert any("router" in hit.question.title.casefold() for hit in forum.similar("my routr"))
 
 
+@pytest.mark.skipif(default_model() is None, reason="the package contains no general model")
+def test_candidates_by_codes_give_the_hits_that_comparing_every_vector_gives(
+    make: Make, kind: str, calls: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forum = make(settings=ForumSettings())
+    forum.load(bundled_forum())
+    some = list(forum.questions())[:20]
+    forum.delete(some[0].id)
+    forum.edit(Question(some[1].id, "Zebra crossings at night"))
+    queries = [
+        Query(one.title, filters=Filters(exclude_ids=frozenset([one.id])), ranker=ranker)
+        for one in (*some, Question("", "zebra crossing"), Question("", ""))
+        for ranker in (None, "hybrid", "vector")
+    ]
+    found = []
+    for coded in (10**9, 1):
+        monkeypatch.setattr("askalike.index.milvus.vectors.CODED", coded)
+        forum.search(queries[0])  # reads the model, and which vectors are usual
+        hits = []
+        for query in queries:
+            calls.clear()
+            hits.append([(hit.question.id, pytest.approx(hit.score, abs=1e-5)) for hit in forum.search(query).hits])
+            assert len(calls) <= 9
+        found.append(hits)
+    assert found[1] == found[0]
+    assert {hits[0][0] for hits in found[1][-6:-3]} == {some[1].id}
+    together = [[hit.question.id for hit in result.hits] for result in forum.similar_many(queries)]
+    assert together == [[name for name, _ in hits] for hits in found[0]]
+
+
 def test_what_was_written_is_there_after_the_forum_is_opened_again(make: Make) -> None:
     forum = make()
     forum.add([Question("1", "Wifi drops"), Question("2", "Printer is offline")])

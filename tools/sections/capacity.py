@@ -11,6 +11,8 @@ FORMULAS = (10**6, 10**7, 10**8, 10**9)
 RECORD = 1_000
 """Bytes of a question in PostgreSQL."""
 DIMENSIONS = 300
+PROCESS = 36e6
+"""Bytes of a Milvus Lite that has read nothing."""
 AHEAD = (2_000_000, 10_000_000)
 """Sizes that are foretold."""
 
@@ -49,12 +51,17 @@ QUANTITIES: Mapping[str, tuple[Callable[[Mapping[str, Any]], float], str]] = {
 """Name → how it is read from a result, and its unit."""
 
 
-def capacity(measured: Sequence[Mapping[str, Any]], machines: Mapping[str, Any] | None = None) -> list[str]:
+def capacity(
+    measured: Sequence[Mapping[str, Any]],
+    machines: Mapping[str, Any] | None = None,
+    forums: Sequence[Mapping[str, Any]] = (),
+) -> list[str]:
     """Return the page of what larger forums need.
 
     Args:
         measured: results of ``benchmarks.scale``.
         machines: that of ``benchmarks.capacity``.
+        forums: those of ``benchmarks.engines``.
     """
     ordered = sorted(measured, key=lambda one: int(one["questions"]))
     sizes = [int(one["questions"]) for one in ordered]
@@ -86,18 +93,26 @@ def capacity(measured: Sequence[Mapping[str, Any]], machines: Mapping[str, Any] 
         " in the database alone. Each machine more answers as many searches more. Beyond some ten million questions the"
         " index of one machine is the limit.",
     ]
-    return lines if machines is None else [*lines, "", *engines(machines)]
+    return lines if machines is None else [*lines, "", *engines(machines, forums)]
 
 
-def engines(result: Mapping[str, Any]) -> list[str]:
-    """Return what PostgreSQL and Milvus need, by formulas, and these beside what was measured."""
+def engines(result: Mapping[str, Any], forums: Sequence[Mapping[str, Any]] = ()) -> list[str]:
+    """Return what PostgreSQL and Milvus need, by formulas, and these beside what was measured.
+
+    Args:
+        result: that of ``benchmarks.capacity``.
+        forums: those of ``benchmarks.engines``.
+    """
+    milvus, records = result["milvus"], result["postgresql"]
+    measured = sorted((one for one in forums if "memory_mb" in one), key=lambda one: int(one["questions"]))
+    largest = measured[-1]
+    whole = (1e6 * largest["memory_mb"] - PROCESS) / largest["questions"]
+    more = round(whole) - 4 * DIMENSIONS
     rows = [("records in PostgreSQL", "1.0 kB · n", *(shown(RECORD * n / 1e6, "MB") for n in FORMULAS))]
-    for name, formula, bytes_per_dimension in (
-        ("memory of Milvus, every vector compared", "1.3 · (1.1 · 4 d + 653 B) · n", 4.0),
-        ("memory of Milvus, graphs over 8 bits", "1.3 · (1.1 · (d + 128 B) + 653 B) · n", 1.0),
+    for name, formula, one in (
+        ("memory of Milvus, every vector held", f"(4 d + {more:,} B) · n", whole),
+        ("memory of Milvus, graphs over 8 bits", f"(d + 128 B + {more:,} B) · n", DIMENSIONS + 128 + more),
     ):
-        more = 0 if bytes_per_dimension == 4 else 128
-        one = 1.3 * (1.1 * (bytes_per_dimension * DIMENSIONS + more) + 1.2 * 8 * 68)
         rows.append((name, formula, *(shown(one * n / 1e6, "MB") for n in FORMULAS)))
     rows.append(
         (
@@ -106,16 +121,19 @@ def engines(result: Mapping[str, Any]) -> list[str]:
             *(shown(2 * (shards := max(1, n // 10**7)) * 15.5 * (n / 1e6 / shards) ** 0.7, "ms") for n in FORMULAS),
         )
     )
-    milvus, records = result["milvus"], result["postgresql"]
     checked = [
-        *(
-            (f"bytes of a question in PostgreSQL, {one['questions']:,}", RECORD, one["bytes_per_question"])
-            for one in records
-        ),
-        ("bytes of memory of a question in Milvus Lite", milvus["predicted"], milvus["bytes_per_question"]),
-        *((f"words over {one['shards']} collections, ms", one["predicted"], one["ms"]) for one in milvus["shards"]),
+        (f"bytes of a question in PostgreSQL, {one['questions']:,}", float(RECORD), float(one["bytes_per_question"]))
+        for one in records
     ]
-    words = records[-1].get("words_bytes")
+    for size in milvus["memory"][0]["bytes"]:
+        foretold = len(milvus["memory"]) * PROCESS + whole * int(size)
+        held = sum(one["bytes"][size] for one in milvus["memory"])
+        checked.append((f"MB of Milvus Lite with {int(size):,} questions, filled in parts", foretold / 1e6, held / 1e6))
+    checked += [
+        (f"words over {one['shards']} collections, ms", one["predicted"], one["ms"]) for one in milvus["shards"]
+    ]
+    slopes = " and ".join(f"{one['bytes_per_question']:,}" for one in milvus["memory"])
+    fallback = records[-1].get("words_bytes")
     return [
         "## With an engine",
         "",
@@ -125,19 +143,33 @@ def engines(result: Mapping[str, Any]) -> list[str]:
         "|---|---|" + "---|" * len(FORMULAS),
         *(f"| {' | '.join(row)} |" for row in rows),
         "",
-        "What `python -m benchmarks.capacity` measured on one machine beside them:",
+        "What `python -m benchmarks.capacity` measured on one machine beside them, and `python -m benchmarks.engines`"
+        " of whole forums:",
         "",
-        "| | predicted | measured |",
-        "|---|---|---|",
-        *(f"| {name} | {predicted:,} | {measured:,} |" for name, predicted, measured in checked),
+        "| | predicted | measured | error |",
+        "|---|---|---|---|",
+        *(
+            f"| {name} | {_figure(predicted)} | {_figure(measured)} | {100 * (predicted / measured - 1):+.0f} % |"
+            for name, predicted, measured in checked
+        ),
         "",
-        f"With `--fallback` PostgreSQL's index of words takes {words:,} bytes a question besides."
+        f"Memory is that of the forum of {largest['questions']:,} questions, less the {PROCESS / 1e6:.0f} MB of the"
+        f" process. The {more:,} bytes beside a vector's numbers are words, terms, the text that a question is compared"
+        f" by, the vector's code, and what the engine keeps of rows. An engine that was filled in parts, as by writes,"
+        " takes more, since what was replaced stays in its file: words and vectors apart, 10,000 questions at a time,"
+        f" grow by {slopes} bytes a question. Plan for 1.7 times the formula.",
+        "",
+        f"With `--fallback` PostgreSQL's index of words takes {fallback:,} bytes a question besides."
         " Of words the time in the largest collection and the growth from the smallest"
         f" ({', '.join(f'{int(size):,}: {one} ms' for size, one in milvus['words_ms'].items())}) predict the others:"
         " so few questions cost Milvus Lite little beside the call itself, and the power of .7 is that of local indexes"
-        " of a million. Unverified: everything about Milvus from 100,000 questions on, its graphs, its several nodes;"
+        " of a million. Unverified: everything about Milvus above 100,000 questions, its graphs, its several nodes;"
         " PostgreSQL above the sizes shown.",
     ]
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if value >= 20 else f"{value:.2f}"
 
 
 def shown(value: float, unit: str) -> str:

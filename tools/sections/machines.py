@@ -39,11 +39,25 @@ def engines(result: Mapping[str, Any]) -> list[str]:
         "",
         *table(header, rows),
         "",
-        f"Of the exactly nearest ten vectors the engine finds {result['nearest']:.3f}. Filling took"
+        f"Of the exactly nearest ten vectors the engine finds {nearest(result['nearest'])}. Filling took"
         f" {filled['milvus']:.0f} s, local indexes {filled['local']:.0f} s. At {written['per_second']} writes a second"
         f" {written['writes']} writes could be found after {written['p50_ms'] / 1000:.1f} s (p50) and"
         f" {written['p99_ms'] / 1000:.1f} s (p99), for {written['processor_ms']:.0f} ms of processor time each.",
     ]
+
+
+def nearest(found: float | Mapping[str, float]) -> str:
+    """Return which share is found, where every vector is compared and where codes propose candidates.
+
+    >>> nearest(1.0), nearest({"FLAT": 1.0, "codes": 0.998})
+    ('1.000', '1.000 where every vector is compared (FLAT), 0.998 where codes propose candidates')
+    """
+    if isinstance(found, Mapping):
+        return (
+            f"{found['FLAT']:.3f} where every vector is compared (FLAT),"
+            f" {found['codes']:.3f} where codes propose candidates"
+        )
+    return f"{found:.3f}"
 
 
 def engine_kills(result: Mapping[str, Any]) -> list[str]:

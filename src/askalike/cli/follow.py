@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import signal
 import threading
@@ -20,9 +21,9 @@ import typer
 from askalike.agreement import agree, is_agreed
 from askalike.cli.arguments import ForumArgument, JsonOption
 from askalike.cli.display import BarProgress, console, messages, print_json, print_records, safe
-from askalike.errors import BusyForumError, SettingError
+from askalike.errors import BusyForumError, DatabaseError, SettingError
 from askalike.files import held
-from askalike.follow.follower import Follower, Rhythm, preview
+from askalike.follow.follower import FIRST_REST_S, LONGEST_REST_S, Follower, Rhythm, later_s, preview
 from askalike.follow.pace import Pace
 from askalike.follow.settings import FollowSettings, kind_of, open_source, stored_address
 from askalike.follow.state import State
@@ -102,7 +103,8 @@ def follow(
 
     A poll finds what is new, a sweep what was moved, closed or deleted; webhooks, which askalike serve takes at
     /v1/follow, make it quick. What is followed is kept in the forum's folder: later, askalike follow FORUM is enough.
-    Ctrl-C or SIGTERM ends it; it goes on where it was.
+    Ctrl-C or SIGTERM ends it; it goes on where it was. While the forum's database is away, also at the start, it is
+    tried again.
     """
     layout = ForumLayout(forum)
     if status:
@@ -121,7 +123,11 @@ def follow(
         "rate": rate,
     }
     rhythm = Rhythm(every, sweep_hours * 3_600, recheck_days * 86_400)
-    with Forum.open(forum) as opened, _alone(layout.follow_lock, "follows"), _stopping() as stop:
+    with (
+        _stopping() as stop,
+        _opened(forum, stop, is_patient=not once and not dry_run) as opened,
+        _alone(layout.follow_lock, "follows"),
+    ):
         if dry_run:
             settings = _settings(_kept(layout), address, kind, given)
             _show(preview(opened, settings, _pausing(stop), stop.is_set), as_json)
@@ -157,6 +163,29 @@ def follow(
     _show(told, as_json)
     if not is_whole:
         raise typer.Exit(1)
+
+
+def _opened(path: Path, stop: threading.Event, *, is_patient: bool) -> Forum:
+    """Open the forum; while its database is away, as when a machine starts, try again, less and less often.
+
+    Raises:
+        DatabaseError: the database is away, and is not waited for.
+    """
+    told = ""
+    for failures in itertools.count():
+        try:
+            return Forum.open(path)
+        except DatabaseError as error:
+            if not is_patient:
+                raise
+            if told != str(error):
+                told = str(error)
+                messages.note(
+                    f"{safe(told)}; tried again until it answers, at least every {LONGEST_REST_S * 1.25:.0f} s"
+                )
+        if stop.wait(later_s(FIRST_REST_S, failures, LONGEST_REST_S, None)):
+            raise typer.Exit
+    raise AssertionError
 
 
 def _kept(layout: ForumLayout) -> dict[str, Any]:

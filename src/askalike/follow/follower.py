@@ -25,8 +25,8 @@ from askalike.web import FailedError
 
 BATCH: Final = 20
 """Threads that are read, and then stored together."""
-_FIRST_REST_S: Final = 1.0
-_LONGEST_REST_S: Final = 120.0
+FIRST_REST_S: Final = 1.0
+LONGEST_REST_S: Final = 120.0
 _LONGEST_ASKED_S: Final = 86_400.0
 _FIRST_RETRY_S: Final = 1.0
 _LONGEST_RETRY_S: Final = 3_600.0
@@ -246,7 +246,7 @@ class Follower:
             except Unreadable as error:
                 kept.append((one, "held", (str(error),)))
             except FailedError as error:
-                retry_s = _later_s(_FIRST_RETRY_S, one.tries, _LONGEST_RETRY_S, error.pause_s)
+                retry_s = later_s(_FIRST_RETRY_S, one.tries, _LONGEST_RETRY_S, error.pause_s)
                 self._state.postpone(one, self._clock() + retry_s, str(error))
                 if error.status in (0, 429, 503):
                     failure = error
@@ -365,10 +365,10 @@ class Follower:
         if self._is_stopped():
             return _LEAST_S
         now = self._clock()
-        rest_s = _later_s(_FIRST_REST_S, self._failures, _LONGEST_REST_S, asked_s)
+        rest_s = later_s(FIRST_REST_S, self._failures, LONGEST_REST_S, asked_s)
         if not self._failures:
             self._failing_s = now
-            often = f"until it answers, at least every {_LONGEST_REST_S * 1.25:.0f} s"
+            often = f"until it answers, at least every {LONGEST_REST_S * 1.25:.0f} s"
             self._progress.notice(f"{error}; asked again {often if self._is_patient else f'for {_PATIENCE_S:.0f} s'}")
         self._failures += 1
         self._failing_s += rest_s if asked_s is not None else 0.0
@@ -382,7 +382,7 @@ class Follower:
         return rest_s
 
 
-def _later_s(first_s: float, failures: int, longest_s: float, asked_s: float | None) -> float:
+def later_s(first_s: float, failures: int, longest_s: float, asked_s: float | None) -> float:
     """Return how long to wait after failures: what was asked for, or twice as long each time, and not all at once."""
     if asked_s is not None:
         return min(max(asked_s, 0.0), _LONGEST_ASKED_S)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from operator import gt, neg
+from types import MappingProxyType
 from typing import Any, overload
 
 import numpy as np
@@ -74,6 +75,8 @@ class MilvusEngine(Records):
     states: QuestionStates
     _size: int | None = None
     _known: dict[str, Counts] = field(default_factory=dict)
+    _matched: list[int] = field(default_factory=list)
+    _compared: tuple[bytes, Mapping[int, float]] = (b"", MappingProxyType({}))  # a vector, and cosines to it
 
     def statistics(self, terms: Collection[str]) -> TermStatistics:
         """Return how many questions can be found, and how many have each of these terms."""
@@ -86,7 +89,9 @@ class MilvusEngine(Records):
     ) -> list[Candidate]:
         """Return the questions of the greatest inner product with the query."""
         wanted = self._asked(weights)
-        return self._best(self.words, [wanted], limit, filters, settled)()[0] if wanted else []
+        found = self._best(self.words, [wanted], limit, filters, settled)()[0] if wanted else []
+        self._matched = [one.key for one in found[: settled or limit]]
+        return found
 
     def misspelt(self, terms: Sequence[str], limit: int, filters: Filters) -> list[Candidate]:
         """Return the questions with terms spelled nearly as these; more often, and in shorter texts, counts more."""
@@ -113,6 +118,9 @@ class MilvusEngine(Records):
         """Return the questions of the greatest cosine to each of several vectors, without waiting for them."""
         if self.vectors is None:
             return [[] for _ in vectors]
+        is_plain = replace(filters, exclude_ids=frozenset()) == Filters() and len(filters.exclude_ids) <= FEW_EXCLUDED
+        if len(vectors) == 1 and is_plain and vectors.any() and self.vectors.is_coded:
+            return [Awaited(cache(self._proposed(self.vectors, vectors[0], limit, self._excluded(filters))))]
         found = cache(self._best(self.vectors, list(vectors), limit, filters, is_ahead=True))
         return [Awaited(lambda place=place: found()[place]) for place in range(len(vectors))]  # type: ignore[misc]
 
@@ -128,6 +136,10 @@ class MilvusEngine(Records):
         by_words: dict[int, float] = {}
         cosines: dict[int, float] = {}
         near: Callable[[], list[tuple[list[Candidate], bool]]] | None = None
+        compared, known = self._compared
+        if vector is not None and far and compared == vector.tobytes():
+            cosines.update((num, known[num]) for num in far if num in known)
+            far = [num for num in far if num not in known]
         if self.vectors is not None and vector is not None and far:
             near = self._begin(self.vectors, [vector], len(far), listed("num in", far), is_ahead=needed is None)
             if needed is not None:  # fewer are asked for then
@@ -155,6 +167,20 @@ class MilvusEngine(Records):
     def _asked(self, weights: Mapping[str, float]) -> dict[int, float]:
         self._look_up(weights)
         return asked(weights, self._known, self._size or 0, self.fields)
+
+    def _proposed(
+        self, index: MilvusVectors, vector: NDArray[np.float32], limit: int, excluded: Collection[int]
+    ) -> Callable[[], list[Candidate]]:
+        """Return what gives the nearest of those that codes propose, and of those that words have found meanwhile."""
+        proposed = index.begin_proposing(vector, limit + len(excluded))
+
+        def rest() -> list[Candidate]:
+            among = list(dict.fromkeys([*proposed(), *self._matched]))
+            found = self._begin(index, [vector], len(among), listed("num in", among))()[0][0] if among else []
+            self._compared = vector.tobytes(), dict.fromkeys(among, 0.0) | dict(found)
+            return [one for one in found if one.key not in excluded][:limit]
+
+        return rest
 
     def _best(
         self,

@@ -284,6 +284,8 @@ class Vectors:
                     answering = self._made(source, is_new=False)
                     self._seen = None
                 self._finish_changes(answering, progress, locked)
+                if isinstance(answering.index, MilvusVectors):
+                    answering.index.make_codes()
                 if source.encoder is None and self._is_large():
                     copy_model(source, self._folder / source.fingerprint)
                 self._remove_sets([source.fingerprint])

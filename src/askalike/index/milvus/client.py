@@ -6,6 +6,7 @@
     askalike_FORUM_words_FP_GENERATION  words by one analysis        row words_FP
     askalike_FORUM_terms_FP_GENERATION  its terms, with their counts
     askalike_FORUM_vectors_FP_GENERATION  vectors by one model       row vectors_FP
+    askalike_FORUM_codes_FP_GENERATION  their codes, of a bit for each direction
 
 FP is the fingerprint of the analysis or the model, so that who asks by one model never gets the answer of another. A
 generation is filled beside the one that answers; the row then names it, and the one before is dropped an hour later,
@@ -229,7 +230,7 @@ class Milvus:
         for field, kind, more in (*fields, (vector.name, vector.kind, vector.more)):
             schema.add_field(field, kind, **more)
         index = client.prepare_index_params()
-        index.add_index(vector.name, index_type=vector.index, metric_type="IP")
+        index.add_index(vector.name, index_type=vector.index, metric_type=vector.metric)
         self.call("create_collection", name, schema=schema, consistency_level=consistency)
         self.call("create_index", name, index, sync=False)  # waiting for it takes half a second, of nothing
         self.call("load_collection", name)
@@ -300,10 +301,20 @@ class Milvus:
         return _rows_of(self._answered(lambda: _checked(answer)))
 
     def begin_search(
-        self, name: str, vectors: Sequence[Any], limit: int, condition: str = "", fields: Sequence[str] = ()
+        self,
+        name: str,
+        vectors: Sequence[Any],
+        limit: int,
+        condition: str = "",
+        fields: Sequence[str] = (),
+        metric: str = "IP",
     ) -> Callable[[], list[Rows]]:
-        """Ask what ``search`` asks, and return what waits for the answer; the engine is at it meanwhile."""
-        request = self._request(name, vectors, limit, condition, fields)
+        """Ask what ``search`` asks, and return what waits for the answer; the engine is at it meanwhile.
+
+        Args:
+            metric: what of the collection's vectors; of codes ("HAMMING") those that differ least are found.
+        """
+        request = self._request(name, vectors, limit, condition, fields, metric)
         future = self._asking().future(request, READ_TIMEOUT_S, self._secret)
         return lambda: _rows_of(self._answered(lambda: _checked(future.result())))
 
@@ -323,11 +334,19 @@ class Milvus:
                 self._search = (client, one)
             return self._search[1]
 
-    def _request(self, name: str, vectors: Sequence[Any], limit: int, condition: str, fields: Sequence[str]) -> Any:
+    def _request(
+        self,
+        name: str,
+        vectors: Sequence[Any],
+        limit: int,
+        condition: str,
+        fields: Sequence[str],
+        metric: str = "IP",
+    ) -> Any:
         from pymilvus.client.prepare import Prepare
 
         return Prepare.search_requests_with_expr(
-            f"{self._prefix}{name}", list(vectors), "", {"metric_type": "IP"}, limit, condition, None, list(fields)
+            f"{self._prefix}{name}", list(vectors), "", {"metric_type": metric}, limit, condition, None, list(fields)
         )
 
     def flush(self, name: str) -> None:
@@ -390,6 +409,7 @@ class _Vector:
     kind: Any
     index: str
     more: dict[str, Any]
+    metric: str = "IP"
 
 
 def _within(first: int, last: int, condition: str) -> str:
@@ -404,6 +424,11 @@ def dense(name: str, dimensions: int) -> _Vector:
 def sparse(name: str) -> _Vector:
     """Return a field of sparse vectors."""
     return _Vector(name, _pymilvus().DataType.SPARSE_FLOAT_VECTOR, "SPARSE_INVERTED_INDEX", {})
+
+
+def bits(name: str, size: int) -> _Vector:
+    """Return a field of codes, of so many bits."""
+    return _Vector(name, _pymilvus().DataType.BINARY_VECTOR, "BIN_FLAT", {"dim": size}, "HAMMING")
 
 
 def _nothing() -> _Vector:

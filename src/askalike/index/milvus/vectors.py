@@ -1,9 +1,19 @@
-"""Vectors of questions in Milvus: what ``index.vectors`` gives on one machine, with the conditions of filters."""
+"""Vectors of questions in Milvus: what ``index.vectors`` gives on one machine, with the conditions of filters.
+
+Beside each vector lies its code: a bit for each of ``BITS`` directions, set where the vector points along it. Of
+vectors at an angle θ a share θ / π of the bits differs on average, so that the codes which differ least from a query's
+propose candidates, whose cosines are then asked for. That reads a tenth of what comparing every vector reads.
+
+Source: Charikar 2002, "Similarity Estimation Techniques from Rounding Algorithms", section 3; directions at right
+angles as in Ji et al. 2012, "Super-Bit Locality-Sensitive Hashing".
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +23,12 @@ from numpy.typing import ArrayLike, NDArray
 from askalike.index.cursor import Cursor
 from askalike.index.milvus.client import (
     FORMAT,
+    MOST_FOUND,
     Alone,
     Milvus,
     MilvusIndex,
     Rows,
+    bits,
     dense,
     generation,
     number_field,
@@ -28,12 +40,23 @@ from askalike.types import Question
 Neighbour = tuple[int, float]
 MOST_ROWS = 2_000
 """Of vectors that are read together."""
+BITS = 1_024
+CODED = 50_000
+"""From so many vectors on their codes are looked at first; below, comparing every vector takes no longer."""
+PROPOSED, PROPOSED_LEAST = 6, 128
+"""So many candidates are proposed for each vector that is asked for, and so many at least."""
 
 
 class MilvusVectors(MilvusIndex):
     """The vectors of a forum by one model."""
 
     wants_codes = False
+
+    @property
+    def is_coded(self) -> bool:
+        """Return whether codes are looked at first: there are many vectors, and codes of them."""
+        row = self._held()
+        return len(row["collections"]) > 1 and row["entries"] >= CODED
 
     @property
     def dimensions(self) -> int:
@@ -45,7 +68,28 @@ class MilvusVectors(MilvusIndex):
         return self
 
     def make_codes(self, patience_s: float = 0) -> None:
-        """Do nothing: the engine has no codes."""
+        """Make the codes of vectors that a version without them began."""
+        with self._alone(self.name):
+            self.reopen()
+            if self._row is None or len(self._row["collections"]) > 1 or self.entries < CODED:
+                return
+            codes, nums = self._coded(), self.numbers()
+            for start in range(0, len(nums), MOST_ROWS):
+                self._put_codes(codes, *self.vectors(nums[start : start + MOST_ROWS]))
+            self.milvus.flush(codes)
+            self._keep(collections=[self.collection, codes])
+
+    def _coded(self) -> str:
+        """Return the name of a new collection of codes."""
+        name = generation("codes", self._fingerprint)
+        self.milvus.create(name, [], bits("code", BITS))
+        return name
+
+    def _put_codes(self, name: str, nums: Iterable[int], vectors: NDArray[np.float32]) -> None:
+        codes = codes_of(vectors)
+        self.milvus.upsert(
+            name, ({"num": int(num), "code": row.tobytes()} for num, row in zip(nums, codes, strict=True))
+        )
 
     def refresh(self) -> None:
         """See what another machine (or this one) has committed, as of a second ago, and note that it is in use."""
@@ -58,7 +102,7 @@ class MilvusVectors(MilvusIndex):
         self.milvus.touch(self.name)
         name = generation("vectors", self._fingerprint)
         self.milvus.create(name, [text_field("tags"), number_field("created_us")], dense("vector", dimensions))
-        self._begin(applied, [name], dimensions=dimensions)
+        self._begin(applied, [name, self._coded()], dimensions=dimensions)
 
     @contextmanager
     def writing(self, patience_s: float = 0) -> Iterator[MilvusVectorWriter]:
@@ -70,7 +114,8 @@ class MilvusVectors(MilvusIndex):
     def commit(self, cursor: Cursor) -> None:
         """Write the cursor, after everything that it covers."""
         if cursor.is_complete and not self.cursor.is_complete:
-            self.milvus.flush(self.collection)
+            for name in self._held()["collections"]:
+                self.milvus.flush(name)
         self._keep(cursor=cursor.to_json(FORMAT), entries=self.count())
 
     def vectors(self, nums: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
@@ -99,6 +144,13 @@ class MilvusVectors(MilvusIndex):
         found = self.milvus.search(self.collection, list(aims), limit, condition)
         return [_ranked(rows) if aim.any() else [] for aim, rows in zip(aims, found, strict=True)]
 
+    def begin_proposing(self, query: NDArray[np.float32], limit: int) -> Callable[[], list[int]]:
+        """Begin to look for the entries whose codes differ least from a query's (D,); return what waits for them."""
+        asked = [row.tobytes() for row in codes_of(query[None])]
+        wanted = min(max(PROPOSED_LEAST, PROPOSED * limit), MOST_FOUND)
+        found = self.milvus.begin_search(self._held()["collections"][1], asked, wanted, metric="HAMMING")
+        return lambda: list(found()[0].nums)
+
     def cosines(self, query: ArrayLike, nums: Sequence[int]) -> list[Neighbour]:
         """Return those of the numbers that can be found, with their cosines to a query (D,)."""
         return self.nearest(np.asarray(query)[None], len(nums), listed("num in", nums))[0] if len(nums) else []
@@ -115,15 +167,18 @@ class MilvusVectorWriter:
         if not len(nums):
             return
         rows = _directions(np.asarray(vectors, np.float32), max(2, self._index.dimensions))
+        names = self._index._held()["collections"]
         self._index.milvus.upsert(
-            self._index.collection,
+            names[0],
             ({"num": num, "vector": row, **conditions_of(questions[num])} for num, row in zip(nums, rows, strict=True)),
         )
+        for name in names[1:]:
+            self._index._put_codes(name, nums, rows[:, : self._index.dimensions])
 
     def remove(self, nums: Sequence[int]) -> None:
         """Remove the vectors with these numbers."""
-        if nums:
-            self._index.milvus.delete(self._index.collection, nums)
+        for name in self._index._held()["collections"] if nums else ():
+            self._index.milvus.delete(name, nums)
 
     def commit(self, cursor: Cursor) -> None:
         """Write the cursor."""
@@ -163,6 +218,22 @@ def _directions(vectors: NDArray[np.float32], dimensions: int) -> NDArray[np.flo
     found = np.zeros((len(vectors), dimensions), np.float32)
     np.divide(vectors, lengths, out=found[:, : vectors.shape[1]], where=lengths > 0)
     return found
+
+
+def codes_of(vectors: NDArray[np.float32]) -> NDArray[np.uint8]:
+    """Return the codes of vectors.  # (N, D), (N, BITS / 8)"""
+    return np.packbits(vectors @ _along(vectors.shape[1]) > 0, axis=1)
+
+
+@lru_cache(maxsize=4)
+def _along(dimensions: int) -> NDArray[np.float32]:
+    """Return the directions of the bits, the same on every machine: D at a time stand at right angles.  # (D, BITS)"""
+    parts = -(-BITS // dimensions)
+    drawn = hashlib.shake_128(b"askalike").digest(-(-parts * dimensions**2 // 8))
+    signs = np.unpackbits(np.frombuffer(drawn, np.uint8))[: parts * dimensions**2] * 2.0 - 1.0
+    turned, upper = np.linalg.qr(signs.reshape(parts, dimensions, dimensions))
+    turned *= np.sign(np.diagonal(upper, axis1=1, axis2=2))[:, None]  # else the sign is the library's choice
+    return np.concatenate(list(turned), axis=1)[:, :BITS].astype(np.float32)
 
 
 def _ranked(rows: Rows) -> list[Neighbour]:
