@@ -111,7 +111,7 @@ def test_what_is_learned_from_has_no_query_no_linked_topic_and_no_question_witho
     some = read_pairs(folder, [Question("q", "asked in dev")], 2)
     assert some.questions == found.questions[:2], "a part is the beginning of the whole"
     assert some.digest() != found.digest()
-    with pytest.raises(FormatError, match="contains no questionss with answers"):
+    with pytest.raises(FormatError, match="contains no questions with answers"):
         read_pairs(tmp_path / "nowhere", [])
 
 

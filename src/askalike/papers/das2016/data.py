@@ -278,7 +278,7 @@ def read_pairs(folder: Path, queries: Iterable[Question], size: int = 0) -> Pair
             found.append((name, _reading(folder / name)))
     if not found:
         raise FormatError(
-            f"{folder} contains no questionss with answers, such as {REDDIT}",
+            f"{folder} contains no questions with answers, such as {REDDIT}",
             "give the folder of Yahoo! Answers L6 with the labelled set, or the one with the sets used in its place",
         )
     return _taken(found, queries, size, lambda source, one: source == TOPICS and one.id in linked, says_something)
