@@ -140,7 +140,8 @@ def main() -> None:
     given = parser.parse_args()
     body = measure(given.forum or made(given.questions), given.sample)
     print(json.dumps(body, indent=1))
-    write(f"likely-pairs-{body['questions']}", "python -m benchmarks.likely_pairs", body)
+    size = body["questions"]
+    write(f"likely-pairs-{size}", f"python -m benchmarks.likely_pairs --questions {size}", body)
 
 
 if __name__ == "__main__":
