@@ -73,7 +73,8 @@ def capacity(
         "What a forum needs on one machine, written by `python -m tools.document` from what `python -m benchmarks.scale"
         " --questions N` measured ([speed](results/speed.md)). Sizes without a result are predicted by the line a + b n"
         " through the measured ones, which has the least squares of relative errors. The last column is the error of"
-        " such a prediction: that of the largest measured size from the smaller ones. The questions are Reddit's, the"
+        " such a prediction: that of the largest measured size from the smaller ones; where these were measured at"
+        " other commits, it holds what changed between them too. The questions are Reddit's, the"
         " vectors the package's own of 300 dimensions; times are of one core.",
         "",
         f"| | {' | '.join(names)} | error |",
@@ -85,6 +86,9 @@ def capacity(
         x, y = points[-1]
         error = f"{100 * (straight(points[:-1])(x) / y - 1):+.0f} %" if len(points) > 2 else ""
         lines.append(f"| {name} | {' | '.join(cells)} | {error} |")
+    commits = [str(one.get("commit", "")) for one in ordered]
+    if len(set(commits)) > 1:  # what came between two of them may be a part of the error
+        lines.append(f"| measured at commit | {' | '.join(f'`{one}`' for one in commits)} |{' |' * (len(ahead) + 1)}")
     lines += [
         "",
         "**Other vectors** take about 2.2 bytes a dimension and question on disk: 840 MB a million with MiniLM's 384.",
