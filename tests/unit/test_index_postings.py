@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import math
-import pickle
 import random
 import shutil
 import sqlite3
@@ -413,11 +413,12 @@ def test_postings_that_lack_what_was_written_are_not_used(tmp_path: Path) -> Non
 
 
 KILLED = """
-import os, pickle, sys
+import json, os, sys
+from pathlib import Path
 from askalike.index import cursor
 from askalike.index.words import index, postings, texts
 
-folder, entries, at = pickle.loads(sys.stdin.buffer.read())
+folder, entries, at = json.load(sys.stdin)
 postings.LEAST, postings.LEAST_WRITTEN, steps = 50, 20, 0
 
 def step():
@@ -437,10 +438,10 @@ def killing(owner, name):
 
 killing(texts.TextWriter, "commit"), killing(texts.TextWriter, "forget"), killing(postings, "write_postings")
 killing(postings.PostingsManifest, "write"), killing(postings.PostingsWriter, "_clear"), killing(index, "_write_cursor")
-opened = index.WordIndex(folder)
+opened = index.WordIndex(Path(folder))
 with opened.writing() as writer:
     for entry in entries:
-        writer.put(entry)
+        writer.put(index.IndexEntry(*entry))
     writer.remove([7])
     writer.commit(cursor.Cursor(1, 0, True, "f"))
 print(steps)
@@ -451,16 +452,17 @@ def test_a_writer_may_be_killed_at_every_step(tmp_path: Path) -> None:
     entries = drawn(range(1, 101))
     put = list(drawn(range(80, 130), seed=5).values())
     expected = {num: one for num, one in (entries | {one.num: one for one in put}).items() if num != 7}
+    given = [(one.num, one.title, one.body) for one in put]
     made(tmp_path / "made", entries)
     killed, at = 0, 0
     while killed == at:
         at += 1
         folder = tmp_path / str(at)
         shutil.copytree(tmp_path / "made", folder)
-        command = [sys.executable, "-c", KILLED]
-        done = subprocess.run(command, input=pickle.dumps((folder, put, at)), capture_output=True, check=False)
+        command, told = [sys.executable, "-c", KILLED], json.dumps([str(folder), given, at])
+        done = subprocess.run(command, input=told, capture_output=True, text=True, check=False)
         killed += done.returncode == 9
-        assert done.returncode in (0, 9), done.stderr.decode()
+        assert done.returncode in (0, 9), done.stderr
         index = WordIndex(folder)  # as whoever only reads finds it
         for term in WORDS[1:6]:
             found = {num for num, _ in index.search({term: 1.0}, FIELDS, 1_000)}
