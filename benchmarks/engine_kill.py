@@ -260,6 +260,17 @@ class Client(threading.Thread):
         time.sleep(0.05)
 
 
+@contextlib.contextmanager
+def patient() -> Iterator[None]:
+    """Wait long for what is read; writers, and what is asked of a server that starts, soon see that it is away."""
+    before, client.READ_TIMEOUT_S = client.READ_TIMEOUT_S, START_S
+    try:
+        yield
+    finally:
+        client.READ_TIMEOUT_S = before
+
+
+@patient()
 def lacking(forum: Forum, held: dict[str, Question | None], unknown: set[str]) -> dict[str, int]:
     """Return how many acknowledged writes are not there, by record, by words and by vector."""
     until = time.monotonic() + START_S
@@ -450,6 +461,7 @@ def opened(address: str, forum: str) -> MilvusVectors:
         time.sleep(0.5)
 
 
+@patient()
 def wrong(index: MilvusVectors, held: dict[int, int | None], unknown: set[int]) -> dict[str, int]:
     """Return how many acknowledged writes are not there, by number and by vector."""
     there = {num for num, seed in held.items() if seed is not None} - unknown
@@ -518,7 +530,6 @@ def killed_server(folder: Path, kills: int) -> dict[str, Any]:
 
 def main() -> None:
     """Measure and write results/engine-kill.json or results/service-kill.json."""
-    client.READ_TIMEOUT_S = START_S
     kills = int(sys.argv[2]) if len(sys.argv) > 2 else KILLS
     more = "" if kills == KILLS else f" {kills}"
     if sys.argv[1] == "service":
