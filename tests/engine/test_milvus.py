@@ -6,6 +6,7 @@ import json
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from askalike.errors import EngineError, ForumError, SettingError
 from askalike.forum.check import check_forum
 from askalike.index.milvus import words as words_module
 from askalike.index.milvus.choice import check_engine
-from askalike.index.milvus.client import DROPPED_AFTER_S, Milvus
+from askalike.index.milvus.client import DROPPED_AFTER_S, Milvus, search_request
 from askalike.index.milvus.vectors import BITS, MilvusVectors, _along, codes_of
 from askalike.index.milvus.words import Lengths, MilvusWords, place, rarity, saturated
 from askalike.progress import SilentProgress
@@ -323,6 +324,21 @@ def test_a_text_is_found_by_its_number_and_a_term_that_shares_the_dimension_chan
     assert len(words.texts(words.numbers().tolist()[-1:])) == 1
     assert forum.similar("wifi", ranker="lexical")[0].score == pytest.approx(before, rel=1e-6)
     assert words.counts(["wifi"])[1]["wifi"].titles == 1
+
+
+@pytest.mark.parametrize(
+    ("vectors", "metric"),
+    [
+        ([{7: 0.5, 3: 1.0}, {(1 << 32) - 2: 2.0}], "IP"),
+        ([np.array([0.6, 0.8], np.float32)], "IP"),
+        ([b"\x00\xff"], "HAMMING"),
+    ],
+)
+def test_a_search_is_asked_for_as_pymilvus_does(vectors: list[Any], metric: str) -> None:
+    prepare = pytest.importorskip("pymilvus.client.prepare").Prepare
+    settings, fields = {"metric_type": metric}, ["tags"]
+    theirs = prepare.search_requests_with_expr("words", vectors, "", settings, 5, "num in [1]", None, fields)
+    assert search_request("words", vectors, 5, "num in [1]", fields, metric) == theirs
 
 
 def test_of_the_bits_of_two_vectors_the_share_of_their_angle_differs() -> None:

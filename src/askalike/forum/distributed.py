@@ -176,8 +176,15 @@ class MilvusEngine(Records):
 
         def rest() -> list[Candidate]:
             among = list(dict.fromkeys([*proposed(), *self._matched]))
-            found = self._begin(index, [vector], len(among), listed("num in", among))()[0][0] if among else []
-            self._compared = vector.tobytes(), dict.fromkeys(among, 0.0) | dict(found)
+            wanted = len(among) if self._matched else min(len(among), limit + len(excluded) + TIES)
+            found: Sequence[Candidate] = []
+            while among:
+                found = self._begin(index, [vector], wanted, listed("num in", among))()[0][0]
+                if len(found) < wanted or wanted == len(among) or _is_settled(found, wanted - TIES):
+                    break
+                wanted = len(among)
+            if self._matched:
+                self._compared = vector.tobytes(), dict.fromkeys(among, 0.0) | dict(found)
             return [one for one in found if one[0] not in excluded][:limit]
 
         return rest

@@ -20,6 +20,7 @@ import json
 import logging
 import re
 import secrets
+import struct
 import threading
 import time
 import uuid
@@ -27,6 +28,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from itertools import starmap
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -54,6 +56,8 @@ UNUSED_AFTER_S: Final = 3_600
 FRESH_S: Final = 1.0
 """So old may be what a search knows of the rows that other machines write."""
 FORMAT: Final = 1
+_DIMENSION: Final = struct.Struct("<If")
+"""Of a sparse vector: its number and its value."""
 _SEARCH: Final = "/milvus.proto.milvus.MilvusService/Search"
 
 
@@ -343,11 +347,7 @@ class Milvus:
         fields: Sequence[str],
         metric: str = "IP",
     ) -> Any:
-        from pymilvus.client.prepare import Prepare
-
-        return Prepare.search_requests_with_expr(
-            f"{self._prefix}{name}", list(vectors), "", {"metric_type": metric}, limit, condition, None, list(fields)
-        )
+        return search_request(f"{self._prefix}{name}", vectors, limit, condition, fields, metric)
 
     def flush(self, name: str) -> None:
         """Seal what was written; it can be found, and survives, without."""
@@ -488,6 +488,46 @@ def _rows_of(answer: Any) -> list[Rows]:
         rows.append(Rows(nums[part], scores[part], {name: column[part] for name, column in columns.items()}))
         done += size
     return rows
+
+
+def search_request(
+    name: str, vectors: Sequence[Any], limit: int, condition: str, fields: Sequence[str], metric: str
+) -> Any:
+    """Return the message that pymilvus makes of a search, in a third of its time.
+
+    Args:
+        vectors: codes as bytes, sparse vectors as dicts, others as arrays.
+    """
+    from pymilvus.client.ts_utils import get_collection_ts, get_eventually_ts
+    from pymilvus.grpc_gen.common_pb2 import DslType, KeyValuePair, PlaceholderGroup, PlaceholderType, PlaceholderValue
+    from pymilvus.grpc_gen.milvus_pb2 import SearchRequest
+
+    if isinstance(vectors[0], bytes):
+        kind, values = PlaceholderType.BinaryVector, list(vectors)
+    elif isinstance(vectors[0], dict):
+        kind = PlaceholderType.SparseFloatVector
+        values = [b"".join(starmap(_DIMENSION.pack, sorted(vector.items()))) for vector in vectors]
+    else:
+        kind, values = PlaceholderType.FloatVector, [vector.astype("<f4").tobytes() for vector in vectors]
+    group = PlaceholderGroup(placeholders=[PlaceholderValue(tag="$0", type=kind, values=values)])
+    settings = (
+        ("topk", str(limit)),
+        ("round_decimal", "-1"),
+        ("ignore_growing", "False"),
+        ("metric_type", metric),
+        ("params", f'{{"metric_type":"{metric}"}}'),
+    )
+    return SearchRequest(
+        collection_name=name,
+        output_fields=fields,
+        guarantee_timestamp=get_collection_ts(name) or get_eventually_ts(),  # what this machine has written is seen
+        use_default_consistency=True,
+        nq=len(vectors),
+        dsl=condition,
+        dsl_type=DslType.BoolExprV1,
+        placeholder_group=group.SerializeToString(),
+        search_params=[KeyValuePair(key=key, value=value) for key, value in settings],
+    )
 
 
 def _rpc_error() -> Any:
