@@ -28,7 +28,6 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -263,7 +262,9 @@ def one_thread(folder: Path) -> dict[str, Any]:
         row["times_as_fast"] = round(row["texts_per_cpu_s"] / first, 2)
     found = {"texts": QUESTIONS, "load": round(os.getloadavg()[0], 1), "systems": rows, **stamp()}
     if has_openvino:
-        found["openvino"] = version("openvino")
+        import openvino
+
+        found["openvino"] = openvino.__version__
     return found | {"bfloat16": bfloat16_elsewhere()}
 
 

@@ -303,14 +303,14 @@ def _bfloat16(one_thread: Mapping[str, Any]) -> list[str]:
     elsewhere = one_thread["bfloat16"]
     runtime, numpy = elsewhere["onnxruntime"], elsewhere["numpy"]
     rows, middle, columns = numpy["sizes"]
+    times = numpy["bfloat16_ms"] / numpy["float32_ms"]
     of_openvino = f" (version {one_thread['openvino']})" if "openvino" in one_thread else ""
     answer = "runs a product" if runtime["says"] == "runs it" else "has no product"
     return [
-        f"bfloat16: ONNX Runtime {runtime['version']}, by which askalike encodes, {answer} in it on this processor, though"
-        " the processor multiplies in it (`avx512_bf16`). NumPy by `ml_dtypes` takes"
-        f" {numpy['bfloat16_ms'] / numpy['float32_ms']:.1f} times as long as in float32 for a product of {rows} × {middle}"
-        f" by {middle} × {columns}. What there is, is torch and OpenVINO{of_openvino}, here over askalike's own graph;"
-        " askalike needs neither.",
+        f"bfloat16: ONNX Runtime {runtime['version']}, by which askalike encodes, {answer} in it on the processor, though"
+        f" this one multiplies in it (`avx512_bf16`). NumPy by `ml_dtypes` takes {times:.1f} times as long as in float32"
+        f" for a product of {rows} × {middle} by {middle} × {columns}. torch and OpenVINO{of_openvino}, the latter over"
+        " askalike's own graph, have it; askalike needs neither.",
     ]
 
 
