@@ -304,14 +304,16 @@ def _bfloat16(one_thread: Mapping[str, Any]) -> list[str]:
     runtime, numpy = elsewhere["onnxruntime"], elsewhere["numpy"]
     rows, middle, columns = numpy["sizes"]
     times = numpy["bfloat16_ms"] / numpy["float32_ms"]
-    of_openvino = f" (version {one_thread['openvino']})" if "openvino" in one_thread else ""
     answer = "runs a product" if runtime["says"] == "runs it" else "has no product"
-    return [
-        f"bfloat16: ONNX Runtime {runtime['version']}, by which askalike encodes, {answer} in it on the processor, though"
-        f" this one multiplies in it (`avx512_bf16`). NumPy by `ml_dtypes` takes {times:.1f} times as long as in float32"
-        f" for a product of {rows} × {middle} by {middle} × {columns}. torch and OpenVINO{of_openvino}, the latter over"
-        " askalike's own graph, have it; askalike needs neither.",
+    found = [
+        f"bfloat16: ONNX Runtime {runtime['version']}, by which askalike encodes, {answer} in it on the processor.",
+        f"A product of NumPy, {rows} × {middle} by {middle} × {columns}, takes {times:.1f} times as long for numbers",
+        "of `ml_dtypes` as in float32, which is what they are multiplied in.",
     ]
+    if "openvino" in one_thread:
+        of = one_thread["openvino"].split("-")[0]
+        found.append(f"OpenVINO {of}, which askalike does not need, runs askalike's own graph here.")
+    return [" ".join(found)]
 
 
 def _reranking(result: Mapping[str, Any] | None) -> list[str]:
