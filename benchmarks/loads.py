@@ -66,15 +66,17 @@ def load(folder: Path, archive: Path, way: str, course: Course) -> dict[str, Any
         time.perf_counter(),
     )
     with Memory() as memory, mock.patch.object(staging, "_is_empty", _never if way == WAYS[0] else staging._is_empty):
-        report = import_archive(store, archive, options, folder / "rejects.jsonl", course).load.questions
+        done = import_archive(store, archive, options, folder / "rejects.jsonl", course).load
     ended = time.perf_counter()
     store.close()
     own = resource.getrusage(resource.RUSAGE_SELF)
     return {
-        "added": report.added,
-        "edited": report.edited,
+        "added": done.questions.added,
+        "edited": done.questions.edited,
+        "of them written by a load that was killed": done.resumed,
         "seconds": round(ended - began, 2),
         "processor_s": round(own.ru_utime + own.ru_stime, 2),
+        "written to the disk, MB": round(own.ru_oublock * 512 / 1e6, 1),
         "time left wrong by at most": course.report(ended)["reading"]["time left wrong by at most"],
         "peak memory without mapped files, MB": memory.own_mb,
     }

@@ -163,6 +163,14 @@ def test_what_a_stopped_load_has_left_is_dropped_by_another_source_or_when_somet
     assert tables(archive) == fresh
 
 
+def test_a_new_forum_stays_whose_load_was_stopped(archive: SqliteStore) -> None:
+    with archive.held_if_empty() as is_empty:
+        assert is_empty
+    stopped(archive, ALL)
+    with archive.held_if_empty() as is_empty:
+        assert not is_empty
+
+
 def test_check_tells_what_a_stopped_load_has_left(archive: SqliteStore) -> None:
     stopped(archive, ALL[:9])
     findings = [one for one in Forum.check(archive.path.parent).findings if one.part == "archive"]

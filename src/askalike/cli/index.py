@@ -187,7 +187,7 @@ def reindex(
     It does not matter what state they are in. With other languages, each question's is found out first.
     """
     settings = ForumSettings(has_vectors=encode)
-    again = command("encode" if encode else "info", forum)  # every command goes on indexing first
+    again = command(*(("encode", forum) if encode else ("reindex", forum, "--no-encode")))
     with (
         telling_how_to_go_on(lambda: ("the archive is complete; what was indexed and encoded is kept", again)),
         BarProgress() as progress,

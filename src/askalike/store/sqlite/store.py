@@ -18,7 +18,7 @@ from askalike.store.load import load
 from askalike.store.protocol import LoadReport
 from askalike.store.sql import SqlStore, ThreadConnections
 from askalike.store.sqlite import schema
-from askalike.store.sqlite.staging import is_loading, staging
+from askalike.store.sqlite.staging import is_loading, loaded_posts, staging
 from askalike.store.writes import Connection
 from askalike.types import Record, Reject, Source
 
@@ -167,7 +167,8 @@ class SqliteStore(SqlStore):
             except BusyForumError:
                 yield False
             else:
-                yield not self.count_questions() and not self.is_loading()
+                is_empty = not self.count_questions() and not loaded_posts(self.connection)
+                yield is_empty and not self.is_loading()
 
     def check(self) -> None:
         """Read the whole file and check its structure."""
