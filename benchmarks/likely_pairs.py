@@ -5,6 +5,9 @@ Command: ``python -m benchmarks.likely_pairs`` (the first 20,000 questions of Re
 core. The exact pairs are those of questions drawn by chance, each scored beside the 300 nearest of all vectors, without
 codes, and the 300 best by all of its words: the five likeliest other texts, as far as they have a probability of .1. A
 pair that was found from its other side counts as found.
+
+``--drawn N`` compares only so many questions drawn by chance, in one process: what a question costs where comparing all
+takes long, and how many of their exact pairs are found from their own side.
 """
 
 from __future__ import annotations
@@ -17,15 +20,16 @@ import random
 import resource
 import shutil
 import time
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from askalike import Forum
 from askalike.forum.duplicates import compare
 from askalike.forum.engine import LocalEngine
-from askalike.forum.pairs import LEAST_SCORE, PARTNERS, _as_query, _plain
+from askalike.forum.pairs import BATCH, LEAST_SCORE, PARTNERS, _as_query, _plain
 from askalike.progress import SilentProgress
 from askalike.search import Searcher
 from askalike.types import Question
@@ -71,7 +75,7 @@ def exact(forum: Forum, questions: dict[int, Question]) -> dict[tuple[int, int],
         plain = _plain(searcher, asked)
         assert isinstance(plain.engine, LocalEngine)
         join = replace(plain.settings.join, depth=DEPTH, scored=2 * DEPTH)
-        engine = replace(plain.engine, vectors=_Exact(plain.engine.vectors))
+        engine = replace(plain.engine, vectors=cast(Any, _Exact(plain.engine.vectors)))
         plain = replace(plain, engine=engine, settings=replace(plain.settings, join=join))
         pairs: dict[tuple[int, int], float] = {}
         for num, found in zip(asked, plain.closest(list(asked.values())), strict=True):
@@ -99,12 +103,8 @@ def measure(folder: Path, sample: int) -> dict[str, Any]:
         compare(forum, SilentProgress())
         ended, all_spent = time.perf_counter(), processor_s()
         numbers = forum._store.numbers()
-        drawn = random.Random(0).sample(numbers, min(sample, len(numbers)))
-        firsts = forum.pairs.store.firsts(drawn)
-        alone = [num for num in drawn if firsts.get(num, num) == num]  # copies are compared as the first of them
-        true: dict[tuple[int, int], float] = {}
-        for start in range(0, len(alone), 100):
-            true |= exact(forum, forum.questions_by_number(alone[start : start + 100]))
+        alone = alone_of(forum, sample)
+        true = exact_pairs(forum, alone)
         held = {(one.first, one.second): one.score for one in forum.pairs.store.among(None, LEAST_SCORE)}
         return {
             "questions": len(numbers),
@@ -116,19 +116,59 @@ def measure(folder: Path, sample: int) -> dict[str, Any]:
             },
             "pairs": len(held),
             "load_15_min_at_end": round(os.getloadavg()[2], 2),
+        } | recall(true, held)
+
+
+def measure_drawn(folder: Path, count: int, sample: int) -> dict[str, Any]:
+    """Compare questions drawn by chance, those of the exact pairs last."""
+    with Forum.open(folder) as forum:
+        forum.pairs.read_texts()
+        numbers = forum._store.numbers()
+        drawn = random.Random(1).sample(numbers, min(count, len(numbers)))
+        forum.pairs.partners(list(forum.questions_by_number(drawn[:BATCH]).items()))  # loads what is needed
+        began = time.process_time()
+        for start in range(0, len(drawn), BATCH):
+            forum.pairs.partners(list(forum.questions_by_number(drawn[start : start + BATCH]).items()))
+        spent = time.process_time() - began
+        alone = alone_of(forum, sample)
+        true = exact_pairs(forum, alone)
+        held: set[tuple[int, int]] = set()
+        for start in range(0, len(alone), BATCH):
+            found = forum.pairs.partners(list(forum.questions_by_number(alone[start : start + BATCH]).items()))
+            held |= {(one.first, one.second) for pairs in found.values() for one in pairs}
+        return {
+            "questions": len(numbers),
+            "questions compared": len(drawn),
+            "processor_s": {"a question, ms": round(1000 * spent / len(drawn), 2)},
+            "load_15_min_at_end": round(os.getloadavg()[2], 2),
             "questions compared exactly": len(alone),
-            "exact pairs": {
-                f"from {least}": {
-                    "there are": sum(score >= least for score in true.values()),
-                    "found": round(
-                        sum(pair in held for pair, score in true.items() if score >= least)
-                        / max(1, sum(score >= least for score in true.values())),
-                        4,
-                    ),
-                }
-                for least in (LEAST_SCORE, 0.3, 0.5)
-            },
-        }
+        } | recall(true, held)
+
+
+def alone_of(forum: Forum, sample: int) -> list[int]:
+    """Return questions drawn by chance, without copies, which are compared as the first of them."""
+    numbers = forum._store.numbers()
+    drawn = random.Random(0).sample(numbers, min(sample, len(numbers)))
+    firsts = forum.pairs.store.firsts(drawn)
+    return [num for num in drawn if firsts.get(num, num) == num]
+
+
+def exact_pairs(forum: Forum, alone: list[int]) -> dict[tuple[int, int], float]:
+    """Return the exact pairs of some questions."""
+    true: dict[tuple[int, int], float] = {}
+    for start in range(0, len(alone), BATCH):
+        true |= exact(forum, forum.questions_by_number(alone[start : start + BATCH]))
+    return true
+
+
+def recall(true: Mapping[tuple[int, int], float], held: Container[tuple[int, int]]) -> dict[str, Any]:
+    """Return how many of the exact pairs were found, from some probabilities on."""
+    found: dict[str, Any] = {}
+    for least in (LEAST_SCORE, 0.3, 0.5):
+        likely = [pair for pair, score in true.items() if score >= least]
+        share = round(sum(pair in held for pair in likely) / max(1, len(likely)), 4)
+        found[f"from {least}"] = {"there are": len(likely), "found": share}
+    return {"exact pairs": found}
 
 
 def main() -> None:
@@ -137,11 +177,14 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=20_000)
     parser.add_argument("--sample", type=int, default=600)
     parser.add_argument("--forum", type=Path, help="a forum that is there; its pairs are made anew")
+    parser.add_argument("--drawn", type=int, help="compare only so many questions, drawn by chance")
     given = parser.parse_args()
-    body = measure(given.forum or made(given.questions), given.sample)
+    folder = given.forum or made(given.questions)
+    body = measure_drawn(folder, given.drawn, given.sample) if given.drawn else measure(folder, given.sample)
+    size, only = body["questions"], f" --drawn {given.drawn}" if given.drawn else ""
     print(json.dumps(body, indent=1))
-    size = body["questions"]
-    write(f"likely-pairs-{size}", f"python -m benchmarks.likely_pairs --questions {size}", body)
+    name = f"likely-pairs-{size}-drawn" if given.drawn else f"likely-pairs-{size}"
+    write(name, f"python -m benchmarks.likely_pairs --questions {size}{only}", body)
 
 
 if __name__ == "__main__":

@@ -253,6 +253,7 @@ def built(folder: Path, archive: Path) -> dict[str, Any]:
         "largest write-ahead log, MB": round(watcher.log_bytes / 1e6, 1),
         "longest wait of another writer, s": round(watcher.longest_wait_s, 2),
         "times looked": watcher.looks,
+        "load_5_min_at_end": round(os.getloadavg()[1], 2),
     }
 
 

@@ -139,7 +139,7 @@ class FixedEncoder:
 
 
 def best(scores: Mapping[int, float], limit: int) -> list[Candidate]:
-    return [Candidate(key, score) for key, score in sorted(scores.items(), key=lambda one: (-one[1], one[0]))][:limit]
+    return sorted(scores.items(), key=lambda one: (-one[1], one[0]))[:limit]
 
 
 ONE = {"printer": 1, "offlin": 1, "network": 1}
@@ -500,7 +500,7 @@ def test_what_meaning_alone_found_is_scored_by_words_where_it_may_be_among_the_b
     # words: most 10, least 4; of the others at most 4 / 10. With w = .5 the sums of 1 and 2 are .5 · .2 + .5 · 1 = .6
     # and .5 · .1 + .5 · .4 = .25; 7 has .5 · .9 = .45 at least, 8 .5 · .2 = .1, 9 .5 · .05 = .025.
     # The second best of these is .45; 8 may reach .1 + .5 · .4 = .3 < .45, and 7 .65: it alone is scored.
-    matched = [Candidate(1, 10.0), Candidate(2, 4.0)]
+    matched = [(1, 10.0), (2, 4.0)]
     near = {1: 0.2, 7: 0.9, 8: 0.2, 9: 0.05}
     known: dict[Source, dict[int, float]] = {"lexical": dict(matched), "vectors": near}
     assert _needed(matched, 2, known, [7, 8, 9], 2, 0.5, {2: 0.1}) == [7]
@@ -512,7 +512,7 @@ def test_what_meaning_alone_found_is_scored_by_words_where_it_may_be_among_the_b
 def test_what_words_found_further_down_is_known() -> None:
     known: dict[Source, dict[int, float]] = {"lexical": {1: 10.0}, "vectors": {7: 0.9, 8: 0.8}}
     # sums: .5 · 1 of 1, .5 · .9 + .5 · .5 = .7 of 7; 8 may reach .5 · .8 + .5 · .5 = .65
-    assert _needed([Candidate(1, 10.0), Candidate(7, 5.0)], 2, known, [7, 8], 2, 0.5, {1: 0.0}) == [8]
+    assert _needed([(1, 10.0), (7, 5.0)], 2, known, [7, 8], 2, 0.5, {1: 0.0}) == [8]
     assert known["lexical"] == {1: 10.0, 7: 5.0}
 
 
@@ -521,9 +521,9 @@ def test_the_best_are_the_same_where_only_what_may_be_among_them_is_scored(seed:
     chance = random.Random(seed)
     bm25 = {key: round(chance.uniform(0, 9), 1) for key in range(60)}
     cosines = {key: round(chance.uniform(-0.2, 1), 2) for key in range(60)}
-    matched = [one for one in best(bm25, 40) if one.score]
+    matched = [one for one in best(bm25, 40) if one[1]]
     near = best(cosines, 10)
-    keys = list(dict.fromkeys([*(one.key for one in matched[:10]), *(one.key for one in near)]))
+    keys = list(dict.fromkeys([key for key, _ in (*matched[:10], *near)]))
     unmatched = [key for key in keys if key not in dict(matched[:10])]
     known: dict[Source, dict[int, float]] = {"lexical": dict(matched[:10]), "vectors": dict(near)}
     far = {key: cosines[key] for key in keys if key not in dict(near)}
@@ -531,7 +531,7 @@ def test_the_best_are_the_same_where_only_what_may_be_among_them_is_scored(seed:
     known["lexical"].update((key, bm25[key]) for key in scored)
 
     def first(lexical: Mapping[int, float]) -> list[int]:
-        sums = {key: 0.4 * cosines[key] + 0.6 * lexical.get(key, 0.0) / matched[0].score for key in keys}
+        sums = {key: 0.4 * cosines[key] + 0.6 * lexical.get(key, 0.0) / matched[0][1] for key in keys}
         return [key for key, _ in best(sums, 5)]
 
     assert first(known["lexical"]) == first(bm25)

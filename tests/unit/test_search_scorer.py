@@ -119,8 +119,8 @@ class Table:
     known: ClassVar = {"wifi": 1, "wireless": 2, "printer": 3}
     vectors = np.array([[0, 0], [1, 0], [1, 0], [0, 1]], dtype=np.float32)
 
-    def ids(self, words: Iterable[str]) -> list[int]:
-        return [self.known.get(word, 0) for word in words]
+    def ids(self, words: Sequence[str]) -> NDArray[np.intp]:
+        return np.array([self.known.get(word, 0) for word in words], dtype=np.intp)
 
     def rows(self, ids: NDArray[np.intp]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         return self.vectors[ids], rarities(ids, 4).astype(np.float32)

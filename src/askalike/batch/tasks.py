@@ -45,7 +45,7 @@ from askalike.forum.calibrations import SAMPLE
 from askalike.forum.engine import EncoderWords
 from askalike.forum.groups import LEAST
 from askalike.forum.linkage import Evidence, Linkage, Node
-from askalike.forum.pairs import LEAST_SCORE, RAREST, hashes_of
+from askalike.forum.pairs import LEAST_SCORE, hashes_of
 from askalike.index.encoder_settings import read_settings
 from askalike.index.text_questions import TextQuestions, taken
 from askalike.models.encoders.model import Model
@@ -64,6 +64,8 @@ Kind = Literal["hello", "encode", "read", "join", "compare", "merge", "groups"]
 ROWS_TOGETHER: Final = 1_024
 IN_CELL: Final = 2_000
 """So many questions have a cell as their nearest, about."""
+RAREST: Final = 12
+"""So many of a question's most informative words make blocks."""
 MOST_IN_BLOCK: Final = 2_000
 TOGETHER: Final = 256
 TRAINED: Final = 64

@@ -90,7 +90,7 @@ class MilvusEngine(Records):
         """Return the questions of the greatest inner product with the query."""
         wanted = self._asked(weights)
         found = self._best(self.words, [wanted], limit, filters, settled)()[0] if wanted else []
-        self._matched = [one.key for one in found[: settled or limit]]
+        self._matched = [key for key, _ in found[: settled or limit]]
         return found
 
     def misspelt(self, terms: Sequence[str], limit: int, filters: Filters) -> list[Candidate]:
@@ -178,7 +178,7 @@ class MilvusEngine(Records):
             among = list(dict.fromkeys([*proposed(), *self._matched]))
             found = self._begin(index, [vector], len(among), listed("num in", among))()[0][0] if among else []
             self._compared = vector.tobytes(), dict.fromkeys(among, 0.0) | dict(found)
-            return [one for one in found if one.key not in excluded][:limit]
+            return [one for one in found if one[0] not in excluded][:limit]
 
         return rest
 
@@ -223,7 +223,7 @@ class MilvusEngine(Records):
                 kept = [some for some, _ in found]
                 if dropped or among is not None:
                     kept = [
-                        [one for one in some if one.key not in dropped and (among is None or one.key in among)]
+                        [one for one in some if one[0] not in dropped and (among is None or one[0] in among)]
                         for some in kept
                     ]
                 answers = zip(kept, found, strict=True)
@@ -266,7 +266,7 @@ class MilvusEngine(Records):
                 some = _ranked(rows)
                 if keys:
                     tags = dict(zip(rows.nums, rows.fields.get("tags", ()), strict=True))
-                    some = [one for one in some if not has_one(tags[one.key], keys)]
+                    some = [one for one in some if not has_one(tags[one[0]], keys)]
                 if isinstance(query, np.ndarray) and not query.any():  # as far from one as from another
                     found.append(([], True))
                 else:
@@ -316,15 +316,15 @@ class DatabaseEngine(Records):
             if total > MOST_MATCHING and rare:
                 break
             rare.append(term)
-        found = list(map(Candidate._make, self.database.matching(idf, rare)))
+        found = list(self.database.matching(idf, rare))
         if filters != Filters():
             admitted = self.states.of(filters) if filters.has_states else None
-            questions = self.store.questions_by_num([one.key for one in found])
+            questions = self.store.questions_by_num([key for key, _ in found])
             found = [
-                one
-                for one in found
-                if (admitted is None or one.key in admitted)
-                and (question := questions.get(one.key)) is not None
+                (key, score)
+                for key, score in found
+                if (admitted is None or key in admitted)
+                and (question := questions.get(key)) is not None
                 and filters.admits(question)
             ]
         return found[:limit]
@@ -361,20 +361,20 @@ def _ranked(rows: Rows) -> list[Candidate]:
     """Return what was found with a score other than 0, best first, ties by number.
 
     >>> _ranked(Rows([3, 2, 1], [2.0, 2.0, 0.0], {}))
-    [Candidate(key=2, score=2.0), Candidate(key=3, score=2.0)]
+    [(2, 2.0), (3, 2.0)]
     """
     pairs: Iterable[tuple[int, float]] = zip(rows.nums, rows.scores, strict=True)
     if not all(map(gt, rows.scores, rows.scores[1:])):  # else they are in order
         pairs = ((num, -score) for score, num in sorted(zip(map(neg, rows.scores), rows.nums, strict=True)))
     if 0.0 in rows.scores:
         pairs = (pair for pair in pairs if pair[1])
-    return list(map(partial(tuple.__new__, Candidate), pairs))
+    return list(pairs)
 
 
 def _is_settled(found: Sequence[Candidate], limit: int) -> bool:
     """Return whether the best so many are known: the next one is not as good as the last of them.
 
-    >>> _is_settled([Candidate(1, 2.0), Candidate(2, 1.0)], 1), _is_settled([Candidate(1, 1.0), Candidate(2, 1.0)], 1)
+    >>> _is_settled([(1, 2.0), (2, 1.0)], 1), _is_settled([(1, 1.0), (2, 1.0)], 1)
     (True, False)
     """
-    return len(found) > limit and found[limit - 1].score > found[limit].score
+    return len(found) > limit and found[limit - 1][1] > found[limit][1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -162,7 +162,7 @@ class LocalEngine(Records):
                     if len(found[place]) < limit and len(near) == wanted:  # those that satisfy it are far away
                         allowed = allowed or self.index.all_admitted(filters)
                         [found[place]] = self.vectors.search(vectors[place, None], limit, allowed, excluded)
-        return [list(map(Candidate._make, near)) for near in found]
+        return found
 
     def count(self, filters: Filters) -> int:
         """Return how many questions satisfy the filters."""
@@ -188,13 +188,14 @@ class LocalEngine(Records):
         states = self._states(filters) if filters.has_states else None
         if states is not None and len(states) <= MOST_LISTED:
             listed = sorted(states - excluded)
-            return list(map(Candidate._make, search(limit, filters, listed))) if listed else []
+            return search(limit, filters, listed) if listed else []
         wanted = limit + len(excluded)
         while True:
             found = search(wanted, filters, None)
-            kept = [one for one in found if one[0] not in excluded and (states is None or one[0] in states)]
+            kept = [one for one in found if one[0] not in excluded] if excluded else found
+            kept = kept if states is None else [one for one in kept if one[0] in states]
             if len(kept) >= limit or len(found) < wanted:
-                return list(map(Candidate._make, kept[:limit]))
+                return kept[:limit]
             wanted *= 4
 
     def _states(self, filters: Filters) -> frozenset[int]:
@@ -220,8 +221,8 @@ class EncoderWords:
     def __init__(self, vectors: HasModel) -> None:
         self._vectors = vectors
 
-    def ids(self, words: Iterable[str]) -> list[int]:
-        """Return the id of each word as it is written, 1 for the most frequent, 0 for one without a vector."""
+    def ids(self, words: Sequence[str]) -> NDArray[np.intp]:
+        """Return the id of each word as it is written, 1 for the most frequent, 0 for one without a vector.  # (N,)"""
         return self._vectors.model.word_ids(words)
 
     def rows(self, ids: NDArray[np.intp]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

@@ -72,8 +72,9 @@ TEXTS: Final = 200
 AT_ONCE: Final = 20
 BATCH: Final = 100
 """So many go to another process at a time."""
-RAREST: Final = 12
-"""So many of a question's most informative words are looked for in others."""
+SCORED: Final = 40
+"""So many others are scored for each question, the best of the weighted sum: of 1,314 pairs from .1 on of 600 among
+224,741 questions, 30 find .976 from one side of each, 40 .983, and 40 of twice as many candidates .987."""
 
 HASHED: Final = "title and body, no markup, case folded, 2"
 """How a text's hash is made; another way makes every hash anew."""
@@ -384,8 +385,8 @@ class Pairs:
         for by, some in searcher.by_language([_as_query(one, PARTNERS + 1) for one in questions.values()]):
             asked = {numbers[place]: query for place, query in some.items()}
             plain = _plain(by, asked)
-            rarest = replace(plain.settings.query, max_terms=RAREST)
-            plain = replace(plain, settings=replace(plain.settings, query=rarest))
+            join = replace(plain.settings.join, scored=max(SCORED, plain.settings.join.scored))
+            plain = replace(plain, settings=replace(plain.settings, join=join))
             for (num, query), best in zip(asked.items(), plain.closest(list(asked.values())), strict=True):
                 found[num] = self._partners(plain, num, query, best)
                 if is_over():

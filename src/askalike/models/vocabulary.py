@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from askalike.errors import DamagedModelError, SettingError
 from askalike.text.analyzer import stemmer_of
@@ -59,6 +62,14 @@ class Vocabulary:
     def ids(self, text: Iterable[str]) -> list[int]:
         """Return the id of each word, in order."""
         return list(map(self._ids.get, text, repeat(UNKNOWN)))
+
+    def places(self, text: Sequence[str]) -> NDArray[np.intp]:
+        """Return the id of each word, in order.  # (len(text),)
+
+        >>> Vocabulary(["the", "router"]).places(["the", "modem"]).tolist()
+        [1, 0]
+        """
+        return np.fromiter(map(self._ids.get, text, repeat(UNKNOWN)), np.intp, len(text))
 
     def rank(self, word: str) -> int | None:
         """Return how many words come before one, None where it is not there."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,11 +45,8 @@ class WordEncoder(Encoder, Protocol):
         """Return how much of each word of a plain text is let in, in [0, 1]; nothing where the model cannot say."""
 
 
-class Candidate(NamedTuple):
-    """One question found by a candidate search, by the engine's own key."""
-
-    key: int
-    score: float
+Candidate = tuple[int, float]
+"""One question found by a candidate search: the engine's own key, and the score."""
 
 
 @dataclass(frozen=True, slots=True)

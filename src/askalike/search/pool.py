@@ -173,7 +173,7 @@ def _needed(
     others = [key for key in unmatched if key not in deeper]
     if len(matched) < limit:
         return []
-    most, least = matched[0].score, matched[-1].score
+    (_, most), (_, least) = matched[0], matched[-1]
     sums = [weight * near[key] for key in others]
     for key, score in lexical.items():
         sums.append(weight * near.get(key, cosines.get(key, 0.0)) + (1.0 - weight) * (score / most))

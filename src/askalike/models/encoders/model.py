@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -294,14 +294,14 @@ class Model:
             word = next(iter(self._reader.text(word)), "")
         return self.vocabulary.rank(word)
 
-    def word_ids(self, words: Iterable[str]) -> list[int]:
-        """Return the ids of words as they are written, 0 for those outside the vocabulary."""
-        found = list(words)
-        return self.vocabulary.ids(stemmer_of(self.settings.stems).stems(found) if self.settings.stems else found)
+    def word_ids(self, words: Sequence[str]) -> NDArray[np.intp]:
+        """Return the ids of words as they are written, 0 for those outside the vocabulary.  # (N,)"""
+        read = stemmer_of(self.settings.stems).stems(words) if self.settings.stems else words
+        return self.vocabulary.places(read)
 
     def word_vectors(self, ids: NDArray[np.intp]) -> NDArray[np.float32]:
         """Return the vectors of words by their ids, at length 1.  # (N, D_in)"""
-        return unit_rows(self._embedding.rows(ids))
+        return self._embedding.directions(ids)
 
     def known_words(self, question: Question) -> list[str]:
         """Return the words that are read of a question and have a vector of their own, as they are written, in order.
