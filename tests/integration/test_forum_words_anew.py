@@ -14,6 +14,7 @@ import filelock
 import pytest
 
 from askalike import Forum, Query, Question
+from askalike.errors import ForumError
 from askalike.forum import indexes
 from askalike.index import encoder_settings
 from askalike.index.catchup import catch_up
@@ -157,6 +158,17 @@ def test_postings_that_were_dropped_are_made_again(tmp_path: Path, monkeypatch: 
     with Forum.open(tmp_path / "f") as forum:
         assert found(forum) == ALL
     assert WordIndex(lexical).has_postings
+
+
+def test_an_index_with_other_files_beside_it_is_not_replaced(earlier: Path) -> None:
+    (earlier / "lexical" / "mine.txt").write_text("kept")
+    with Forum.open(earlier) as forum:
+        assert not forum.wants_words
+        forum.renew_words()
+        assert found(forum) == ALL
+    assert sorted(path.name for path in earlier.glob("lexical*")) == ["lexical"]
+    with pytest.raises(ForumError, match=r"mine\.txt is not a file of the word index"):
+        Forum.reindex(earlier)
 
 
 def test_check_tells_what_waits_to_be_indexed_anew(earlier: Path) -> None:

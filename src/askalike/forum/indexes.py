@@ -509,9 +509,8 @@ class Indexes:
             return False
         words.refresh()
         is_slow = not words.has_postings and words.entries >= 2 * LEAST and not self._has_renewed
-        return words.cursor.is_complete and (
-            not words.is_current or is_slow or WordIndex.exists(successor_of(words.folder))
-        )
+        is_wanted = not words.is_current or is_slow or WordIndex.exists(successor_of(words.folder))
+        return is_wanted and words.cursor.is_complete and WordIndex.can_be_replaced(words.folder)
 
     def renew_words(self, progress: Progress) -> None:
         """Make the word index anew, where that is to be done, beside the one that answers, and let it take its place.
@@ -710,7 +709,9 @@ def _is_succeeded(layout: ForumLayout, store: Store, analyzer: Analyzer) -> bool
     """Begin another word index beside the one that is there, if that can answer meanwhile; return whether it can."""
     try:
         index = fitting_index(layout.lexical, store, analyzer)
-        if index is None or not index.cursor.is_complete or not CAN_REPLACE:
+        if index is None or not (
+            index.cursor.is_complete and CAN_REPLACE and WordIndex.can_be_replaced(layout.lexical)
+        ):
             return False
         successor_index(layout.lexical, store, analyzer)
     except ForumError:  # damaged: what is not the index's own is named by who removes it

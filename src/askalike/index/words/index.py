@@ -207,7 +207,7 @@ class WordIndex(WordSnapshot):
         Raises:
             ForumError: the folder is a link, holds something that is not of an index, or cannot be written.
         """
-        if is_link(folder) or (folder.is_dir() and foreign_in(folder, OWNED)):
+        if not cls.can_be_replaced(folder):
             cls.remove(folder)  # refuses it
         replaced = replaced_of(folder)
         cls.remove(replaced)
@@ -217,6 +217,11 @@ class WordIndex(WordSnapshot):
             successor_of(folder).rename(folder)
             sync_folder(folder.parent)
         cls.remove(replaced)
+
+    @staticmethod
+    def can_be_replaced(folder: Path) -> bool:
+        """Return whether nothing in a folder but an index would be deleted."""
+        return not is_link(folder) and not foreign_in(folder, OWNED)
 
     @staticmethod
     def exists(folder: Path) -> bool:
