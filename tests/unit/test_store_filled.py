@@ -124,7 +124,7 @@ def nothing(_: object) -> None:
     """Take no notice."""
 
 
-OTHERS = {
+OTHERS: dict[str, list[Record]] = {
     "other from the first": [Question("q0", "other", "body"), *ALL],
     "other in the middle": [*ALL[:3], Question("new", "title", "body"), *ALL[3:]],
     "an answer edited": [Answer("a0", "q0", "other"), *ALL[1:]],
