@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from askalike import Forum, Link, Question
-from askalike.errors import ForumError, InputError
+from askalike.errors import BusyForumError, ForumError, InputError, UnknownIdError
 from askalike.forum import ImportOptions
 from askalike.progress import SilentProgress
 from askalike.store import ForumLayout
@@ -161,6 +161,31 @@ def test_what_a_stopped_load_has_left_is_dropped_by_another_source_or_when_somet
     assert archive.load(ALL, DUMP, no_reject).resumed == 0
     assert sorted(one.id for one in held(archive)[0]) == sorted([*(one.id for one in QUESTIONS), "by hand"])
     assert tables(archive) == fresh
+
+
+def test_the_source_of_a_load_is_not_seen_before_its_end(archive: SqliteStore) -> None:
+    seen: list[object] = []
+    archive.load(with_a_step(len(ALL) - 1, lambda: seen.append(archive.sources())), DUMP, no_reject)
+    assert (seen, archive.sources()) == ([()], ("dump",))
+
+
+def test_what_a_stopped_load_has_left_goes_with_its_source(archive: SqliteStore) -> None:
+    fresh = tables(archive)
+    stopped(archive, ALL)
+    assert archive.sources() == ()
+    with pytest.raises(UnknownIdError):
+        archive.delete_source("dump")
+    assert tables(archive) == fresh
+    assert archive.load(ALL, DUMP, no_reject).resumed == 0
+
+
+def test_a_source_is_not_deleted_while_it_is_loaded(archive: SqliteStore) -> None:
+    def delete() -> None:
+        with pytest.raises(BusyForumError):
+            archive.delete_source("dump")
+
+    archive.load(with_a_step(len(ALL) - 1, delete), DUMP, no_reject)
+    assert archive.count_questions() == len(QUESTIONS)
 
 
 def test_a_new_forum_stays_whose_load_was_stopped(archive: SqliteStore) -> None:

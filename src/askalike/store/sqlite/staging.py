@@ -232,6 +232,30 @@ def loaded_posts(connection: sqlite3.Connection) -> list[str]:
     return [name for name in _filled_tables(connection) if name.removeprefix(PREFIX) in _KINDS]
 
 
+def unfinished_source(connection: sqlite3.Connection) -> str:
+    """Return the name of the source that a first load fills, or that a killed one has begun; "" for none."""
+    if not loaded_posts(connection):
+        return ""
+    name = f"SELECT name FROM sources WHERE num = (SELECT source FROM {PREFIX}questions LIMIT 1)"
+    found = connection.execute(name).fetchone()
+    return "" if found is None else str(found[0])
+
+
+def forget_unfinished(path: Path, connection: sqlite3.Connection, store: SqlStore) -> None:
+    """Drop what a killed load has left.
+
+    Raises:
+        BusyForumError: a load is under way.
+    """
+    try:
+        with _lock(path).acquire(timeout=0):
+            _drop_filled(connection, store)
+    except filelock.Timeout as error:
+        raise BusyForumError(
+            f"another process is loading an archive into {path.parent}", "wait until it has finished"
+        ) from error
+
+
 def _can_go_on(connection: sqlite3.Connection, source: Source) -> bool:
     """Return whether a killed load of the same source has left tables that can still be filled."""
     if not {f"{PREFIX}{table}" for table in _FILLED} <= set(_filled_tables(connection)) or not _is_empty(connection):
