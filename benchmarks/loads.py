@@ -5,18 +5,24 @@ questions of ``benchmarks.scale``. A process of its own reads it into an empty f
 ways: all of it in one transaction at the end of reading, and as ``store.sqlite.staging`` does it. Meanwhile this
 process looks at the write-ahead log and takes the lock of writers for a moment, over and over. Then the same archive,
 with an edit of every tenth question, is loaded again, which is one transaction either way.
+
+``--reddit`` takes questions of Reddit instead: 100,000 into a forum that holds 20,000 others, and 100,000 into an empty
+one by a process that is killed when it has read half of them, and by another that goes on.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import time
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -24,30 +30,53 @@ from unittest import mock
 from askalike.forum.exchange import ImportOptions, import_archive
 from askalike.store.sqlite import staging
 from askalike.store.sqlite.store import SqliteStore
-from benchmarks.record import WORK, write
+from benchmarks.record import WORK, need_data, write
 from benchmarks.scale import REAL, Course, Memory, Watcher, write_archive
 
 COMMAND = "OMP_NUM_THREADS=1 python -m benchmarks.loads"
 WAYS = ("one transaction", "short transactions")
 EDITED_EACH = 10
-OPTIONS = ImportOptions(format="jsonl", source="bulk")
+LOADED, HELD = 100_000, 20_000
 
 
-def load(folder: Path, archive: Path, way: str) -> dict[str, Any]:
+class Halved(Course):
+    """Kills the process when half of an archive was read."""
+
+    def start(self, phase: str, total: int, unit: str) -> None:
+        """Begin a phase."""
+        super().start(phase, total, unit)
+        self._left = total / 2
+
+    def advance(self, count: int) -> None:
+        """Go on."""
+        self._left -= count
+        if self._left < 0:
+            own = resource.getrusage(resource.RUSAGE_SELF)
+            print(json.dumps({"processor_s": round(own.ru_utime + own.ru_stime, 2)}), flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+        super().advance(count)
+
+
+def load(folder: Path, archive: Path, way: str, course: Course) -> dict[str, Any]:
     """Load in this process; return what it took."""
     path = folder / "archive.sqlite"
     store = SqliteStore(path) if path.exists() else SqliteStore.create(path, {})
-    course, began = Course(), time.perf_counter()
+    options, began = (
+        ImportOptions(format="jsonl", source="held" if archive.stem == "held" else "bulk"),
+        time.perf_counter(),
+    )
     with Memory() as memory, mock.patch.object(staging, "_is_empty", _never if way == WAYS[0] else staging._is_empty):
-        report = import_archive(store, archive, OPTIONS, folder / "rejects.jsonl", course).load.questions
+        done = import_archive(store, archive, options, folder / "rejects.jsonl", course).load
     ended = time.perf_counter()
     store.close()
     own = resource.getrusage(resource.RUSAGE_SELF)
     return {
-        "added": report.added,
-        "edited": report.edited,
+        "added": done.questions.added,
+        "edited": done.questions.edited,
+        "of them written by a load that was killed": done.resumed,
         "seconds": round(ended - began, 2),
         "processor_s": round(own.ru_utime + own.ru_stime, 2),
+        "written to the disk, MB": round(own.ru_oublock * 512 / 1e6, 1),
         "time left wrong by at most": course.report(ended)["reading"]["time left wrong by at most"],
         "peak memory without mapped files, MB": memory.own_mb,
     }
@@ -57,11 +86,12 @@ def _never(_: object) -> bool:
     return False
 
 
-def watched(folder: Path, archive: Path, way: str) -> dict[str, Any]:
+def watched(folder: Path, archive: Path, way: str, *, is_halved: bool = False) -> dict[str, Any]:
     """Load in another process, and watch it."""
     with Watcher(folder) as watcher:
         words = [sys.executable, "-m", "benchmarks.loads", "--load", str(folder), str(archive), way]
-        done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
+        words += ["--halved"] * is_halved
+        done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=not is_halved)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found | {
         "largest write-ahead log, MB": round(watcher.log_bytes / 1e6, 1),
@@ -81,15 +111,50 @@ def write_edited(path: Path, archive: Path) -> None:
             file.write(line)
 
 
+def write_reddit(path: Path, first: int, count: int) -> Path:
+    """Write so many questions of Reddit after the first ones."""
+    with (
+        gzip.open(need_data("reddit/questions.jsonl.gz"), "rt", encoding="utf-8") as lines,
+        path.open("w", encoding="utf-8") as file,
+    ):
+        file.writelines(islice(lines, first, first + count))
+    return path
+
+
+def of_reddit() -> None:
+    """Measure a load into a forum that holds others, and one that is killed."""
+    place = WORK / "loads-reddit"
+    shutil.rmtree(place, ignore_errors=True)
+    folders = [place / name for name in ("second", "killed", "whole")]
+    for folder in folders:
+        folder.mkdir(parents=True)
+    archive = write_reddit(place / "loaded.jsonl", 0, LOADED)
+    watched(folders[0], write_reddit(place / "held.jsonl", LOADED, HELD), WAYS[1])
+    body: dict[str, Any] = {"questions": LOADED, "held": HELD}
+    body["into a forum that holds others"] = watched(folders[0], archive, WAYS[1])
+    body["into an empty one"] = watched(folders[2], archive, WAYS[1])
+    body["killed when half was read"] = watched(folders[1], archive, WAYS[1], is_halved=True)
+    body["and loaded again"] = watched(folders[1], archive, WAYS[1])
+    print(json.dumps(body, indent=1), flush=True)
+    body["load_15_min_at_end"] = round(os.getloadavg()[2], 2)
+    write("loads-reddit", f"{COMMAND} --reddit", body)
+    shutil.rmtree(place)
+
+
 def main() -> None:
     """Measure one size."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--questions", type=int, default=REAL)
+    parser.add_argument("--reddit", action="store_true")
     parser.add_argument("--load", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--halved", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.load:
         folder, archive, way = given.load
-        print(json.dumps(load(Path(folder), Path(archive), way)))
+        print(json.dumps(load(Path(folder), Path(archive), way, Halved() if given.halved else Course())))
+        return
+    if given.reddit:
+        of_reddit()
         return
     place = WORK / f"loads-{given.questions}"
     archive, edited = place / "questions.jsonl", place / "edited.jsonl"

@@ -123,7 +123,8 @@ def fitted(data: Rows, *, is_monotone: bool = True, among: float = AMONG_CANDIDA
 
     - Σ_i Σ_{k=1..3} λ_k ln P(y_ik) - ρ Σ_q Σ_i t_qi ln softmax_q(z)_i + |w|² PENALTY / 2 + |r|² / (2 BETWEEN_FORUMS²)
 
-    t ∝ 2^grade - 1; P(y_ik) = σ(b_k + z_i + r_f), with r_f an offset of the forum, which a new forum has not.
+    t ∝ 2^grade - 1; P(y_ik) = σ(b_k + z_i + r_f), with r_f an offset of the forum, which a new forum has not. Columns
+    behind those of ``FEATURES`` may have any weight.
     """
     used = data.features.std(axis=0) > 0
     scale = np.where(used, data.features.std(axis=0), 1.0)
@@ -160,7 +161,7 @@ def fitted(data: Rows, *, is_monotone: bool = True, among: float = AMONG_CANDIDA
         return value, np.concatenate([inputs.T @ slope + PENALTY * values[:count], gradient, of_forums])
 
     bounds = [(None if name in FREE or not is_monotone else 0.0, None) for name in FEATURES]
-    bounds += [(None, None)] * (3 + places)
+    bounds += [(None, None)] * (count - len(FEATURES) + 3 + places)
     start = np.concatenate([np.zeros(count), [-1.0, -2.5, -4.0], np.zeros(places)])
     done = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 800})
     weights_found = np.where(used, done.x[:count] / scale, 0.0)
@@ -409,7 +410,7 @@ def by_elsewhere(
         if counted != OF_ELSEWHERE[version]:
             by = {forum: fitted(training_rows([*judged, *known], version, forum, counted)) for forum in ARCHIVES}
         logits, likely, _ = _scores(by, version)
-        likelihoods.append([_log_likelihood(logits(one), one.grades) for one in asked])
+        likelihoods.append([log_likelihood(logits(one), one.grades) for one in asked])
         gains.append([ndcg(logits(one), one) for one in asked])
         found[f"{counted:g}"] = {
             "calibration error": calibration(pools, likely, 1.75)["by forum"],
@@ -423,7 +424,8 @@ def by_elsewhere(
     }
 
 
-def _log_likelihood(logits: Floats, grades: Floats) -> float:
+def log_likelihood(logits: Floats, grades: Floats) -> float:
+    """Return Σ ln P(y) over the judged candidates, y being a grade of 2 or more."""
     known = ~np.isnan(grades)
     return float(((grades[known] >= 1.75) * logits[known] - np.logaddexp(0, logits[known])).sum())
 

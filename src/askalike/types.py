@@ -660,7 +660,8 @@ class Hit(msgspec.Struct, frozen=True, rename={"answer": "best_answer", "answer_
         duplicate_of: ids of the originals that it is marked a duplicate of.
         via: the duplicate that was found, where the question is its original: the score is the duplicate's.
         explanation: how much each word counts, where it was asked for.
-        notice: why it was found by words alone, though the forum has vectors, and what mends it; or "".
+        notice: why it was found by words alone, though the forum has vectors, and what mends it; or how much is
+            indexed so far; or "".
     """
 
     rank: int
@@ -828,7 +829,8 @@ class SearchResult:
         ranker: the name of the one that answered.
         has_vectors: it looked at vectors too, and not at words alone.
         seconds: how long each stage took.
-        notice: why words alone answered, though the forum has vectors, and what mends it; or "".
+        notice: why words alone answered, though the forum has vectors, and what mends it; or how much is indexed
+            so far; or "".
     """
 
     hits: tuple[Hit, ...] = ()

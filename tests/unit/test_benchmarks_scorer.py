@@ -8,6 +8,7 @@ from pathlib import Path
 import benchmarks.__main__ as every
 import numpy as np
 import pytest
+from benchmarks.margins import column, margin, over_forums, with_margin
 from benchmarks.scorer import NOISE, OF_COPIES, OF_ELSEWHERE, OF_OTHER_FORM, calibration_error, furthest, training_rows
 from benchmarks.scorer_sets import ARRAYS, OTHER_FORM, Pairs, read_pairs, write_pairs
 
@@ -85,3 +86,31 @@ def test_what_rests_on_weights_goes_on_where_it_stopped(
     monkeypatch.setattr(every, "weights_digest", iter(["before", "after"]).__next__)
     assert every.by_weights(["scorer"]).startswith("other weights were learned")
     assert "1 of 7: scorer took" in capsys.readouterr().out
+
+
+def test_a_margin_is_how_far_the_best_stands_out_from_the_next_nine() -> None:
+    # best 8, the next nine 4 on average, the eleventh is not looked at; of 20 that the text has with itself
+    assert margin([4.0, 8.0, 6.0, 2.0, 5.0, 3.0, 4.0, 4.0, 4.0, 4.0, 0.0], 20.0) == 0.2
+
+
+def test_margins_are_scaled_by_the_forums_that_were_learned_from() -> None:
+    found = column({"a": 1.0, "b": np.e**2, "c": np.e**9, "d": np.e}, ["a", "b"])  # logarithms 0 and 2
+    assert found == pytest.approx({"a": -1.0, "b": 1.0, "c": 2.0, "d": 0.0})
+
+
+def test_a_forum_whose_questions_stand_out_is_said_to_have_more_duplicates_where_others_do() -> None:
+    some = [("slicer", 0.1, 0.0), ("devops", 0.1, 0.0), ("math", 0.3, 3.0), ("quantum", 0.3, 3.0)]
+    judged = [pairs("pool", *[grade] * 8, 3.0 - grade, forum=forum) for forum, _, grade in some for _ in range(20)]
+    same = [replace(one, by_words=np.zeros_like(one.by_words)) for one in judged]
+    margins = {forum: value for forum, value, _ in some} | {"travel": 0.3}
+    _, added = with_margin(same, WORDS, {"travel"}, margins)
+    assert added["travel"] == pytest.approx(added["math"])
+    assert added["math"] > 0.5
+    assert added["slicer"] == pytest.approx(-added["math"])
+    _, without = with_margin(same, WORDS, {"travel"}, None)
+    assert without == {}
+
+
+def test_forums_that_agree_have_a_narrow_interval() -> None:
+    low, high = over_forums({"a": [1.0, 1.0], "b": [1.0]})
+    assert (low, high) == (1.0, 1.0)

@@ -13,10 +13,12 @@ from typing import Any
 import pytest
 
 from askalike import Forum, Link, Question
-from askalike.errors import ForumError, InputError
+from askalike.errors import BusyForumError, ForumError, InputError, UnknownIdError
 from askalike.forum import ImportOptions
 from askalike.progress import SilentProgress
+from askalike.store import ForumLayout
 from askalike.store.sqlite import schema, staging
+from askalike.store.sqlite.soundness import stored_faults
 from askalike.store.sqlite.store import SqliteStore
 from askalike.types import Answer, Feedback, Record, Reject, Source, Thread
 
@@ -87,6 +89,118 @@ def test_short_transactions_leave_what_one_leaves(archive: SqliteStore, tmp_path
     report = archive.load(ALL, DUMP, no_reject)
     assert len(begun) > 8
     assert (held(archive)[:3], report, archive.counts(), tables(archive)) == filled_anew(tmp_path, ALL)
+
+
+def stopped(archive: SqliteStore, records: list[Record], source: Source = DUMP) -> None:
+    """Load, and stop after these records as Ctrl-C does, which leaves what a kill leaves."""
+
+    def broken() -> Iterator[Record]:
+        yield from records
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        archive.load(broken(), source, no_reject)
+    assert held(archive)[:3] == ([], {}, [])
+
+
+WITHOUT_LINKS = [one for one in ALL if not isinstance(one, Link)]
+
+
+@pytest.mark.parametrize("place", range(len(ALL) + 1))
+def test_a_load_goes_on_where_one_was_stopped(archive: SqliteStore, tmp_path: Path, place: int) -> None:
+    stopped(archive, ALL[:place])
+    report = archive.load(ALL, DUMP, no_reject)
+    written = ALL[: max(0, place - 1) // 2 * 2]  # in steps of two, at the record after them
+    resumed = sum(not isinstance(one, Link) for one in written)
+    has_questions = any(isinstance(one, Question) for one in written)  # else it begins again
+    assert report.resumed == (resumed if has_questions else 0)
+    report.resumed = 0
+    assert (held(archive)[:3], report, archive.counts(), tables(archive)) == filled_anew(tmp_path, ALL)
+    assert not list(stored_faults(ForumLayout(archive.path.parent), nothing, nothing, nothing))
+    assert sorted(change.num for change in archive.changes(0, 100)) == archive.numbers()
+
+
+def nothing(_: object) -> None:
+    """Take no notice."""
+
+
+OTHERS: dict[str, list[Record]] = {
+    "other from the first": [Question("q0", "other", "body"), *ALL],
+    "other in the middle": [*ALL[:3], Question("new", "title", "body"), *ALL[3:]],
+    "an answer edited": [Answer("a0", "q0", "other"), *ALL[1:]],
+    "shorter": [*QUESTIONS[:2], *ANSWERS[:1]],
+    "longer": [*ALL, Question("new", "title", "body"), Answer("newer", "q0", "answer")],
+    "other order": [*QUESTIONS, *LINKS, *ANSWERS],
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_load_of_other_records_goes_on_where_they_are_the_same(
+    archive: SqliteStore, tmp_path: Path, name: str
+) -> None:
+    records = list({(type(one), getattr(one, "id", one)): one for one in OTHERS[name]}.values())
+    stopped(archive, ALL)
+    report = archive.load(records, DUMP, no_reject)
+    resumed, report.resumed = report.resumed, 0
+    assert (held(archive)[:3], report, archive.counts(), tables(archive)) == filled_anew(tmp_path, records)
+    assert sorted(change.num for change in archive.changes(0, 100)) == archive.numbers()
+    assert resumed < len(WITHOUT_LINKS)
+
+
+def test_what_a_stopped_load_has_left_is_dropped_by_another_source_or_when_something_was_stored(
+    archive: SqliteStore,
+) -> None:
+    fresh = tables(archive)
+    stopped(archive, ALL)
+    assert archive.load(QUESTIONS[:1], OTHER, no_reject).resumed == 0
+    assert tables(archive) == fresh
+    assert archive.sources() == ("other",)
+    archive.delete_source("other")
+    stopped(archive, ALL)
+    archive.put_questions([QUESTIONS[6], Question("by hand", "kept")])
+    assert archive.load(ALL, DUMP, no_reject).resumed == 0
+    assert sorted(one.id for one in held(archive)[0]) == sorted([*(one.id for one in QUESTIONS), "by hand"])
+    assert tables(archive) == fresh
+
+
+def test_the_source_of_a_load_is_not_seen_before_its_end(archive: SqliteStore) -> None:
+    seen: list[object] = []
+    archive.load(with_a_step(len(ALL) - 1, lambda: seen.append(archive.sources())), DUMP, no_reject)
+    assert (seen, archive.sources()) == ([()], ("dump",))
+
+
+def test_what_a_stopped_load_has_left_goes_with_its_source(archive: SqliteStore) -> None:
+    fresh = tables(archive)
+    stopped(archive, ALL)
+    assert archive.sources() == ()
+    with pytest.raises(UnknownIdError):
+        archive.delete_source("dump")
+    assert tables(archive) == fresh
+    assert archive.load(ALL, DUMP, no_reject).resumed == 0
+
+
+def test_a_source_is_not_deleted_while_it_is_loaded(archive: SqliteStore) -> None:
+    def delete() -> None:
+        with pytest.raises(BusyForumError):
+            archive.delete_source("dump")
+
+    archive.load(with_a_step(len(ALL) - 1, delete), DUMP, no_reject)
+    assert archive.count_questions() == len(QUESTIONS)
+
+
+def test_a_new_forum_stays_whose_load_was_stopped(archive: SqliteStore) -> None:
+    with archive.held_if_empty() as is_empty:
+        assert is_empty
+    stopped(archive, ALL)
+    with archive.held_if_empty() as is_empty:
+        assert not is_empty
+
+
+def test_check_tells_what_a_stopped_load_has_left(archive: SqliteStore) -> None:
+    stopped(archive, ALL[:9])
+    findings = [one for one in Forum.check(archive.path.parent).findings if one.part == "archive"]
+    assert [(one.what.split(" of ")[0], one.is_damage) for one in findings] == [("keeps 5 records", False)]
+    assert list(Forum.check(archive.path.parent).damaged("archive")) == []
 
 
 def test_an_archive_that_was_emptied_is_filled_again_and_gives_no_number_twice(archive: SqliteStore) -> None:
@@ -255,7 +369,7 @@ def test_answers_without_a_question_are_left_out_by_name(archive: SqliteStore) -
     assert archive.counts().answers_without_question == 0
 
 
-@pytest.mark.parametrize("error", [InputError("line 9 is damaged"), KeyboardInterrupt(), MemoryError()])
+@pytest.mark.parametrize("error", [InputError("line 9 is damaged"), MemoryError()])
 def test_a_load_that_ends_early_leaves_nothing(archive: SqliteStore, error: BaseException) -> None:
     fresh = tables(archive)
 

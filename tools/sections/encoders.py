@@ -250,6 +250,7 @@ def killed(result: Mapping[str, Any]) -> list[str]:
 
 def transformers(result: Mapping[str, Any]) -> list[str]:
     """Return how fast a sentence transformer runs without torch, beside the library that it comes from."""
+    one_thread = result["one_thread"]
     rows = [
         (
             name,
@@ -259,7 +260,7 @@ def transformers(result: Mapping[str, Any]) -> list[str]:
             f"{values['least_cosine']:.4f}",
             f"{values['mean_cosine']:.4f}",
         )
-        for name, values in result["systems"].items()
+        for name, values in one_thread["systems"].items()
     ]
     header = ("runtime", "texts a processor second", "times as fast", "a title, p50 ms", "least cosine", "mean cosine")
     several = result["by_threads"]
@@ -275,10 +276,14 @@ def transformers(result: Mapping[str, Any]) -> list[str]:
     return [
         "## Sentence transformers without torch",
         "",
-        f"{result['model']} over {result['texts']} real questions with title and body, one thread; the best of the"
-        " rounds that took turns. The cosine is that to the vectors of sentence-transformers.",
+        f"{result['model']} over {one_thread['texts']} real questions with title and body, one thread; the best of the"
+        " rounds that took turns, on a machine with a load of"
+        f" {one_thread['load']:.0f} (commit `{one_thread['commit']}`). The cosine is that to the vectors of"
+        " sentence-transformers.",
         "",
         *table(header, rows),
+        "",
+        *_bfloat16(one_thread),
         "",
         f"By {several['threads']} threads of each, on {result['machine']['cores']} cores with a load of"
         f" {several['load']:.0f}: askalike runs batches side by side, whose vectors are the same to the bit. Medians of"
@@ -292,6 +297,23 @@ def transformers(result: Mapping[str, Any]) -> list[str]:
         *table(("runtime", "texts a second", "times as fast", "times as fast as one thread"), of_threads),
         *_reranking(result.get("reranker")),
     ]
+
+
+def _bfloat16(one_thread: Mapping[str, Any]) -> list[str]:
+    elsewhere = one_thread["bfloat16"]
+    runtime, numpy = elsewhere["onnxruntime"], elsewhere["numpy"]
+    rows, middle, columns = numpy["sizes"]
+    times = numpy["bfloat16_ms"] / numpy["float32_ms"]
+    answer = "runs a product" if runtime["says"] == "runs it" else "has no product"
+    found = [
+        f"bfloat16: ONNX Runtime {runtime['version']}, by which askalike encodes, {answer} in it on the processor.",
+        f"A product of NumPy, {rows} × {middle} by {middle} × {columns}, takes {times:.1f} times as long for numbers",
+        "of `ml_dtypes` as in float32, which is what they are multiplied in.",
+    ]
+    if "openvino" in one_thread:
+        of = one_thread["openvino"].split("-")[0]
+        found.append(f"OpenVINO {of}, which askalike does not need, runs askalike's own graph here.")
+    return [" ".join(found)]
 
 
 def _reranking(result: Mapping[str, Any] | None) -> list[str]:

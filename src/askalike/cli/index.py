@@ -187,7 +187,7 @@ def reindex(
     It does not matter what state they are in. With other languages, each question's is found out first.
     """
     settings = ForumSettings(has_vectors=encode)
-    again = command("encode" if encode else "info", forum)  # every command goes on indexing first
+    again = command(*(("encode", forum) if encode else ("reindex", forum, "--no-encode")))
     with (
         telling_how_to_go_on(lambda: ("the archive is complete; what was indexed and encoded is kept", again)),
         BarProgress() as progress,
@@ -242,6 +242,8 @@ def _print_report(found: dict[str, Any], into: Path) -> None:
             console.print(f"{kind:10s} {', '.join(f'{value:,} {name}' for name, value in stored.items())}")
     if found["links_without_question"]:
         console.print(f"           {found['links_without_question']:,} links wait for a question that is missing")
+    if found["resumed"]:
+        console.print(f"went on    after {found['resumed']:,} records that a load had read before it was stopped")
     for kind, count in found["skipped"].items():
         console.print(f"left out   {count:,} {safe(kind)}", markup=False)
     for kind, count in found["repaired"].items():

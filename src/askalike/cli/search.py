@@ -79,7 +79,7 @@ def _search(forum: Path, query: Query, threshold: str, *, as_json: bool) -> None
         lacking = list(_lacking(opened, query.ranker))
         found = opened.search(query)
         excluded = "" if found.hits else _barred(opened, query.filters)
-    notes = [*lacking, *_notes(found)]
+    notes = list(dict.fromkeys([*lacking, *_notes(found)]))
     for line in [*notes, f"note: {excluded}"] if as_json and excluded else notes:
         messages.say(line)
     if messages.is_verbose:

@@ -68,7 +68,7 @@ from askalike.index.vectors import VectorIndex
 from askalike.index.word_indexer import fingerprint
 from askalike.index.words import WordIndex, sums
 from askalike.index.words.index import OWNED as LEXICAL_FILES
-from askalike.index.words.index import schema
+from askalike.index.words.index import successor_of
 from askalike.index.words.postings import postings_faults
 from askalike.index.words.texts import TEXTS_FILE, text_faults
 from askalike.models.encoders.model import Model
@@ -140,6 +140,7 @@ def refused(part: Part, path: str, error: Exception, mend: str = REPAIR) -> Find
 MOST_NAMED: Final = 1000
 """Findings of one part that are named."""
 
+RENEWED: Final = '"askalike encode", a load and the service index the words anew'
 RESTORE: Final = "restore archive.sqlite from a backup, or load what it was filled from again"
 
 _SQLITE: Final = r"\.sqlite(-wal|-shm|-journal)?"
@@ -147,11 +148,11 @@ _LANGUAGE: Final = Owned(
     r"encoder\.json(\.\d+\.tmp)?", (("vectors", VECTOR_FILES), (r"model|\.model\.(replaced|going)", MODEL_FILES))
 )
 _FORUM: Final = Owned(
-    rf"(archive|pairs|loading|helped|follow){_SQLITE}|(index|pairs|loading|follow|writeback|keys|keys\.json)\.lock"
+    rf"(archive|pairs|loading|helped|follow){_SQLITE}|(index|words|pairs|loading|follow|writeback|keys|keys\.json)\.lock"
     r"|(archive|keys|parts|learned|encoder|engine|reranker|queries)\.json(\.\d+\.tmp)?"
     r"|rejects\.jsonl|config\.toml(\.\d+\.tmp)?",
     (
-        ("lexical", LEXICAL_FILES),
+        (r"lexical(\.(next|replaced))?", LEXICAL_FILES),
         ("vectors", VECTOR_FILES),
         (r"model|\.model\.(replaced|going)", MODEL_FILES),
         (r"student|\.student\.replaced", MODEL_FILES),
@@ -177,6 +178,12 @@ def _findings(layout: ForumLayout, progress: Progress) -> Iterator[Finding]:
     held: list[Contents] = []
     yield from _named("archive", _archive(layout, progress, held.append))
     contents = held[0] if held else None
+    if contents is not None and contents.loaded:
+        what = (
+            f"keeps {contents.loaded:,} records of a first load that is not finished, and that nobody sees: the same"
+            " load goes on after them, any other removes them"
+        )
+        yield Finding("archive", layout.archive.name, what, "", is_damage=False)
     indexes: Indexes = LocalIndexes()
     try:
         with closing(open_store(layout)) if layout.engine.is_file() else nullcontext() as store:
@@ -248,9 +255,10 @@ def _words(layout: ForumLayout, progress: Progress, contents: Contents | None) -
         what = "is not there: files of the word index are checked by their own sums alone until the next change"
         yield Finding("words", f"{name}/{sums.SUMS_FILE}", what, "", is_damage=False)
     try:
-        if not index.has_schema(schema()):
+        if not index.can_answer():
             yield Finding("words", f"{name}/{sums.ENTRIES}/meta.json", "describes other fields than are written")
             return
+        yield from _renewal(index)
         numbers = index.numbers()
     except AskalikeError as error:
         yield refused("words", name, error)
@@ -269,6 +277,16 @@ def _words(layout: ForumLayout, progress: Progress, contents: Contents | None) -
             what = "was made by another version, or other text settings; the next command that opens it builds it anew"
             yield Finding("words", name, what)
         yield from _agreement("words", name, index.cursor, numbers, contents)
+
+
+def _renewal(index: WordIndex) -> Iterator[Finding]:
+    """Tell what waits to be indexed anew: nothing is wrong with it."""
+    name, successor = index.folder.name, successor_of(index.folder)
+    if not index.is_current:
+        yield Finding("words", name, f"is of an earlier version, and answers; {RENEWED}", "", is_damage=False)
+    if WordIndex.exists(successor):
+        what = f"was begun to take the place of {name}; {RENEWED}"
+        yield Finding("words", successor.name, what, "", is_damage=False)
 
 
 def _engine_words(layout: ForumLayout, engine: Milvus, contents: Contents | None) -> Iterator[Finding]:

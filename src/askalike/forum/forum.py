@@ -120,9 +120,9 @@ MOST_NAMED = 20
 """So many questions and answers with an unreadable date are named."""
 
 _OWNED = Owned(
-    r"(archive|pairs|loading|helped|follow)\.sqlite(-wal|-shm|-journal)?|(index|pairs|loading|follow|writeback)\.lock"
+    r"(archive|pairs|loading|helped|follow)\.sqlite(-wal|-shm|-journal)?|(index|words|pairs|loading|follow|writeback)\.lock"
     r"|rejects\.jsonl|(archive|encoder|engine|reranker)\.json(\.\d+\.tmp)?|config\.toml(\.\d+\.tmp)?",
-    (("lexical", LEXICAL_FILES), ("vectors", VECTOR_FILES)),
+    ((r"lexical(\.(next|replaced))?", LEXICAL_FILES), ("vectors", VECTOR_FILES)),
 )
 """What a forum's folder holds before anything was learned or keys were made."""
 
@@ -821,6 +821,8 @@ class Forum:
         )
         self.catch_up(progress=shown)
         with contextlib.suppress(BusyForumError):
+            self.renew_words(progress=shown)
+        with contextlib.suppress(BusyForumError):
             self._encode_if_possible(shown)
         return report
 
@@ -1035,6 +1037,22 @@ class Forum:
             BusyForumError: another process has been at it for too long; what was written is stored, and will be found.
         """
         self._indexes.catch_up(progress or SilentProgress(), is_waiting=is_waiting)
+
+    @property
+    def wants_words(self) -> bool:
+        """Return whether the words are to be indexed anew: an earlier version did it, or it was begun."""
+        return self._indexes.wants_words()
+
+    def renew_words(self, *, progress: Progress | None = None) -> None:
+        """Index the words anew, where that is to be done, beside the index that answers until the new one is complete.
+
+        Opening a forum does so at once where it has 2,000 questions or fewer; ``load``, ``encode``, ``reindex`` and the
+        service do it for any. It goes on where a killed process was. Others may search and write meanwhile.
+
+        Raises:
+            BusyForumError: another process is at it, or has been indexing for too long.
+        """
+        self._indexes.renew_words(progress or SilentProgress())
 
     def use_model(self, folder: str | Path, *, language: str = "") -> None:
         """Take a copy of a model as the forum's own; the one before answers until ``encode`` is done.
@@ -1304,7 +1322,7 @@ class Forum:
             return session.run(progress)
 
     def encode(self, *, progress: Progress | None = None) -> None:
-        """Encode all questions that wait, and switch to a new model when its vectors are complete.
+        """Encode all questions that wait, and switch to a new model when its vectors are complete; see ``renew_words``.
 
         It can be interrupted and goes on where it was. Others may search and write meanwhile.
 
@@ -1411,6 +1429,8 @@ class Forum:
     ) -> Forum:
         """Build the indexes anew from the archive, whatever their state; where settings have no vectors, those stay.
 
+        A word index that can be read answers others until the new one is complete.
+
         Args:
             engine, has_fallback: what finds the questions from now on, as ``use_engine`` takes it; "" changes nothing.
 
@@ -1423,8 +1443,9 @@ class Forum:
         with contextlib.closing(open_store(layout)) as store:
             if engine:
                 name_engine(layout, store, engine, has_fallback=has_fallback)
-        remove_indexes(layout, settings)
+            remove_indexes(layout, settings, (store, Analyzer(stored_text_settings(store))))
         forum = cls.open(path, settings=settings, progress=progress)
+        forum.renew_words(progress=progress)
         forum._encode_if_possible(progress or SilentProgress())
         return forum
 

@@ -45,8 +45,19 @@ from askalike.index.milvus.words import MilvusWords
 from askalike.index.vector_set import VectorSet, forget_sets, lock_of_makers
 from askalike.index.vector_sets import AT_ONCE, Vectors, VectorsState
 from askalike.index.vectors import VectorSnapshot
-from askalike.index.word_indexer import LEAST_SAMPLE, WordIndexer, begin, fingerprint, fitting_index, open_index
+from askalike.index.word_indexer import (
+    CAN_REPLACE,
+    LEAST_SAMPLE,
+    WordIndexer,
+    begin,
+    fingerprint,
+    fitting_index,
+    open_index,
+    successor_index,
+)
 from askalike.index.words import WordIndex
+from askalike.index.words.index import replaced_of, successor_of
+from askalike.index.words.postings import LEAST
 from askalike.models.student import Student
 from askalike.models.text_encoder import TextEncoder, checked
 from askalike.processes import one_blas_thread
@@ -96,6 +107,7 @@ class Indexes:
         self._made_by = fingerprint(analyzer)
         self._detector: tuple[int, Detector | None] = (-1, None)
         self._begun = self._finished = 0
+        self._has_renewed = False
         self._tuned: dict[str, SearchSettings] = {}
         self.reranker = NamedReranker(layout)
         self._rerankers = Rerankers(layout, settings.search, store.answers_of)
@@ -139,6 +151,9 @@ class Indexes:
         scoring = self._scorings.of(answering, engine)
         learned, named = self._rerankers.get, self.reranker.get
         searcher = Searcher(engine, self._analyzer, None, settings.search, learned, scoring=scoring, pair_scorer=named)
+        if isinstance(engine, LocalEngine) and not engine.index.cursor.is_complete:
+            indexed, held = engine.index.entries, self._store.count_questions()
+            searcher = replace(searcher, notice=f"indexing is not finished: {indexed:,} of {held:,} questions")
         if self._analyzer.settings.languages:
             searcher = replace(searcher, language_of=self._language_of, spells=self._spellers.get)
         if self.by_language:
@@ -449,6 +464,8 @@ class Indexes:
             words.refresh()
             if words.cursor.fingerprint != self._made_by:
                 raise self._read_otherwise()
+            with suppress(ForumError):
+                WordIndex.remove(replaced_of(words.folder))  # of a process that was killed
         if isinstance(words, MilvusWords):
             words.reopen()
             if self._is_to_begin(words):
@@ -459,6 +476,9 @@ class Indexes:
         catch_up(self._store, WordIndexer(words, self._analyzer), progress)
         if isinstance(words, MilvusWords) and words.has_drifted and words.entries <= AT_ONCE:
             self._make_words_anew(words, progress)
+        if self.wants_words() and self._store.count_questions() <= AT_ONCE:
+            with suppress(BusyForumError):
+                self.renew_words(progress)
         for vectors in self._all_vectors():
             vectors.follow(progress)
 
@@ -482,6 +502,46 @@ class Indexes:
             words.reopen()
             words.take(anew)
 
+    def wants_words(self) -> bool:
+        """Return whether the words are to be indexed anew: by an earlier version, begun, or without postings."""
+        words = self.lexical
+        if not isinstance(words, WordIndex) or not CAN_REPLACE:
+            return False
+        words.refresh()
+        is_slow = not words.has_postings and words.entries >= 2 * LEAST and not self._has_renewed
+        is_wanted = not words.is_current or is_slow or WordIndex.exists(successor_of(words.folder))
+        return is_wanted and words.cursor.is_complete and WordIndex.can_be_replaced(words.folder)
+
+    def renew_words(self, progress: Progress) -> None:
+        """Make the word index anew, where that is to be done, beside the one that answers, and let it take its place.
+
+        Others search and write meanwhile. What a killed process has made is gone on with.
+
+        Raises:
+            BusyForumError: another process is at it, or has been indexing for too long.
+        """
+        if not self.wants_words():
+            return
+        assert isinstance(self.lexical, WordIndex)
+        folder = self.lexical.folder
+        try:
+            with held(filelock.FileLock(self._layout.words_lock, thread_local=False), 0):
+                with self._locked(LOCK_TIMEOUT_S):
+                    self.lexical.reopen()
+                    if not self.wants_words():  # another process has done it
+                        return
+                    new = WordIndexer(successor_index(folder, self._store, self._analyzer), self._analyzer)
+                catch_up(self._store, new, progress)
+                with self._locked(ENCODER_TIMEOUT_S):
+                    catch_up(self._store, new, progress)  # what was written meanwhile
+                    WordIndex.put_in_place(folder)
+                    self._has_renewed = True
+                    self.lexical.reopen()
+        except filelock.Timeout as error:
+            raise BusyForumError(
+                f"another process is indexing {self._layout.folder}", "what was indexed so far is kept"
+            ) from error
+
     def encode(self, progress: Progress) -> None:
         """Encode all that waits; nothing without vectors. Words whose counts have drifted are counted anew.
 
@@ -493,6 +553,8 @@ class Indexes:
             self.lexical.reopen()
             if self.lexical.cursor.is_complete and self.lexical.has_drifted:
                 self._make_words_anew(self.lexical, progress)
+        with suppress(BusyForumError):
+            self.renew_words(progress)
         own = [one for one in self.by_language.values() if one.is_wanted]
         for vectors in own:
             vectors.encode(progress, self._locked_for_encoder)
@@ -598,11 +660,14 @@ def _as_question(text: str) -> Question:
     return Question("", title[:MAX_TITLE], "\n".join(filter(None, (title[MAX_TITLE:], body))))
 
 
-def remove_indexes(layout: ForumLayout, settings: ForumSettings) -> None:
+def remove_indexes(
+    layout: ForumLayout, settings: ForumSettings, renewable: tuple[Store, Analyzer] | None = None
+) -> None:
     """Delete the indexes, whatever state they are in; they are built anew from the archive.
 
     Args:
         settings: of the forum; the vectors stay unless ``has_vectors``, since nothing would make them anew.
+        renewable: by which another word index is begun where the one that is there can answer meanwhile.
 
     Raises:
         BusyForumError: another process is indexing, or encoding what is to be deleted; nothing is deleted then.
@@ -618,7 +683,8 @@ def remove_indexes(layout: ForumLayout, settings: ForumSettings) -> None:
                     'wait until it has finished, or keep its vectors with "askalike reindex FORUM --no-encode"',
                 ) from error
         try:
-            locks.enter_context(held(filelock.FileLock(layout.lock, thread_local=False), LOCK_TIMEOUT_S))
+            for path in (layout.words_lock, layout.lock):
+                locks.enter_context(held(filelock.FileLock(path, thread_local=False), LOCK_TIMEOUT_S))
         except filelock.Timeout as error:
             raise BusyForumError(
                 f"another process is indexing {layout.folder}", "wait until it has finished"
@@ -629,8 +695,25 @@ def remove_indexes(layout: ForumLayout, settings: ForumSettings) -> None:
             assert engine is not None
             for kind in ("words", "next", *(("vectors",) if settings.has_vectors else ())):
                 engine.forget(kind)
-        WordIndex.remove(layout.lexical)
+            renewable = None
+        if renewable is None or not _is_succeeded(layout, *renewable):
+            WordIndex.remove(layout.lexical)
+            WordIndex.remove(successor_of(layout.lexical))
         if settings.has_vectors:
             forget_sets(layout.vectors)
             for _, one in layout.of_languages():
                 forget_sets(one.vectors)
+
+
+def _is_succeeded(layout: ForumLayout, store: Store, analyzer: Analyzer) -> bool:
+    """Begin another word index beside the one that is there, if that can answer meanwhile; return whether it can."""
+    try:
+        index = fitting_index(layout.lexical, store, analyzer)
+        if index is None or not (
+            index.cursor.is_complete and CAN_REPLACE and WordIndex.can_be_replaced(layout.lexical)
+        ):
+            return False
+        successor_index(layout.lexical, store, analyzer)
+    except ForumError:  # damaged: what is not the index's own is named by who removes it
+        return False
+    return True

@@ -5,16 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from itertools import islice
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
+from askalike.errors import DamagedForumError
+from askalike.files import IS_WINDOWS
 from askalike.index.catchup import Steps
 from askalike.index.milvus.words import USUAL_LENGTHS, Lengths, MilvusWords, MilvusWordWriter
 from askalike.index.words import IndexEntry, WordIndex, WordWriter
-from askalike.index.words.index import schema
+from askalike.index.words.index import successor_of
 from askalike.index.workers import Numbered, Remote
 from askalike.search.texts import reader_of
 from askalike.store import ChangeLog
@@ -43,8 +46,12 @@ def fingerprint(analyzer: Analyzer) -> str:
     return hashlib.blake2b(described.encode(), digest_size=8).hexdigest()
 
 
+CAN_REPLACE: Final = not IS_WINDOWS
+"""Whether a folder can be renamed whose files are open: where not, an index is made anew in its place."""
+
+
 def fitting_index(folder: Path, log: ChangeLog, analyzer: Analyzer) -> WordIndex | None:
-    """Return the index if there is one that needs no more than catching up.
+    """Return the index if there is one that needs no more than catching up; it may be one of an earlier version.
 
     Raises:
         DamagedForumError: there is an index, and it cannot be read.
@@ -52,7 +59,7 @@ def fitting_index(folder: Path, log: ChangeLog, analyzer: Analyzer) -> WordIndex
     if not WordIndex.exists(folder):
         return None
     index = WordIndex(folder)
-    if not index.has_schema(schema()):  # made by another version
+    if not (index.can_answer() if CAN_REPLACE else index.is_current):
         return None
     return index if index.cursor.can_catch_up(fingerprint(analyzer), log.last_change()) else None
 
@@ -60,12 +67,37 @@ def fitting_index(folder: Path, log: ChangeLog, analyzer: Analyzer) -> WordIndex
 def open_index(folder: Path, log: ChangeLog, analyzer: Analyzer) -> WordIndex:
     """Open the index, or begin a new one where it cannot be brought in step; the caller holds the lock.
 
+    Where a successor was begun, that is gone on with.
+
     Raises:
         DamagedForumError: there is an index, and it cannot be read.
     """
     index = fitting_index(folder, log, analyzer)
     if index is not None:
         return index
+    if begun_successor(folder, log, analyzer) is not None:
+        WordIndex.put_in_place(folder)
+        return WordIndex(folder)
+    return _begun(folder, log, analyzer)
+
+
+def begun_successor(folder: Path, log: ChangeLog, analyzer: Analyzer) -> WordIndex | None:
+    """Return the index that was begun to take the place of the one in a folder; one that is of no use is removed."""
+    successor = successor_of(folder)
+    with suppress(DamagedForumError):
+        found = fitting_index(successor, log, analyzer)
+        if found is not None and found.is_current:
+            return found
+    WordIndex.remove(successor)
+    return None
+
+
+def successor_index(folder: Path, log: ChangeLog, analyzer: Analyzer) -> WordIndex:
+    """Open the index that is to take the place of the one in a folder, or begin it; the caller holds the lock."""
+    return begun_successor(folder, log, analyzer) or _begun(successor_of(folder), log, analyzer)
+
+
+def _begun(folder: Path, log: ChangeLog, analyzer: Analyzer) -> WordIndex:
     return WordIndex.create(folder, applied=log.last_change(), fingerprint=fingerprint(analyzer))
 
 

@@ -26,6 +26,8 @@ class ForumLayout:
           archive.sqlite      questions, answers, links, change log: the only thing that cannot be rebuilt; tables named
                               loaded_… hold what a first load has read so far, or what a killed one has left
           lexical/            word index, rebuilt from the archive at need
+          lexical.next/       one that is to take its place, made by who holds words.lock; lexical.replaced/: the one
+                              before, for a moment
           model/              the forum's own model, where it has one
           config.toml         defaults of the forum's own for options of commands, where some were set
           encoder.json        the text encoder that was named for the forum, where one was
@@ -163,6 +165,11 @@ class ForumLayout:
     def lock(self) -> Path:
         """Return the file that the writer of the indexes locks."""
         return self.folder / "index.lock"
+
+    @property
+    def words_lock(self) -> Path:
+        """Return the file that who makes a word index beside the one that answers locks."""
+        return self.folder / "words.lock"
 
     @property
     def pairs(self) -> Path:

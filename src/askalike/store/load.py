@@ -64,6 +64,10 @@ class Staging(Protocol):
         """
 
     @property
+    def resumed(self) -> int:
+        """Return how many of the records a load that was stopped had written already."""
+
+    @property
     def filled(self) -> Filled | None:
         """Return the new tables that hold the records already; None where they are staged."""
 
@@ -114,7 +118,9 @@ def load(
         loading.apply(connection)
     with contextlib.suppress(ForumError):  # what was loaded is on disk already
         store.shorten_log()
-    return loading.finished_report()
+    report = loading.finished_report()
+    report.resumed = staging.resumed
+    return report
 
 
 class _Loading:

@@ -466,6 +466,8 @@ class _Staging:
         seen: an SQLite database that goes with the load.
     """
 
+    resumed = 0  # what was read goes with the connection
+
     def __init__(self, connection: _Connection, seen: sqlite3.Connection) -> None:
         self._connection, self._seen = connection, seen
         self._waiting: dict[str, list[tuple[object, ...]]] = {"questions": [], "answers": [], "seen_links": []}

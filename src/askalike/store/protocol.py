@@ -87,6 +87,7 @@ class LoadReport:
 
     Args:
         links_without_question: how many of the source's links lack a question at one of their ends.
+        resumed: how many questions and answers a load that was stopped had written, after which this one went on.
     """
 
     questions: LoadCounts = field(default_factory=LoadCounts)
@@ -95,6 +96,7 @@ class LoadReport:
     judgements: LoadCounts = field(default_factory=LoadCounts)
     log: LoadCounts = field(default_factory=LoadCounts)
     links_without_question: int = 0
+    resumed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +169,7 @@ class Contents:
         changes: (sequence number, number of the question) of each change of a question.
         settings: as they are stored.
         languages: number → language, of the questions whose language is known.
+        loaded: how many questions and answers a first load has written that is not finished.
     """
 
     numbers: frozenset[int]
@@ -174,6 +177,7 @@ class Contents:
     changes: tuple[tuple[int, int], ...]
     settings: dict[str, str]
     languages: Mapping[int, str] = field(default_factory=dict)
+    loaded: int = 0
 
 
 class ChangeLog(Protocol):

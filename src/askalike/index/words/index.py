@@ -18,7 +18,7 @@ from typing import Any, Final
 import tantivy
 
 from askalike.errors import DamagedForumError, ForumError
-from askalike.files import Owned, remove_owned, replace_whole
+from askalike.files import Owned, foreign_in, is_link, remove_owned, replace_whole, sync_folder
 from askalike.index.checked_file import NAME, POSTINGS
 from askalike.index.cursor import CURSOR_FILE, Cursor, has_cursor, read_cursor_file
 from askalike.index.words import sums
@@ -60,13 +60,20 @@ class IndexEntry:
 
 
 class WordWriter:
-    """Adds, replaces and removes entries; nothing is seen or kept before ``commit``."""
+    """Adds, replaces and removes entries; nothing is seen or kept before ``commit``.
 
-    def __init__(self, inner: Any, folder: Path, texts: TextWriter, entries: Callable[[], int]) -> None:
+    Args:
+        is_current: the index has the fields of this version; else it gets no postings.
+    """
+
+    def __init__(
+        self, inner: Any, folder: Path, texts: TextWriter, entries: Callable[[], int], *, is_current: bool
+    ) -> None:
         self._inner = inner
         self._folder = folder
         self._texts = texts
         self._entries = entries
+        self._is_current = is_current
         self._postings = PostingsWriter(folder, texts, is_filling=not _parsed(read_cursor_file(folder)).is_complete)
         self.has_uncommitted = False
 
@@ -87,7 +94,8 @@ class WordWriter:
         document.add_text("key", str(entry.num))
         document.add_text("title", " ".join(entry.title))
         document.add_text("text", " ".join((*entry.title, *entry.body)))
-        document.add_text("since", self._postings.tag)
+        if self._is_current:
+            document.add_text("since", self._postings.tag)
         for tag in entry.tags:
             document.add_text("tag", tag.casefold())
         if entry.created_us is not None:
@@ -95,15 +103,17 @@ class WordWriter:
         with writing(self._folder):
             self.has_uncommitted = True
             self._inner.add_document(document)
-            self._postings.put(entry.num, entry.title, entry.body)
+            if self._is_current:
+                self._postings.put(entry.num, entry.title, entry.body)
             if entry.text:
                 self._texts.put(entry.num, entry.text)
 
     def remove(self, nums: Sequence[int]) -> None:
         """Remove the entries with these numbers; nothing happens where there is none."""
         self._delete(nums)
-        with writing(self._folder):
-            self._postings.remove(nums)
+        if self._is_current:
+            with writing(self._folder):
+                self._postings.remove(nums)
 
     def _delete(self, nums: Sequence[int]) -> None:
         with writing(self._folder):
@@ -119,11 +129,13 @@ class WordWriter:
             ForumError: the index cannot be written, as on a full disk.
         """
         with writing(self._folder):
-            self._postings.before_entries(is_complete=cursor.is_complete)
+            if self._is_current:
+                self._postings.before_entries(is_complete=cursor.is_complete)
             self._texts.commit()
             self._inner.commit()
             self.has_uncommitted = False
-            self._postings.after_entries(self._entries, is_complete=cursor.is_complete)
+            if self._is_current:
+                self._postings.after_entries(self._entries, is_complete=cursor.is_complete)
             _write_cursor(self._folder, cursor)
 
 
@@ -143,12 +155,17 @@ class WordIndex(WordSnapshot):
         with reading(folder):
             file = read_cursor_file(folder)
             cursor = _parsed(file)
-            self._index = tantivy.Index.open(str(folder / ENTRIES))
-            texts, fields = Texts(folder), self._index.schema
-            self._live = live_postings(folder, texts, None) if fields == schema() else None
-            searcher = self._index.searcher()
+            texts = Texts(folder)
+            self._place = _identity(folder)
+            self._open()
+            self._live = live_postings(folder, texts, None) if self.is_current else None
+            searcher, fields = self._index.searcher(), self._index.schema
             state = State(file, cursor, searcher, fields, sums.counted(folder), in_step(self._live, searcher, fields))
         super().__init__(folder, state, texts)
+
+    def _open(self) -> None:
+        self._index = tantivy.Index.open(str(self.folder / ENTRIES))
+        self.is_current: bool = self._index.schema == schema()
 
     @classmethod
     def create(cls, folder: Path, *, applied: int, fingerprint: str) -> WordIndex:
@@ -180,6 +197,32 @@ class WordIndex(WordSnapshot):
             what = "is a link" if left[0] == folder else "is not a file of the word index"
             raise ForumError(f"{left[0]} {what}, and would be deleted", "move it elsewhere, then reindex")
 
+    @classmethod
+    def put_in_place(cls, folder: Path) -> None:
+        """Let the successor of an index take its place; the caller holds the lock of its writer.
+
+        A process that is killed between the two steps leaves no index and a successor, which ``open_index`` puts in
+        place then. Who has opened the index before goes on with the old one until its next look.
+
+        Raises:
+            ForumError: the folder is a link, holds something that is not of an index, or cannot be written.
+        """
+        if not cls.can_be_replaced(folder):
+            cls.remove(folder)  # refuses it
+        replaced = replaced_of(folder)
+        cls.remove(replaced)
+        with writing(folder):
+            if folder.exists():
+                folder.rename(replaced)
+            successor_of(folder).rename(folder)
+            sync_folder(folder.parent)
+        cls.remove(replaced)
+
+    @staticmethod
+    def can_be_replaced(folder: Path) -> bool:
+        """Return whether nothing in a folder but an index would be deleted."""
+        return not is_link(folder) and not foreign_in(folder, OWNED)
+
     @staticmethod
     def exists(folder: Path) -> bool:
         """Return whether an index was begun at ``folder``, with all its parts."""
@@ -198,11 +241,11 @@ class WordIndex(WordSnapshot):
             DamagedForumError, ForumError: it cannot be read; the state before goes on answering.
         """
         file = self._file()
-        if file in (self._now.file, None):
+        if self._is_taken(file):
             return
         with self._looking:
             file = self._file()  # another thread may have taken this one, or one after it
-            if file in (self._now.file, None):
+            if self._is_taken(file):
                 return
             with reading(self.folder):
                 cursor = _parsed(file)
@@ -225,10 +268,14 @@ class WordIndex(WordSnapshot):
                 ) from error
             self._take(file, cursor)
 
-    def has_schema(self, expected: Any) -> bool:
-        """Return whether its entries have these fields."""
+    def _is_taken(self, file: bytes | None) -> bool:
+        """Return whether the state is that of a cursor's file, None while there is none."""
+        return file is None or (file == self._now.file and _identity(self.folder) in (self._place, None))
+
+    def can_answer(self) -> bool:
+        """Return whether it can be searched: by this version's fields, or an earlier one's when complete."""
         with reading(self.folder):
-            return bool(self._index.schema == expected)
+            return self.is_current or bool(self._index.schema == schema(has_since=False) and self.cursor.is_complete)
 
     def numbers(self) -> list[int]:
         """Return the numbers of all entries, ascending; one that it holds twice is there twice.
@@ -274,7 +321,7 @@ class WordIndex(WordSnapshot):
             with writing(self.folder):
                 texts = TextWriter(self.folder)
             with closing(texts):
-                writer = WordWriter(inner, self.folder, texts, self._count)
+                writer = WordWriter(inner, self.folder, texts, self._count, is_current=self.is_current)
                 writer.clear()
                 yield writer
         finally:
@@ -287,13 +334,18 @@ class WordIndex(WordSnapshot):
 
     def _take(self, file: bytes | None, cursor: Cursor) -> None:
         self._compare_sums()
-        self._live = live_postings(self.folder, self._texts, self._live)  # before what tantivy holds: see ``in_step``
+        with reading(self.folder):
+            place = _identity(self.folder)
+            if place != self._place:  # a successor has taken its place, maybe with other fields
+                self._open()
+                self._place = place
+        live = live_postings(self.folder, self._texts, self._live) if self.is_current else None
+        self._live = live  # before what tantivy holds: see ``in_step``
         with reading(self.folder):
             self._index.reload()
-            searcher = self._index.searcher()
-            live = in_step(self._live, searcher, self._now.schema)
+            searcher, fields = self._index.searcher(), self._index.schema
             counted = sums.counted(self.folder)
-        self._now = State(file, cursor, searcher, self._now.schema, counted, live)
+        self._now = State(file, cursor, searcher, fields, counted, in_step(live, searcher, fields))
 
     def _count(self) -> int:
         """Return how many entries are committed."""
@@ -329,14 +381,38 @@ def _write_cursor(folder: Path, cursor: Cursor) -> None:
     replace_whole(folder / CURSOR_FILE, json.dumps(cursor.to_json(FORMAT)).encode())
 
 
-def schema() -> Any:
-    """Return the fields of an entry, as tantivy has them."""
+def successor_of(folder: Path) -> Path:
+    """Return where an index is made that is to take the place of the one in a folder."""
+    return folder.with_name(f"{folder.name}.next")
+
+
+def replaced_of(folder: Path) -> Path:
+    """Return where an index is whose place a successor has taken, until it is removed."""
+    return folder.with_name(f"{folder.name}.replaced")
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """Return what tells the entries in a folder from those that take their place; None where there are none."""
+    try:
+        found = (folder / ENTRIES).stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def schema(*, has_since: bool = True) -> Any:
+    """Return the fields of an entry, as tantivy has them.
+
+    Args:
+        has_since: what tells entries that were written since postings were made; version 0.1 had none.
+    """
     builder = tantivy.SchemaBuilder()
     builder.add_unsigned_field("num", stored=False, indexed=False, fast=True)
     builder.add_text_field("key", tokenizer_name="raw", index_option="basic")
     builder.add_text_field("title", tokenizer_name="whitespace", index_option="freq")
     builder.add_text_field("text", tokenizer_name="whitespace", index_option="freq")
-    builder.add_text_field("since", tokenizer_name="raw", index_option="basic")
+    if has_since:
+        builder.add_text_field("since", tokenizer_name="raw", index_option="basic")
     builder.add_text_field("tag", tokenizer_name="raw", index_option="basic")
     builder.add_integer_field("created_us", stored=False, indexed=True, fast=True)
     return builder.build()

@@ -19,6 +19,7 @@ from askalike.store import rows
 from askalike.store.layout import ForumLayout
 from askalike.store.protocol import IDENTITY, Contents
 from askalike.store.sqlite.schema import APPLICATION_ID, FORMAT, UPGRADES
+from askalike.store.sqlite.staging import loaded_posts
 from askalike.types import DrawnBy, LinkKind, LogKind, OutcomeKind, Team, Verdict, WriteState
 
 _MOST_MESSAGES: Final = 100
@@ -71,6 +72,7 @@ def _contents(connection: sqlite3.Connection) -> Contents:
         tuple((row["seq"], row["num"]) for row in changes),
         {key: value for key, value in connection.execute("SELECT key, value FROM settings") if key != IDENTITY},
         {} if is_older else dict(map(tuple, connection.execute(_LANGUAGES))),
+        sum(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in loaded_posts(connection)),
     )
 
 

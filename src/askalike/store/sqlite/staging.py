@@ -6,7 +6,8 @@ write-ahead log grows to the size of the archive, and others wait for seconds be
 ``WRITTEN_EACH`` records were read they are written to new tables in the archive's file, ``loaded_questions`` and so on,
 with numbers that nobody else is given; nothing reads those. At the end one short transaction moves over the few rows
 that others have written meanwhile, drops the old tables and gives the new ones their names. What a killed load has left
-is dropped by the next one.
+is gone on with by the next load of the same source, as far as that gives the same records in the same order; any other
+load drops it.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ FEW: Final = 10_000
 LEFT_OUT: Final = 1_000_000
 """Sequence numbers of the log that are left to others while an archive is filled."""
 PREFIX: Final = "loaded_"
+_LOOKED_AT: Final = 1_000
 _FILLED: Final = ("questions", "answers", "links", "changes")
 _KINDS: Final[Mapping[str, writes.PostKind]] = {"questions": "question", "answers": "answer"}
 _LOG: Final = f"INSERT INTO {PREFIX}changes (at_us, kind, operation, id, num)"
@@ -78,7 +80,7 @@ def staging(path: Path, connection: sqlite3.Connection, store: SqlStore, source:
         BusyForumError: another load has been under way for too long.
         ForumError: the forum's folder cannot be written.
     """
-    archive, path = path, path.with_name("loading.sqlite")
+    archive, path, is_kept = path, path.with_name("loading.sqlite"), False
     with contextlib.ExitStack() as held:
         with writing_named(path):
             try:
@@ -98,14 +100,19 @@ def staging(path: Path, connection: sqlite3.Connection, store: SqlStore, source:
                 path.unlink()  # it is open: a process that is killed leaves nothing behind
             for table in _TABLES:
                 connection.execute(table)
-            _drop_filled(connection, store)  # of a load that was killed
+            if not _can_go_on(connection, source):
+                _drop_filled(connection, store)
             yield SqliteStaging(connection, store, source)
         except sqlite3.Error as error:
             raise refusal(path, error) or error from error
+        except KeyboardInterrupt:
+            is_kept = True
+            raise
         finally:
             roll_back(connection)
             with contextlib.suppress(ForumError, sqlite3.Error):  # such as a full disk: the next load does it
-                _drop_filled(connection, store)
+                if not is_kept:
+                    _drop_filled(connection, store)
             with contextlib.suppress(sqlite3.OperationalError):  # was never attached
                 connection.execute(f"DETACH {STAGING}")
             path.unlink(missing_ok=True)
@@ -119,7 +126,13 @@ class SqliteStaging:
         self._cursor = connection.cursor()  # one for all: there are several calls a record
         self._records = self._characters = 0
         self._is_first: bool | None = None
+        self._is_read = False
+        self.resumed = 0
         self.filled: SqliteFilled | None = None
+        self._left: dict[str, _Left] = {}
+        if _filled_tables(connection):
+            self.filled = SqliteFilled(connection, store, source, is_begun=True)
+            self._left = {table: _Left(connection, table) for table in _KINDS}
 
     def take(self, record: Question | Answer) -> bool:
         """Note a record; return whether it is the first with its id.
@@ -137,7 +150,12 @@ class SqliteStaging:
             return False
         digest = rows.digest(values)
         known = execute(f"SELECT digest FROM {table} WHERE id = ?", (record.id,)).fetchone()
-        if known is None or known[0] != digest:
+        if known is not None and known[0] == digest:
+            return True
+        if self.filled is not None and table in self._left and self._left[table].has_next(record.id, digest):
+            self.filled.added[table] += 1
+            self.resumed += 1
+        else:
             marks = ", ".join("?" * (1 + len(values)))
             execute(f"INSERT INTO {STAGING}.{table} VALUES (NULL, {marks})", (digest, *values))
             self._characters += len(record.body)
@@ -162,7 +180,8 @@ class SqliteStaging:
         self._commit()
         if self.filled is None:
             return ()
-        self.filled.fill()
+        self._is_read = True
+        self._fill(self.filled)
         left_out = self.filled.leave_out_orphans()
         self.filled.log_answers()
         self.filled.fill_links()
@@ -171,14 +190,24 @@ class SqliteStaging:
     def _begin(self) -> None:
         if self._records == WRITTEN_EACH or self._characters >= WRITTEN_CHARACTERS:
             self._commit()
-            if self._is_first is None:
+            if self.filled is None and self._is_first is None:
                 self._is_first = _is_empty(self._connection)
-            if self._is_first:
-                self.filled = self.filled or SqliteFilled(self._connection, self._store, self._source)
-                self.filled.fill()
+            if self.filled is None and self._is_first:
+                self.filled = SqliteFilled(self._connection, self._store, self._source)
+            if self.filled is not None:
+                self._fill(self.filled)
         if not self._records:
             self._cursor.execute("BEGIN")
         self._records += 1
+
+    def _fill(self, filled: SqliteFilled) -> None:
+        """Write what is staged, in the place of what a killed load has left and this one does not hold."""
+        staged = [table for table in _KINDS if self._cursor.execute(f"SELECT 1 FROM {STAGING}.{table}").fetchone()]
+        for table in _KINDS:
+            if table in self._left and (table in staged or self._is_read):
+                filled.cut(table, self._left.pop(table).last)
+        if staged or self._is_read:
+            filled.fill()
 
     def _commit(self) -> None:
         if self._records:
@@ -193,10 +222,82 @@ def _is_empty(connection: sqlite3.Connection) -> bool:
     return all(connection.execute(held.format(table, few + 1)).fetchone()[0] <= few for table, few in most.items())
 
 
+def _filled_tables(connection: sqlite3.Connection) -> list[str]:
+    found = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB ?", (f"{PREFIX}*",))
+    return [row[0] for row in found.fetchall()]
+
+
+def loaded_posts(connection: sqlite3.Connection) -> list[str]:
+    """Return the tables of questions and answers that a first load fills, or that a killed one has left."""
+    return [name for name in _filled_tables(connection) if name.removeprefix(PREFIX) in _KINDS]
+
+
+def unfinished_source(connection: sqlite3.Connection) -> str:
+    """Return the name of the source that a first load fills, or that a killed one has begun; "" for none."""
+    if not loaded_posts(connection):
+        return ""
+    name = f"SELECT name FROM sources WHERE num = (SELECT source FROM {PREFIX}questions LIMIT 1)"
+    found = connection.execute(name).fetchone()
+    return "" if found is None else str(found[0])
+
+
+def forget_unfinished(path: Path, connection: sqlite3.Connection, store: SqlStore) -> None:
+    """Drop what a killed load has left.
+
+    Raises:
+        BusyForumError: a load is under way.
+    """
+    try:
+        with _lock(path).acquire(timeout=0):
+            _drop_filled(connection, store)
+    except filelock.Timeout as error:
+        raise BusyForumError(
+            f"another process is loading an archive into {path.parent}", "wait until it has finished"
+        ) from error
+
+
+def _can_go_on(connection: sqlite3.Connection, source: Source) -> bool:
+    """Return whether a killed load of the same source has left tables that can still be filled."""
+    if not {f"{PREFIX}{table}" for table in _FILLED} <= set(_filled_tables(connection)) or not _is_empty(connection):
+        return False
+    begun = f"SELECT name, format FROM sources WHERE num = (SELECT source FROM {PREFIX}questions LIMIT 1)"
+    found = connection.execute(begun).fetchone()
+    if found is None or tuple(found) != (source.name, source.format):
+        return False
+    columns = 'SELECT group_concat(name || type || "notnull") FROM pragma_table_info(?)'
+    return all(  # else an upgrade has changed the archive's own meanwhile
+        connection.execute(columns, (table,)).fetchone()[0]
+        == connection.execute(columns, (f"{PREFIX}{table}",)).fetchone()[0]
+        for table in _FILLED
+    )
+
+
+class _Left:
+    """The rows that a killed load has left in a table, in the order in which they were read."""
+
+    def __init__(self, connection: sqlite3.Connection, table: str) -> None:
+        self._connection, self._table = connection, f"{PREFIX}{table}"
+        self._next: list[tuple[int, str, bytes]] = []
+        self._is_over = False
+        self.last = 0
+        """Number of the last row that was met again."""
+
+    def has_next(self, identifier: str, digest: bytes) -> bool:
+        """Return whether the next row is this one; no further one is looked for once that was not so."""
+        if not self._next and not self._is_over:
+            chosen = f"SELECT num, id, digest FROM {self._table} WHERE num > ? ORDER BY num LIMIT {_LOOKED_AT}"
+            self._next = [(*row,) for row in self._connection.execute(chosen, (self.last,)).fetchall()][::-1]
+        found = self._next.pop() if self._next else None
+        if found is None or found[1:] != (identifier, digest):
+            self._next, self._is_over = [], True
+            return False
+        self.last = found[0]
+        return True
+
+
 def _drop_filled(connection: sqlite3.Connection, store: SqlStore) -> None:
     """Drop what a load has filled that was not finished, and the name of its source."""
-    found = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB ?", (f"{PREFIX}*",))
-    names = [row[0] for row in found.fetchall()]
+    names = _filled_tables(connection)
     if not names:
         return
     is_secure = connection.execute("PRAGMA secure_delete").fetchone()[0]
@@ -216,12 +317,25 @@ def _drop_filled(connection: sqlite3.Connection, store: SqlStore) -> None:
 
 
 class SqliteFilled:
-    """``load.Filled``: tables like those of the archive, in its file, that are filled in short transactions."""
+    """``load.Filled``: tables like those of the archive, in its file, that are filled in short transactions.
 
-    def __init__(self, connection: sqlite3.Connection, store: SqlStore, source: Source) -> None:
+    Args:
+        is_begun: a killed load has left them; their links, and the log of these and of answers, are written again.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, store: SqlStore, source: Source, *, is_begun: bool = False
+    ) -> None:
         self._connection, self._store = connection, store
-        self._added = dict.fromkeys(_FILLED[:3], 0)
+        self.added = dict.fromkeys(_FILLED[:3], 0)
         self._at_us = time.time_ns() // 1000
+        if is_begun:
+            self._number = connection.execute(f"SELECT source FROM {PREFIX}questions LIMIT 1").fetchone()[0]
+            self._first_change = connection.execute(f"SELECT min(seq) - 1 FROM {PREFIX}changes").fetchone()[0]
+            logged = f"SELECT seq FROM {PREFIX}changes WHERE kind = 'question' ORDER BY seq DESC LIMIT 1"
+            self._delete("changes", "seq", connection.execute(logged).fetchone()[0])
+            self._delete("links", "(source_id, target_id, kind)", ("", "", ""))
+            return
         with store.write():
             self._number = writes.source_number(connection, source.name, source.format)
             for table in _FILLED:
@@ -248,7 +362,7 @@ class SqliteFilled:
             for table, columns in (("questions", rows.QUESTION_COLUMNS), ("answers", rows.ANSWER_COLUMNS)):
                 filled, names = f"{PREFIX}{table}", ", ".join(columns)
                 last = self._reserved(table, "num")
-                self._added[table] += execute(
+                self.added[table] += execute(
                     f"INSERT INTO {filled} ({names}, source, digest) SELECT {names}, ?, digest FROM {STAGING}.{table}"
                     " ORDER BY place",
                     (self._number,),
@@ -259,6 +373,26 @@ class SqliteFilled:
                     execute(log, (self._at_us, last))
         for table in ("questions", "answers"):
             execute(f"DELETE FROM {STAGING}.{table}")
+
+    def cut(self, table: str, last: int) -> None:
+        """Delete the rows with greater numbers, and the log of them."""
+        if table == "questions":
+            logged = f"SELECT seq FROM {PREFIX}changes WHERE kind = 'question' AND num > ? ORDER BY seq LIMIT 1"
+            first = self._connection.execute(logged, (last,)).fetchone()
+            if first is not None:
+                self._delete("changes", "seq", first[0] - 1)
+        self._delete(table, "num", last)
+
+    def _delete(self, table: str, key: str, last: object) -> None:
+        """Delete the rows of a table with greater keys, in short transactions."""
+        values = last if isinstance(last, tuple) else (last,)
+        chosen = f"SELECT {key.strip('()')} FROM {PREFIX}{table} WHERE {key} > ({', '.join('?' * len(values))})"
+        deleted = 1
+        while deleted:
+            with self._store.write():
+                deleted = self._connection.execute(
+                    f"DELETE FROM {PREFIX}{table} WHERE {key} IN ({chosen} LIMIT {WRITTEN_EACH})", values
+                ).rowcount
 
     def leave_out_orphans(self) -> list[tuple[str, str]]:
         """Delete the answers whose question is nowhere; return (id, id of the question) of each."""
@@ -271,7 +405,7 @@ class SqliteFilled:
             with self._store.write():
                 for row in found[start : start + WRITTEN_EACH]:
                     self._connection.execute(f"DELETE FROM {PREFIX}answers WHERE num = ?", (row["num"],))
-        self._added["answers"] -= len(found)
+        self.added["answers"] -= len(found)
         return [(row["id"], row["question_id"]) for row in found]
 
     def log_answers(self) -> None:
@@ -303,7 +437,7 @@ class SqliteFilled:
                 self._connection.executemany(
                     f"{_LOG} VALUES ({self._at_us}, 'link', 'add', ?, NULL)", ((row[0],) for row in found)
                 )
-            self._added["links"] += len(found)
+            self.added["links"] += len(found)
             last = tuple(found[-1])
 
     def known(self, connection: writes.Connection, table: str) -> list[Known]:
@@ -325,9 +459,9 @@ class SqliteFilled:
                 execute(f"UPDATE {PREFIX}{table} SET source = ? WHERE id = ?", (source, identifier))
                 execute(f"DELETE FROM {table} WHERE num = ?", (num,))
                 writes.log_change(connection, kind, "delete", identifier, num)
-                self._added[table] -= 1
+                self.added[table] -= 1
             execute(f"INSERT INTO {PREFIX}{table} SELECT * FROM {table}")
-        self._added["links"] -= execute(
+        self.added["links"] -= execute(
             f"SELECT count(*) FROM links CROSS JOIN {PREFIX}links AS staged USING (source_id, target_id, kind)"
         ).fetchone()[0]
         execute(
@@ -347,7 +481,7 @@ class SqliteFilled:
                 self._reserved(table, "num")
             execute(f"DROP TABLE {table}")
             execute(f"ALTER TABLE {PREFIX}{table} RENAME TO {table}")
-        return self._added
+        return self.added
 
     def _reserved(self, table: str, column: str) -> int:
         """Let neither of two tables give a number again that the other has given; return the last one."""

@@ -15,10 +15,16 @@ from askalike.errors import BusyForumError, DamagedForumError, ForumError, Forum
 from askalike.files import narrow, writing_named
 from askalike.store.layout import not_found
 from askalike.store.load import load
-from askalike.store.protocol import LoadReport
+from askalike.store.protocol import LoadReport, SourceCounts
 from askalike.store.sql import SqlStore, ThreadConnections
 from askalike.store.sqlite import schema
-from askalike.store.sqlite.staging import is_loading, staging
+from askalike.store.sqlite.staging import (
+    forget_unfinished,
+    is_loading,
+    loaded_posts,
+    staging,
+    unfinished_source,
+)
 from askalike.store.writes import Connection
 from askalike.types import Record, Reject, Source
 
@@ -127,6 +133,24 @@ class SqliteStore(SqlStore):
         except schema.FAULTS as error:
             raise schema.refusal(self.path, error) or error from error
 
+    def source_counts(self) -> list[SourceCounts]:
+        """Return how much came from each source, in the order of ``sources``; nothing of one that is not seen yet."""
+        unfinished = unfinished_source(self.connection)
+        found = super().source_counts()
+        return [one for one in found if one.name != unfinished or one.questions or one.answers or one.links]
+
+    def sources(self) -> tuple[str, ...]:
+        """Return the names of the sources that records came from, in the order of their first use."""
+        if unfinished_source(self.connection):
+            return tuple(one.name for one in self.source_counts())
+        return super().sources()
+
+    def delete_source(self, name: str) -> SourceCounts:
+        """Delete all records of a source, and what a killed load of it has left; return how many there were."""
+        if unfinished_source(self.connection) == name:
+            forget_unfinished(self.path, self.connection, self)
+        return super().delete_source(name)
+
     def load(
         self,
         records: Iterable[Record],
@@ -167,7 +191,8 @@ class SqliteStore(SqlStore):
             except BusyForumError:
                 yield False
             else:
-                yield not self.count_questions() and not self.is_loading()
+                is_empty = not self.count_questions() and not loaded_posts(self.connection)
+                yield is_empty and not self.is_loading()
 
     def check(self) -> None:
         """Read the whole file and check its structure."""

@@ -1,0 +1,247 @@
+"""Words are indexed anew beside the index that answers: nobody misses a question meanwhile, nor after a kill."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import filelock
+import pytest
+
+from askalike import Forum, Query, Question
+from askalike.errors import ForumError
+from askalike.forum import indexes
+from askalike.index import encoder_settings
+from askalike.index.catchup import catch_up
+from askalike.index.word_indexer import WordIndexer, fingerprint
+from askalike.index.words import WordIndex
+from askalike.index.words import index as words_index
+from askalike.progress import SilentProgress
+from askalike.store import ForumLayout, open_store
+from askalike.text.analyzer import Analyzer
+from askalike.text.settings import TextSettings
+
+pytestmark = [
+    pytest.mark.usefixtures("words_alone"),
+    pytest.mark.skipif(sys.platform == "win32", reason="a folder of open files cannot be renamed there"),
+]
+
+QUESTIONS = [Question(f"q{number}", f"printer {number} is offline", "since the update") for number in range(6)]
+ALL = sorted(question.id for question in QUESTIONS)
+
+
+class During(SilentProgress):
+    """Does something when the first questions were put into an index that is not complete."""
+
+    def __init__(self, what: Callable[[], None]) -> None:
+        self.what: Callable[[], None] | None = what
+
+    def advance(self, count: int) -> None:
+        what, self.what = self.what, None
+        if what is not None:
+            what()
+
+
+def found(forum: Forum) -> list[str]:
+    result = forum.search(Query("printer", k=20, ranker="lexical"))
+    assert not result.notice
+    return sorted(hit.question.id for hit in result.hits)
+
+
+def by_earlier_version(path: Path) -> None:
+    """Make a forum whose word index has the fields of version 0.1."""
+    with Forum.create(path) as forum:
+        forum.add(QUESTIONS)
+    folder, now = ForumLayout(path).lexical, words_index.schema
+    store, analyzer = open_store(ForumLayout(path)), Analyzer(TextSettings())
+    try:
+        words_index.schema = lambda **_: now(has_since=False)
+        WordIndex.create(folder, applied=store.last_change(), fingerprint=fingerprint(analyzer))
+    finally:
+        words_index.schema = now
+    catch_up(store, WordIndexer(WordIndex(folder), analyzer), SilentProgress())
+    store.close()
+    assert not WordIndex(folder).is_current
+
+
+@pytest.fixture
+def earlier(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    by_earlier_version(tmp_path / "f")
+    monkeypatch.setattr("askalike.forum.indexes.AT_ONCE", 0)  # as in a large forum
+    return tmp_path / "f"
+
+
+def is_current(path: Path) -> bool:
+    return WordIndex(ForumLayout(path).lexical).is_current
+
+
+def test_an_index_of_an_earlier_version_answers_as_the_one_made_anew(earlier: Path) -> None:
+    asked = Query("printer 3 update", k=20, ranker="lexical")
+    with Forum.open(earlier) as forum:
+        wanted = [forum.wants_words]
+        before = [(hit.question.id, hit.score) for hit in forum.search(asked).hits]
+        assert len(before) == 6
+        forum.add(Question("late", "printer 9 is lost"))  # others go on to write it
+        forum.delete("late")
+        forum.renew_words()
+        assert [*wanted, forum.wants_words] == [True, False]
+        assert [(hit.question.id, hit.score) for hit in forum.search(asked).hits] == before
+    assert is_current(earlier)
+    assert sorted(path.name for path in earlier.glob("lexical*")) == ["lexical"]
+
+
+def test_others_find_and_write_everything_while_words_are_indexed_anew(earlier: Path) -> None:
+    opened: list[Forum] = []
+
+    def others() -> None:
+        with Forum.open(earlier) as other:
+            assert found(other) == ALL
+            other.add(Question("late", "printer 9 is lost"))
+            other.edit(Question("q0", "scanner is silent"))
+            assert found(other) == sorted({*ALL, "late"} - {"q0"})
+        opened.append(Forum.open(earlier))
+        assert not is_current(earlier)
+
+    with Forum.open(earlier) as forum:
+        forum.renew_words(progress=During(others))
+        assert found(forum) == found(opened[0]) == sorted({*ALL, "late"} - {"q0"})
+    assert is_current(earlier)
+    assert opened[0]._indexes.lexical.is_current  # type: ignore[union-attr]
+    opened[0].add(Question("later", "printer 10 is lost"))
+    assert "later" in found(opened[0])
+    opened[0].close()
+    assert Forum.check(earlier).findings == ()
+
+
+def test_others_find_everything_while_a_forum_is_reindexed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("askalike.forum.indexes.AT_ONCE", 0)
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add(QUESTIONS)
+
+        def another() -> None:
+            with Forum.open(tmp_path / "f") as other:
+                assert found(other) == ALL == found(forum)
+
+        before = (ForumLayout(tmp_path / "f").lexical / "entries").stat().st_ino
+        progress = During(another)
+        Forum.reindex(tmp_path / "f", progress=progress).close()
+        assert progress.what is None
+        assert found(forum) == ALL
+        assert (ForumLayout(tmp_path / "f").lexical / "entries").stat().st_ino != before
+
+
+def test_an_answer_of_an_index_that_is_not_complete_says_so(tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add(QUESTIONS)
+        made_by = fingerprint(forum.analyzer)
+    layout = ForumLayout(tmp_path / "f")
+    WordIndex.create(layout.lexical, applied=0, fingerprint=made_by)
+    with filelock.FileLock(layout.lock), Forum.open(tmp_path / "f") as forum:  # another process builds it
+        assert forum.search("printer").notice == "indexing is not finished: 0 of 6 questions"
+    with Forum.open(tmp_path / "f") as forum:
+        assert found(forum) == ALL
+
+
+def test_postings_that_were_dropped_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("askalike.index.words.postings.LEAST", 3)
+    monkeypatch.setattr("askalike.forum.indexes.LEAST", 3)
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add(QUESTIONS)
+    lexical = ForumLayout(tmp_path / "f").lexical
+    (lexical / "postings.json").unlink()
+    assert not WordIndex(lexical).has_postings
+    with Forum.open(tmp_path / "f") as forum:
+        assert found(forum) == ALL
+    assert WordIndex(lexical).has_postings
+
+
+def test_an_index_with_other_files_beside_it_is_not_replaced(earlier: Path) -> None:
+    (earlier / "lexical" / "mine.txt").write_text("kept")
+    with Forum.open(earlier) as forum:
+        assert not forum.wants_words
+        forum.renew_words()
+        assert found(forum) == ALL
+    assert sorted(path.name for path in earlier.glob("lexical*")) == ["lexical"]
+    with pytest.raises(ForumError, match=r"mine\.txt is not a file of the word index"):
+        Forum.reindex(earlier)
+
+
+def test_check_tells_what_waits_to_be_indexed_anew(earlier: Path) -> None:
+    report = Forum.check(earlier)
+    assert [(one.path, one.is_damage) for one in report.findings] == [("lexical", False)]
+    with Forum.open(earlier) as forum, pytest.raises(KeyboardInterrupt):
+        forum.renew_words(progress=During(interrupt))
+    report = Forum.check(earlier)
+    assert [(one.path, one.is_damage) for one in report.findings] == [("lexical", False), ("lexical.next", False)]
+    with Forum.open(earlier) as forum:
+        forum.renew_words()
+    assert Forum.check(earlier).findings == ()
+
+
+def interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+def kill_at_each_step(folder: Path) -> None:
+    """Index words anew, in one child after the other, and kill each of them at a later step; one comes to the end."""
+    indexes.AT_ONCE = 0  # type: ignore[attr-defined]
+    encoder_settings.default_model = lambda: None  # type: ignore[attr-defined]
+    for place in range(1, 1_000):
+        path = folder / str(place)
+        by_earlier_version(path)
+        child = os.fork()
+        if not child:
+            count_steps(place)
+            with Forum.open(path) as forum:
+                forum.renew_words()
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        for is_renewed in (False, True):
+            with Forum.open(path) as forum:
+                if is_renewed:
+                    forum.renew_words()
+                assert found(forum) == ALL, (place, is_renewed)
+        assert is_current(path)
+        assert sorted(one.name for one in path.glob("lexical*")) == ["lexical"]
+        assert Forum.check(path).is_sound
+        if not status:
+            print(place)
+            return
+        assert os.WTERMSIG(status) == signal.SIGKILL
+
+
+def count_steps(place: int) -> None:
+    """Kill this process before its step of this number: a file or folder that is replaced, renamed or removed."""
+    left = place
+
+    def counting(done: Callable[..., Any]) -> Callable[..., Any]:
+        def step(*given: Any, **named: Any) -> Any:
+            nonlocal left
+            left -= 1
+            if not left:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return done(*given, **named)
+
+        return step
+
+    for name in ("replace", "rename", "unlink", "rmdir", "mkdir", "fsync"):
+        setattr(os, name, counting(getattr(os, name)))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_a_killed_process_leaves_one_of_both_indexes_wherever_it_is_killed(tmp_path: Path) -> None:
+    words = "import sys, pathlib; from tests.integration import test_forum_words_anew as here; here.kill_at_each_step("
+    told = subprocess.run(
+        [sys.executable, "-c", f"{words}pathlib.Path(sys.argv[1]))", str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert told.returncode == 0, told.stdout
+    assert int(told.stdout.split()[-1]) > 20  # so many steps there are to be killed at
