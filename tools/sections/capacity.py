@@ -161,8 +161,8 @@ def engines(result: Mapping[str, Any], forums: Sequence[Mapping[str, Any]] = ())
         f" process. The {more:,} bytes beside a vector's numbers are words, terms, the text that a question is compared"
         f" by, the vector's code, and what the engine keeps of rows. An engine that was filled in parts, as by writes,"
         " takes more: each part writes the rows of its terms again, which leaves pages of the file half full (28.0 MB"
-        " for 20.2 of 4,000 questions in eight parts), and the process that wrote them with a fifth more memory until it"
-        " is started again. Words and vectors apart, 10,000 questions at a time,"
+        " for 20.2 of 4,000 questions in eight parts), and the process that wrote them with a fifth more memory until"
+        " it is started again. Words and vectors apart, 10,000 questions at a time,"
         f" grow by {slopes} bytes a question. Plan for 1.7 times the formula.",
         "",
         f"With `--fallback` PostgreSQL's index of words takes {fallback:,} bytes a question besides."
