@@ -10,6 +10,7 @@ from tools.sections.cells import seconds, table
 __all__ = [
     "cost",
     "damage",
+    "drawn_pairs",
     "indexing",
     "journeys",
     "kills",
@@ -149,6 +150,21 @@ def likely_pairs(result: Mapping[str, Any]) -> list[str]:
         f" core: {spent['a question, ms']:.1f} ms a question, {result['pairs']:,} pairs. The machine had a load of"
         f" {result['load_15_min_at_end']:.0f}. Exact pairs, of {result['questions compared exactly']:,} questions drawn"
         " by chance, each scored beside the 300 nearest of all vectors and the 300 best by all of its words:",
+        "",
+        *table(("probability", "exact pairs", "found"), rows),
+    ]
+
+
+def drawn_pairs(result: Mapping[str, Any]) -> list[str]:
+    """Return what likely pairs cost a question of a forum, and how many of the exact ones are found from one side."""
+    rows = [(name, f"{one['there are']:,}", f"{one['found']:.3f}") for name, one in result["exact pairs"].items()]
+    each = result["processor_s"]["a question, ms"]
+    return [
+        f"## Likely pairs of {result['questions']:,} questions, of some drawn by chance",
+        "",
+        f"{result['questions compared']:,} questions were compared with all others: {each:.1f} ms of processor time each,"
+        f" so that all take {each * result['questions'] / 3.6e6:.1f} hours of one core. Exact pairs as above, of"
+        f" {result['questions compared exactly']:,} questions, found from their own side alone:",
         "",
         *table(("probability", "exact pairs", "found"), rows),
     ]
