@@ -73,7 +73,8 @@ def from_first_epoch(result: Mapping[str, Any]) -> list[str]:
         "",
         "Trained again, so that the encoder before fine-tuning is no epoch to be chosen, with word vectors that each"
         " seed trains on the texts of both sets (8,405 questions): `askalike reproduce` makes all of it from the data,"
-        " and rows can be added. They are to be compared within this section. So far the rows over titles alone.",
+        " and rows can be added. They are to be compared within this section: rows of one seed are there for what they"
+        " say against BM25.",
         *_tables(result),
         _files(result),
     ]
