@@ -163,8 +163,8 @@ def drawn_pairs(result: Mapping[str, Any]) -> list[str]:
         f"## Likely pairs of {result['questions']:,} questions, of some drawn by chance",
         "",
         f"{result['questions compared']:,} questions were compared with all others, {each:.1f} ms of processor time a"
-        f" question, so that all take {each * result['questions'] / 3.6e6:.1f} hours of one core. Exact pairs as above, of"
-        f" {result['questions compared exactly']:,} questions, found from their own side alone:",
+        f" question, so that all take {each * result['questions'] / 3.6e6:.1f} hours of one core. Exact pairs as above,"
+        f" of {result['questions compared exactly']:,} questions, found from their own side alone:",
         "",
         *table(("probability", "exact pairs", "found"), rows),
     ]
