@@ -116,6 +116,7 @@ def measure(folder: Path, sample: int) -> dict[str, Any]:
             },
             "pairs": len(held),
             "load_15_min_at_end": round(os.getloadavg()[2], 2),
+            "questions compared exactly": len(alone),
         } | recall(true, held)
 
 
