@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -193,26 +194,45 @@ def kill_at_each_step(folder: Path) -> None:
     encoder_settings.default_model = lambda: None  # type: ignore[attr-defined]
     for place in range(1, 1_000):
         path = folder / str(place)
-        by_earlier_version(path)
-        child = os.fork()
-        if not child:
-            count_steps(place)
-            with Forum.open(path) as forum:
-                forum.renew_words()
-            os._exit(0)
-        _, status = os.waitpid(child, 0)
-        for is_renewed in (False, True):
-            with Forum.open(path) as forum:
-                if is_renewed:
-                    forum.renew_words()
-                assert found(forum) == ALL, (place, is_renewed)
-        assert is_current(path)
-        assert sorted(one.name for one in path.glob("lexical*")) == ["lexical"]
-        assert Forum.check(path).is_sound
+        assert not in_child(lambda path=path: by_earlier_version(path))  # type: ignore[misc]
+        status = in_child(lambda path=path, place=place: renew(path, place))  # type: ignore[misc]
+        assert not in_child(lambda path=path, place=place: look(path, place))  # type: ignore[misc]
         if not status:
             print(place)
             return
         assert os.WTERMSIG(status) == signal.SIGKILL
+
+
+def in_child(work: Callable[[], object]) -> int:
+    """Do something in a child; return its status. The parent opens no index: a thread's locks would be inherited."""
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            work()
+            status = 0
+        finally:
+            if status:
+                traceback.print_exc()
+            os._exit(status)
+    return os.waitpid(child, 0)[1]
+
+
+def renew(path: Path, place: int) -> None:
+    count_steps(place)
+    with Forum.open(path) as forum:
+        forum.renew_words()
+
+
+def look(path: Path, place: int) -> None:
+    for is_renewed in (False, True):
+        with Forum.open(path) as forum:
+            if is_renewed:
+                forum.renew_words()
+            assert found(forum) == ALL, (place, is_renewed)
+    assert is_current(path)
+    assert sorted(one.name for one in path.glob("lexical*")) == ["lexical"]
+    assert Forum.check(path).is_sound
 
 
 def count_steps(place: int) -> None:
