@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
-import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import filelock
 import pytest
+from tests.children import in_child, printed_by
 
 from askalike import Forum, Query, Question
 from askalike.errors import ForumError
@@ -194,28 +194,13 @@ def kill_at_each_step(folder: Path) -> None:
     encoder_settings.default_model = lambda: None  # type: ignore[attr-defined]
     for place in range(1, 1_000):
         path = folder / str(place)
-        assert not in_child(lambda path=path: by_earlier_version(path))  # type: ignore[misc]
-        status = in_child(lambda path=path, place=place: renew(path, place))  # type: ignore[misc]
-        assert not in_child(lambda path=path, place=place: look(path, place))  # type: ignore[misc]
+        assert not in_child(partial(by_earlier_version, path))
+        status = in_child(partial(renew, path, place))
+        assert not in_child(partial(look, path, place))
         if not status:
             print(place)
             return
         assert os.WTERMSIG(status) == signal.SIGKILL
-
-
-def in_child(work: Callable[[], object]) -> int:
-    """Do something in a child; return its status. The parent opens no index: a thread's locks would be inherited."""
-    child = os.fork()
-    if not child:
-        status = 1
-        try:
-            work()
-            status = 0
-        finally:
-            if status:
-                traceback.print_exc()
-            os._exit(status)
-    return os.waitpid(child, 0)[1]
 
 
 def renew(path: Path, place: int) -> None:
@@ -255,13 +240,5 @@ def count_steps(place: int) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_a_killed_process_leaves_one_of_both_indexes_wherever_it_is_killed(tmp_path: Path) -> None:
-    words = "import sys, pathlib; from tests.integration import test_forum_words_anew as here; here.kill_at_each_step("
-    told = subprocess.run(
-        [sys.executable, "-c", f"{words}pathlib.Path(sys.argv[1]))", str(tmp_path)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    assert told.returncode == 0, told.stdout
-    assert int(told.stdout.split()[-1]) > 20  # so many steps there are to be killed at
+    told = printed_by("test_forum_words_anew", "kill_at_each_step", tmp_path)
+    assert int(told.split()[-1]) > 20  # so many steps there are to be killed at

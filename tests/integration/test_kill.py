@@ -8,8 +8,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -17,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.kill import Versions, one_round, write_versions
+from tests.children import printed_by
 
 from askalike.data import bundled_forum
 from askalike.store import ForumLayout
@@ -124,13 +123,5 @@ def looked_at(folder: Path, *, is_whole: bool) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_a_load_into_an_empty_archive_is_whole_or_nothing_wherever_it_is_killed(tmp_path: Path) -> None:
-    words = "import sys, pathlib; from tests.integration import test_kill as here; here.kill_at_each_statement("
-    told = subprocess.run(
-        [sys.executable, "-c", f"{words}pathlib.Path(sys.argv[1]))", str(tmp_path)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    assert told.returncode == 0, told.stdout
-    assert int(told.stdout.split()[-1]) > 40  # so many statements there are to be killed at
+    told = printed_by("test_kill", "kill_at_each_statement", tmp_path)
+    assert int(told.split()[-1]) > 40  # so many statements there are to be killed at
