@@ -37,6 +37,7 @@ from askalike.readers.research.judged import read_judged
 from askalike.search.features import FEATURES, Cosines, Floats, regard_title_alone
 from askalike.search.pool import Laps, gather
 from askalike.search.query import PreparedQuery, QuerySettings, TermCounts, weigh
+from askalike.search.scorer import Compared
 from askalike.search.searcher import Searcher
 from askalike.search.texts import reader_of
 from askalike.types import Filters, Query, Question
@@ -189,9 +190,8 @@ class Site:
             return None
         found = [held[num] for num in chosen]
         cosines = [cosine[num] for num in chosen]
-        general = search.scoring.features(
-            query, counts, found, asked.vector, cosines if asked.vector is not None else None
-        )
+        near = cosines if asked.vector is not None else None
+        general = search.scoring.features([Compared(query, counts, found, asked.vector, near)])
         by_words = general.copy()
         by_words[:, FEATURES.index("texts by words' vectors") : FEATURES.index("size of the forum")] = 0
         sentences = near = None

@@ -52,7 +52,7 @@ from askalike.models.encoders.model import Model
 from askalike.models.term_weighting import inverse_document_frequency
 from askalike.processes import one_blas_thread
 from askalike.search.features import IN_BODY, Cosines
-from askalike.search.scorer import ReadQuery, Scoring, probability
+from askalike.search.scorer import Compared, ReadQuery, Scoring, probability
 from askalike.search.settings import JoinSettings
 from askalike.search.texts import HASH_BYTES, Text, hashed, reader_of, unpacked
 from askalike.store.pairs import Pair
@@ -527,28 +527,28 @@ def _compare(order: Order) -> int:
 def _compared(rows: _Rows, nums: NDArray[np.int64], pool: NDArray[np.int64]) -> list[tuple[int, int, float, float]]:
     """Return the pairs of some questions with the likeliest, the lesser number first: score and cosine."""
     nearest, cosines = rows.near(nums, pool)
-    asked = [rows.texts.get(num) for num in nums.tolist()]
+    texts = {num: rows.texts.get(num) for num in nums.tolist()}
+    asked = list(texts.values())
     frequencies = [_frequency(rows, _numbers(text.title + text.body)) for text in asked]
     shared = _words(rows, asked, frequencies) @ rows.blocks
-    found: list[tuple[int, int, float, float]] = []
+    pairs: list[tuple[int, int, float]] = []
+    compared: list[Compared] = []
     for place, num in enumerate(nums.tolist()):
         start, stop = shared.indptr[place], shared.indptr[place + 1]
         here, words = shared.indices[start:stop], shared.data[start:stop]
         vector = np.array(rows.vectors[num], np.float32)
         keys, near = _best(rows, num, (here, words), vector, nearest[place][cosines[place] > 0])
-        if not len(keys):
-            continue
-        texts = [rows.texts.get(key) for key in keys.tolist()]
-        known = frequencies[place].tolist()
-        has_vector = bool(vector.any())
-        query = ReadQuery(asked[place], known, rows.size)
-        logits = rows.scoring.logits(
-            query, None, texts, vector if has_vector else None, near.tolist() if has_vector else None
-        )
-        for key, score, cosine in zip(keys.tolist(), probability(logits).tolist(), near.tolist(), strict=True):
-            if score >= LEAST_SCORE:
-                found.append((min(num, key), max(num, key), score, cosine))
-    return found
+        texts |= {key: rows.texts.get(key) for key in keys.tolist() if key not in texts}
+        query = ReadQuery(asked[place], frequencies[place].tolist(), rows.size)
+        given = vector if vector.any() else None
+        compared.append(Compared(query, None, [texts[key] for key in keys.tolist()], given, near.tolist()))
+        pairs += [(num, key, cosine) for key, cosine in zip(keys.tolist(), near.tolist(), strict=True)]
+    scores = probability(rows.scoring.logits(compared)).tolist()
+    return [
+        (min(num, key), max(num, key), score, cosine)
+        for (num, key, cosine), score in zip(pairs, scores, strict=True)
+        if score >= LEAST_SCORE
+    ]
 
 
 def _frequency(rows: _Rows, terms: NDArray[np.uint64]) -> NDArray[np.int64]:

@@ -16,7 +16,7 @@ from askalike.search.calibration import WEIGHTS, Update, offset, posterior
 from askalike.search.engine import Engine
 from askalike.search.features import Cosines
 from askalike.search.query import TermCounts
-from askalike.search.scorer import Scoring, probability
+from askalike.search.scorer import Compared, Scoring, probability
 from askalike.store import Store
 from askalike.text.analyzer import Analyzer
 from askalike.types import DrawnBy, Feedback, Query, Question
@@ -164,4 +164,5 @@ def _logits(
         vector, near = known.get(pair[0]), known.get(pair[1])
         cosine = [float(vector @ near)] if vector is not None and near is not None else None
         query = Query(asked.title, asked.body, markup=asked.markup, language=asked.language)
-        yield pair, float(scoring.logits(query, counts, [other], vector if cosine else None, cosine)[0])
+        [logit] = scoring.logits([Compared(query, counts, [other], vector if cosine else None, cosine)])
+        yield pair, float(logit)

@@ -65,7 +65,7 @@ from askalike.progress import Progress
 from askalike.search import Searcher, SearchSettings
 from askalike.search.cross_encoder import MAX_CHARACTERS, in_unit, pair_scores
 from askalike.search.query import TermCounts
-from askalike.search.scorer import probability
+from askalike.search.scorer import Compared, probability
 from askalike.store import ForumLayout, Store, open_store
 from askalike.store.protocol import TextSearch
 from askalike.text.analyzer import Analyzer
@@ -373,7 +373,7 @@ class Indexes:
             vector = answering.embed([query], is_query=True)[0]
             cosines = (answering.embed(texts, is_query=False) @ vector).tolist()
         assert searcher.scoring is not None
-        logits = searcher.scoring.logits(asked, counts, others, vector, cosines)
+        logits = searcher.scoring.logits([Compared(asked, counts, others, vector, cosines)])
         found: list[float] = probability(searcher.scoring.update.moved(logits)).tolist()
         return found
 

@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -39,7 +40,6 @@ from askalike.index.workers import Numbered, Remote
 from askalike.search import Query, Searcher
 from askalike.search.calibration import UNMOVED
 from askalike.search.originals import reached
-from askalike.search.pool import Scored
 from askalike.search.rankers import PROBABILITY
 from askalike.search.scorer import digest
 from askalike.search.settings import MAX_HITS
@@ -70,8 +70,10 @@ FOLLOWED: Final = ("question", "link", "feedback")
 """What changes about a question so that its pairs are made anew."""
 TEXTS: Final = 200
 AT_ONCE: Final = 20
-BATCH: Final = 100
+BATCH: Final = 512
 """So many go to another process at a time."""
+BLOCK: Final = 512
+"""So many are searched for together."""
 SCORED: Final = 40
 """So many others are scored for each question, the best of the weighted sum: of 1,314 pairs from .1 on of 600 among
 224,741 questions, 30 find .976 from one side of each, 40 .983, and 40 of twice as many candidates .987."""
@@ -387,26 +389,33 @@ class Pairs:
             plain = _plain(by, asked)
             join = replace(plain.settings.join, scored=max(SCORED, plain.settings.join.scored))
             plain = replace(plain, settings=replace(plain.settings, join=join))
-            for (num, query), best in zip(asked.items(), plain.closest(list(asked.values())), strict=True):
-                found[num] = self._partners(plain, num, query, best)
+            for start in range(0, len(asked), BLOCK):
+                block = dict(islice(asked.items(), start, start + BLOCK))
+                found |= self._partners(plain, block)
                 if is_over():
                     return found
         return found
 
-    def _partners(self, searcher: Searcher, num: int, query: Query, best: list[Scored]) -> list[Pair]:
-        """Return the pairs of a question with the best of other texts; of several with one text the first counts."""
-        found: dict[int, Pair] = {}
-        while True:
-            firsts = self.store.firsts([one.key for one in best])
-            for scored in best:
-                first = firsts.get(scored.key, scored.key)
-                if first not in (num, *found) and len(found) < PARTNERS:
-                    cosine = scored.components.get("cosine")
-                    found[first] = Pair(min(num, first), max(num, first), scored.score, cosine)
-            if len(found) == PARTNERS or len(best) < query.k or query.k == MAX_HITS:
-                return [pair for pair in found.values() if pair.score >= LEAST_SCORE or _is_kept(pair)]
-            query = replace(query, k=min(4 * query.k, MAX_HITS))
-            [best] = searcher.closest([query])
+    def _partners(self, searcher: Searcher, asked: dict[int, Query]) -> _Partners:
+        """Return the pairs of questions with the best of other texts; of several with one text the first counts."""
+        found: _Partners = {}
+        while asked:
+            closest = searcher.closest(list(asked.values()))
+            firsts = self.store.firsts(sorted({one.key for best in closest for one in best}))
+            further: dict[int, Query] = {}
+            for (num, query), best in zip(asked.items(), closest, strict=True):
+                pairs: dict[int, Pair] = {}
+                for scored in best:
+                    first = firsts.get(scored.key, scored.key)
+                    if first not in (num, *pairs) and len(pairs) < PARTNERS:
+                        cosine = scored.components.get("cosine")
+                        pairs[first] = Pair(min(num, first), max(num, first), scored.score, cosine)
+                if len(pairs) == PARTNERS or len(best) < query.k or query.k == MAX_HITS:
+                    found[num] = [pair for pair in pairs.values() if pair.score >= LEAST_SCORE or _is_kept(pair)]
+                else:
+                    further[num] = replace(query, k=min(4 * query.k, MAX_HITS))
+            asked = further
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,12 +23,12 @@ Each is a property of the pair and the forum: who else was found does not change
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import chain
+from itertools import chain, pairwise
 from math import log, log10
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 from askalike.search.texts import HASH_BYTES, MOST_WORDS, Text
 
 Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
 
 IN_BODY: Final = 0.5
 TYPICAL: Final = 0.6
@@ -66,9 +67,13 @@ FEATURES: Final = (
     "size of the forum",
 )
 
+CANDIDATES_TITLE: Final = FEATURES[9]
+
 _OF_WORDS: Final = 7
 _OF_BODIES: Final = ("texts", "texts by words' vectors", "cosine")
 _LEAST: Final = 1e-300
+_SUMMED: Final = 32
+"""Texts whose words' vectors are added up in one product: of more, most of it would be zeros."""
 _NO_WORDS: Final = blake2b(digest_size=8).digest()
 
 
@@ -82,35 +87,57 @@ class WordTable(Protocol):
         """Return the vectors of these words at length 1, and u of each.  # (N, D), (N,)"""
 
 
-def features(
-    query: Text,
-    rarities_of_query: Floats,
-    candidates: Sequence[Text],
-    rarest: float,
-    table: WordTable | None = None,
-    cosines: Floats | None = None,
-    commonness: float = 0.0,
-    size: int = MIDDLING,
-) -> Floats:
-    """Return what is alike in a query and each candidate; 0 for what no vectors tell.  # (N, len(FEATURES))
+class Asked(NamedTuple):
+    """A query, and what is the same for all texts that it is compared with.
 
     Args:
-        rarities_of_query: idf > 0 of the query's distinct terms, those of its title first.  # (T,)
+        rarities: idf > 0 of its distinct terms, those of its title first.  # (T,)
         rarest: idf of a word that no question has.
-        cosines: as ``Cosines.of`` gives them.  # (N,)
+        commonness: of the query; see ``Cosines``.
         size: how many questions the forum has.
     """
-    found = np.zeros((len(candidates), len(FEATURES)))
-    if not candidates:
+
+    text: Text
+    rarities: Floats
+    rarest: float
+    commonness: float = 0.0
+    size: int = MIDDLING
+
+
+def features(
+    asked: Sequence[Asked],
+    texts: Sequence[Text],
+    pairs: tuple[Places, Places],
+    table: WordTable | None = None,
+    cosines: Floats | None = None,
+    wanted: Container[str] = FEATURES,
+) -> Floats:
+    """Return what is alike in each pair of a query and a text; 0 for what no vectors tell.  # (P, len(FEATURES))
+
+    A text that several queries are compared with is read once.
+
+    Args:
+        pairs: the places of the queries, ascending, and of the texts that each is compared with.  # (P,), (P,)
+        cosines: of the pairs, as ``Cosines.of`` gives them.  # (P,)
+        wanted: ``CANDIDATES_TITLE`` is made only where it is among these.
+    """
+    found = np.zeros((len(pairs[0]), len(FEATURES)))
+    if not len(found):
         return found
-    found[:, :_OF_WORDS] = _by_words(query, rarities_of_query, candidates, rarest)
+    bounds = np.searchsorted(pairs[0], np.arange(len(asked) + 1)).tolist()
+    found[:, :_OF_WORDS] = _by_words(asked, texts, *pairs, bounds)
     if table is not None:
-        found[:, _OF_WORDS : _OF_WORDS + 3] = _by_vectors(query, candidates, table)
+        queries = [one.text for one in asked]
+        by_vectors = _by_vectors([*queries, *texts], pairs[1] + len(asked), bounds, table, CANDIDATES_TITLE in wanted)
+        found[:, _OF_WORDS : _OF_WORDS + 3] = by_vectors
     if cosines is not None:
-        found[:, -3], found[:, -2] = cosines, commonness
-    found[:, -1] = log10(min(max(size, SMALLEST), LARGEST) / MIDDLING)
+        found[:, -3], found[:, -2] = cosines, np.array([one.commonness for one in asked])[pairs[0]]
+    sizes = [log10(min(max(one.size, SMALLEST), LARGEST) / MIDDLING) for one in asked]
+    found[:, -1] = np.array(sizes)[pairs[0]]
     parts = (True, table is not None, cosines is not None)
-    regard_title_alone(query, found, [name for name, is_known in zip(_OF_BODIES, parts, strict=True) if is_known])
+    names = [name for name, is_known in zip(_OF_BODIES, parts, strict=True) if is_known]
+    for one, (start, stop) in zip(asked, pairwise(bounds), strict=True):
+        regard_title_alone(one.text, found[start:stop], names)
     return found
 
 
@@ -122,96 +149,172 @@ def regard_title_alone(query: Text, found: Floats, names: Iterable[str]) -> None
             found[:, place] = np.where(same > 0, np.maximum(found[:, place], same), found[:, place])
 
 
-def _by_words(query: Text, rarity: Floats, candidates: Sequence[Text], rarest: float) -> Floats:
-    count = len(candidates)
-    titled = np.arange(len(rarity)) < len(query.title) // HASH_BYTES
-    weighed = np.where(titled, 1.0, IN_BODY) * rarity
-    of_title, of_text = float(rarity[titled].sum()), float(weighed.sum())
+def _by_words(
+    asked: Sequence[Asked], texts: Sequence[Text], query_at: Places, text_at: Places, bounds: Sequence[int]
+) -> Floats:
+    count = len(text_at)
     # how many terms each has, those of the title and those of the body alone
-    sizes = np.array([(len(one.title), len(one.body)) for one in candidates]) // HASH_BYTES  # (N, 2)
-    sums = np.zeros((9, count))
-    if len(rarity):
-        hashes = np.frombuffer(b"".join(chain.from_iterable(one[:2] for one in (query, *candidates))), dtype=np.uint8)
-        wide = np.zeros((len(hashes) // HASH_BYTES, 8), dtype=np.uint8)
-        wide[:, :HASH_BYTES] = hashes.reshape(-1, HASH_BYTES)
-        asked, theirs = np.split(wide.view("<u8")[:, 0], [len(rarity)])
-        order = np.argsort(asked)
-        places = order[np.minimum(np.searchsorted(asked, theirs, sorter=order), len(order) - 1)]
-        shared = np.flatnonzero(asked[places] == theirs)
-        place = places[shared]
-        field = np.repeat(np.arange(2 * count), sizes.ravel())[shared]  # of candidate n: 2n its title, 2n + 1 its body
-        value, is_titled, in_title = rarity[place], field % 2 == 0, titled[place]
-        weight = np.where(is_titled, 1.0, IN_BODY) * value
-        parts = (
-            in_title * value,
-            weighed[place],
-            weighed[place] * weight,
-            weight**2,
-            (in_title & is_titled) * value**2,
-            is_titled * value,
-            is_titled * value**2,
-            np.ones(len(place)),
-            is_titled.astype(float),
-        )
-        for row, part in zip(sums, parts, strict=True):
-            row[:] = np.bincount(field // 2, part, count)
-    title_in, text_in, texts, theirs_square, titles, theirs_in, shared_square, both, titles_shared = sums
+    sizes = np.array([(len(one.title), len(one.body)) for one in texts]) // HASH_BYTES  # (N, 2)
+    each = sizes.sum(axis=1)
+    starts = each.cumsum() - each
+    hashes = _hashes(texts)
+    rarity = np.concatenate([one.rarities for one in asked])
+    owner = np.repeat(np.arange(len(asked)), [len(one.rarities) for one in asked])
+    titled_of = np.array([len(one.text.title) // HASH_BYTES for one in asked])
+    first = np.searchsorted(owner, np.arange(len(asked) + 1)).tolist()
+    titled = np.arange(len(rarity)) - np.array(first)[owner] < titled_of[owner]
+    weighed = np.where(titled, 1.0, IN_BODY) * rarity
+    of_title, of_text, title_square, text_square = (
+        np.bincount(owner, part, len(asked))[query_at]
+        for part in (titled * rarity, weighed, titled * rarity**2, weighed**2)
+    )
+    terms = _hashes([one.text for one in asked])
+    shared_at: list[tuple[Places, Places, Places]] = []  # the pair, the query's term, the text's one
+    for (begin, end), (start, stop) in zip(pairwise(first), pairwise(bounds), strict=True):
+        own, mine = terms[begin:end], text_at[start:stop]
+        if not len(own) or not len(mine):
+            continue
+        ends = each[mine].cumsum()
+        theirs = np.arange(ends[-1]) + np.repeat(starts[mine] - ends + each[mine], each[mine])
+        asked_for = hashes[theirs]
+        order = np.argsort(own)
+        places = order[np.minimum(np.searchsorted(own, asked_for, sorter=order), len(own) - 1)]
+        shared = np.flatnonzero(own[places] == asked_for)
+        pair = np.searchsorted(ends, shared, side="right")
+        shared_at.append((pair + start, places[shared] + begin, theirs[shared] - starts[mine][pair]))
+    none = np.zeros(0, np.intp)
+    pair, place, within = map(np.concatenate, zip((none, none, none), *shared_at, strict=True))
+    is_titled, in_title = within < sizes[text_at[pair], 0], titled[place]
+    value = rarity[place]
+    weight = np.where(is_titled, 1.0, IN_BODY) * value
+    parts = (
+        in_title * value,
+        weighed[place],
+        weighed[place] * weight,
+        weight**2,
+        (in_title & is_titled) * value**2,
+        is_titled * value,
+        is_titled * value**2,
+        np.ones(len(place)),
+        is_titled.astype(float),
+    )
+    sums = [np.bincount(pair, part, count) for part in parts]
+    title_in, text_in, both_texts, theirs_square, both_titles, theirs_in, shared_square, both, titles_shared = sums
+    rarest = np.array([one.rarest for one in asked])[query_at]
     typical = TYPICAL * rarest
-    alone_titled = sizes[:, 0] - titles_shared
-    alone_body = sizes[:, 1] - (both - titles_shared)
-    norm_title = (rarity[titled] ** 2).sum() * (shared_square + typical**2 * alone_titled)
+    alone_titled = sizes[text_at, 0] - titles_shared
+    alone_body = sizes[text_at, 1] - (both - titles_shared)
+    norm_title = title_square * (shared_square + typical**2 * alone_titled)
     alone_square = typical**2 * (alone_titled + IN_BODY**2 * alone_body)
-    norm_text = (weighed**2).sum() * (theirs_square + alone_square)
-    is_same_title = np.array([one.title_order == query.title_order for one in candidates]) & (len(query.title) > 0)
-    is_same = is_same_title & np.array([one.body_order == query.body_order for one in candidates])
+    norm_text = text_square * (theirs_square + alone_square)
+    orders = np.array([one[2:4] for one in chain((one.text for one in asked), texts)])  # (Q + N, 2)
+    same = orders[query_at] == orders[text_at + len(asked)]
+    is_same_title = same[:, 0] & (titled_of[query_at] > 0)
+    is_same = is_same_title & same[:, 1]
     return np.stack(
         [
-            title_in / (of_title or 1.0),
-            text_in / (of_text or 1.0),
+            title_in / np.where(of_title > 0, of_title, 1.0),
+            text_in / np.where(of_text > 0, of_text, 1.0),
             theirs_in / np.maximum(theirs_in + typical * alone_titled, _LEAST),  # of nothing, 0
-            (titles / np.maximum(norm_title**0.5, _LEAST)) ** 0.5,
-            (texts / np.maximum(norm_text**0.5, _LEAST)) ** 0.5,
-            is_same_title * min(1.0, of_title / (ENOUGH * rarest)),
-            is_same * min(1.0, of_text / (ENOUGH * rarest)),
+            (both_titles / np.maximum(norm_title**0.5, _LEAST)) ** 0.5,
+            (both_texts / np.maximum(norm_text**0.5, _LEAST)) ** 0.5,
+            is_same_title * np.minimum(1.0, of_title / (ENOUGH * rarest)),
+            is_same * np.minimum(1.0, of_text / (ENOUGH * rarest)),
         ],
         axis=1,
     )
 
 
-def _by_vectors(query: Text, candidates: Sequence[Text], table: WordTable) -> Floats:
-    """Return the cosine of means, and the share of each title that the other text has by its likest words.  # (N, 3)"""
-    found = np.zeros((len(candidates), 3))
-    ids, field = _ids([query, *candidates], table)
-    titled, asked = np.searchsorted(field, (1, 2)).tolist()  # of the query's title, and of it all
-    if asked in (0, len(ids)):
-        return found
-    distinct, places = np.unique(ids, return_inverse=True)
-    rows, weights = table.rows(distinct)
-    asked_at, theirs_at = places[:asked], places[asked:]
-    count, size = len(candidates), len(distinct)
-    text, is_titled = (field[asked:] - 2) // 2, field[asked:] % 2 == 0
-    counts = np.bincount(text * size + theirs_at, minlength=count * size).reshape(count, size)  # (N, U)
-    mean = weights[asked_at] @ rows[asked_at]
-    sums = (counts * weights).astype(np.float32) @ rows  # (N, D)
-    norms = np.linalg.norm(sums, axis=1) * np.linalg.norm(mean)
-    found[:, 0] = np.divide(sums @ mean, norms, out=np.zeros(count), where=norms > 0)
-    asked_rows = rows[asked_at]
-    if titled:
-        held, starts = np.unique(text, return_index=True)
-        near = np.maximum(rows @ asked_rows[:titled].T, 0)  # (U, T), four times as fast as the other way round
-        best = np.maximum.reduceat(near[theirs_at], starts)  # (H, T)
-        share = weights[asked_at[:titled]]
-        found[held, 1] = best @ share / share.sum()
-    in_titles, place = np.unique(theirs_at[is_titled], return_inverse=True)  # (V,)
-    if len(in_titles):
-        nearest = np.maximum((rows[in_titles] @ asked_rows.T).max(axis=1), 0)  # (V,)
-        of_title, text = weights[theirs_at[is_titled]], text[is_titled]
-        shared = np.bincount(text, of_title * nearest[place], count)
-        found[:, 2] = shared / np.maximum(np.bincount(text, of_title, count), _LEAST)
+def _hashes(texts: Sequence[Text]) -> NDArray[np.uint64]:
+    """Return the hashes of the terms of all texts, one after another, as numbers.  # (M,)"""
+    joined = np.frombuffer(b"".join(chain.from_iterable(one[:2] for one in texts)), dtype=np.uint8)
+    wide = np.zeros((len(joined) // HASH_BYTES, 8), dtype=np.uint8)
+    wide[:, :HASH_BYTES] = joined.reshape(-1, HASH_BYTES)
+    found: NDArray[np.uint64] = wide.view("<u8")[:, 0]
     return found
 
 
-def _ids(texts: Sequence[Text], table: WordTable) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _by_vectors(
+    texts: Sequence[Text], text_at: Places, bounds: Sequence[int], table: WordTable, has_candidates: bool
+) -> Floats:
+    """Return the cosine of means, and the share of each title that the other text has by its likest words.  # (P, 3)
+
+    Args:
+        texts: the queries, then what they are compared with.
+        bounds: where the pairs of each query begin, and where the last ones end.
+    """
+    found = np.zeros((len(text_at), 3))
+    ids, field = _ids(texts, table)
+    distinct, places = np.unique(ids, return_inverse=True)
+    if not len(ids):
+        return found
+    rows, weights = table.rows(distinct)
+    starts = np.searchsorted(field, np.arange(0, 2 * len(texts) + 1, 2))  # of each text's words, and the end
+    titled = np.searchsorted(field, np.arange(1, 2 * len(texts), 2)) - starts[:-1]  # words of titles
+    sizes = np.diff(starts)
+    sums = _sums(places, starts, rows, weights)
+    norms = np.linalg.norm(sums, axis=1)
+    scratch = np.empty(len(distinct), np.intp)
+    for query, (start, stop) in enumerate(pairwise(bounds)):
+        asked_at = places[starts[query] : starts[query + 1]]
+        mine = text_at[start:stop]
+        each = sizes[mine]
+        if not len(asked_at) or not each.any():
+            continue
+        both = norms[mine] * norms[query]
+        found[start:stop, 0] = np.divide(sums[mine] @ sums[query], both, out=np.zeros(len(mine)), where=both > 0)
+        ends = each.cumsum()
+        theirs = np.arange(ends[-1]) + np.repeat(starts[mine] - ends + each, each)
+        theirs_at = places[theirs]
+        asked_rows = rows[asked_at]
+        if titled[query]:
+            held = np.flatnonzero(each)
+            words, place = _distinct(theirs_at, scratch)
+            near = np.maximum(rows[words] @ asked_rows[: titled[query]].T, 0)  # (U, T)
+            best = np.maximum.reduceat(near[place], (ends - each)[held])  # (H, T)
+            share = weights[asked_at[: titled[query]]]
+            found[start + held, 1] = best @ share / share.sum()
+        if has_candidates:
+            pair = np.repeat(np.arange(len(mine)), each)
+            is_titled = theirs - starts[mine][pair] < titled[mine][pair]
+            in_titles, place = np.unique(theirs_at[is_titled], return_inverse=True)  # (V,)
+            if len(in_titles):
+                nearest = np.maximum((rows[in_titles] @ asked_rows.T).max(axis=1), 0)  # (V,)
+                of_title, pair = weights[theirs_at[is_titled]], pair[is_titled]
+                shared = np.bincount(pair, of_title * nearest[place], len(mine))
+                found[start:stop, 2] = shared / np.maximum(np.bincount(pair, of_title, len(mine)), _LEAST)
+    return found
+
+
+def _sums(
+    places: Places, starts: Places, rows: NDArray[np.float32], weights: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Return the weighted sum of each text's words' vectors.  # (N, D)"""
+    found = np.zeros((len(starts) - 1, rows.shape[1]), np.float32)
+    for first in range(0, len(found), _SUMMED):
+        part = starts[first : first + _SUMMED + 1]
+        words, place = np.unique(places[part[0] : part[-1]], return_inverse=True)
+        count, size = len(part) - 1, len(words)
+        text = np.repeat(np.arange(count), np.diff(part))
+        counts = np.bincount(text * size + place, minlength=count * size).reshape(count, size)
+        found[first : first + count] = (counts * weights[words]).astype(np.float32) @ rows[words]
+    return found
+
+
+def _distinct(values: Places, scratch: Places) -> tuple[Places, Places]:
+    """Return the distinct values, and where each value is among these; as ``np.unique`` does, in no order.
+
+    Args:
+        scratch: as long as values are great; what it holds does not matter.
+    """
+    order = np.arange(len(values))
+    scratch[values] = order
+    last = scratch[values]
+    is_last = last == order
+    return values[is_last], (np.cumsum(is_last) - 1)[last]
+
+
+def _ids(texts: Sequence[Text], table: WordTable) -> tuple[Places, Places]:
     """Return the ids of the first ``MOST_WORDS`` words with a vector of each title and each body, one after another,
     and which field each is of: 2n the title of text n, 2n + 1 its body.  # (M,), (M,)
     """

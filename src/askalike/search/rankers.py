@@ -21,6 +21,7 @@ import heapq
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Final
 
 import numpy as np
@@ -30,7 +31,7 @@ from askalike.search.calibration import with_offsets
 from askalike.search.interaction import interactions, meaning
 from askalike.search.pool import Pool, Scored, Source
 from askalike.search.reranker import RERANKERS
-from askalike.search.scorer import Scoring, probability, scorers
+from askalike.search.scorer import Compared, Scoring, probability, scorers
 from askalike.search.settings import OWN, JoinSettings
 from askalike.search.texts import Text
 from askalike.types import Answer, Hit, Question
@@ -125,7 +126,7 @@ class Ranker:
 
     Args:
         sources: where candidates come from.
-        score: returns each candidate's score, in the pool's order.
+        score: returns the score of each candidate of each pool, in the pools' order.
         about: what it does, in a few words.
         is_joining: it looks at more candidates than are asked for, since it puts them in an order of its own.
         most: candidates that it looks at, however few of them are hits.
@@ -134,7 +135,7 @@ class Ranker:
     """
 
     sources: tuple[Source, ...]
-    score: Callable[[Pool, JoinSettings], list[Scored]]
+    score: Callable[[Sequence[Pool], JoinSettings], list[list[Scored]]]
     about: str
     is_joining: bool = False
     most: int | None = None
@@ -146,17 +147,53 @@ class Ranker:
         return "vectors" in self.sources
 
 
-def by_probability(scoring: Scoring, pool: Pool, settings: JoinSettings) -> list[Scored]:
-    """Return the best candidates of the weighted sum with the probability that both ask the same.
+def by_probability(scoring: Scoring, pools: Sequence[Pool], settings: JoinSettings) -> list[list[Scored]]:
+    """Return the best candidates of each weighted sum with the probability that both ask the same.
 
     For one that has no vector words weigh as much as beside askalike's own models; ``pool.gather`` leaves out none that
     is among the best so. Components are those of the weighted sum, ``same``, the probability that whoever has answered
     one has answered the other, and ``judged_different``, by how much the logit of a question fell that drew wrong
-    matches again and again.
+    matches again and again. What several searches look at is read once.
+
+    Args:
+        pools: of searches of one engine.
     """
-    counts = pool.asked.counts
+    summed = [_best_of_sum(pool) for pool in pools]
+    keys = list(dict.fromkeys(key for best in summed for key in best))
+    if not keys:
+        return [[] for _ in pools]
+    texts: dict[int, Text | Question] = dict(pools[0].engine.texts(keys))  # as they are compared
+    texts.update(pools[0].questions([key for key in keys if key not in texts]))  # or as they are: that was not kept
+    held = [
+        [(key, parts) for key, parts in best.items() if key in texts] if pool.asked.counts is not None else []
+        for pool, best in zip(pools, summed, strict=True)
+    ]
+    compared = []
+    for pool, some in zip(pools, held, strict=True):
+        vector = pool.asked.vector if "vectors" in pool.known else None
+        cosines = None if vector is None else [parts.get("cosine", 0.0) for _, parts in some]
+        given = [texts[key] for key, _ in some]
+        compared.append(Compared(pool.asked.query, pool.asked.counts, given, vector, cosines))
+    logits = scoring.logits(compared)
+    offsets = [scoring.offsets.get(key, 0.0) for some in held for key, _ in some] if scoring.offsets else []
+    moved = scoring.update.moved(logits)
+    if any(offsets):
+        moved = with_offsets(moved, np.array(offsets))
+    version = scorers()[scoring.version()]
+    same = probability(moved + version.same - version.related)
+    values = zip(probability(moved).tolist(), same.tolist(), offsets or repeat(0.0), strict=False)
+    return [
+        [
+            Scored(key, likely, {**parts, "same": certain, **({OFFSET: off} if off else {})})
+            for (key, parts), (likely, certain, off) in zip(some, values, strict=False)
+        ]
+        for some in held
+    ]
+
+
+def _best_of_sum(pool: Pool) -> dict[int, dict[str, float]]:
+    """Return the components of the best candidates of the weighted sum, best first."""
     lexical, near, (count, weight) = pool.known["lexical"], pool.known.get("vectors"), pool.read
-    vector = None if near is None else pool.asked.vector
     most = max(lexical.values(), default=0.0)
     joined: list[tuple[float, int, float, float, float]] = []
     for key in pool.keys:
@@ -165,31 +202,10 @@ def by_probability(scoring: Scoring, pool: Pool, settings: JoinSettings) -> list
         own = weight if cosine else min(weight, OWN)  # one without a vector is known by its words alone
         if (score := own * cosine + (1.0 - own) * share) > 0:
             joined.append((-score, key, bm25, cosine, share))
-    best = heapq.nsmallest(count, joined)  # keys differ
-    keys = [key for _, key, *_ in best]
-    found = pool.engine.texts(keys)  # as they are compared; or as they are, where that was not kept
-    texts: dict[int, Text | Question] = {**found, **pool.questions([key for key in keys if key not in found])}
-    parts_of = {
+    return {
         key: {"bm25": bm25} | ({} if near is None else {"cosine": cosine}) | {"bm25_share": share}
-        for _, key, bm25, cosine, share in best
+        for _, key, bm25, cosine, share in heapq.nsmallest(count, joined)  # keys differ
     }
-    held = [(key, parts) for key, parts in parts_of.items() if key in texts]
-    if counts is None or not held:
-        return []
-    cosines = None if vector is None else [parts.get("cosine", 0.0) for _, parts in held]
-    logits = scoring.logits(pool.asked.query, counts, [texts[key] for key, _ in held], vector, cosines)
-    offsets = [scoring.offsets.get(key, 0.0) for key, _ in held]
-    moved = scoring.update.moved(logits)
-    if any(offsets):
-        moved = with_offsets(moved, np.array(offsets))
-    version = scorers()[scoring.version()]
-    same = probability(moved + version.same - version.related)
-    return [
-        Scored(key, likely, {**parts, "same": certain, **({OFFSET: off} if off else {})})
-        for (key, parts), likely, certain, off in zip(
-            held, probability(moved).tolist(), same.tolist(), offsets, strict=True
-        )
-    ]
 
 
 def _by_weighted_sum(pool: Pool, settings: JoinSettings) -> list[Scored]:
@@ -244,21 +260,30 @@ def _by_component(name: str) -> Callable[[Pool, JoinSettings], list[Scored]]:
     return lambda pool, _: [Scored(one.key, one.components[name], one.components) for one in pool.candidates]
 
 
+def each(
+    score: Callable[[Pool, JoinSettings], list[Scored]],
+) -> Callable[[Sequence[Pool], JoinSettings], list[list[Scored]]]:
+    """Return what scores several pools one after another."""
+    return lambda pools, settings: [score(pool, settings) for pool in pools]
+
+
 RANKERS: Mapping[str, Ranker] = {
     PROBABILITY: Ranker(
         ("lexical", "vectors"),
-        _by_weighted_sum,
+        each(_by_weighted_sum),
         "how likely both ask the same, by words and meaning",
         is_joining=True,
         is_reading=True,
     ),
-    HYBRID: Ranker(("lexical", "vectors"), _by_weighted_sum, "words and meaning, a weighted sum", is_joining=True),
-    INTERACTION: Ranker(
-        ("lexical", "vectors"), _by_interaction, "hybrid, its best compared word by word", is_joining=True
+    HYBRID: Ranker(
+        ("lexical", "vectors"), each(_by_weighted_sum), "words and meaning, a weighted sum", is_joining=True
     ),
-    "fusion": Ranker(("lexical", "vectors"), _by_fusion, "words and meaning, by their places", is_joining=True),
-    LEXICAL: Ranker(("lexical",), _by_component("bm25"), "words alone"),
-    "vector": Ranker(("vectors",), _by_component("cosine"), "meaning alone"),
+    INTERACTION: Ranker(
+        ("lexical", "vectors"), each(_by_interaction), "hybrid, its best compared word by word", is_joining=True
+    ),
+    "fusion": Ranker(("lexical", "vectors"), each(_by_fusion), "words and meaning, by their places", is_joining=True),
+    LEXICAL: Ranker(("lexical",), each(_by_component("bm25")), "words alone"),
+    "vector": Ranker(("vectors",), each(_by_component("cosine")), "meaning alone"),
 }
 
 CROSS_ENCODER = "cross-encoder"

@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from askalike.errors import DamagedModelError
 from askalike.models.term_weighting import inverse_document_frequency
 from askalike.search.calibration import UNMOVED, Update
-from askalike.search.features import FEATURES, Cosines, Floats, WordTable, features
+from askalike.search.features import FEATURES, Asked, Cosines, Floats, WordTable, features
 from askalike.search.query import TermCounts
 from askalike.search.texts import Text, reader_of
 from askalike.text.analyzer import Analyzer
@@ -61,6 +61,11 @@ class Scorer:
     weights: Floats
     related: float
     same: float
+
+    @property
+    def wanted(self) -> frozenset[str]:
+        """Return the names of what it weighs."""
+        return frozenset(name for name, weight in zip(FEATURES, self.weights.tolist(), strict=True) if weight)
 
     def logits(self, features: Floats) -> Floats:
         """Return b_2 + z of each pair.  # (N,)"""
@@ -135,6 +140,44 @@ class ReadQuery(NamedTuple):
     size: int
 
 
+class Compared(NamedTuple):
+    """A query, and what it is compared with.
+
+    Args:
+        counts: knows every term of the query; others are taken for words that no question has. None for a query that
+            was read already, as its candidates were.
+        candidates: as they are compared, or still to be read.
+        vector: of the query; without it words alone are compared.
+        cosines: with the candidates, in their order; 0 for one without a vector.
+    """
+
+    query: Query | ReadQuery
+    counts: TermCounts | None
+    candidates: Sequence[Question | Text]
+    vector: NDArray[np.float32] | None = None
+    cosines: Sequence[float] | None = None
+
+    @property
+    def has_vector(self) -> bool:
+        """Whether vectors are compared too."""
+        return self.vector is not None and self.cosines is not None
+
+
+@dataclass(slots=True)
+class _Block:
+    """Pairs whose features are made together.
+
+    Args:
+        places: of the pairs, among all.
+    """
+
+    asked: list[Asked] = field(default_factory=list)
+    query_at: list[int] = field(default_factory=list)
+    text_at: list[int] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
+    cosines: list[Floats] = field(default_factory=list)
+
+
 @dataclass(frozen=True, slots=True)
 class Scoring:
     """What a forum scores pairs by.
@@ -156,68 +199,77 @@ class Scoring:
         """Return which version scores pairs of texts that both have a vector."""
         return WORDS if self.usual is None else SENTENCES if self.table is None else WORD_VECTORS
 
-    def features(
-        self,
-        query: Query | ReadQuery,
-        counts: TermCounts | None,
-        candidates: Sequence[Question | Text],
-        vector: NDArray[np.float32] | None = None,
-        cosines: Sequence[float] | None = None,
-    ) -> Floats:
-        """Return what is alike in a query and each question.  # (N, len(FEATURES))
+    def features(self, compared: Sequence[Compared], wanted: Container[str] = FEATURES) -> Floats:
+        """Return what is alike in each query and each of its candidates, query by query.  # (P, len(FEATURES))
+
+        A candidate that several queries have is read once, where it is one object.
 
         Args:
-            counts: knows every term of the query; others are taken for words that no question has. None for a query
-                that was read already, as its candidates were.
-            candidates: as they are compared, or still to be read.
-            vector: of the query; without it words alone are compared.
-            cosines: with the questions, in their order.
+            wanted: as in ``features.features``.
         """
+        texts: list[Text] = []
+        read: dict[int, int] = {}  # a candidate → its place among these
+        blocks = {True: _Block(), False: _Block()}
+        count = 0
+        for one in compared:
+            block = blocks[one.has_vector and self.usual is not None]
+            for candidate in one.candidates:
+                if id(candidate) not in read:
+                    read[id(candidate)] = len(texts)
+                    texts.append(self._as_compared(candidate))
+            commonness, near = 0.0, None
+            if one.vector is not None and one.cosines is not None and self.usual is not None:
+                commonness = self.usual.commonness(one.vector)
+                near = self.usual.of(one.vector, np.asarray(one.cosines, dtype=np.float64))
+            for query, some in self._readings(one):
+                size = max(query.size, 1)
+                rarity = np.array([inverse_document_frequency(max(size, found), found) for found in query.frequencies])
+                block.query_at += [len(block.asked)] * len(some)
+                block.text_at += [read[id(one.candidates[place])] for place in some]
+                block.places += [count + place for place in some]
+                if near is not None:
+                    block.cosines.append(near[some])
+                rarest = inverse_document_frequency(size, 0)
+                block.asked.append(Asked(query.text, rarity, rarest, commonness, query.size))
+            count += len(one.candidates)
+        found = np.zeros((count, len(FEATURES)))
+        for has_vectors, block in blocks.items():
+            if block.places:
+                pairs = np.array(block.query_at), np.array(block.text_at)
+                table = self.table if has_vectors else None
+                near = np.concatenate(block.cosines) if has_vectors else None
+                found[block.places] = features(block.asked, texts, pairs, table, near, wanted)
+        return found
+
+    def _as_compared(self, candidate: Question | Text) -> Text:
+        if isinstance(candidate, Text):
+            return candidate
+        reader = reader_of(self.analyzer.of(candidate.language))
+        return reader.read(candidate.title, candidate.body, candidate.markup).text
+
+    def _readings(self, one: Compared) -> Iterator[tuple[ReadQuery, Sequence[int]]]:
+        """Yield a query as it is read for candidates in each language, with their places."""
+        query, counts = one.query, one.counts
         if isinstance(query, ReadQuery):
-            asked, frequencies, size = query
-            texts = [one for one in candidates if isinstance(one, Text)]
-            rarity = np.array([inverse_document_frequency(max(size, one), one) for one in frequencies])
-            rarest = inverse_document_frequency(max(size, 1), 0)
-            if vector is None or cosines is None or self.usual is None:
-                return features(asked, rarity, texts, rarest, size=size)
-            near = self.usual.of(vector, np.asarray(cosines, dtype=np.float64))
-            return features(asked, rarity, texts, rarest, self.table, near, self.usual.commonness(vector), size)
+            yield query, range(len(one.candidates))
+            return
         assert counts is not None
-        readings = [self.analyzer.asked(one.language, query.language) for one in candidates]
-        several = list(dict.fromkeys(readings)) or [self.analyzer.of(query.language)]
-        if len(several) > 1:  # those in one language at a time, as which the query is read
-            found = np.zeros((len(candidates), len(FEATURES)))
-            for reading in several:
-                places = [place for place, one in enumerate(readings) if one is reading]
-                some = [candidates[place] for place in places]
-                theirs = None if cosines is None else [cosines[place] for place in places]
-                found[places] = self.features(query, counts, some, vector, theirs)
-            return found
-        asked, terms, _ = reader_of(several[0]).read(query.title, query.body, query.markup)
-        texts = [
-            one
-            if isinstance(one, Text)
-            else reader_of(self.analyzer.of(one.language)).read(one.title, one.body, one.markup).text
-            for one in candidates
-        ]
-        frequencies = [counts.known.get(term, 0) for term in terms]
-        return self.features(ReadQuery(asked, frequencies, counts.size or 0), None, texts, vector, cosines)
+        readings: dict[Analyzer, list[int]] = {}
+        for place, candidate in enumerate(one.candidates):
+            readings.setdefault(self.analyzer.asked(candidate.language, query.language), []).append(place)
+        for reading, some in readings.items():
+            asked, terms, _ = reader_of(reading).read(query.title, query.body, query.markup)
+            yield ReadQuery(asked, [counts.known.get(term, 0) for term in terms], counts.size or 0), some
 
-    def logits(
-        self,
-        query: Query | ReadQuery,
-        counts: TermCounts | None,
-        candidates: Sequence[Question | Text],
-        vector: NDArray[np.float32] | None = None,
-        cosines: Sequence[float] | None = None,
-    ) -> Floats:
-        """Return b_2 + z of each question, before the forum's judgements; one without a vector is scored by its words.
+    def logits(self, compared: Sequence[Compared]) -> Floats:
+        """Return b_2 + z of each query and each of its candidates, query by query, before the forum's judgements.
 
-        Args:
-            cosines: 0 for a question without a vector.
+        One without a vector is scored by its words.
         """
-        found = self.features(query, counts, candidates, vector, cosines)
+        found = self.features(compared, scorers()[self.version()].wanted)
         by_words = scorers()[WORDS].logits(found)
-        if vector is None or cosines is None or self.usual is None:
+        if self.usual is None:
             return by_words
-        return np.where(np.asarray(cosines) == 0, by_words, scorers()[self.version()].logits(found))
+        cosines = [one.cosines if one.has_vector else np.zeros(len(one.candidates)) for one in compared]
+        has_none = np.concatenate([np.zeros(0), *map(np.asarray, cosines)]) == 0
+        return np.where(has_none, by_words, scorers()[self.version()].logits(found))

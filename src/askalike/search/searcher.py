@@ -30,9 +30,10 @@ from askalike.search.rankers import (
     Ranker,
     by_help,
     by_probability,
+    each,
 )
 from askalike.search.reranker import BY_LETTERS, RERANKERS, Reranker, learned_as, rerank
-from askalike.search.scorer import Scoring, probability
+from askalike.search.scorer import Compared, Scoring, probability
 from askalike.search.settings import ALL, MAX_HITS, THRESHOLDS, SearchSettings
 from askalike.text.analyzer import Analyzer
 from askalike.types import Correction, Explanation, Filters, Hit, Order, Query, Question, SearchResult
@@ -174,8 +175,11 @@ class Searcher:
             found = self._ranked(asked, name, ranker, lap)
             yield replace(found, notice=self.notice) if self.notice else found
 
-    def closest(self, queries: Sequence[Query]) -> Iterator[list[Scored]]:
-        """Yield the ``k`` best candidates of each query, best first, without their records.
+    def closest(self, queries: Sequence[Query]) -> list[list[Scored]]:
+        """Return the ``k`` best candidates of each query, best first, without their records.
+
+        All queries are one block: vectors near them are looked up together, and a candidate is read once, however many
+        queries have it. So memory grows with their number.
 
         Nothing is read of who they are: one that was deleted meanwhile may be among them, duplicates are not replaced,
         and filters that only records tell of do not hold. Queries are read in the language of this searcher.
@@ -184,12 +188,24 @@ class Searcher:
             SettingError, ForumError, EncoderError: as ``ranking``, for a ranker that was named.
         """
         laps = [Laps() for _ in queries]
-        for (asked, _, ranker), query, lap in zip(self._aimed(queries, laps), queries, laps, strict=True):
-            limit, is_all, scored = self._depth(ranker, query.k), False, list[Scored]()
-            while len(scored) < query.k and not is_all:
-                _, scored, is_all = self._scored(asked, ranker, query.k, limit, query.filters, lap)
-                limit = min(2 * limit, ranker.most or 2 * limit)
-            yield scored[: query.k]
+        aimed = self._aimed(queries, laps)
+        limits = [self._depth(ranker, query.k) for (_, _, ranker), query in zip(aimed, queries, strict=True)]
+        found: list[list[Scored]] = [[] for _ in queries]
+        waiting = list(range(len(queries)))
+        while waiting:
+            by_ranker: dict[str, list[int]] = {}
+            for place in waiting:
+                by_ranker.setdefault(aimed[place][1], []).append(place)
+            waiting = []
+            for some in by_ranker.values():
+                ranker = aimed[some[0]][2]
+                asked = [(aimed[one][0], queries[one].k, limits[one], queries[one].filters, laps[one]) for one in some]
+                for place, (_, scored, is_all) in zip(some, self._scored(ranker, asked), strict=True):
+                    found[place] = scored[: queries[place].k]
+                    if len(found[place]) < queries[place].k and not is_all:
+                        limits[place] = min(2 * limits[place], ranker.most or 2 * limits[place])
+                        waiting.append(place)
+        return found
 
     def _aimed(self, queries: Sequence[Query], laps: Sequence[Laps]) -> list[tuple[PreparedQuery, str, Ranker]]:
         """Return each query with its vector and what is nearest to it, and the ranker that answers."""
@@ -315,7 +331,8 @@ class Searcher:
         _, near = self.engine.scores(asked.weights, (), vector, held)
         cosines = None if vector is None else [near.get(key, 0.0) for key in held]
         scoring = self.scoring or Scoring(self.analyzer)
-        found = scoring.logits(asked.query, asked.counts, [questions[key] for key in held], vector, cosines)
+        given = [questions[key] for key in held]
+        found = scoring.logits([Compared(asked.query, asked.counts, given, vector, cosines)])
         return dict(zip(held, probability(scoring.update.moved(found)).tolist(), strict=True))
 
     def hits(self, ranked: Ranking) -> list[Hit]:
@@ -366,7 +383,7 @@ class Searcher:
         if wanted in RERANKERS:
             score, about = partial(rerank, self._learned(wanted)), RERANKERS[wanted]
             sources: tuple[Source, ...] = ("lexical", "spelling") if wanted in BY_LETTERS else ("lexical",)
-            return wanted, Ranker(sources, lambda pool, _: score(pool), about, is_joining=True, most=MAX_HITS)
+            return wanted, Ranker(sources, each(lambda pool, _: score(pool)), about, is_joining=True, most=MAX_HITS)
         if wanted == INTERACTION and self.encoder is not None and not isinstance(self.encoder, WordEncoder):
             if name is None:
                 return HYBRID, RANKERS[HYBRID]
@@ -431,7 +448,7 @@ class Searcher:
     def _best(self, asked: PreparedQuery, ranker: Ranker, k: int, filters: Filters, laps: Laps) -> list[Found]:
         limit = self._depth(ranker, k)
         while True:
-            pool, scored, is_all = self._scored(asked, ranker, k, limit, filters, laps)
+            [(pool, scored, is_all)] = self._scored(ranker, [(asked, k, limit, filters, laps)])
             found = self._held(pool, scored, k, filters)
             laps.end("answer")
             if len(found) == k or is_all:
@@ -439,22 +456,32 @@ class Searcher:
             limit = min(2 * limit, ranker.most or 2 * limit)
 
     def _scored(
-        self, asked: PreparedQuery, ranker: Ranker, k: int, limit: int, filters: Filters, laps: Laps
-    ) -> tuple[Pool, list[Scored], bool]:
-        """Return the candidates that are hits, best first, then by key; and whether more candidates bring no others."""
+        self, ranker: Ranker, several: Sequence[tuple[PreparedQuery, int, int, Filters, Laps]]
+    ) -> list[tuple[Pool, list[Scored], bool]]:
+        """Return for each search the candidates that are hits, best first, then by key; and whether more candidates
+        bring no others.
+
+        Args:
+            several: query, k, how many candidates of each source are looked at, filters, and times.
+        """
         has_threshold, join = self.settings.threshold != ALL, self.settings.join
-        wanted = k if limit <= join.depth else limit
-        weight = 0.0 if asked.vector is None or "vectors" not in ranker.sources else join.cosine_weight
-        read = (max(join.scored, wanted), weight) if ranker.is_reading else None
-        pool = gather(self.engine, asked, ranker.sources, limit, filters, self.encoder, laps, read)
-        shown = THRESHOLDS[self.settings.threshold](ranker.score(pool, join))
-        least = float(asked.query.minimum)
-        scored = sorted(
-            (one for one in shown if one.score > 0 and one.score >= least), key=lambda one: (-one.score, one.key)
-        )
-        laps.end("rank")
-        is_cut = len(scored) < sum(one.score > 0 for one in shown)  # by the least score: others have less
-        return pool, scored, pool.is_exhausted or has_threshold or is_cut or limit == ranker.most
+        pools: list[Pool] = []
+        for asked, k, limit, filters, laps in several:
+            wanted = k if limit <= join.depth else limit
+            weight = 0.0 if asked.vector is None or "vectors" not in ranker.sources else join.cosine_weight
+            read = (max(join.scored, wanted), weight) if ranker.is_reading else None
+            pools.append(gather(self.engine, asked, ranker.sources, limit, filters, self.encoder, laps, read))
+        found: list[tuple[Pool, list[Scored], bool]] = []
+        for (asked, _, limit, _, laps), pool, made in zip(several, pools, ranker.score(pools, join), strict=True):
+            shown = THRESHOLDS[self.settings.threshold](made)
+            least = float(asked.query.minimum)
+            scored = sorted(
+                (one for one in shown if one.score > 0 and one.score >= least), key=lambda one: (-one.score, one.key)
+            )
+            laps.end("rank")
+            is_cut = len(scored) < sum(one.score > 0 for one in shown)  # by the least score: others have less
+            found.append((pool, scored, pool.is_exhausted or has_threshold or is_cut or limit == ranker.most))
+        return found
 
     def _depth(self, ranker: Ranker, k: int) -> int:
         """Return how many candidates of each source are looked at first."""
