@@ -6,8 +6,8 @@ core. The exact pairs are those of questions drawn by chance, each scored beside
 codes, and the 300 best by all of its words: the five likeliest other texts, as far as they have a probability of .1. A
 pair that was found from its other side counts as found.
 
-``--drawn N`` compares only so many questions drawn by chance, in one process: what a question costs where comparing all
-takes long, and how many of their exact pairs are found from their own side.
+``--drawn N`` compares only so many questions, in blocks drawn by chance, in one process: what a question costs where
+comparing all takes long; and how many of the exact pairs of others drawn by chance are found from their own side.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import shutil
 import time
 from collections.abc import Container, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
@@ -29,13 +30,15 @@ from typing import Any, cast
 from askalike import Forum
 from askalike.forum.duplicates import compare
 from askalike.forum.engine import LocalEngine
-from askalike.forum.pairs import BATCH, LEAST_SCORE, PARTNERS, _as_query, _plain
+from askalike.forum.pairs import BLOCK, LEAST_SCORE, PARTNERS, _as_query, _plain, _side_by_side
 from askalike.progress import SilentProgress
 from askalike.search import Searcher
 from askalike.types import Question
 from benchmarks.record import WORK, need_data, write
 
 DEPTH = 300
+TOGETHER = 20
+"""Questions that are compared exactly at a time, each with twice ``DEPTH`` others."""
 
 
 def made(count: int) -> Path:
@@ -121,26 +124,36 @@ def measure(folder: Path, sample: int) -> dict[str, Any]:
 
 
 def measure_drawn(folder: Path, count: int, sample: int) -> dict[str, Any]:
-    """Compare questions drawn by chance, those of the exact pairs last."""
+    """Compare blocks of questions drawn by chance, and those of the exact pairs last."""
     with Forum.open(folder) as forum:
         forum.pairs.read_texts()
         numbers = forum._store.numbers()
-        drawn = random.Random(1).sample(numbers, min(count, len(numbers)))
-        forum.pairs.partners(list(forum.questions_by_number(drawn[:BATCH]).items()))  # loads what is needed
         began = time.process_time()
-        for start in range(0, len(drawn), BATCH):
-            forum.pairs.partners(list(forum.questions_by_number(drawn[start : start + BATCH]).items()))
-        spent = time.process_time() - began
+        ordered = forum._indexes.ask(partial(_side_by_side, nums=numbers))
+        ordering = time.process_time() - began
+        blocks = range(0, len(ordered), BLOCK)
+        drawn = random.Random(1).sample(blocks, min(max(1, count // BLOCK), len(blocks)))
+        forum.pairs.partners(list(forum.questions_by_number(ordered[:BLOCK]).items()))  # loads what is needed
+        compared, spent = 0, 0.0
+        for start in drawn:
+            some = list(forum.questions_by_number(ordered[start : start + BLOCK]).items())
+            began = time.process_time()
+            forum.pairs.partners(some)
+            spent += time.process_time() - began
+            compared += len(some)
         alone = alone_of(forum, sample)
         true = exact_pairs(forum, alone)
         held: set[tuple[int, int]] = set()
-        for start in range(0, len(alone), BATCH):
-            found = forum.pairs.partners(list(forum.questions_by_number(alone[start : start + BATCH]).items()))
+        for start in range(0, len(alone), BLOCK):
+            found = forum.pairs.partners(list(forum.questions_by_number(alone[start : start + BLOCK]).items()))
             held |= {(one.first, one.second) for pairs in found.values() for one in pairs}
         return {
             "questions": len(numbers),
-            "questions compared": len(drawn),
-            "processor_s": {"a question, ms": round(1000 * spent / len(drawn), 2)},
+            "questions compared": compared,
+            "processor_s": {
+                "putting all in order": round(ordering, 1),
+                "a question, ms": round(1000 * spent / compared, 2),
+            },
             "load_15_min_at_end": round(os.getloadavg()[2], 2),
             "questions compared exactly": len(alone),
         } | recall(true, held)
@@ -157,8 +170,8 @@ def alone_of(forum: Forum, sample: int) -> list[int]:
 def exact_pairs(forum: Forum, alone: list[int]) -> dict[tuple[int, int], float]:
     """Return the exact pairs of some questions."""
     true: dict[tuple[int, int], float] = {}
-    for start in range(0, len(alone), BATCH):
-        true |= exact(forum, forum.questions_by_number(alone[start : start + BATCH]))
+    for start in range(0, len(alone), TOGETHER):
+        true |= exact(forum, forum.questions_by_number(alone[start : start + TOGETHER]))
     return true
 
 

@@ -6,24 +6,28 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 
 import pytest
 from tests.tiny_models import synonym_model
 
-from askalike import Forum, Question
+from askalike import Forum, ForumSettings, Query, Question
+from askalike.data import bundled_forum, default_model
 from askalike.forum.duplicates import compare
-from askalike.forum.pairs import Pairs
+from askalike.forum.pairs import Pairs, _side_by_side
 from askalike.index import workers
 from askalike.index.catchup import Steps
 from askalike.index.vector_indexer import VectorIndexer
 from askalike.index.word_indexer import WordIndexer, entries_of
 from askalike.index.words.index import WordIndex
 from askalike.progress import SilentProgress
+from askalike.search import Searcher
+from askalike.search.pool import Scored
 from askalike.store import ForumLayout, open_store
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
@@ -138,9 +142,50 @@ def test_likely_pairs_that_workers_found_are_those_of_one_process(
                 monkeypatch.setattr(Pairs, "partners", refused)
             compare(forum, SilentProgress())
             assert forum.pairs.waiting() == 0
-            shown.append(forum.pairs.store.among(None, 0.0))
+            found = forum.pairs.store.among(None, 0.0)  # the cosine is that of either direction, for equal scores
+            shown.append([replace(one, score=round(one.score, 6), cosine=round(one.cosine or 0, 6)) for one in found])
     assert len(shown[0]) > 10
     assert shown[0] == shown[1]
+
+
+@pytest.mark.parametrize("has_vectors", [True, False])
+def test_pairs_of_a_block_are_those_of_each_question_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_vectors: bool
+) -> None:
+    settings = ForumSettings(has_vectors=has_vectors and default_model() is not None)
+    sizes: list[int] = []
+    closest = Searcher.closest
+
+    def counted(self: Searcher, queries: Sequence[Query]) -> list[list[Scored]]:
+        sizes.append(len(queries))
+        return closest(self, queries)
+
+    with Forum.create(tmp_path / "f", settings=settings) as forum:
+        forum.load(bundled_forum())
+        held = list(islice(forum.questions(), 60))
+        forum.add([Question(f"copy{num}", one.title, one.body, markup=one.markup) for num, one in enumerate(held[:5])])
+        forum.add([Question(f"title{num}", one.title) for num, one in enumerate(held[:5])])
+        forum.add([Question(f"tie{num}", held[7].title, f"it is for number{num}") for num in range(9)])
+        forum.add([Question("empty", "", "<p></p>", markup="html"), Question("stop", "the", "of")])
+        forum.delete([one.id for one in held[20:25]])
+        forum.pairs.read_texts()
+        asked = forum.questions_by_number(forum._store.numbers())
+        alone = {num: pairs for one in asked.items() for num, pairs in forum.pairs.partners([one]).items()}
+        monkeypatch.setattr(Searcher, "closest", counted)
+        monkeypatch.setattr("askalike.forum.pairs.BLOCK", 100)
+        together = forum.pairs.partners(list(asked.items()))
+        assert max(sizes) == 100
+        ordered = forum._indexes.ask(partial(_side_by_side, nums=[*asked]))
+        assert sorted(ordered) == sorted(asked)
+        assert (ordered != [*asked]) == settings.has_vectors
+    assert sum(map(len, alone.values())) > 60
+    assert {num: {(one.first, one.second) for one in pairs} for num, pairs in together.items()} == {
+        num: {(one.first, one.second) for one in pairs} for num, pairs in alone.items()
+    }
+    scores = [
+        {(num, one.first, one.second): one.score for num in asked for one in some[num]} for some in (together, alone)
+    ]
+    assert scores[0] == pytest.approx(scores[1], abs=1e-6)
 
 
 @pytest.mark.usefixtures("two_cores")
@@ -260,7 +305,8 @@ def test_a_script_without_a_guard_may_index(tmp_path: Path) -> None:
         textwrap.dedent(
             f"""
             print("once")
-            from askalike import Forum, Question
+            from askalike import Forum, ForumSettings, Query, Question
+from askalike.data import bundled_forum, default_model
             from askalike.index import workers
             workers.WORTH_IT, workers.cores = 1, lambda: 2
             with Forum.create({str(tmp_path / "f")!r}) as forum:

@@ -273,6 +273,20 @@ def test_the_closest_are_those_of_the_ranking_without_their_records(ranker: str 
     assert sorted(found, key=lambda one: (-one.score, one.key)) == sorted(ranked, key=lambda one: (-one.score, one.key))
 
 
+def test_the_closest_of_several_queries_are_those_of_each_alone() -> None:
+    engine = ListEngine([*PRINTERS, Question("x", "no such word"), Question("y", "", "")], vectors=DIRECTIONS)
+    searcher = Searcher(engine, ANALYZER, FixedEncoder(1.0, 0.0))
+    queries = [
+        Query(title, body, k=k, ranker=ranker, filters=Filters(exclude_ids=excluded), is_canonical=False)
+        for title, body in (("printer", "offline"), ("offline printer", ""), ("unheard of", ""), ("", ""))
+        for k in (1, 3, 20)
+        for ranker in (None, "lexical", "hybrid", "probability")
+        for excluded in ((), (PRINTERS[0].id,))
+    ]
+    assert searcher.closest(queries) == [found for one in queries for found in searcher.closest([one])]
+    assert searcher.closest([]) == []
+
+
 def test_the_closest_may_have_gone() -> None:
     engine = ListEngine([Question(str(number), "printer") for number in range(10)], gone=frozenset(range(6)))
     query = Query("printer", k=3, ranker="lexical", is_canonical=False)

@@ -18,6 +18,7 @@ from askalike import Forum, Question
 from askalike.data import bundled_forum, default_model
 from askalike.errors import DamagedModelError
 from askalike.search.features import (
+    CANDIDATES_TITLE,
     ENOUGH,
     FEATURES,
     LARGEST,
@@ -25,12 +26,14 @@ from askalike.search.features import (
     SMALLEST,
     SPREAD,
     TYPICAL,
+    Asked,
     Cosines,
+    WordTable,
     features,
 )
 from askalike.search.interaction import rarities
 from askalike.search.scorer import FREE, SENTENCES, WORD_VECTORS, WORDS, digest, probability, read_scorers, scorers
-from askalike.search.texts import BODY_CHARACTERS, reader_of, unpacked
+from askalike.search.texts import BODY_CHARACTERS, HASH_BYTES, Text, reader_of, unpacked
 from askalike.text.analyzer import Analyzer
 from askalike.text.markup import readable
 from askalike.text.settings import TextSettings
@@ -45,9 +48,22 @@ needs_model = pytest.mark.skipif(default_model() is None, reason="the package ca
 READ = reader_of(ANALYZER).read
 
 
+def alike(
+    query: Text,
+    rarity: NDArray[np.float64],
+    texts: Sequence[Text],
+    table: WordTable | None = None,
+    cosines: NDArray[np.float64] | None = None,
+    size: int = MIDDLING,
+) -> NDArray[np.float64]:
+    """Return the features of one query."""
+    pairs = np.zeros(len(texts), np.intp), np.arange(len(texts))
+    return features([Asked(query, rarity, RAREST, size=size)], texts, pairs, table, cosines)
+
+
 def compared(query: str, candidate: str, body: str = "") -> dict[str, float]:
     asked, terms, _ = READ(query, "", "plain")
-    found = features(asked, np.full(len(terms), 2.0), [READ(candidate, body, "plain")[0]], RAREST)
+    found = alike(asked, np.full(len(terms), 2.0), [READ(candidate, body, "plain")[0]])
     return dict(zip(FEATURES, found[0].tolist(), strict=True))
 
 
@@ -75,13 +91,13 @@ def test_a_body_counts_neither_way_for_a_query_that_is_its_title_alone() -> None
     with_body = READ(title, body, "plain")[0]
     asked, terms, _ = READ(title, "", "plain")
     rarity, near, parts = np.full(len(terms), 2.0), np.array([0.3]), ("texts", "texts by words' vectors", "cosine")
-    found = features(asked, rarity, [with_body], RAREST, Table(), near)[0]
+    found = alike(asked, rarity, [with_body], Table(), near)[0]
     assert [found[FEATURES.index(name)] for name in parts] == [1.0, 1.0, 1.0]
-    by_words = features(asked, rarity, [with_body], RAREST)[0]
+    by_words = alike(asked, rarity, [with_body])[0]
     assert [by_words[FEATURES.index(name)] for name in parts] == [1.0, 0.0, 0.0]
-    common = features(asked, np.full(len(terms), 0.3), [with_body], RAREST, Table(), near)[0]
+    common = alike(asked, np.full(len(terms), 0.3), [with_body], Table(), near)[0]
     assert common[FEATURES.index("cosine")] == pytest.approx(0.3)  # of few informative words: as the vectors say
-    another = features(READ(title, "on channel six", "plain")[0], rarity, [with_body], RAREST, Table(), near)[0]
+    another = alike(READ(title, "on channel six", "plain")[0], rarity, [with_body], Table(), near)[0]
     assert another[FEATURES.index("cosine")] == 0.3
 
 
@@ -89,7 +105,7 @@ def test_a_forum_counts_as_no_smaller_and_no_larger_than_those_that_were_learned
     asked, terms, _ = READ("router drops wifi", "", "plain")
 
     def size_of(questions: int) -> float:
-        found = features(asked, np.full(len(terms), 2.0), [asked], RAREST, size=questions)
+        found = alike(asked, np.full(len(terms), 2.0), [asked], size=questions)
         return float(found[0, FEATURES.index("size of the forum")])
 
     assert size_of(MIDDLING) == 0.0
@@ -110,7 +126,7 @@ def test_the_same_likeness_says_less_in_a_larger_forum() -> None:
 
 def test_texts_without_words_have_nothing_alike() -> None:
     assert not any(compared("", "").values())
-    assert features(READ("", "", "plain")[0], np.zeros(0), [], 1.0).shape == (0, len(FEATURES))
+    assert alike(READ("", "", "plain")[0], np.zeros(0), []).shape == (0, len(FEATURES))
 
 
 class Table:
@@ -128,9 +144,38 @@ class Table:
 
 def test_other_words_of_the_same_meaning_are_alike_by_their_vectors() -> None:
     texts = [READ(title, "", "plain")[0] for title in ("wifi", "Wireless?", "printer")]
-    found = features(texts[0], np.full(1, 2.0), texts[1:], RAREST, Table())
+    found = alike(texts[0], np.full(1, 2.0), texts[1:], Table())
     names = ("texts by words' vectors", "title by words' vectors", "candidate's title by words' vectors")
     assert [[round(float(row[FEATURES.index(name)]), 6) for name in names] for row in found] == [[1, 1, 1], [0, 0, 0]]
+
+
+def test_queries_compared_together_have_what_each_has_alone() -> None:
+    texts = [
+        READ(title, body, "plain")[0]
+        for title, body in (
+            ("wifi printer", "wireless"),
+            ("", ""),
+            ("printer printer wifi", ""),
+            ("nothing known", "at all"),
+            ("Wireless", "printer and wifi"),
+            ("wifi printer", "wireless"),
+        )
+    ]
+    rarity = [np.linspace(0.5, 3.0, (len(one.title) + len(one.body)) // HASH_BYTES) for one in texts]
+    chosen: list[list[int]] = [[5, 0, 2], [0, 3], [], [1, 3, 4], [2, 0, 5, 3, 4, 1], [0]]
+    near = [np.linspace(0.1, 0.9, len(some)) for some in chosen]
+    asked = [Asked(*one, RAREST, 0.1 * place, 300 + place) for place, one in enumerate(zip(texts, rarity, strict=True))]
+    pairs = np.repeat(np.arange(6), list(map(len, chosen))), np.concatenate([np.array(some, int) for some in chosen])
+    together = features(asked, texts, pairs, Table(), np.concatenate(near))
+    alone = [
+        features([one], [texts[at] for at in some], (np.zeros(len(some), np.intp), np.arange(len(some))), Table(), own)
+        for one, some, own in zip(asked, chosen, near, strict=True)
+    ]
+    assert together.any(axis=0).all()
+    assert together == pytest.approx(np.concatenate(alone), abs=1e-6)
+    fewer = features(asked, texts, pairs, Table(), np.concatenate(near), set(FEATURES) - {CANDIDATES_TITLE})
+    kept = [place for place, name in enumerate(FEATURES) if name != CANDIDATES_TITLE]
+    assert fewer[:, kept].tolist() == together[:, kept].tolist()
 
 
 def idf(term: str) -> float:
@@ -182,7 +227,7 @@ def agrees_with_the_formula(query: tuple[str, str], candidates: Sequence[tuple[s
     asked, terms, _ = READ(*query, markup)
     packed = [READ(*one, markup)[0].packed() for one in candidates]
     texts = [one for one in map(unpacked, packed) if one is not None]
-    found = features(asked, np.array([idf(term) for term in terms]), texts, RAREST)[:, :7]
+    found = alike(asked, np.array([idf(term) for term in terms]), texts)[:, :7]
     expected = [by_the_formula(query, one, markup) for one in candidates]
     assert found.tolist() == [pytest.approx(row, abs=1e-12) for row in expected]
 

@@ -24,6 +24,8 @@ class QuerySettings:
         body_weight: how much a term in the body counts beside one in the title, ≥ 0.
         max_terms: only so many terms are searched for, those with the highest weight · idf; bounds the time that a
             long body costs.
+        max_postings: of these the most informative ones, that are in so many questions together; a term that is in
+            more than are left is passed over. None for all.
 
     Raises:
         SettingError: a value is out of range.
@@ -31,6 +33,7 @@ class QuerySettings:
 
     body_weight: float = 0.5
     max_terms: int = 64
+    max_postings: int | None = None
 
     def __post_init__(self) -> None:
         if self.body_weight < 0 or self.max_terms < 1:
@@ -131,5 +134,11 @@ def weigh(
             if frequency := known[term]:
                 found[term] = QueryTerm(weight, inverse_document_frequency(max(size, frequency), frequency))
         ordered = sorted((-one.weight * one.idf, term) for term, one in found.items())
-        best.update({term: found[term] for _, term in ordered[: settings.max_terms]})
+        left = settings.max_postings
+        for _, term in ordered[: settings.max_terms]:
+            if left is not None:
+                if best and known[term] > left:
+                    continue
+                left -= known[term]
+            best[term] = found[term]
     return best
