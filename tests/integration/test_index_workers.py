@@ -305,8 +305,7 @@ def test_a_script_without_a_guard_may_index(tmp_path: Path) -> None:
         textwrap.dedent(
             f"""
             print("once")
-            from askalike import Forum, ForumSettings, Query, Question
-from askalike.data import bundled_forum, default_model
+            from askalike import Forum, Question
             from askalike.index import workers
             workers.WORTH_IT, workers.cores = 1, lambda: 2
             with Forum.create({str(tmp_path / "f")!r}) as forum:
