@@ -403,7 +403,7 @@ def measure(
     """Return everything that the file holds."""
     versions = [WORDS, WORD_VECTORS] + ([SENTENCES] if judged[0].sentences is not None else [])
     by = {
-        version: {forum: fitted(training_rows([*judged, *known], version, forum)) for forum in ("", *ARCHIVES)}
+        version: {forum: fitted(training_rows([*judged, *known], version, [forum])) for forum in ("", *ARCHIVES)}
         for version in versions
     }
     judged = [one for one in judged if one.kind != OTHER_FORM]

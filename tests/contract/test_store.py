@@ -19,7 +19,7 @@ from askalike.forum.settings import stored_text_settings
 from askalike.index.catchup import Steps, catch_up
 from askalike.index.word_indexer import WordIndexer, open_index
 from askalike.progress import SilentProgress
-from askalike.store import ForumLayout, Store, StoredOutcome, create_store, open_store
+from askalike.store import ForumLayout, Margin, Store, StoredOutcome, create_store, open_store
 from askalike.store.postgres import PostgresStore
 from askalike.store.rows import DAY_US, title_digest, to_microseconds
 from askalike.text.analyzer import Analyzer
@@ -106,6 +106,23 @@ def test_the_settings_are_those_of_the_making(store: Store) -> None:
 
 
 # -- single changes --------------------------------------------------------------------------------------------------
+
+
+def test_what_was_measured_of_a_forum_is_none_of_its_settings(store: Store) -> None:
+    assert store.margin() is None
+    for margin in (Margin(50, 0.125), Margin(120, None)):
+        store.put_margin(margin)
+        assert store.margin() == margin
+    assert store.settings() == {"language": '"english"'}
+
+
+@pytest.mark.parametrize("held", ["", "[]", '{"questions": 5}', '{"questions": 5, "value": NaN}', '{"value": 1}'])
+def test_a_margin_that_cannot_be_read_is_none(tmp_path: Path, held: str) -> None:
+    store = _sqlite(tmp_path, {"margin": held})
+    assert (store.margin(), store.settings()) == (None, {})
+    store.put_margin(Margin(5, 0.5))
+    assert store.margin() == Margin(5, 0.5)
+    store.close()
 
 
 def test_what_is_stored_reads_back_equal_nul_bytes_too(store: Store) -> None:

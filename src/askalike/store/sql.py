@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import secrets
 import threading
 import time
@@ -11,7 +12,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
 
 from msgspec import structs
@@ -21,11 +22,14 @@ from askalike.errors import InputError
 from askalike.store import rows, writes
 from askalike.store.moderation import ModerationStore, refuse_chain
 from askalike.store.protocol import (
+    FIGURES,
     IDENTITY,
+    MARGIN,
     QUESTIONS,
     Change,
     Counts,
     LoadReport,
+    Margin,
     Operation,
     Position,
     RecordKind,
@@ -189,7 +193,7 @@ class SqlStore(ModerationStore, ABC):
 
     def settings(self) -> dict[str, str]:
         """Return the forum's settings as they were stored."""
-        return {key: value for key, value in self.rows("SELECT key, value FROM settings") if key != IDENTITY}
+        return {key: value for key, value in self.rows("SELECT key, value FROM settings") if key not in FIGURES}
 
     def put_settings(self, settings: Mapping[str, str]) -> None:
         """Store settings of the forum beside those that it has, or in their place."""
@@ -206,6 +210,20 @@ class SqlStore(ModerationStore, ABC):
                 drawn = json.dumps(secrets.token_hex(6))
                 connection.execute("INSERT INTO settings VALUES (?, ?) ON CONFLICT DO NOTHING", (IDENTITY, drawn))
         return str(json.loads(self.rows(wanted, (IDENTITY,))[0][0]))
+
+    def margin(self) -> Margin | None:
+        """Return how far the forum's questions stand out from one another, None where that was not measured."""
+        for (held,) in self.rows("SELECT value FROM settings WHERE key = ?", (MARGIN,)):
+            with contextlib.suppress(ValueError, TypeError, KeyError):
+                found = json.loads(held)
+                value = None if found["value"] is None else float(found["value"])
+                if value is None or math.isfinite(value):
+                    return Margin(int(found["questions"]), value)
+        return None
+
+    def put_margin(self, margin: Margin) -> None:
+        """Store it in place of the one before."""
+        self.put_settings({MARGIN: json.dumps(asdict(margin))})
 
     def alone(self, name: str) -> AbstractContextManager[None]:
         """Keep nobody out: a file is used on one machine, and its folder's locks keep other processes out."""
