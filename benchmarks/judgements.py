@@ -330,6 +330,7 @@ class LabelledSite(Site):
             mark.touch()
         self.name, self.forum = name, Forum.open(folder, settings=SETTINGS)
         self.searcher, self.minilm, self.usual = self.forum._indexes.searcher(), None, None
+        self.standing = 0.0  # as forums are: words and their vectors take nothing of it
 
 
 def quora() -> list[Pairs]:
