@@ -501,6 +501,7 @@ def test_a_forum_of_an_earlier_version_is_measured_when_nobody_waits_for_it(
     monkeypatch.setattr("askalike.forum.indexes.AT_ONCE", LEAST - 1)  # as if it were large
     with Forum.open(tmp_path / "forum", encoder=WordHashes()) as forum:
         assert (forum._store.margin(), forum.wants_upkeep) == (None, True)
+        assert forum.info().upkeep == ("how far questions stand out is to be measured",)
         forum.upkeep()
         assert forum._store.margin() is not None
         assert not forum.wants_upkeep

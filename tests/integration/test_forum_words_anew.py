@@ -85,12 +85,14 @@ def test_an_index_of_an_earlier_version_answers_as_the_one_made_anew(earlier: Pa
     asked = Query("printer 3 update", k=20, ranker="lexical")
     with Forum.open(earlier) as forum:
         wanted = [forum.wants_upkeep]
+        assert forum.info().upkeep == ("the words are to be indexed anew",)
         before = [(hit.question.id, hit.score) for hit in forum.search(asked).hits]
         assert len(before) == 6
         forum.add(Question("late", "printer 9 is lost"))  # others go on to write it
         forum.delete("late")
         forum.upkeep()
         assert [*wanted, forum.wants_upkeep] == [True, False]
+        assert forum.info().upkeep == ()
         assert [(hit.question.id, hit.score) for hit in forum.search(asked).hits] == before
     assert is_current(earlier)
     assert sorted(path.name for path in earlier.glob("lexical*")) == ["lexical"]

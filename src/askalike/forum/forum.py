@@ -135,6 +135,7 @@ class Info:
         behind: changes that the index has not seen; 0 when it is in step.
         vectors: which model answers, and what is still to be encoded.
         engine: the address of what finds the questions; "" where this machine does.
+        upkeep: what ``Forum.upkeep`` has to do, in words.
         languages: code of each language that questions are known to be in → how many.
         unreadable_dates: the first questions and answers with a date outside the years 1 to 9999, such as
             "question 'q7'"; they are read as if it were not known, and putting them again heals them.
@@ -150,6 +151,7 @@ class Info:
     unreadable_dates: tuple[str, ...] = ()
     engine: str = ""
     languages: Mapping[str, int] = field(default_factory=dict)
+    upkeep: tuple[str, ...] = ()
 
 
 @check_arguments
@@ -616,6 +618,7 @@ class Forum:
             engine=self._indexes.engine,
             languages=self._store.language_counts(),
             unreadable_dates=tuple(unreadable),
+            upkeep=tuple(self._indexes.upkeep()),
         )
 
     def probe(self) -> None:
@@ -1041,7 +1044,7 @@ class Forum:
     @property
     def wants_upkeep(self) -> bool:
         """Return whether ``upkeep`` has anything to do."""
-        return self._indexes.wants_words() or self._indexes.wants_margin()
+        return bool(self._indexes.upkeep())
 
     def upkeep(self, *, progress: Progress | None = None) -> None:
         """Do what is not urgent, where it is to be done; others may search and write meanwhile.

@@ -508,6 +508,11 @@ class Indexes:
             words.reopen()
             words.take(anew)
 
+    def upkeep(self) -> list[str]:
+        """Return what ``Forum.upkeep`` has to do, in words."""
+        words = ["the words are to be indexed anew"] if self.wants_words() else []
+        return words + (["how far questions stand out is to be measured"] if self.wants_margin() else [])
+
     def wants_words(self) -> bool:
         """Return whether the words are to be indexed anew: by an earlier version, begun, or without postings."""
         words = self.lexical
