@@ -41,6 +41,18 @@ from askalike.store.writes import Connection
 from askalike.types import Answer, Draw, Feedback, Link, Outcome, Question, Source, Thread, Verdict
 
 
+def put_settings(connection: Connection, settings: Mapping[str, str]) -> None:
+    """Store settings beside those that are there, or in their place."""
+    put = "INSERT INTO settings VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+    for row in sorted(settings.items()):
+        connection.execute(put, row)
+
+
+def margin_as_setting(margin: Margin) -> dict[str, str]:
+    """Return the row that holds a margin."""
+    return {MARGIN: json.dumps(asdict(margin))}
+
+
 class _Closable(Protocol):
     def close(self) -> None: ...
 
@@ -197,10 +209,8 @@ class SqlStore(ModerationStore, ABC):
 
     def put_settings(self, settings: Mapping[str, str]) -> None:
         """Store settings of the forum beside those that it has, or in their place."""
-        put = "INSERT INTO settings VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
         with self.write() as connection:
-            for row in sorted(settings.items()):
-                connection.execute(put, row)
+            put_settings(connection, settings)
 
     def identity(self) -> str:
         """Return a name that no other store has, drawn when it is first asked for."""
@@ -223,7 +233,7 @@ class SqlStore(ModerationStore, ABC):
 
     def put_margin(self, margin: Margin) -> None:
         """Store it in place of the one before."""
-        self.put_settings({MARGIN: json.dumps(asdict(margin))})
+        self.put_settings(margin_as_setting(margin))
 
     def alone(self, name: str) -> AbstractContextManager[None]:
         """Keep nobody out: a file is used on one machine, and its folder's locks keep other processes out."""
