@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Final
@@ -14,7 +15,7 @@ from msgspec import structs
 from tests.memory_store import MemoryStore
 from tests.postgres_server import new_database
 
-from askalike.errors import BusyForumError, InputError, UnknownIdError
+from askalike.errors import BusyForumError, ForumError, InputError, UnknownIdError
 from askalike.forum.settings import stored_text_settings
 from askalike.index.catchup import Steps, catch_up
 from askalike.index.word_indexer import WordIndexer, open_index
@@ -106,6 +107,19 @@ def test_the_settings_are_those_of_the_making(store: Store) -> None:
 
 
 # -- single changes --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("made", [_sqlite, _postgres])
+def test_a_closed_store_says_so_in_every_thread(tmp_path: Path, made: Callable[..., Store]) -> None:
+    store = made(tmp_path, {"language": '"english"'})
+    assert store.count_questions() == 0
+    store.close()
+    store.close()
+    for call in (store.counts, lambda: store.put_settings({"stem": "true"}), lambda: list(store.all_questions())):
+        with pytest.raises(ForumError, match=r"is closed \(open it again\)"):
+            call()
+        with ThreadPoolExecutor(1) as thread, pytest.raises(ForumError, match="is closed"):
+            thread.submit(call).result()
 
 
 def test_what_was_measured_of_a_forum_is_none_of_its_settings(store: Store) -> None:

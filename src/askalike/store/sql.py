@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
 from msgspec import structs
 
 from askalike.addresses import address
-from askalike.errors import InputError
+from askalike.errors import ForumError, InputError
 from askalike.store import rows, writes
 from askalike.store.moderation import ModerationStore, refuse_chain
 from askalike.store.protocol import (
@@ -72,14 +72,21 @@ class ThreadConnections(Generic[_Connection]):
 
     def __init__(self, opened: Callable[[], _Connection]) -> None:
         self._opened = opened
+        self._closed = ""
         self._local = threading.local()
         self._guard = threading.Lock()
         self._all: weakref.WeakSet[_Closing[_Connection]] = weakref.WeakSet()
 
     def get(self) -> _Connection:
-        """Return this thread's connection."""
+        """Return this thread's connection.
+
+        Raises:
+            ForumError: all were closed for good.
+        """
         own: _Closing[_Connection] | None = getattr(self._local, "own", None)
         if own is None:
+            if self._closed:
+                raise ForumError(f"{self._closed} is closed", "open it again")
             own = _Closing(self._opened())
             self._local.own = own
             with self._guard:
@@ -92,8 +99,13 @@ class ThreadConnections(Generic[_Connection]):
             self._local.own.connection.close()
             del self._local.own
 
-    def close(self) -> None:
-        """Close every connection; a later ``get`` opens another."""
+    def close(self, name: str = "") -> None:
+        """Close every connection; a later ``get`` opens another.
+
+        Args:
+            name: of what is closed for good; a later ``get`` says so.
+        """
+        self._closed = name
         with self._guard:
             for one in list(self._all):
                 one.connection.close()
