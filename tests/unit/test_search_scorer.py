@@ -55,10 +55,11 @@ def alike(
     table: WordTable | None = None,
     cosines: NDArray[np.float64] | None = None,
     size: int = MIDDLING,
+    margin: float = 0.0,
 ) -> NDArray[np.float64]:
     """Return the features of one query."""
     pairs = np.zeros(len(texts), np.intp), np.arange(len(texts))
-    return features([Asked(query, rarity, RAREST, size=size)], texts, pairs, table, cosines)
+    return features([Asked(query, rarity, RAREST, size=size, margin=margin)], texts, pairs, table, cosines)
 
 
 def compared(query: str, candidate: str, body: str = "") -> dict[str, float]:
@@ -124,6 +125,18 @@ def test_the_same_likeness_says_less_in_a_larger_forum() -> None:
     assert scorers()[WORDS].logits(small)[0] == scorers()[WORDS].logits(large)[0]
 
 
+def test_the_same_likeness_says_more_in_a_forum_whose_questions_stand_out_by_sentences_alone() -> None:
+    place = FEATURES.index("margin of the forum")
+    near, far = np.full((1, len(FEATURES)), 0.5), np.full((1, len(FEATURES)), 0.5)
+    near[0, place], far[0, place] = -1.0, 1.0
+    assert scorers()[SENTENCES].logits(near)[0] < scorers()[SENTENCES].logits(far)[0]
+    for name in (WORDS, WORD_VECTORS):
+        assert scorers()[name].logits(near)[0] == scorers()[name].logits(far)[0]
+    asked, terms, _ = READ("router drops wifi", "", "plain")
+    found = alike(asked, np.full(len(terms), 2.0), [asked], margin=0.7)
+    assert found[0, place] == 0.7
+
+
 def test_texts_without_words_have_nothing_alike() -> None:
     assert not any(compared("", "").values())
     assert alike(READ("", "", "plain")[0], np.zeros(0), []).shape == (0, len(FEATURES))
@@ -164,7 +177,10 @@ def test_queries_compared_together_have_what_each_has_alone() -> None:
     rarity = [np.linspace(0.5, 3.0, (len(one.title) + len(one.body)) // HASH_BYTES) for one in texts]
     chosen: list[list[int]] = [[5, 0, 2], [0, 3], [], [1, 3, 4], [2, 0, 5, 3, 4, 1], [0]]
     near = [np.linspace(0.1, 0.9, len(some)) for some in chosen]
-    asked = [Asked(*one, RAREST, 0.1 * place, 300 + place) for place, one in enumerate(zip(texts, rarity, strict=True))]
+    asked = [
+        Asked(text, rare, RAREST, 0.1 * place, 300 + place, 0.2 * place)
+        for place, (text, rare) in enumerate(zip(texts, rarity, strict=True))
+    ]
     pairs = np.repeat(np.arange(6), list(map(len, chosen))), np.concatenate([np.array(some, int) for some in chosen])
     together = features(asked, texts, pairs, Table(), np.concatenate(near))
     alone = [

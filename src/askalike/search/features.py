@@ -13,6 +13,7 @@ body's beginning alone. With S the words of both texts, Q and C those of each::
     cosine                        (cos - m) / (1 - m), raised to a power: see ``Cosines``
     commonness                    cos of the query and the mean of the forum's vectors
     size of the forum             log10 of its questions by 3,000, no less than of 250, no more than of 250,000
+    margin of the forum           how far its questions stand out from one another: see ``margin``
     same title, same text         1 where they are, less where that is of few informative words
 
 A query that is a title alone says nothing of a body, so that bodies of candidates with that title count neither way:
@@ -65,6 +66,7 @@ FEATURES: Final = (
     "cosine",
     "commonness",
     "size of the forum",
+    "margin of the forum",
 )
 
 CANDIDATES_TITLE: Final = FEATURES[9]
@@ -95,6 +97,7 @@ class Asked(NamedTuple):
         rarest: idf of a word that no question has.
         commonness: of the query; see ``Cosines``.
         size: how many questions the forum has.
+        margin: as ``margin.standing`` gives it.
     """
 
     text: Text
@@ -102,6 +105,7 @@ class Asked(NamedTuple):
     rarest: float
     commonness: float = 0.0
     size: int = MIDDLING
+    margin: float = 0.0
 
 
 def features(
@@ -131,9 +135,9 @@ def features(
         by_vectors = _by_vectors([*queries, *texts], pairs[1] + len(asked), bounds, table, CANDIDATES_TITLE in wanted)
         found[:, _OF_WORDS : _OF_WORDS + 3] = by_vectors
     if cosines is not None:
-        found[:, -3], found[:, -2] = cosines, np.array([one.commonness for one in asked])[pairs[0]]
+        found[:, -4], found[:, -3] = cosines, np.array([one.commonness for one in asked])[pairs[0]]
     sizes = [log10(min(max(one.size, SMALLEST), LARGEST) / MIDDLING) for one in asked]
-    found[:, -1] = np.array(sizes)[pairs[0]]
+    found[:, -2], found[:, -1] = np.array(sizes)[pairs[0]], np.array([one.margin for one in asked])[pairs[0]]
     parts = (True, table is not None, cosines is not None)
     names = [name for name, is_known in zip(_OF_BODIES, parts, strict=True) if is_known]
     for one, (start, stop) in zip(asked, pairwise(bounds), strict=True):

@@ -44,7 +44,7 @@ USUAL: Final = {WORDS: 0.08, WORD_VECTORS: 0.06, SENTENCES: 0.03}
 """The least probability that a widget shows: 9 of 10 titles of other subjects find nothing (by
 ``benchmarks.judgements``)."""
 
-FREE: Final = frozenset({"commonness", "size of the forum"})
+FREE: Final = frozenset({"commonness", "size of the forum", "margin of the forum"})
 """What is no likeness of a pair and may count against it; all others never do."""
 
 
@@ -187,6 +187,7 @@ class Scoring:
         usual: what is usual among the forum's cosines; None where there is no encoder.
         update: what the forum's own judgements changed.
         offsets: of the questions that draw wrong matches again and again, by their numbers.
+        margin: of the forum, as a feature.
     """
 
     analyzer: Analyzer
@@ -194,6 +195,7 @@ class Scoring:
     usual: Cosines | None = None
     update: Update = UNMOVED
     offsets: Mapping[int, float] = field(default_factory=dict)
+    margin: float = 0.0
 
     def version(self) -> str:
         """Return which version scores pairs of texts that both have a vector."""
@@ -230,7 +232,7 @@ class Scoring:
                 if near is not None:
                     block.cosines.append(near[some])
                 rarest = inverse_document_frequency(size, 0)
-                block.asked.append(Asked(query.text, rarity, rarest, commonness, query.size))
+                block.asked.append(Asked(query.text, rarity, rarest, commonness, query.size, self.margin))
             count += len(one.candidates)
         found = np.zeros((count, len(FEATURES)))
         for has_vectors, block in blocks.items():
