@@ -131,6 +131,8 @@ class Ranker:
         most: candidates that it looks at, however few of them are hits.
         is_reading: it looks at the best of the weighted sum alone, as many as are asked for or
             ``JoinSettings.scored``, where that is more; the others are no hits.
+        is_sum: its score is the weighted sum, so that it may look at the best alone; it does where asking the engine
+            for the other scores takes long, unless a threshold is that of all candidates.
     """
 
     sources: tuple[Source, ...]
@@ -139,6 +141,7 @@ class Ranker:
     is_joining: bool = False
     most: int | None = None
     is_reading: bool = False
+    is_sum: bool = False
 
     @property
     def needs_vectors(self) -> bool:
@@ -154,26 +157,14 @@ def by_probability(scoring: Scoring, pool: Pool, settings: JoinSettings) -> list
     one has answered the other, and ``judged_different``, by how much the logit of a question fell that drew wrong
     matches again and again.
     """
-    counts = pool.asked.counts
-    lexical, near, (count, weight) = pool.known["lexical"], pool.known.get("vectors"), pool.read
-    vector = None if near is None else pool.asked.vector
-    most = max(lexical.values(), default=0.0)
-    joined: list[tuple[float, int, float, float, float]] = []
-    for key in pool.keys:
-        bm25, cosine = lexical.get(key, 0.0), 0.0 if near is None else near.get(key, 0.0)
-        share = bm25 / most if most > 0 else 0.0
-        own = weight if cosine else min(weight, OWN)  # one without a vector is known by its words alone
-        if (score := own * cosine + (1.0 - own) * share) > 0:
-            joined.append((-score, key, bm25, cosine, share))
-    best = heapq.nsmallest(count, joined)  # keys differ
-    keys = [key for _, key, *_ in best]
+    counts, weight = pool.asked.counts, pool.read[1]
+    has_vectors = "vectors" in pool.known
+    vector = pool.asked.vector if has_vectors else None
+    best = _best(pool, weight, min(weight, OWN))  # one without a vector is known by its words alone
+    keys = [one.key for one in best]
     found = pool.engine.texts(keys)  # as they are compared; or as they are, where that was not kept
     texts: dict[int, Text | Question] = {**found, **pool.questions([key for key in keys if key not in found])}
-    parts_of = {
-        key: {"bm25": bm25} | ({} if near is None else {"cosine": cosine}) | {"bm25_share": share}
-        for _, key, bm25, cosine, share in best
-    }
-    held = [(key, parts) for key, parts in parts_of.items() if key in texts]
+    held = [(one.key, one.components) for one in best if one.key in texts]
     if counts is None or not held:
         return []
     cosines = None if vector is None else [parts.get("cosine", 0.0) for _, parts in held]
@@ -190,6 +181,34 @@ def by_probability(scoring: Scoring, pool: Pool, settings: JoinSettings) -> list
             held, probability(moved).tolist(), same.tolist(), offsets, strict=True
         )
     ]
+
+
+def _best(pool: Pool, weight: float, without: float) -> list[Scored]:
+    """Return the best by the weighted sum of a pool that was gathered to read so many of them, by key where equal.
+
+    Args:
+        weight: w.
+        without: w of those that have no vector.
+    """
+    lexical, near = pool.known["lexical"], pool.known.get("vectors")
+    most = max(lexical.values(), default=0.0)
+    joined: list[tuple[float, int, float, float, float]] = []
+    for key in pool.keys:
+        bm25, cosine = lexical.get(key, 0.0), 0.0 if near is None else near.get(key, 0.0)
+        share = bm25 / most if most > 0 else 0.0
+        own = weight if cosine else without
+        if (score := own * cosine + (1.0 - own) * share) > 0:
+            joined.append((-score, key, bm25, cosine, share))
+    return [
+        Scored(key, -score, {"bm25": bm25} | ({} if near is None else {"cosine": cosine}) | {"bm25_share": share})
+        for score, key, bm25, cosine, share in heapq.nsmallest(pool.read[0], joined)  # keys differ
+    ]
+
+
+def _by_hybrid(pool: Pool, settings: JoinSettings) -> list[Scored]:
+    if not pool.keys:
+        return _by_weighted_sum(pool, settings)
+    return _best(pool, settings.cosine_weight, settings.cosine_weight)
 
 
 def _by_weighted_sum(pool: Pool, settings: JoinSettings) -> list[Scored]:
@@ -252,7 +271,9 @@ RANKERS: Mapping[str, Ranker] = {
         is_joining=True,
         is_reading=True,
     ),
-    HYBRID: Ranker(("lexical", "vectors"), _by_weighted_sum, "words and meaning, a weighted sum", is_joining=True),
+    HYBRID: Ranker(
+        ("lexical", "vectors"), _by_hybrid, "words and meaning, a weighted sum", is_joining=True, is_sum=True
+    ),
     INTERACTION: Ranker(
         ("lexical", "vectors"), _by_interaction, "hybrid, its best compared word by word", is_joining=True
     ),
