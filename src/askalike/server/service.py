@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from starlette.responses import Response
@@ -208,13 +208,13 @@ class Service:
         )
 
     @classmethod
-    def started_for(cls, settings: ServeSettings, metrics: Metrics | None = None) -> Service:
-        """Open a forum, and begin to answer for it.
+    def started_for(cls, settings: ServeSettings, *given: Any) -> Service:
+        """Open a forum with what ``open`` takes, and begin to answer for it.
 
         Raises:
             ForumError: as ``open``.
         """
-        service = cls.open(settings, metrics)
+        service = cls.open(settings, *given)
         try:
             service.start()
         except BaseException:
