@@ -330,6 +330,7 @@ class LabelledSite(Site):
             mark.touch()
         self.name, self.forum = name, Forum.open(folder, settings=SETTINGS)
         self.searcher, self.minilm, self.usual = self.forum._indexes.searcher(), None, None
+        self.standing = 0.0  # as forums are: words and their vectors take nothing of it
 
 
 def quora() -> list[Pairs]:
@@ -403,7 +404,7 @@ def measure(
     """Return everything that the file holds."""
     versions = [WORDS, WORD_VECTORS] + ([SENTENCES] if judged[0].sentences is not None else [])
     by = {
-        version: {forum: fitted(training_rows([*judged, *known], version, forum)) for forum in ("", *ARCHIVES)}
+        version: {forum: fitted(training_rows([*judged, *known], version, [forum])) for forum in ("", *ARCHIVES)}
         for version in versions
     }
     judged = [one for one in judged if one.kind != OTHER_FORM]

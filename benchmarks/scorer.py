@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -39,7 +39,7 @@ from askalike.search.scorer import (
 from askalike.search.thresholds import BETWEEN_FORUMS
 from askalike.types import Filters, Query
 from benchmarks.record import REPOSITORY, RESULTS, WEIGHTS, weights_digest, write
-from benchmarks.scorer_sets import ARCHIVES, OTHER_FORM, POOLED, Pairs, Site, all_pairs, rows
+from benchmarks.scorer_sets import ARCHIVES, MARGIN, OTHER_FORM, POOLED, Pairs, Site, all_pairs, rows
 
 COMMAND: Final = "python -m benchmarks.scorer"
 FIELDS: Final = {WORDS: "by_words", WORD_VECTORS: "general", SENTENCES: "sentences"}
@@ -67,11 +67,20 @@ BEFORE: Final = (-2.16, 3.80)
 """Intercept and slope of the likelihood by the cosine alone that was shown before."""
 USED: Final = {
     WORDS: FEATURES[: FEATURES.index("texts by words' vectors")],
-    WORD_VECTORS: FEATURES,
-    SENTENCES: ("text in text", "candidate's title in text", "same title", "same text", "cosine", "size of the forum"),
+    WORD_VECTORS: tuple(name for name in FEATURES if name != MARGIN),
+    SENTENCES: (
+        "text in text",
+        "candidate's title in text",
+        "same title",
+        "same text",
+        "cosine",
+        "size of the forum",
+        MARGIN,
+    ),
 }
 """An encoder of sentences needs no more of words: with the cosine of texts, hits of two forums were in a worse order
-than by the encoder alone. How large a forum is brings nothing to words alone."""
+than by the encoder alone. How large a forum is brings nothing to words alone; how far its questions stand out from one
+another says something beyond chance to sentences alone (``benchmarks.margins``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +95,18 @@ class Rows:
     ordered: Floats
 
 
-def training_rows(pairs: Sequence[Pairs], version: str, without: str, elsewhere: float | None = None) -> Rows:
-    """Return what is fitted for a version, without a forum.
+def training_rows(
+    pairs: Sequence[Pairs],
+    version: str,
+    without: Collection[str],
+    elsewhere: float | None = None,
+    used: Sequence[str] | None = None,
+) -> Rows:
+    """Return what is fitted for a version, without some forums.
 
     Args:
         elsewhere: how much titles of other forums and nonsense count; None as ``OF_ELSEWHERE`` says.
+        used: features; None as ``USED`` says.
     """
     found: list[tuple[Floats | NDArray[np.int64], ...]] = []
     far = OF_ELSEWHERE[version] if elsewhere is None else elsewhere
@@ -104,7 +120,7 @@ def training_rows(pairs: Sequence[Pairs], version: str, without: str, elsewhere:
     forums = list(ARCHIVES)
     for number, one in enumerate(pairs):
         features = getattr(one, FIELDS[version])
-        if one.forum == without or one.kind == "edited" or features is None:
+        if one.forum in without or one.kind == "edited" or features is None:
             continue
         known = ~np.isnan(one.grades)
         weight = of_kind.get(one.kind, 1.0)
@@ -113,7 +129,7 @@ def training_rows(pairs: Sequence[Pairs], version: str, without: str, elsewhere:
             weight *= OF_QATAR
         size = int(known.sum())
         numbers = [np.full(size, value) for value in (number, forums.index(one.forum))]
-        shown = features[known] * np.isin(FEATURES, USED[version])
+        shown = features[known] * np.isin(FEATURES, USED[version] if used is None else used)
         found.append((shown, one.grades[known], *numbers, np.full(size, weight), np.full(size, ordered)))
     return Rows(*(np.concatenate(part) for part in zip(*found, strict=True)))
 
@@ -123,8 +139,7 @@ def fitted(data: Rows, *, is_monotone: bool = True, among: float = AMONG_CANDIDA
 
     - Σ_i Σ_{k=1..3} λ_k ln P(y_ik) - ρ Σ_q Σ_i t_qi ln softmax_q(z)_i + |w|² PENALTY / 2 + |r|² / (2 BETWEEN_FORUMS²)
 
-    t ∝ 2^grade - 1; P(y_ik) = σ(b_k + z_i + r_f), with r_f an offset of the forum, which a new forum has not. Columns
-    behind those of ``FEATURES`` may have any weight.
+    t ∝ 2^grade - 1; P(y_ik) = σ(b_k + z_i + r_f), with r_f an offset of the forum, which a new forum has not.
     """
     used = data.features.std(axis=0) > 0
     scale = np.where(used, data.features.std(axis=0), 1.0)
@@ -161,7 +176,7 @@ def fitted(data: Rows, *, is_monotone: bool = True, among: float = AMONG_CANDIDA
         return value, np.concatenate([inputs.T @ slope + PENALTY * values[:count], gradient, of_forums])
 
     bounds = [(None if name in FREE or not is_monotone else 0.0, None) for name in FEATURES]
-    bounds += [(None, None)] * (count - len(FEATURES) + 3 + places)
+    bounds += [(None, None)] * (3 + places)
     start = np.concatenate([np.zeros(count), [-1.0, -2.5, -4.0], np.zeros(places)])
     done = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 800})
     weights_found = np.where(used, done.x[:count] / scale, 0.0)
@@ -408,7 +423,7 @@ def by_elsewhere(
     for counted in ELSEWHERE:
         by = chosen
         if counted != OF_ELSEWHERE[version]:
-            by = {forum: fitted(training_rows([*judged, *known], version, forum, counted)) for forum in ARCHIVES}
+            by = {forum: fitted(training_rows([*judged, *known], version, [forum], counted)) for forum in ARCHIVES}
         logits, likely, _ = _scores(by, version)
         likelihoods.append([log_likelihood(logits(one), one.grades) for one in asked])
         gains.append([ndcg(logits(one), one) for one in asked])
@@ -455,12 +470,12 @@ def measure(judged: list[Pairs], known: list[Pairs], unseen: list[Pairs], sites:
     versions = [WORDS, WORD_VECTORS] + ([SENTENCES] if pools[0].sentences is not None else [])
     by: dict[str, dict[str, Scorer]] = {}
     for version in versions:
-        by[version] = {forum: fitted(training_rows([*judged, *known], version, forum)) for forum in ARCHIVES}
+        by[version] = {forum: fitted(training_rows([*judged, *known], version, [forum])) for forum in ARCHIVES}
     table = Table(pools)
     cosines = {forum: best_weight(pools, forum) for forum in POOLED}
     own = {forum: refitted(pools, forum) for forum in POOLED}
     plain = {
-        forum: fitted(training_rows([*judged, *known], WORD_VECTORS, forum), is_monotone=False, among=0.0)
+        forum: fitted(training_rows([*judged, *known], WORD_VECTORS, [forum]), is_monotone=False, among=0.0)
         for forum in POOLED
     }
     intercept, slope = BEFORE
@@ -482,8 +497,12 @@ def measure(judged: list[Pairs], known: list[Pairs], unseen: list[Pairs], sites:
     for version in versions:
         table.add(f"scorer, {version}", *_scores(by[version], version))
     if SENTENCES in versions:
+        used = [name for name in USED[SENTENCES] if name != MARGIN]
+        control = {forum: fitted(training_rows([*judged, *known], SENTENCES, [forum], used=used)) for forum in POOLED}
+        table.add(f"scorer, {SENTENCES}, without the forum's margin", *_scores(control, SENTENCES))
         table.add("MiniLM's cosine", lambda one: _present(one.minilm))
         table.compare(f"scorer, {SENTENCES}", "MiniLM's cosine")
+        table.compare(f"scorer, {SENTENCES}", f"scorer, {SENTENCES}, without the forum's margin")
     for version in versions:
         table.compare(f"scorer, {version}", "the sum, default before")
     table.compare(f"scorer, {WORD_VECTORS}", "plain logistic")
@@ -574,7 +593,7 @@ def learned(judged: Sequence[Pairs], known: Sequence[Pairs]) -> str:
     versions = json.loads(WEIGHTS.read_text(encoding="utf-8"))["versions"]
     for version in VERSIONS:
         if getattr(judged[0], FIELDS[version]) is not None:
-            found = _written(fitted(training_rows([*judged, *known], version, "")))
+            found = _written(fitted(training_rows([*judged, *known], version, [])))
             if furthest(found, versions[version]) > NOISE:
                 versions[version] = found
     return json.dumps({"format": FORMAT, "learned by": COMMAND, "versions": versions}, indent=1) + "\n"

@@ -33,8 +33,10 @@ from numpy.typing import NDArray
 from askalike.data import bundled_forum
 from askalike.evaluation.forum.tasks import questions_of
 from askalike.forum import Forum, ForumSettings
+from askalike.progress import SilentProgress
 from askalike.readers.research.judged import read_judged
 from askalike.search.features import FEATURES, Cosines, Floats, regard_title_alone
+from askalike.search.margin import standing
 from askalike.search.pool import Laps, gather
 from askalike.search.query import PreparedQuery, QuerySettings, TermCounts, weigh
 from askalike.search.searcher import Searcher
@@ -62,6 +64,7 @@ FIRST_FIVE: Final = Path(__file__).with_name("judged-first-five.jsonl")
 SETTINGS: Final = ForumSettings()
 BROAD: Final = frozenset({"reddit", "yahoo", "qatar"})
 """Forums in which a title of another forum may well have been asked."""
+MARGIN: Final = "margin of the forum"
 OTHER_FORM: Final = "other form"
 """A judged query that was a title, asked with its body, or by its title where it had both."""
 SAMPLE: Final = 300
@@ -146,6 +149,7 @@ class Site:
         numbers = sorted(self.forum.numbers([one.id for one in self.some(SAMPLE, 1)]).values())
         self.sample = list(self.forum.questions_by_number(numbers).values())
         self.usual = None if minilm is None else Cosines.among(minilm.encode(self.sample[: SAMPLE // 2]))
+        self.standing = standing(self.forum._indexes.margin_now(SilentProgress()))
 
     def some(self, count: int, seed: int) -> list[Question]:
         """Return questions at random."""
@@ -192,6 +196,7 @@ class Site:
         general = search.scoring.features(
             query, counts, found, asked.vector, cosines if asked.vector is not None else None
         )
+        general[:, FEATURES.index(MARGIN)] = self.standing
         by_words = general.copy()
         by_words[:, FEATURES.index("texts by words' vectors") : FEATURES.index("size of the forum")] = 0
         sentences = near = None

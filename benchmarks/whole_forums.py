@@ -151,7 +151,7 @@ def _bounds(values: Sequence[Sequence[float]], digits: int) -> list[float]:
 
 def without(pairs: Sequence[Pairs]) -> dict[str, Scorer]:
     """Return weights by the forum that they were learned without."""
-    return {forum: scorer.fitted(scorer.training_rows(pairs, SENTENCES, forum)) for forum in ARCHIVES}
+    return {forum: scorer.fitted(scorer.training_rows(pairs, SENTENCES, [forum])) for forum in ARCHIVES}
 
 
 def logits(one: Pairs, fits: Mapping[str, Scorer]) -> Floats:

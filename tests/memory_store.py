@@ -18,6 +18,7 @@ from askalike.store import (
     Counts,
     LoadCounts,
     LoadReport,
+    Margin,
     Operation,
     Position,
     SourceCounts,
@@ -155,6 +156,7 @@ class MemoryStore:
 
     def __init__(self, settings: dict[str, str]) -> None:
         self._settings = settings
+        self._margin: Margin | None = None
         self._now = _Tables()
         self._is_loading = False
 
@@ -172,6 +174,12 @@ class MemoryStore:
 
     def identity(self) -> str:
         return f"memory{id(self):x}"
+
+    def margin(self) -> Margin | None:
+        return self._margin
+
+    def put_margin(self, margin: Margin) -> None:
+        self._margin = margin
 
     def alone(self, name: str) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()

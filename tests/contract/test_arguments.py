@@ -111,7 +111,7 @@ FORUM: dict[str, dict[str, Any]] = {
     "reliability": {},
     "remove_links": {"links": [Link("q1", "q2")]},
     "remove_source": {"name": "nowhere"},
-    "renew_words": {},
+    "upkeep": {},
     "repair": {"path": "nowhere"},
     "replace_threads": {"threads": [THREAD], "gone": [], "source": Source("s", "jsonl")},
     "report": {},

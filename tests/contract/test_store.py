@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Final
@@ -14,12 +15,12 @@ from msgspec import structs
 from tests.memory_store import MemoryStore
 from tests.postgres_server import new_database
 
-from askalike.errors import BusyForumError, InputError, UnknownIdError
+from askalike.errors import BusyForumError, ForumError, InputError, UnknownIdError
 from askalike.forum.settings import stored_text_settings
 from askalike.index.catchup import Steps, catch_up
 from askalike.index.word_indexer import WordIndexer, open_index
 from askalike.progress import SilentProgress
-from askalike.store import ForumLayout, Store, StoredOutcome, create_store, open_store
+from askalike.store import ForumLayout, Margin, Store, StoredOutcome, create_store, open_store
 from askalike.store.postgres import PostgresStore
 from askalike.store.rows import DAY_US, title_digest, to_microseconds
 from askalike.text.analyzer import Analyzer
@@ -106,6 +107,36 @@ def test_the_settings_are_those_of_the_making(store: Store) -> None:
 
 
 # -- single changes --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("made", [_sqlite, _postgres])
+def test_a_closed_store_says_so_in_every_thread(tmp_path: Path, made: Callable[..., Store]) -> None:
+    store = made(tmp_path, {"language": '"english"'})
+    assert store.count_questions() == 0
+    store.close()
+    store.close()
+    for call in (store.counts, lambda: store.put_settings({"stem": "true"}), lambda: list(store.all_questions())):
+        with pytest.raises(ForumError, match=r"is closed \(open it again\)"):
+            call()
+        with ThreadPoolExecutor(1) as thread, pytest.raises(ForumError, match="is closed"):
+            thread.submit(call).result()
+
+
+def test_what_was_measured_of_a_forum_is_none_of_its_settings(store: Store) -> None:
+    assert store.margin() is None
+    for margin in (Margin(50, 0.125), Margin(120, None)):
+        store.put_margin(margin)
+        assert store.margin() == margin
+    assert store.settings() == {"language": '"english"'}
+
+
+@pytest.mark.parametrize("held", ["", "[]", '{"questions": 5}', '{"questions": 5, "value": NaN}', '{"value": 1}'])
+def test_a_margin_that_cannot_be_read_is_none(tmp_path: Path, held: str) -> None:
+    store = _sqlite(tmp_path, {"margin": held})
+    assert (store.margin(), store.settings()) == (None, {})
+    store.put_margin(Margin(5, 0.5))
+    assert store.margin() == Margin(5, 0.5)
+    store.close()
 
 
 def test_what_is_stored_reads_back_equal_nul_bytes_too(store: Store) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,9 +20,13 @@ from askalike.errors import DamagedForumError, EncoderError, NotLearnedError, Se
 from askalike.index.encoder_settings import EncoderSettings, agree
 from askalike.models.remote import Patience, RemoteEncoder
 from askalike.progress import SilentProgress
+from askalike.search.features import FEATURES
+from askalike.search.margin import LARGEST as MOST
+from askalike.search.margin import LEAST, SPREAD, TYPICAL
+from askalike.search.scorer import SENTENCES, scorers
 from askalike.server.app import build
 from askalike.server.settings import ServeSettings
-from askalike.store import ForumLayout
+from askalike.store import ForumLayout, Margin, open_store
 from askalike.types import Query
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -434,3 +439,78 @@ def test_the_service_says_that_words_answered_while_the_encoder_is_down(
         refused = client.post("/embed", json={"inputs": "wifi", "prompt_name": "query"})  # it rests meanwhile
         assert (refused.status_code, refused.headers["Retry-After"]) == (503, "2")
         assert "did not answer shortly before" in refused.json()["error"]
+
+
+def many(count: int, first: int = 0) -> list[Question]:
+    """Return questions of which each has one that is near, and many that share a word."""
+    of = range(first, first + count)
+    return [Question(f"q{one}", f"printer offline after update model{one // 2} room{one % 7}") for one in of]
+
+
+def test_how_far_questions_stand_out_is_measured_for_an_encoder_of_sentences_and_again_when_they_doubled(
+    tmp_path: Path,
+) -> None:
+    with Forum.create(tmp_path / "forum", encoder=WordHashes()) as forum:
+        store = forum._store
+        forum.add(many(LEAST - 1))
+        assert (store.margin(), forum.wants_upkeep) == (None, False)  # too few
+        forum.add(many(1, LEAST))
+        first = store.margin()
+        assert first is not None
+        assert (first.questions, forum.wants_upkeep) == (LEAST, False)
+        assert first.value is not None
+        assert first.value > 0.02
+        forum.add(many(LEAST - 1, 2 * LEAST))
+        assert store.margin() == first
+        forum.add(many(1, 4 * LEAST))
+        again = store.margin()
+        assert again is not None
+        assert again.questions == 2 * LEAST
+
+
+def test_a_margin_moves_probabilities_in_every_process_that_has_the_forum_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("askalike.forum.calibrations.MARGIN_S", -1.0)
+    weight = dict(zip(FEATURES, scorers()[SENTENCES].weights.tolist(), strict=True))["margin of the forum"]
+    with Forum.create(tmp_path / "forum", encoder=WordHashes()) as one:
+        one.add(many(LEAST))
+        with Forum.open(tmp_path / "forum", encoder=WordHashes()) as other:
+
+            def logits() -> list[float]:
+                scores = [forum.similar("printer offline model3 room9")[0].score for forum in (one, other)]
+                return [math.log(score / (1 - score)) for score in scores]
+
+            one._store.put_margin(Margin(LEAST, None))
+            without = logits()
+            one._store.put_margin(Margin(LEAST, TYPICAL * math.exp(SPREAD)))
+            assert logits() == pytest.approx([logit + weight for logit in without], abs=1e-6)
+            one._store.put_margin(Margin(LEAST, 1e9))
+            assert logits() == pytest.approx([logit + MOST * weight for logit in without], abs=1e-6)
+
+
+def test_a_forum_of_an_earlier_version_is_measured_when_nobody_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Forum.create(tmp_path / "forum", encoder=WordHashes()) as forum:
+        forum.add(many(LEAST))
+    store = open_store(ForumLayout(tmp_path / "forum"))
+    with store.write() as connection:  # type: ignore[attr-defined]
+        connection.execute("DELETE FROM settings WHERE key = 'margin'")
+    store.close()
+    monkeypatch.setattr("askalike.forum.indexes.AT_ONCE", LEAST - 1)  # as if it were large
+    with Forum.open(tmp_path / "forum", encoder=WordHashes()) as forum:
+        assert (forum._store.margin(), forum.wants_upkeep) == (None, True)
+        assert forum.info().upkeep == ("how far questions stand out is to be measured",)
+        forum.upkeep()
+        assert forum._store.margin() is not None
+        assert not forum.wants_upkeep
+
+
+def test_a_forum_without_an_encoder_of_sentences_is_not_measured(tmp_path: Path) -> None:
+    synonym_model().save(tmp_path / "synonyms")
+    with Forum.create(tmp_path / "forum") as forum:
+        forum.add(many(LEAST))
+        forum.use_model(tmp_path / "synonyms")
+        forum.encode()
+        assert (forum._store.margin(), forum.wants_upkeep) == (None, False)

@@ -19,7 +19,7 @@ from askalike.forum.check import check_forum
 from askalike.progress import SilentProgress
 from askalike.server.app import build
 from askalike.server.settings import ServeSettings
-from askalike.store import ForumLayout, migration, open_store
+from askalike.store import ForumLayout, Margin, migration, open_store
 from askalike.store.postgres import WRITING, PostgresStore
 from askalike.store.sql import SqlStore
 from askalike.types import Feedback, Outcome, Source, Write
@@ -322,6 +322,7 @@ def test_a_forum_moves_to_a_database_and_back_with_numbers_judgements_and_indexe
     with filled(tmp_path / "old") as forum:
         asked = forum.similar("printer 7 offline")
         assert forum.vectors.model
+        forum._store.put_margin(Margin(10, 0.125))
     assert run("migrate", forum.path, "--into", tmp_path / "there", "--database", database, "--json").json == {
         "forum": str(tmp_path / "there"),
         "database": database,
@@ -333,6 +334,7 @@ def test_a_forum_moves_to_a_database_and_back_with_numbers_judgements_and_indexe
     assert old == there == back
     for one in made:
         assert one.info().behind == one.vectors.waiting == 0
+        assert one._store.margin() == Margin(10, 0.125)
         assert [(hit.question, hit.score) for hit in one.similar("printer 7 offline")] == [
             (hit.question, hit.score) for hit in asked
         ]

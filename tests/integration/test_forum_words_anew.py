@@ -84,13 +84,15 @@ def is_current(path: Path) -> bool:
 def test_an_index_of_an_earlier_version_answers_as_the_one_made_anew(earlier: Path) -> None:
     asked = Query("printer 3 update", k=20, ranker="lexical")
     with Forum.open(earlier) as forum:
-        wanted = [forum.wants_words]
+        wanted = [forum.wants_upkeep]
+        assert forum.info().upkeep == ("the words are to be indexed anew",)
         before = [(hit.question.id, hit.score) for hit in forum.search(asked).hits]
         assert len(before) == 6
         forum.add(Question("late", "printer 9 is lost"))  # others go on to write it
         forum.delete("late")
-        forum.renew_words()
-        assert [*wanted, forum.wants_words] == [True, False]
+        forum.upkeep()
+        assert [*wanted, forum.wants_upkeep] == [True, False]
+        assert forum.info().upkeep == ()
         assert [(hit.question.id, hit.score) for hit in forum.search(asked).hits] == before
     assert is_current(earlier)
     assert sorted(path.name for path in earlier.glob("lexical*")) == ["lexical"]
@@ -109,7 +111,7 @@ def test_others_find_and_write_everything_while_words_are_indexed_anew(earlier: 
         assert not is_current(earlier)
 
     with Forum.open(earlier) as forum:
-        forum.renew_words(progress=During(others))
+        forum.upkeep(progress=During(others))
         assert found(forum) == found(opened[0]) == sorted({*ALL, "late"} - {"q0"})
     assert is_current(earlier)
     assert opened[0]._indexes.lexical.is_current  # type: ignore[union-attr]
@@ -164,8 +166,8 @@ def test_postings_that_were_dropped_are_made_again(tmp_path: Path, monkeypatch: 
 def test_an_index_with_other_files_beside_it_is_not_replaced(earlier: Path) -> None:
     (earlier / "lexical" / "mine.txt").write_text("kept")
     with Forum.open(earlier) as forum:
-        assert not forum.wants_words
-        forum.renew_words()
+        assert not forum.wants_upkeep
+        forum.upkeep()
         assert found(forum) == ALL
     assert sorted(path.name for path in earlier.glob("lexical*")) == ["lexical"]
     with pytest.raises(ForumError, match=r"mine\.txt is not a file of the word index"):
@@ -176,11 +178,11 @@ def test_check_tells_what_waits_to_be_indexed_anew(earlier: Path) -> None:
     report = Forum.check(earlier)
     assert [(one.path, one.is_damage) for one in report.findings] == [("lexical", False)]
     with Forum.open(earlier) as forum, pytest.raises(KeyboardInterrupt):
-        forum.renew_words(progress=During(interrupt))
+        forum.upkeep(progress=During(interrupt))
     report = Forum.check(earlier)
     assert [(one.path, one.is_damage) for one in report.findings] == [("lexical", False), ("lexical.next", False)]
     with Forum.open(earlier) as forum:
-        forum.renew_words()
+        forum.upkeep()
     assert Forum.check(earlier).findings == ()
 
 
@@ -206,14 +208,14 @@ def kill_at_each_step(folder: Path) -> None:
 def renew(path: Path, place: int) -> None:
     count_steps(place)
     with Forum.open(path) as forum:
-        forum.renew_words()
+        forum.upkeep()
 
 
 def look(path: Path, place: int) -> None:
     for is_renewed in (False, True):
         with Forum.open(path) as forum:
             if is_renewed:
-                forum.renew_words()
+                forum.upkeep()
             assert found(forum) == ALL, (place, is_renewed)
     assert is_current(path)
     assert sorted(one.name for one in path.glob("lexical*")) == ["lexical"]

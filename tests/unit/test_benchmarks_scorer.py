@@ -8,12 +8,21 @@ from pathlib import Path
 import benchmarks.__main__ as every
 import numpy as np
 import pytest
-from benchmarks.margins import column, margin, over_forums, with_margin
-from benchmarks.scorer import NOISE, OF_COPIES, OF_ELSEWHERE, OF_OTHER_FORM, calibration_error, furthest, training_rows
-from benchmarks.scorer_sets import ARRAYS, OTHER_FORM, Pairs, read_pairs, write_pairs
+from benchmarks.margins import over_forums
+from benchmarks.scorer import (
+    NOISE,
+    OF_COPIES,
+    OF_ELSEWHERE,
+    OF_OTHER_FORM,
+    calibration_error,
+    fitted,
+    furthest,
+    training_rows,
+)
+from benchmarks.scorer_sets import ARRAYS, MARGIN, OTHER_FORM, Pairs, read_pairs, write_pairs
 
 from askalike.search.features import FEATURES
-from askalike.search.scorer import VERSIONS, WORDS
+from askalike.search.scorer import SENTENCES, VERSIONS, WORDS
 
 TEXTS = FEATURES.index("texts")
 
@@ -29,15 +38,15 @@ def pairs(kind: str, *grades: float, forum: str = "travel") -> Pairs:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_each_kind_of_pair_counts_as_it_is_said(version: str) -> None:
     kinds = ["pool", OTHER_FORM, "copy", "elsewhere", "nonsense"]
-    found = training_rows([pairs(kind, 0.0) for kind in kinds], version, "")
+    found = training_rows([pairs(kind, 0.0) for kind in kinds], version, [])
     far = OF_ELSEWHERE[version]
     assert found.weights.tolist() == [1.0, OF_OTHER_FORM, OF_COPIES, far, far]
-    assert training_rows([pairs("elsewhere", 0.0)], version, "", 0.5).weights.tolist() == [0.5]
+    assert training_rows([pairs("elsewhere", 0.0)], version, [], 0.5).weights.tolist() == [0.5]
 
 
 def test_nothing_is_learned_from_the_forum_that_is_left_out_nor_from_what_nobody_judged() -> None:
     given = [pairs("pool", 2.0, np.nan), pairs("pool", 3.0, forum="devops")]
-    assert training_rows(given, WORDS, "devops").grades.tolist() == [2.0]
+    assert training_rows(given, WORDS, ["devops"]).grades.tolist() == [2.0]
 
 
 def test_ten_equal_groups_are_off_by_the_mean_distance_of_what_is_said_and_what_is() -> None:
@@ -88,29 +97,20 @@ def test_what_rests_on_weights_goes_on_where_it_stopped(
     assert "1 of 7: scorer took" in capsys.readouterr().out
 
 
-def test_a_margin_is_how_far_the_best_stands_out_from_the_next_nine() -> None:
-    # best 8, the next nine 4 on average, the eleventh is not looked at; of 20 that the text has with itself
-    assert margin([4.0, 8.0, 6.0, 2.0, 5.0, 3.0, 4.0, 4.0, 4.0, 4.0, 0.0], 20.0) == 0.2
-
-
-def test_margins_are_scaled_by_the_forums_that_were_learned_from() -> None:
-    found = column({"a": 1.0, "b": np.e**2, "c": np.e**9, "d": np.e}, ["a", "b"])  # logarithms 0 and 2
-    assert found == pytest.approx({"a": -1.0, "b": 1.0, "c": 2.0, "d": 0.0})
-
-
 def test_a_forum_whose_questions_stand_out_is_said_to_have_more_duplicates_where_others_do() -> None:
-    some = [("slicer", 0.1, 0.0), ("devops", 0.1, 0.0), ("math", 0.3, 3.0), ("quantum", 0.3, 3.0)]
-    judged = [pairs("pool", *[grade] * 8, 3.0 - grade, forum=forum) for forum, _, grade in some for _ in range(20)]
-    same = [replace(one, by_words=np.zeros_like(one.by_words)) for one in judged]
-    margins = {forum: value for forum, value, _ in some} | {"travel": 0.3}
-    _, added = with_margin(same, WORDS, {"travel"}, margins)
-    assert added["travel"] == pytest.approx(added["math"])
-    assert added["math"] > 0.5
-    assert added["slicer"] == pytest.approx(-added["math"])
-    _, without = with_margin(same, WORDS, {"travel"}, None)
-    assert without == {}
+    some = [("slicer", -1.0, 0.0), ("devops", -1.0, 0.0), ("math", 1.0, 3.0), ("quantum", 1.0, 3.0)]
+    judged = []
+    for forum, standing, grade in some:
+        features = np.zeros((9, len(FEATURES)))
+        features[:, FEATURES.index(MARGIN)] = standing
+        judged += [replace(pairs("pool", *[grade] * 8, 3.0 - grade, forum=forum), sentences=features)] * 20
+    weight = {
+        name: fitted(training_rows(judged, SENTENCES, [], used=used)).weights[FEATURES.index(MARGIN)]
+        for name, used in (("with", (MARGIN,)), ("without", ("texts",)))
+    }
+    assert weight["with"] > 0.5
+    assert weight["without"] == 0.0
 
 
 def test_forums_that_agree_have_a_narrow_interval() -> None:
-    low, high = over_forums({"a": [1.0, 1.0], "b": [1.0]})
-    assert (low, high) == (1.0, 1.0)
+    assert over_forums({"a": [1.0, 1.0], "b": [1.0]}) == [1.0, 1.0]

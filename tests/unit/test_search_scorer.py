@@ -108,6 +108,18 @@ def test_the_same_likeness_says_less_in_a_larger_forum() -> None:
     assert scorers()[WORDS].logits(small)[0] == scorers()[WORDS].logits(large)[0]
 
 
+def test_the_same_likeness_says_more_in_a_forum_whose_questions_stand_out_by_sentences_alone() -> None:
+    place = FEATURES.index("margin of the forum")
+    near, far = np.full((1, len(FEATURES)), 0.5), np.full((1, len(FEATURES)), 0.5)
+    near[0, place], far[0, place] = -1.0, 1.0
+    assert scorers()[SENTENCES].logits(near)[0] < scorers()[SENTENCES].logits(far)[0]
+    for name in (WORDS, WORD_VECTORS):
+        assert scorers()[name].logits(near)[0] == scorers()[name].logits(far)[0]
+    asked, terms, _ = READ("router drops wifi", "", "plain")
+    found = features(asked, np.full(len(terms), 2.0), [asked], RAREST, margin=0.7)
+    assert found[0, place] == 0.7
+
+
 def test_texts_without_words_have_nothing_alike() -> None:
     assert not any(compared("", "").values())
     assert features(READ("", "", "plain")[0], np.zeros(0), [], 1.0).shape == (0, len(FEATURES))

@@ -212,7 +212,7 @@ def test_while_searches_are_under_way_comparing_rests_twenty_times_as_long_as_it
         return 5
 
     pairs = SimpleNamespace(advance=advance)
-    forum = SimpleNamespace(behind=0, wants_words=False, vectors=SimpleNamespace(is_behind=False), pairs=pairs)
+    forum = SimpleNamespace(behind=0, wants_upkeep=False, vectors=SimpleNamespace(is_behind=False), pairs=pairs)
     monkeypatch.setattr("askalike.server.maintenance.time", SimpleNamespace(monotonic=lambda: clock[0]))
     busy = [True]
     worker = MaintenanceWorker(SimpleNamespace(forum=forum), lambda: busy[0])  # type: ignore[arg-type]

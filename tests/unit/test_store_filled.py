@@ -454,3 +454,14 @@ def test_others_write_between_the_transactions_of_a_load(archive: SqliteStore) -
         writer.join()
     assert archive.count_questions() == len(QUESTIONS) + done[0]
     assert {change.num for change in archive.changes(0, 100_000)} == set(archive.numbers())
+
+
+@pytest.mark.parametrize("count", range(4))
+def test_an_archive_may_end_with_any_number_of_answers(archive: SqliteStore, tmp_path: Path, count: int) -> None:
+    """Where the last step had several, what asked whether there are any kept all tables locked."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(staging, "WRITTEN_EACH", 4)
+        records: list[Record] = [*QUESTIONS[:4], *ANSWERS[:count]]
+        report = archive.load(records, DUMP, no_reject)
+    assert (report.questions.added, report.answers.added) == (4, count)
+    assert held(archive)[:3] == filled_anew(tmp_path, records)[0]

@@ -291,11 +291,13 @@ def _begun(source: Source, folder: Folder, model: str, part_size: int, language:
     if first is not None and ForumLayout(first).is_forum():
         with closing(open_store(ForumLayout(first))) as store:
             wanted = {"input": [store.identity(), part_size], "model": model or "the forum's"}
+            margin = store.margin()
         if not _is_begun(folder, wanted):
             with Forum.open(first, progress=progress) as forum:
                 _write_model(forum, folder, model)
                 _write_questions(forum, folder, part_size, progress)
-                _begin(folder, model, {**wanted, "text": forum.analyzer.settings.to_json()})
+                told = {"text": forum.analyzer.settings.to_json(), "margin": margin and margin.value}
+                _begin(folder, model, {**wanted, **told})
         _refuse_other_model(folder, model)
         return sorted((folder.path / "questions").glob("part-*.parquet"))
     parts = _files(source)

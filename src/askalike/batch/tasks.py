@@ -52,6 +52,7 @@ from askalike.models.encoders.model import Model
 from askalike.models.term_weighting import inverse_document_frequency
 from askalike.processes import one_blas_thread
 from askalike.search.features import IN_BODY, Cosines
+from askalike.search.margin import standing
 from askalike.search.scorer import ReadQuery, Scoring, probability
 from askalike.search.settings import JoinSettings
 from askalike.search.texts import HASH_BYTES, Text, hashed, reader_of, unpacked
@@ -128,6 +129,10 @@ class Folder:
     def text(self) -> TextSettings:
         """Return how texts are read."""
         return TextSettings.from_json(json.loads(self.manifest.read_bytes())["text"])
+
+    def margin(self) -> float:
+        """Return the margin of the forum as a feature; 0 for Parquet files, of which it is not known."""
+        return standing(json.loads(self.manifest.read_bytes()).get("margin"))
 
 
 def answer(request: bytes) -> bytes:
@@ -485,7 +490,7 @@ class _Rows:
         sample = np.array(self.vectors[np.sort(chosen)], np.float32)
         usual = Cosines.among(sample[np.any(sample, axis=1)])
         table = None if encoder.own is None else EncoderWords(encoder)
-        self.scoring = Scoring(_analyzer(folder), table, usual)
+        self.scoring = Scoring(_analyzer(folder), table, usual, margin=layout.margin())
         self.join = JoinSettings().for_encoder(encoder.name)
 
     def members(self, cells: Sequence[int]) -> NDArray[np.int64]:

@@ -26,6 +26,7 @@ UNUSUAL = (
     "engine",
     "student",
     "queries_by",
+    "upkeep",
 )
 """Shown only where there are some."""
 
@@ -95,6 +96,7 @@ def info_object(found: Info, learned: list[str]) -> dict[str, Any]:
         "queries_by": found.vectors.queries if found.vectors.student else None,
         "encoder_problem": found.vectors.problem or None,
         "learned_rankers": learned,
+        "upkeep": list(found.upkeep),
         "size_bytes": found.size_bytes,
     }
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -15,6 +17,7 @@ from askalike.processes import one_blas_thread
 from askalike.search.calibration import WEIGHTS, Update, offset, posterior
 from askalike.search.engine import Engine
 from askalike.search.features import Cosines
+from askalike.search.margin import standing
 from askalike.search.query import TermCounts
 from askalike.search.scorer import Scoring, probability
 from askalike.store import Store
@@ -24,6 +27,8 @@ from askalike.types import DrawnBy, Feedback, Query, Question
 MOST_VERDICTS: Final = 500
 """The newest so many count."""
 SAMPLE: Final = 300
+MARGIN_S: Final = 5.0
+"""So often it is looked up whether the forum's margin was measured anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,7 @@ class Scorings:
         self._plain: tuple[object, Scoring] = (None, Scoring(analyzer))
         self._logits: dict[tuple[int, int], float] = {}
         self._judged_at: tuple[int, tuple[int, int]] = (-1, (0, 0))
+        self._margin: tuple[float, float] = (-math.inf, 0.0)
 
     def of(self, vectors: VectorSet | None, engine: Engine) -> Scoring:
         """Return what pairs are scored by now.
@@ -58,7 +64,7 @@ class Scorings:
         Raises:
             ModelError: the model cannot be read; only where people have judged pairs.
         """
-        state = (_sample_of(vectors), self._feedback_version())
+        state = (self._looked_at(vectors), self._feedback_version())
         known = self._known
         if known[0] != state:
             with self._guard:
@@ -66,6 +72,15 @@ class Scorings:
                     self._known = (state, self._made(vectors, engine))
                 known = self._known
         return known[1]
+
+    def _looked_at(self, vectors: VectorSet | None) -> object:
+        """Return what changes when texts and vectors are to be looked at anew."""
+        if vectors is None:
+            return None
+        if vectors.settings is not None and time.monotonic() - self._margin[0] > MARGIN_S:
+            found = self._store.margin()
+            self._margin = (time.monotonic(), standing(None if found is None else found.value))
+        return vectors.fingerprint, min(vectors.index.entries, SAMPLE), self._margin[1]
 
     def _feedback_version(self) -> tuple[int, int]:
         """Return which verdicts there are; counted anew only when the store has changed."""
@@ -94,7 +109,7 @@ class Scorings:
 
     def _before_judgements(self, vectors: VectorSet | None) -> Scoring:
         """Return the scoring of texts and vectors alone; looked at anew while a forum grows to what is sampled."""
-        looked_at = _sample_of(vectors)
+        looked_at = self._looked_at(vectors)
         if self._plain[0] != looked_at:
             self._logits.clear()
             self._plain = (looked_at, self._read(vectors))
@@ -109,7 +124,7 @@ class Scorings:
         with one_blas_thread():
             usual = Cosines.among(sample[np.any(sample, axis=1)])
         if vectors.settings is not None:  # a text encoder knows nothing of single words
-            return Scoring(self._analyzer, None, usual)
+            return Scoring(self._analyzer, None, usual, margin=self._margin[1])
         return Scoring(self._analyzer, EncoderWords(vectors), usual)
 
     def _judged(
@@ -137,10 +152,6 @@ def _offsets(judged: Sequence[JudgedPair], update: Update) -> dict[int, float]:
             of.setdefault(num, []).append((said, one.is_same))
     found = {num: offset(*map(list, zip(*said, strict=True))) for num, said in of.items()}
     return {num: value for num, value in found.items() if value}
-
-
-def _sample_of(vectors: VectorSet | None) -> object:
-    return None if vectors is None else (vectors.fingerprint, min(vectors.index.entries, SAMPLE))
 
 
 def _logits(

@@ -135,6 +135,7 @@ class Info:
         behind: changes that the index has not seen; 0 when it is in step.
         vectors: which model answers, and what is still to be encoded.
         engine: the address of what finds the questions; "" where this machine does.
+        upkeep: what ``Forum.upkeep`` has to do, in words.
         languages: code of each language that questions are known to be in → how many.
         unreadable_dates: the first questions and answers with a date outside the years 1 to 9999, such as
             "question 'q7'"; they are read as if it were not known, and putting them again heals them.
@@ -150,6 +151,7 @@ class Info:
     unreadable_dates: tuple[str, ...] = ()
     engine: str = ""
     languages: Mapping[str, int] = field(default_factory=dict)
+    upkeep: tuple[str, ...] = ()
 
 
 @check_arguments
@@ -616,6 +618,7 @@ class Forum:
             engine=self._indexes.engine,
             languages=self._store.language_counts(),
             unreadable_dates=tuple(unreadable),
+            upkeep=tuple(self._indexes.upkeep()),
         )
 
     def probe(self) -> None:
@@ -821,7 +824,7 @@ class Forum:
         )
         self.catch_up(progress=shown)
         with contextlib.suppress(BusyForumError):
-            self.renew_words(progress=shown)
+            self.upkeep(progress=shown)
         with contextlib.suppress(BusyForumError):
             self._encode_if_possible(shown)
         return report
@@ -1039,20 +1042,26 @@ class Forum:
         self._indexes.catch_up(progress or SilentProgress(), is_waiting=is_waiting)
 
     @property
-    def wants_words(self) -> bool:
-        """Return whether the words are to be indexed anew: an earlier version did it, or it was begun."""
-        return self._indexes.wants_words()
+    def wants_upkeep(self) -> bool:
+        """Return whether ``upkeep`` has anything to do."""
+        return bool(self._indexes.upkeep())
 
-    def renew_words(self, *, progress: Progress | None = None) -> None:
-        """Index the words anew, where that is to be done, beside the index that answers until the new one is complete.
+    def upkeep(self, *, progress: Progress | None = None) -> None:
+        """Do what is not urgent, where it is to be done; others may search and write meanwhile.
+
+        Words that an earlier version indexed are indexed anew beside the index that answers until the new one is
+        complete; it goes on where a killed process was. A forum that an encoder of sentences reads is asked 500 of its
+        own questions, the first time and whenever it has doubled, for how far they stand out from one another, which
+        probabilities rest on (``search.margin``).
 
         Opening a forum does so at once where it has 2,000 questions or fewer; ``load``, ``encode``, ``reindex`` and the
-        service do it for any. It goes on where a killed process was. Others may search and write meanwhile.
+        service do it for any.
 
         Raises:
             BusyForumError: another process is at it, or has been indexing for too long.
         """
         self._indexes.renew_words(progress or SilentProgress())
+        self._indexes.measure_margin(progress or SilentProgress())
 
     def use_model(self, folder: str | Path, *, language: str = "") -> None:
         """Take a copy of a model as the forum's own; the one before answers until ``encode`` is done.
@@ -1322,7 +1331,7 @@ class Forum:
             return session.run(progress)
 
     def encode(self, *, progress: Progress | None = None) -> None:
-        """Encode all questions that wait, and switch to a new model when its vectors are complete; see ``renew_words``.
+        """Encode all questions that wait, and switch to a new model when its vectors are complete; see ``upkeep``.
 
         It can be interrupted and goes on where it was. Others may search and write meanwhile.
 
@@ -1445,7 +1454,7 @@ class Forum:
                 name_engine(layout, store, engine, has_fallback=has_fallback)
             remove_indexes(layout, settings, (store, Analyzer(stored_text_settings(store))))
         forum = cls.open(path, settings=settings, progress=progress)
-        forum.renew_words(progress=progress)
+        forum.upkeep(progress=progress)
         forum._encode_if_possible(progress or SilentProgress())
         return forum
 

@@ -64,9 +64,11 @@ from askalike.processes import one_blas_thread
 from askalike.progress import Progress
 from askalike.search import Searcher, SearchSettings
 from askalike.search.cross_encoder import MAX_CHARACTERS, in_unit, pair_scores
+from askalike.search.margin import LEAST as LEAST_MEASURED
+from askalike.search.margin import SAMPLE, forum_margin
 from askalike.search.query import TermCounts
 from askalike.search.scorer import probability
-from askalike.store import ForumLayout, Store, open_store
+from askalike.store import ForumLayout, Margin, Store, open_store
 from askalike.store.protocol import TextSearch
 from askalike.text.analyzer import Analyzer
 from askalike.text.languages import Detector
@@ -77,6 +79,8 @@ MAX_TITLE = 1_000
 """So many characters of a plain text's first line are its title: all words of titles are compared."""
 RECOUNTED = 1_000
 """Changes until the questions in each language are counted anew."""
+GROWN = 2.0
+"""A forum that has grown or shrunk by this factor is measured anew."""
 AWAY_S = 5.0
 """So long the database stands in before the engine is asked again."""
 ENCODER_TIMEOUT_S = 600.0
@@ -481,6 +485,8 @@ class Indexes:
                 self.renew_words(progress)
         for vectors in self._all_vectors():
             vectors.follow(progress)
+        if words.entries <= AT_ONCE and self.wants_margin():
+            self.measure_margin(progress)
 
     def _all_vectors(self) -> list[Vectors]:
         return [*([] if self.vectors is None else [self.vectors]), *self.by_language.values()]
@@ -501,6 +507,11 @@ class Indexes:
             catch_up(self._store, WordIndexer(anew, self._analyzer), progress)  # what was written meanwhile
             words.reopen()
             words.take(anew)
+
+    def upkeep(self) -> list[str]:
+        """Return what ``Forum.upkeep`` has to do, in words."""
+        words = ["the words are to be indexed anew"] if self.wants_words() else []
+        return words + (["how far questions stand out is to be measured"] if self.wants_margin() else [])
 
     def wants_words(self) -> bool:
         """Return whether the words are to be indexed anew: by an earlier version, begun, or without postings."""
@@ -542,6 +553,31 @@ class Indexes:
                 f"another process is indexing {self._layout.folder}", "what was indexed so far is kept"
             ) from error
 
+    def wants_margin(self) -> bool:
+        """Return whether how far questions stand out from one another is to be measured: for an encoder of sentences,
+        for the first time, or when there are twice or half as many as then.
+        """
+        size = self.lexical.entries
+        sets = (one.answering() for one in self._all_vectors())
+        if size < LEAST_MEASURED or all(one is None or one.settings is None for one in sets):
+            return False
+        found = self._store.margin()
+        return found is None or not found.questions / GROWN < size < found.questions * GROWN
+
+    def measure_margin(self, progress: Progress) -> None:
+        """Measure it where that is to be done, and store it: some hundred searches by words."""
+        if self.wants_margin():
+            self._store.put_margin(Margin(self.lexical.entries, self.margin_now(progress)))
+
+    def margin_now(self, progress: Progress) -> float | None:
+        """Return it as it is now, None where too few of the forum's questions meet the words of others."""
+        source = self._state()[1]
+        numbers = self._store.numbers()
+        chosen = np.random.default_rng(0).choice(numbers, min(SAMPLE, len(numbers)), replace=False)
+        questions = source.questions(sorted(chosen.tolist()))
+        progress.start("measuring the forum", len(questions), "questions")
+        return forum_margin(source, self._analyzer, questions, progress.advance)
+
     def encode(self, progress: Progress) -> None:
         """Encode all that waits; nothing without vectors. Words whose counts have drifted are counted anew.
 
@@ -560,6 +596,7 @@ class Indexes:
             vectors.encode(progress, self._locked_for_encoder)
         if self.vectors is not None and (not own or self.vectors.is_wanted):
             self.vectors.encode(progress, self._locked_for_encoder)
+        self.measure_margin(progress)
 
     def is_wanted(self) -> bool:
         """Return whether there is a model or an encoder to encode anything with.

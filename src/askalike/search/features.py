@@ -13,6 +13,7 @@ body's beginning alone. With S the words of both texts, Q and C those of each::
     cosine                        (cos - m) / (1 - m), raised to a power: see ``Cosines``
     commonness                    cos of the query and the mean of the forum's vectors
     size of the forum             log10 of its questions by 3,000, no less than of 250, no more than of 250,000
+    margin of the forum           how far its questions stand out from one another: see ``margin``
     same title, same text         1 where they are, less where that is of few informative words
 
 A query that is a title alone says nothing of a body, so that bodies of candidates with that title count neither way:
@@ -64,6 +65,7 @@ FEATURES: Final = (
     "cosine",
     "commonness",
     "size of the forum",
+    "margin of the forum",
 )
 
 _OF_WORDS: Final = 7
@@ -91,6 +93,7 @@ def features(
     cosines: Floats | None = None,
     commonness: float = 0.0,
     size: int = MIDDLING,
+    margin: float = 0.0,
 ) -> Floats:
     """Return what is alike in a query and each candidate; 0 for what no vectors tell.  # (N, len(FEATURES))
 
@@ -99,6 +102,7 @@ def features(
         rarest: idf of a word that no question has.
         cosines: as ``Cosines.of`` gives them.  # (N,)
         size: how many questions the forum has.
+        margin: as ``margin.standing`` gives it.
     """
     found = np.zeros((len(candidates), len(FEATURES)))
     if not candidates:
@@ -107,8 +111,8 @@ def features(
     if table is not None:
         found[:, _OF_WORDS : _OF_WORDS + 3] = _by_vectors(query, candidates, table)
     if cosines is not None:
-        found[:, -3], found[:, -2] = cosines, commonness
-    found[:, -1] = log10(min(max(size, SMALLEST), LARGEST) / MIDDLING)
+        found[:, -4], found[:, -3] = cosines, commonness
+    found[:, -2], found[:, -1] = log10(min(max(size, SMALLEST), LARGEST) / MIDDLING), margin
     parts = (True, table is not None, cosines is not None)
     regard_title_alone(query, found, [name for name, is_known in zip(_OF_BODIES, parts, strict=True) if is_known])
     return found

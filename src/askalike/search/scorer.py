@@ -44,7 +44,7 @@ USUAL: Final = {WORDS: 0.08, WORD_VECTORS: 0.06, SENTENCES: 0.03}
 """The least probability that a widget shows: 9 of 10 titles of other subjects find nothing (by
 ``benchmarks.judgements``)."""
 
-FREE: Final = frozenset({"commonness", "size of the forum"})
+FREE: Final = frozenset({"commonness", "size of the forum", "margin of the forum"})
 """What is no likeness of a pair and may count against it; all others never do."""
 
 
@@ -144,6 +144,7 @@ class Scoring:
         usual: what is usual among the forum's cosines; None where there is no encoder.
         update: what the forum's own judgements changed.
         offsets: of the questions that draw wrong matches again and again, by their numbers.
+        margin: of the forum, as a feature.
     """
 
     analyzer: Analyzer
@@ -151,6 +152,7 @@ class Scoring:
     usual: Cosines | None = None
     update: Update = UNMOVED
     offsets: Mapping[int, float] = field(default_factory=dict)
+    margin: float = 0.0
 
     def version(self) -> str:
         """Return which version scores pairs of texts that both have a vector."""
@@ -179,9 +181,10 @@ class Scoring:
             rarity = np.array([inverse_document_frequency(max(size, one), one) for one in frequencies])
             rarest = inverse_document_frequency(max(size, 1), 0)
             if vector is None or cosines is None or self.usual is None:
-                return features(asked, rarity, texts, rarest, size=size)
+                return features(asked, rarity, texts, rarest, size=size, margin=self.margin)
             near = self.usual.of(vector, np.asarray(cosines, dtype=np.float64))
-            return features(asked, rarity, texts, rarest, self.table, near, self.usual.commonness(vector), size)
+            common = self.usual.commonness(vector)
+            return features(asked, rarity, texts, rarest, self.table, near, common, size, self.margin)
         assert counts is not None
         readings = [self.analyzer.asked(one.language, query.language) for one in candidates]
         several = list(dict.fromkeys(readings)) or [self.analyzer.of(query.language)]

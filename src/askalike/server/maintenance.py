@@ -78,9 +78,9 @@ class MaintenanceWorker:
         forum = self._engine.forum
         if forum.behind:
             forum.catch_up(is_waiting=False)
-        if forum.wants_words:
+        if forum.wants_upkeep:
             with contextlib.suppress(BusyForumError):  # another process is at it
-                forum.renew_words(progress=_StopProgress(self._stop))
+                forum.upkeep(progress=_StopProgress(self._stop))
         if forum.vectors.is_behind:
             with contextlib.suppress(BusyForumError, ModelNotFoundError):  # another process is at it
                 forum.encode(progress=_StopProgress(self._stop))

@@ -24,7 +24,7 @@ from askalike.store.layout import ForumLayout
 from askalike.store.moderation import LOG_COLUMNS, WRITE_COLUMNS
 from askalike.store.postgres import PostgresStore
 from askalike.store.rows import ANSWER_COLUMNS, QUESTION_COLUMNS
-from askalike.store.sql import OUTCOME_COLUMNS, SqlStore
+from askalike.store.sql import OUTCOME_COLUMNS, SqlStore, margin_as_setting, put_settings
 from askalike.store.sqlite.store import SqliteStore
 from askalike.store.writes import Connection
 
@@ -121,6 +121,8 @@ def _migrate(source: SqlStore, layout: ForumLayout, target: Path, database: str,
             _refuse_full(writing, database)
             _refuse_other(settings, written, database)
             _copy_records(source, written, (reading, writing), progress)
+            if (margin := source.margin()) is not None:
+                put_settings(writing, margin_as_setting(margin))
             _copy_folder(layout.folder, made.folder)
         with writing_named(target):
             if database:

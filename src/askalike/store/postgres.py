@@ -218,7 +218,7 @@ class PostgresStore(SqlStore):
 
     def close(self) -> None:
         """Close every connection; the store must not be used after."""
-        self._connections.close()
+        self._connections.close(self.name)
 
     @contextlib.contextmanager
     def write(self) -> Iterator[_Connection]:

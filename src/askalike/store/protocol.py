@@ -38,7 +38,9 @@ QUESTIONS: Final[tuple[RecordKind, ...]] = ("question",)
 """The kinds of changes that an index follows."""
 
 IDENTITY: Final = "identity"
-"""The row of a store's settings that is none of the forum's."""
+MARGIN: Final = "margin"
+FIGURES: Final = frozenset({IDENTITY, MARGIN})
+"""The rows of a store's settings that are none of the forum's."""
 
 MANUAL_SOURCE: Final = "manual"
 """The source of what was added by hand or by a program; a load never deletes it."""
@@ -160,6 +162,19 @@ class StoredOutcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Margin:
+    """How far a forum's questions stand out from one another; see ``search.margin``.
+
+    Args:
+        questions: how many there were when it was measured.
+        value: None where they were too few, or hardly one met the words of others.
+    """
+
+    questions: int
+    value: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Contents:
     """What a check compares indexes with.
 
@@ -253,6 +268,12 @@ class Store(ChangeLog, Protocol):
 
     def identity(self) -> str:
         """Return a name that no other store has, drawn when it is first asked for: what an engine knows a forum by."""
+
+    def margin(self) -> Margin | None:
+        """Return how far the forum's questions stand out from one another, None where that was not measured."""
+
+    def put_margin(self, margin: Margin) -> None:
+        """Store it in place of the one before."""
 
     def alone(self, name: str) -> AbstractContextManager[None]:
         """Keep every other machine from doing what has this name.

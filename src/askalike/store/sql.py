@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import secrets
 import threading
 import time
@@ -11,21 +12,24 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
 
 from msgspec import structs
 
 from askalike.addresses import address
-from askalike.errors import InputError
+from askalike.errors import ForumError, InputError
 from askalike.store import rows, writes
 from askalike.store.moderation import ModerationStore, refuse_chain
 from askalike.store.protocol import (
+    FIGURES,
     IDENTITY,
+    MARGIN,
     QUESTIONS,
     Change,
     Counts,
     LoadReport,
+    Margin,
     Operation,
     Position,
     RecordKind,
@@ -35,6 +39,18 @@ from askalike.store.protocol import (
 from askalike.store.rows import unreadable_date
 from askalike.store.writes import Connection
 from askalike.types import Answer, Draw, Feedback, Link, Outcome, Question, Source, Thread, Verdict
+
+
+def put_settings(connection: Connection, settings: Mapping[str, str]) -> None:
+    """Store settings beside those that are there, or in their place."""
+    put = "INSERT INTO settings VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+    for row in sorted(settings.items()):
+        connection.execute(put, row)
+
+
+def margin_as_setting(margin: Margin) -> dict[str, str]:
+    """Return the row that holds a margin."""
+    return {MARGIN: json.dumps(asdict(margin))}
 
 
 class _Closable(Protocol):
@@ -56,14 +72,21 @@ class ThreadConnections(Generic[_Connection]):
 
     def __init__(self, opened: Callable[[], _Connection]) -> None:
         self._opened = opened
+        self._closed = ""
         self._local = threading.local()
         self._guard = threading.Lock()
         self._all: weakref.WeakSet[_Closing[_Connection]] = weakref.WeakSet()
 
     def get(self) -> _Connection:
-        """Return this thread's connection."""
+        """Return this thread's connection.
+
+        Raises:
+            ForumError: all were closed for good.
+        """
         own: _Closing[_Connection] | None = getattr(self._local, "own", None)
         if own is None:
+            if self._closed:
+                raise ForumError(f"{self._closed} is closed", "open it again")
             own = _Closing(self._opened())
             self._local.own = own
             with self._guard:
@@ -76,8 +99,13 @@ class ThreadConnections(Generic[_Connection]):
             self._local.own.connection.close()
             del self._local.own
 
-    def close(self) -> None:
-        """Close every connection; a later ``get`` opens another."""
+    def close(self, name: str = "") -> None:
+        """Close every connection; a later ``get`` opens another.
+
+        Args:
+            name: of what is closed for good; a later ``get`` says so.
+        """
+        self._closed = name
         with self._guard:
             for one in list(self._all):
                 one.connection.close()
@@ -189,14 +217,12 @@ class SqlStore(ModerationStore, ABC):
 
     def settings(self) -> dict[str, str]:
         """Return the forum's settings as they were stored."""
-        return {key: value for key, value in self.rows("SELECT key, value FROM settings") if key != IDENTITY}
+        return {key: value for key, value in self.rows("SELECT key, value FROM settings") if key not in FIGURES}
 
     def put_settings(self, settings: Mapping[str, str]) -> None:
         """Store settings of the forum beside those that it has, or in their place."""
-        put = "INSERT INTO settings VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
         with self.write() as connection:
-            for row in sorted(settings.items()):
-                connection.execute(put, row)
+            put_settings(connection, settings)
 
     def identity(self) -> str:
         """Return a name that no other store has, drawn when it is first asked for."""
@@ -206,6 +232,20 @@ class SqlStore(ModerationStore, ABC):
                 drawn = json.dumps(secrets.token_hex(6))
                 connection.execute("INSERT INTO settings VALUES (?, ?) ON CONFLICT DO NOTHING", (IDENTITY, drawn))
         return str(json.loads(self.rows(wanted, (IDENTITY,))[0][0]))
+
+    def margin(self) -> Margin | None:
+        """Return how far the forum's questions stand out from one another, None where that was not measured."""
+        for (held,) in self.rows("SELECT value FROM settings WHERE key = ?", (MARGIN,)):
+            with contextlib.suppress(ValueError, TypeError, KeyError):
+                found = json.loads(held)
+                value = None if found["value"] is None else float(found["value"])
+                if value is None or math.isfinite(value):
+                    return Margin(int(found["questions"]), value)
+        return None
+
+    def put_margin(self, margin: Margin) -> None:
+        """Store it in place of the one before."""
+        self.put_settings(margin_as_setting(margin))
 
     def alone(self, name: str) -> AbstractContextManager[None]:
         """Keep nobody out: a file is used on one machine, and its folder's locks keep other processes out."""

@@ -17,7 +17,7 @@ from typing import Any, Final, get_args
 from askalike.errors import DamagedForumError
 from askalike.store import rows
 from askalike.store.layout import ForumLayout
-from askalike.store.protocol import IDENTITY, Contents
+from askalike.store.protocol import FIGURES, Contents
 from askalike.store.sqlite.schema import APPLICATION_ID, FORMAT, UPGRADES
 from askalike.store.sqlite.staging import loaded_posts
 from askalike.types import DrawnBy, LinkKind, LogKind, OutcomeKind, Team, Verdict, WriteState
@@ -70,7 +70,7 @@ def _contents(connection: sqlite3.Connection) -> Contents:
         frozenset(row["num"] for row in connection.execute("SELECT num FROM questions")),
         int(connection.execute("SELECT coalesce(max(seq), 0) FROM changes").fetchone()[0]),
         tuple((row["seq"], row["num"]) for row in changes),
-        {key: value for key, value in connection.execute("SELECT key, value FROM settings") if key != IDENTITY},
+        {key: value for key, value in connection.execute("SELECT key, value FROM settings") if key not in FIGURES},
         {} if is_older else dict(map(tuple, connection.execute(_LANGUAGES))),
         sum(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in loaded_posts(connection)),
     )

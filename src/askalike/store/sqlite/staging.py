@@ -202,7 +202,8 @@ class SqliteStaging:
 
     def _fill(self, filled: SqliteFilled) -> None:
         """Write what is staged, in the place of what a killed load has left and this one does not hold."""
-        staged = [table for table in _KINDS if self._cursor.execute(f"SELECT 1 FROM {STAGING}.{table}").fetchone()]
+        has_some = f"SELECT EXISTS (SELECT 1 FROM {STAGING}.{{}})"  # wholly read: what is not locks all tables
+        staged = [table for table in _KINDS if self._cursor.execute(has_some.format(table)).fetchone()[0]]
         for table in _KINDS:
             if table in self._left and (table in staged or self._is_read):
                 filled.cut(table, self._left.pop(table).last)

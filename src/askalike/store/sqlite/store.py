@@ -74,7 +74,7 @@ class SqliteStore(SqlStore):
 
     def close(self) -> None:
         """Close every connection; the store must not be used after."""
-        self._connections.close()
+        self._connections.close(f"the forum at {self.path.parent}")
 
     @contextlib.contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
