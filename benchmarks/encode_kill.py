@@ -109,7 +109,7 @@ def kill(folder: Path, questions: list[Question], kills: int, chance: random.Ran
     folder.mkdir(parents=True)
     with Forum.create(folder / "killed", settings=ForumSettings(has_vectors=False)) as forum:
         forum.add(questions)
-    began, runs = time.monotonic(), []
+    began, runs = time.monotonic(), list[int]()
     for kill in range(kills):
         left = len(questions) - sum(runs)
         runs.append(encode(folder / "killed", left // (kills + 1 - kill) + chance.randrange(STEPS_OF_TEXTS.scan - 64)))

@@ -142,7 +142,7 @@ def in_torch(model: Model) -> Callable[[list[Question]], NDArray[np.float32]]:
     def encode(questions: list[Question]) -> NDArray[np.float32]:
         read = WordList(part for question in questions for part in (reader.title(question), reader.body(question)))
         vectors = network.all_questions(read.over(model.vocabulary))
-        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12))
 
     few = read_questions(20)
     assert np.allclose(encode(few), model.encode(few), atol=1e-4), "torch and NumPy differ"

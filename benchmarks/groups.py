@@ -135,7 +135,8 @@ def cost() -> dict[str, Any]:
     texts_s = time.perf_counter() - began
     rng = random.Random(0)
     rng.shuffle(nums)
-    pairs, place = [], 0
+    pairs: list[Pair] = []
+    place = 0
     while len(pairs) < CHAINS * len(nums):
         chain = nums[place : place + rng.randint(3, 12)]
         place += len(chain)

@@ -174,7 +174,7 @@ def by_strata(update: Update, data: Labelled, rest: NDArray[np.int64]) -> float:
 def drawn(data: Labelled, count: int, share: float, chance: np.random.Generator) -> list[int]:
     """Return the places of pairs as a queue shows them: the likeliest first, a share from the strata in turn."""
     order = np.argsort(-data.logits, kind="stable").tolist()
-    strata = [[] for _ in range(len(BORDERS) + 1)]
+    strata: list[list[int]] = [[] for _ in range(len(BORDERS) + 1)]
     for place in chance.permutation(len(order)).tolist():
         strata[stratum_of(float(probability(data.logits[place : place + 1])[0]))].append(place)
     found: dict[int, None] = {}
@@ -417,7 +417,7 @@ def measure(
     top = {version: {name: from_the_top(data) for name, data in found.items()} for version, found in every.items()}
     rows = [row for found in top.values() for one in found.values() for row in one.values()]
     large = {name: data for name, data in sets.items() if len(data.logits) >= 2 * SAMPLED[2]}
-    body = {
+    body: dict[str, Any] = {
         "sets": {
             name: {
                 "pairs": len(data.logits),
@@ -455,8 +455,8 @@ def measure(
     for version, found in top.items():
         for name, one in found.items():
             print(version, name, {count: row["difference"] for count, row in one.items()})
-    for name, found in body["by share of the sample"].items():
-        print(name, found)
+    for name, shares in body["by share of the sample"].items():
+        print(name, shares)
     print(body["by weight of duplicates brought in"])
     return body
 

@@ -38,14 +38,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from askalike.errors import ForumNotFoundError, InputError, UnknownIdError
 from askalike.forum import Forum, ImportOptions
 from askalike.readers.detection import READERS
 from askalike.readers.frame import ReadContext
 from askalike.store import ForumLayout, open_store
-from askalike.types import Answer, Link, Query, Question
+from askalike.types import Answer, Link, Query, Question, Verdict
 from benchmarks.record import REPOSITORY, WORK, need_data, write
 
 COMMAND: Final = "python -m benchmarks.kill"
@@ -163,7 +163,7 @@ class Writer:
                 self.links.append(link)
         elif kind == "judge" and self.bulk:
             pair = (self._target(), self._target())
-            verdict = self.chance.choice(["duplicate", "different", "withdrawn"])
+            verdict = self.chance.choice(get_args(Verdict))
             self._told("judge", [*pair, verdict, subject], lambda: self.forum.judge(*pair, verdict, by=subject))
         elif kind == "unlink" and self.links:
             link = self.links.pop()
@@ -373,7 +373,9 @@ def check(folder: Path, versions: Versions, ledger: Ledger, compared: tuple[str,
         ledger.check(stored)
         marks = {(link.source_id, link.target_id, link.kind) for link in forum.links()}
         assert marks >= ledger.links, f"{len(ledger.links - marks)} marks do not count again"
-        said = Counter((one.question_id, one.candidate_id, one.verdict, one.by) for one in forum.feedback())
+        said = Counter[tuple[str, ...]](
+            (one.question_id, one.candidate_id, one.verdict, one.by) for one in forum.feedback()
+        )
         assert said >= ledger.judgements, f"{len(ledger.judgements - said)} judgements do not count again"
         in_step(forum)
     return outcome

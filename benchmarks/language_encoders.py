@@ -203,7 +203,7 @@ def main() -> None:
         "found": by_encoders(forum, queries),
     }
     forum.close()
-    least, of_forum.LEAST_READ = of_forum.LEAST_READ, 0
+    least, of_forum.LEAST_READ = of_forum.LEAST_READ, 0  # type: ignore[misc]
     body |= {"least questions": least, "corrections": corrections()}
     write("language-encoders", COMMAND, body)
 

@@ -238,7 +238,7 @@ def by_readings(searcher: Searcher, forum: Forum, title: str, language: str, wan
         prepared = [one.prepare(title, "", "plain") for one in used]
         terms = weigh(prepared[0], QuerySettings(), TermCounts(searcher.engine), prepared[1:])
         weights = {term: one.weight for term, one in terms.items()}
-        keys = [one.key for one in searcher.engine.lexical(weights, RANKS, Filters())] if weights else []
+        keys = [key for key, _ in searcher.engine.lexical(weights, RANKS, Filters())] if weights else []
         held = forum.questions_by_number(keys)
         values[name] = gain([held[key].id for key in keys], wanted)
     return values

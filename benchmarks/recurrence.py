@@ -14,7 +14,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -75,7 +75,7 @@ def step(module: nn.Module, adam: torch.optim.Optimizer, inputs: Tensor, lengths
     adam.step()
 
 
-def in_turn(works: dict[str, Callable[[], None]], rounds: int) -> dict[str, list[float]]:
+def in_turn(works: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
     """Return the seconds of every work in every round, after two rounds to warm up."""
     seconds: dict[str, list[float]] = {name: [] for name in works}
     for number in range(rounds + 2):

@@ -42,6 +42,7 @@ import numpy as np
 import tantivy
 
 from askalike import Filters, Forum, Query, Question
+from askalike.index.vectors import VectorIndex
 from benchmarks.record import WORK, need_data, percentiles, stamp, write
 from benchmarks.vector_search import graphs, in_numpy, measured, ours
 
@@ -335,6 +336,7 @@ def sizes(folder: Path) -> dict[str, float]:
 def nearest_of(forum: Forum, count: int) -> dict[str, Any]:
     """Return what finding the nearest vectors takes in the forum's own index, and how many of them are found."""
     index = forum._indexes._answering().index
+    assert isinstance(index, VectorIndex)
     nums = index.numbers()
     queries = index.vectors(np.random.default_rng(2).choice(nums, count, replace=False))[1]
     index.search(queries[:1], K)

@@ -285,7 +285,8 @@ def refitted(pools: Sequence[Pairs], forum: str) -> tuple[float, float]:
         logits = values[0] + values[1] * cosines
         return float((np.logaddexp(0, logits) - labels * logits).sum())
 
-    return tuple(minimize(loss, np.zeros(2)).x.tolist())
+    intercept, slope = minimize(loss, np.zeros(2)).x.tolist()
+    return intercept, slope
 
 
 def best_weight(pools: Sequence[Pairs], without: str) -> float:

@@ -21,7 +21,7 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -118,7 +118,7 @@ def work(folder: Path, archive: Path, count: int, rivals: bool) -> None:
         answer(forum.size(), asked[:count], kinds)
 
 
-def answer(size: int, asked: list[Any], kinds: dict[str, Callable[[Any], dict[str, float]]]) -> None:
+def answer(size: int, asked: list[Any], kinds: Mapping[str, Callable[[Any], dict[str, float]]]) -> None:
     """Print the number of questions, and then for each block that is asked for what each kind of search took."""
     print(json.dumps({"questions": size}), flush=True)
     for line in sys.stdin:

@@ -45,7 +45,7 @@ WORDS = ForumSettings(has_vectors=False)
 
 def unit(vectors: Array) -> Array:
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    return np.asarray(np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0))
 
 
 def parts_of(question: Question) -> list[str]:

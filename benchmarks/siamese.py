@@ -21,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -88,7 +88,7 @@ def forward(network: SiameseNetwork | Dense, texts: TrigramTexts) -> None:
 def both_ways(network: SiameseNetwork | Dense, texts: TrigramTexts) -> None:
     """Encode a batch, and find the gradient of every parameter."""
     network.zero_grad(set_to_none=True)
-    network.encode(texts, np.arange(BATCH)).square().mean().backward()
+    network.encode(texts, np.arange(BATCH)).square().mean().backward()  # type: ignore[no-untyped-call]
 
 
 def compared(works: dict[str, Callable[[], None]], rounds: int) -> dict[str, Any]:
@@ -178,7 +178,7 @@ def training(rounds: int) -> dict[str, Any]:
 
         def step(objective: QuestionAnswer = objective, descent: Any = descent, batch: Any = batch) -> None:
             descent.zero_grad(set_to_none=True)
-            objective(batch).backward()  # type: ignore[no-untyped-call]
+            objective(batch).backward()
             descent.step()
 
         seconds = in_turn({"step": step}, rounds)["step"]

@@ -90,7 +90,7 @@ class KeptTeacher:
         if missing := {key: text for key, text in zip(keys, texts, strict=True) if key not in self._memory}:
             self._learn(missing)
         vectors = np.array([self._memory[key] for key in keys], dtype=np.float32).reshape(-1, self.dimensions)
-        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+        return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9))
 
     def encode_document(self, texts: Sequence[str]) -> Array:
         """Return the same as ``encode_query``: MiniLM has no prompts."""
@@ -163,7 +163,7 @@ class Pools:
                 best = searcher.engine.lexical(weights, 1, Filters(exclude_ids=frozenset([line["query"]])))
                 numbers = forum.numbers([one["id"] for one in line["candidates"]])
                 found = searcher.engine.scores(weights, list(numbers.values()), None, [])[0]
-                most = max([one.score for one in best] + list(found.values()) + [1e-9])
+                most = max([score for _, score in best] + list(found.values()) + [1e-9])
                 return [found.get(numbers[one["id"]], 0.0) / most for one in line["candidates"]]
 
             return forum._indexes.ask(scores)
@@ -200,7 +200,7 @@ class Pools:
 
 def gain(grades: Sequence[float]) -> float:
     """Return the discounted gain of five grades."""
-    return sum((2**grade - 1) / np.log2(place + 2) for place, grade in enumerate(grades[:5]))
+    return float(sum((2**grade - 1) / np.log2(place + 2) for place, grade in enumerate(grades[:5])))
 
 
 def near(queries: Array, documents: Sequence[Array]) -> list[list[float]]:

@@ -294,8 +294,9 @@ class Interaction:
     def __init__(self, model: Model, scorer: VectorScorer, settings: JoinSettings) -> None:
         self._model = model
         self._scorer = scorer
-        self._settings = settings
-        self._hybrid = Hybrid(scorer, settings.weight)
+        self._settings = settings.for_encoder("general")  # what others of askalike's own are weighed as
+        assert self._settings.weight is not None
+        self._hybrid = Hybrid(scorer, self._settings.weight)
 
     def rerank(self, task: RerankTask) -> Run:
         """Return the candidates with their scores."""

@@ -96,6 +96,13 @@ def parts_of_training() -> dict[str, tuple[Any, str]]:
     }
 
 
+def recipe_by_default() -> Recipe:
+    """Return the recipe that a forum trains by where none is named."""
+    found = load_recipe("default")
+    assert isinstance(found, Recipe)
+    return found
+
+
 def pretraining(size: int) -> tuple[Recipe, TrainingData]:
     """Return the recipe of pre-training and the questions."""
     questions = [
@@ -103,7 +110,7 @@ def pretraining(size: int) -> tuple[Recipe, TrainingData]:
         for record in records(need_data("reddit/questions.jsonl.gz"))
         if isinstance(record, Question) and record.body
     ][:size]
-    default = load_recipe("default")
+    default = recipe_by_default()
     once = LoopSettings(epochs=1, patience=0)
     stages = (
         StageSettings("decoding", DecodingOptions(contexts=("title", "body"), batch_size=128), once, dropout=0.1),
@@ -152,7 +159,7 @@ def main() -> None:
             seconds, began = defaultdict(float), time.perf_counter()
             with BarProgress() as progress, timed(seconds, parts_of_training()):
                 run = TrainingRun(Path(work) / "fine", start=model, progress=progress)
-                model = train_encoder(going_on(load_recipe("default"), model), training.data, run)
+                model = train_encoder(going_on(recipe_by_default(), model), training.data, run)
             phases.ended("fine-tuning", began, seconds)
             model.save(Path(work) / "tuned")
             forum.use_model(Path(work) / "tuned")

@@ -16,8 +16,7 @@ from askalike.data import bundled_forum
 from askalike.evaluation import evaluate
 from askalike.evaluation.forum.links import DuplicateTask, duplicate_task
 from askalike.evaluation.forum.tasks import forum_run
-from askalike.forum import Forum
-from askalike.forum.forum import ForumSettings
+from askalike.forum import Forum, ForumSettings
 from askalike.index.words import FieldWeights
 from askalike.search import QuerySettings, SearchSettings
 from askalike.types import Run

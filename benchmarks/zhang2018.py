@@ -217,7 +217,9 @@ def beside(rows: Sequence[Mapping[str, Any]], published: Sequence[Mapping[str, A
     found = []
     for row in rows:
         before = like.get((row["row"], row["texts"])) if row["texts"] and row["row"].startswith("attention-") else None
-        for task, values in row["average_precision"].items() if before else ():
+        if before is None:
+            continue
+        for task, values in row["average_precision"].items():
             first, second = list(values.values()), [before[task][query] for query in values]
             gained = bootstrap_difference(first, second)
             found.append(

@@ -67,6 +67,12 @@ def travel_parts(folder: Path, seed: int = SPLIT_SEED) -> dict[str, set[str]]:
 def general_data(folder: Path) -> TrainingData:
     """Return everything, ids made unique by the name of their source."""
     held = set.union(*(ids for part, ids in travel_parts(folder).items() if part != "train"))
+
+    def is_held_out(name: str, link: Link) -> bool:
+        """Return whether a link is tested by, or is no mark of a duplicate."""
+        ends = {link.source_id, link.target_id}
+        return name == "slicer-discourse/topics.jsonl.gz" or (name == TRAVEL and not held.isdisjoint(ends))
+
     questions: dict[str, Question] = {}
     answers: list[Answer] = []
     pairs: list[tuple[str, str]] = []
@@ -77,9 +83,7 @@ def general_data(folder: Path) -> TrainingData:
                 questions.setdefault(f"{name}/{record.id}", replace(record, id=f"{name}/{record.id}", tags=tags))
             elif isinstance(record, Answer):
                 answers.append(replace(record, question_id=f"{name}/{record.question_id}"))
-            elif name != "slicer-discourse/topics.jsonl.gz" and not {record.source_id, record.target_id} & (
-                held if name == TRAVEL else set()
-            ):
+            elif isinstance(record, Link) and not is_held_out(name, record):
                 pairs.append((f"{name}/{record.source_id}", f"{name}/{record.target_id}"))
     return TrainingData(
         list(questions.values()),

@@ -44,7 +44,7 @@ FILE: Final = "milvus:"
 TOKEN_VARIABLE: Final = "ASKALIKE_ENGINE_TOKEN"
 """Names the environment variable of the server's key, or "user:password"."""
 TIMEOUT_S: Final = 60
-READ_TIMEOUT_S: Final = 10
+READ_TIMEOUT_S = 10.0
 CONNECT_S: Final = 5
 MOST_FOUND: Final = 16_384
 """Milvus gives no more at once."""
