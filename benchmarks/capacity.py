@@ -1,6 +1,6 @@
 """What the page of capacity predicts for several machines, beside what can be measured on one.
 
-Command: ``python -m benchmarks.capacity [QUESTIONS…]``: as many questions in PostgreSQL (100,000 and 300,000, those of
+Command: ``python -m benchmarks.capacity [QUESTIONS…]``: as many questions in PostgreSQL (100,000 to 1,000,000, those of
 Reddit, then copies with other words, as ``benchmarks.scale`` has them), and 10,000 to 40,000 of them in Milvus Lite, in
 one collection and in several, each searched by title and body.
 
@@ -50,7 +50,7 @@ from benchmarks.scale import write_archive
 
 COMMAND: Final = "python -m benchmarks.capacity"
 FOLDER: Final = WORK / "capacity"
-SIZES: Final = (100_000, 300_000)
+SIZES: Final = (100_000, 300_000, 1_000_000)
 IN_MILVUS: Final = (10_000, 20_000, 40_000)
 SHARDS: Final = (1, 2, 4)
 HELD: Final = (10_000, 20_000, 40_000)

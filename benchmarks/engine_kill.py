@@ -6,8 +6,8 @@ SQLite database and feeds the engine. A client puts, edits and deletes questions
 edits others in the forum that is followed; in turn the service, the follower, PostgreSQL's first process and Milvus
 Lite are killed (SIGKILL), each so many times, and started again. At the end the follower compares everything once
 (``askalike follow --once``), and every acknowledged write is looked for: by its record, by a word that it alone has,
-and by its vector. At last PostgreSQL is killed under writes, its standby promoted, and all is looked for again, by a
-machine that attaches afresh.
+by its vector, and among what codes propose. At last PostgreSQL is killed under writes, its standby promoted, and all is
+looked for again, by a machine that attaches afresh.
 
 Command: ``python -m benchmarks.engine_kill SERVER [KILLS]``: SERVER is a folder in which the package ``milvus`` 2.3.5
 of PyPI has unpacked its server and written its settings (``MilvusServer.set_base_dir``); that version has no sparse
@@ -32,7 +32,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -46,10 +46,10 @@ from askalike.client import ServiceError
 from askalike.errors import AskalikeError, EngineError
 from askalike.forum import Forum
 from askalike.index.cursor import Cursor
-from askalike.index.milvus import client
+from askalike.index.milvus import client, vectors
 from askalike.index.milvus.client import Milvus
 from askalike.index.milvus.vectors import MilvusVectors, codes_of
-from askalike.types import Query, Question
+from askalike.types import Query, Question, SearchResult
 from benchmarks.record import WORK, need_data, write
 from benchmarks.serving import Running, serving
 
@@ -270,9 +270,18 @@ def patient() -> Iterator[None]:
         client.READ_TIMEOUT_S = before
 
 
+def by_code(forum: Forum, queries: Sequence[Query]) -> list[SearchResult]:
+    """Return what is found among what codes propose, as of a forum of many questions."""
+    before, vectors.CODED = vectors.CODED, 0
+    try:
+        return [forum.search(query) for query in queries]
+    finally:
+        vectors.CODED = before
+
+
 @patient()
 def lacking(forum: Forum, held: dict[str, Question | None], unknown: set[str]) -> dict[str, int]:
-    """Return how many acknowledged writes are not there, by record, by words and by vector."""
+    """Return how many acknowledged writes are not there, by record, by words, by vector and by code."""
     until = time.monotonic() + START_S
     while True:
         try:
@@ -293,18 +302,17 @@ def lacking(forum: Forum, held: dict[str, Question | None], unknown: set[str]) -
     by_vector = [
         Query(question.title, question.body, question.markup, k=20, ranker="vector") for question in present.values()
     ]
+    asked = (forum.similar_many(by_words), forum.similar_many(by_vector), by_code(forum, by_vector))
     missed = [
-        sum(
-            name not in {hit.question.id for hit in result.hits}
-            for name, result in zip(present, forum.similar_many(queries), strict=True)
-        )
-        for queries in (by_words, by_vector)
+        sum(name not in {hit.question.id for hit in result.hits} for name, result in zip(present, results, strict=True))
+        for results in asked
     ]
     return {
         "looked for": len(present),
         "by record": by_record,
         "by words": missed[0],
         "by vector": missed[1],
+        "by code": missed[2],
         "deleted and there": sum(question is None and one in there for one, question in known.items()),
     }
 

@@ -36,7 +36,7 @@ from askalike.types import Filters, Query, Question
 from benchmarks.record import WORK, need_data, percentiles, write
 
 COMMAND: Final = "python -m benchmarks.engines"
-QUESTIONS, QUERIES, WARMING, REPEATS = 100_000, 200, 10, 3
+QUESTIONS, QUERIES, WARMING, REPEATS = 100_000, 200, 10, 7
 WRITES, WRITES_PER_S = 600, 20
 FOLDER: Final = WORK / "engines"
 START_S: Final = 300

@@ -167,6 +167,30 @@ def test_an_engine_that_is_killed_between_two_searches_is_stood_in_for_until_it_
         served.wait()
 
 
+@pytest.mark.parametrize("is_cancelled", [False, True])
+def test_what_was_asked_for_ahead_through_a_lost_connection_is_asked_for_through_another(
+    forum: Forum, monkeypatch: pytest.MonkeyPatch, is_cancelled: bool
+) -> None:
+    grpc = pytest.importorskip("grpc")
+
+    class Lost(grpc.RpcError):
+        def code(self) -> Any:
+            return grpc.StatusCode.UNAVAILABLE
+
+    class Ask:
+        def future(self, *_: Any) -> Any:
+            return self
+
+        def result(self) -> Any:
+            raise grpc.FutureCancelledError if is_cancelled else Lost
+
+    words = words_of(forum)
+    milvus, (client, _) = words.milvus, words.milvus._asking()
+    milvus._search = (client, Ask())
+    assert words.begin_counts(["wifi"])()[1] == {"wifi": (1, 1)}
+    assert milvus._client is not client
+
+
 def test_a_forum_in_a_file_has_nothing_that_stands_in_for_an_engine(forum: Forum, engine: str) -> None:
     with pytest.raises(SettingError, match="in a file"):
         forum.use_engine(engine, has_fallback=True)

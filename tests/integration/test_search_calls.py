@@ -18,7 +18,7 @@ from askalike.forum.engine import LocalEngine
 from askalike.search.engine import CandidateSource, RecordSource
 
 MOST_CALLS = 9
-MOST_FUNCTIONS = 67
+MOST_FUNCTIONS = 75
 """Of the pipeline, from the library to the engine; what analyses, encodes and holds the indexes is not counted."""
 BODY = "It began after the last update. The router is in the cellar, and every evening all the laptops lose it. " * 5
 CALLS = [name for source in (CandidateSource, RecordSource) for name in vars(source) if not name.startswith("_")]
@@ -92,5 +92,5 @@ def test_a_search_passes_few_functions(forum: Forum) -> None:
 
 
 def test_the_engine_of_one_machine_has_every_call() -> None:
-    assert len(CALLS) == 10  # nine of a search, and a count
+    assert len(CALLS) == 11  # nine of a search, one that foretells the first of them, and a count
     assert all(callable(getattr(LocalEngine, name)) for name in CALLS)

@@ -6,6 +6,7 @@ import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from string import ascii_lowercase
 from typing import ClassVar
 
 import numpy as np
@@ -30,6 +31,7 @@ from askalike.search.interaction import WeighedStates, interactions
 from askalike.search.pool import Source, _needed
 from askalike.search.query import TermCounts, weigh
 from askalike.search.rankers import reciprocal_rank_fusion, shares, weighted_sum
+from askalike.search.settings import ALL
 from askalike.search.texts import Text
 from askalike.text.analyzer import Analyzer, Prepared
 from askalike.text.settings import TextSettings
@@ -45,6 +47,8 @@ class ListEngine:
         gone: keys whose records were deleted.
         vectors: key → its vector (D,).
     """
+
+    is_distant: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -196,6 +200,92 @@ def test_a_search_that_corrects_nothing_asks_for_the_counts_of_its_terms_once() 
     found = Searcher(engine, ANALYZER, FixedEncoder(1.0, 0.0), speller=Knows()).search(Query("printer", "offline zzz"))
     assert found.corrections == ()
     assert engine.calls == [["offlin", "printer", "zzz"]]
+
+
+class Distant(ListEngine):
+    """Notes by whose order it is asked, and for how many scores by words."""
+
+    is_distant: ClassVar[bool] = True
+
+    def __init__(self, questions: Sequence[Question], vectors: Mapping[int, Sequence[float]] | None = None) -> None:
+        super().__init__(questions, vectors=vectors)
+        self.calls: list[str] = []
+        self.scored = 0
+
+    def expect(self, terms: Collection[str]) -> None:
+        self.calls.append("expect " + " ".join(sorted(terms)))
+
+    def statistics(self, terms: Collection[str]) -> TermStatistics:
+        self.calls.append("statistics " + " ".join(sorted(terms)))
+        return super().statistics(terms)
+
+    def nearest(self, vectors: NDArray[np.float32], limit: int, filters: Filters) -> list[list[Candidate]]:
+        self.calls.append("nearest")
+        return super().nearest(vectors, limit, filters)
+
+    def lexical_scores(self, weights: Mapping[str, float], keys: Sequence[int]) -> dict[int, float]:
+        self.scored += len(keys) if len(keys) < len(self.held) else 0
+        return super().lexical_scores(weights, keys)
+
+
+def test_an_engine_far_away_is_asked_for_what_is_nearest_while_it_counts_terms() -> None:
+    engine = Distant(PRINTERS, DIRECTIONS)
+    searcher = Searcher(engine, ANALYZER, FixedEncoder(1.0, 0.0), HALVES)
+    assert scores(searcher.search(ASKED).hits) == scores(printers().search(ASKED).hits)
+    assert engine.calls == ["expect offlin printer", "nearest", "statistics offlin printer"]
+    engine.calls.clear()
+    searcher.search_many([ASKED, Query("scanner dead", ranker="lexical")])
+    assert engine.calls[:2] == ["expect dead offlin printer scanner", "nearest"], "those of all queries at once"
+    engine.calls.clear()
+    searcher.search(replace(ASKED, ranker="lexical"))
+    assert engine.calls == ["statistics offlin printer"], "there is nothing to do meanwhile"
+
+
+class Reads(Knows):
+    """Knows the words of ``PRINTERS`` alone."""
+
+    letters = ascii_lowercase
+
+    def rank(self, word: str) -> int | None:
+        return 0 if word in {"printer", "offline"} else None
+
+
+def test_a_query_that_is_corrected_meanwhile_is_encoded_as_it_is_searched_for() -> None:
+    class Noting(FixedEncoder):
+        def encode(self, queries: Sequence[Query]) -> NDArray[np.float32]:
+            self.titles = [*getattr(self, "titles", []), *(one.title for one in queries)]
+            return np.stack([np.array([0.0, 1.0] if "prinetr" in one.title else self.vector) for one in queries])
+
+    many = [Question(str(place), "printer offline") for place in range(9)]
+    vectors = {place: [1.0, place / 10] for place in range(9)}
+    found = []
+    for engine in (ListEngine(many, vectors=vectors), Distant(many, vectors)):
+        encoder = Noting(1.0, 0.0)
+        result = Searcher(engine, ANALYZER, encoder, HALVES, speller=Reads()).search(Query("prinetr offline"))
+        assert [one.meant for one in result.corrections] == ["printer"]
+        found.append(scores(result.hits))
+        assert encoder.titles[-1] == "printer offline"
+    assert found[0] == found[1]
+    assert encoder.titles == ["prinetr offline", "printer offline"]
+
+
+@pytest.mark.parametrize("threshold", [ALL, "average"])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_best_of_the_weighted_sum_are_the_same_where_few_scores_are_asked_for(seed: int, threshold: str) -> None:
+    chance = random.Random(seed)
+    words = [f"word{chr(97 + place)}" for place in range(26)]
+    many = [Question(f"{place:03}", " ".join(chance.choices(words, k=6))) for place in range(400)]
+    vectors = {place: [chance.gauss(1, 1), chance.gauss(0, 1), chance.gauss(0, 1)] for place in range(400)}
+    near, far = ListEngine(many, vectors=vectors), Distant(many, vectors)
+    settings = SearchSettings(ranker="hybrid", threshold=threshold, join=JoinSettings(weight=0.6, depth=50))
+    query = Query("worda wordb wordc wordd", k=10)
+    found = [
+        Searcher(engine, ANALYZER, FixedEncoder(1.0, 0.0, 0.0), settings).search(query).hits for engine in (near, far)
+    ]
+    assert [(hit.question.id, hit.score, hit.components) for hit in found[0]] == [
+        (hit.question.id, hit.score, hit.components) for hit in found[1]
+    ]
+    assert (far.scored < 20) == (threshold == ALL)
 
 
 def test_a_moment_without_a_time_zone_is_in_utc() -> None:

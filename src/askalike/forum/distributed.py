@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from operator import gt, neg
 from types import MappingProxyType
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,12 +69,15 @@ class MilvusEngine(Records):
         states: what only the store knows of questions.
     """
 
+    is_distant: ClassVar[bool] = True
+
     words: MilvusWords
     fields: FieldWeights
     vectors: MilvusVectors | None
     states: QuestionStates
     _size: int | None = None
     _known: dict[str, Counts] = field(default_factory=dict)
+    _expected: tuple[Collection[str], Callable[[], tuple[int, dict[str, Counts]]]] | None = None
     _matched: list[int] = field(default_factory=list)
     _compared: tuple[bytes, Mapping[int, float]] = (b"", MappingProxyType({}))  # a vector, and cosines to it
 
@@ -83,6 +86,11 @@ class MilvusEngine(Records):
         self._look_up(terms)
         found = {term: known.texts for term in terms if (known := self._known.get(term)) is not None and known.texts}
         return TermStatistics(self._size or 0, found)
+
+    def expect(self, terms: Collection[str]) -> None:
+        """Begin to look up the counts of these terms."""
+        missing = set(terms).difference(self._known)
+        self._expected = missing, self.words.begin_counts(missing)
 
     def lexical(
         self, weights: Mapping[str, float], limit: int, filters: Filters, settled: int | None = None
@@ -159,10 +167,13 @@ class MilvusEngine(Records):
 
     def _look_up(self, terms: Collection[str]) -> None:
         missing = set(terms).difference(self._known)
-        if missing or self._size is None:
-            self._size, found = self.words.counts(missing)
-            self._known.update(dict.fromkeys(missing, Counts(0, 0)))
+        while missing or self._size is None:
+            looked_up, counted = self._expected or (missing, partial(self.words.counts, missing))
+            self._expected = None
+            self._size, found = counted()
+            self._known.update(dict.fromkeys(looked_up, Counts(0, 0)))
             self._known.update(found)
+            missing.difference_update(looked_up)
 
     def _asked(self, weights: Mapping[str, float]) -> dict[int, float]:
         self._look_up(weights)
@@ -301,6 +312,8 @@ class DatabaseEngine(Records):
         away: what a search would have failed with.
     """
 
+    is_distant: ClassVar[bool] = False
+
     database: TextSearch
     states: QuestionStates
     away: EngineError
@@ -308,6 +321,9 @@ class DatabaseEngine(Records):
     def statistics(self, terms: Collection[str]) -> TermStatistics:
         """Return how many questions there are, and how many have each of these terms, up to a bound."""
         return TermStatistics(self.store.count_questions(), self.database.counts_of(terms))
+
+    def expect(self, terms: Collection[str]) -> None:
+        """Do nothing."""
 
     def lexical(
         self, weights: Mapping[str, float], limit: int, filters: Filters, settled: int | None = None

@@ -105,6 +105,8 @@ class Records:
 class LocalEngine(Records):
     """``search.Engine`` over a store and one state of its word index and, where there are some, of its vectors."""
 
+    is_distant: ClassVar[bool] = False
+
     index: WordSnapshot
     fields: FieldWeights
     vectors: VectorSnapshot | None = None
@@ -113,6 +115,9 @@ class LocalEngine(Records):
     def statistics(self, terms: Collection[str]) -> TermStatistics:
         """Return how many questions are in the index, and how many have each of these terms."""
         return TermStatistics(self.index.entries, self.index.document_frequencies(terms))
+
+    def expect(self, terms: Collection[str]) -> None:
+        """Do nothing: looking up takes no time."""
 
     def lexical(
         self, weights: Mapping[str, float], limit: int, filters: Filters, settled: int | None = None

@@ -132,6 +132,8 @@ class Ranker:
         most: candidates that it looks at, however few of them are hits.
         is_reading: it looks at the best of the weighted sum alone, as many as are asked for or
             ``JoinSettings.scored``, where that is more; the others are no hits.
+        is_sum: its score is the weighted sum, so that it may look at the best alone; it does where asking the engine
+            for the other scores takes long, unless a threshold is that of all candidates.
     """
 
     sources: tuple[Source, ...]
@@ -140,6 +142,7 @@ class Ranker:
     is_joining: bool = False
     most: int | None = None
     is_reading: bool = False
+    is_sum: bool = False
 
     @property
     def needs_vectors(self) -> bool:
@@ -158,14 +161,15 @@ def by_probability(scoring: Scoring, pools: Sequence[Pool], settings: JoinSettin
     Args:
         pools: of searches of one engine.
     """
-    summed = [_best_of_sum(pool) for pool in pools]
-    keys = list(dict.fromkeys(key for best in summed for key in best))
+    # one without a vector is known by its words alone
+    summed = [_best(pool, pool.read[1], min(pool.read[1], OWN)) for pool in pools]
+    keys = list(dict.fromkeys(one.key for best in summed for one in best))
     if not keys:
         return [[] for _ in pools]
     texts: dict[int, Text | Question] = dict(pools[0].engine.texts(keys))  # as they are compared
     texts.update(pools[0].questions([key for key in keys if key not in texts]))  # or as they are: that was not kept
     held = [
-        [(key, parts) for key, parts in best.items() if key in texts] if pool.asked.counts is not None else []
+        [(one.key, one.components) for one in best if one.key in texts] if pool.asked.counts is not None else []
         for pool, best in zip(pools, summed, strict=True)
     ]
     compared = []
@@ -191,21 +195,32 @@ def by_probability(scoring: Scoring, pools: Sequence[Pool], settings: JoinSettin
     ]
 
 
-def _best_of_sum(pool: Pool) -> dict[int, dict[str, float]]:
-    """Return the components of the best candidates of the weighted sum, best first."""
-    lexical, near, (count, weight) = pool.known["lexical"], pool.known.get("vectors"), pool.read
+def _best(pool: Pool, weight: float, without: float) -> list[Scored]:
+    """Return the best by the weighted sum of a pool that was gathered to read so many of them, by key where equal.
+
+    Args:
+        weight: w.
+        without: w of those that have no vector.
+    """
+    lexical, near = pool.known["lexical"], pool.known.get("vectors")
     most = max(lexical.values(), default=0.0)
     joined: list[tuple[float, int, float, float, float]] = []
     for key in pool.keys:
         bm25, cosine = lexical.get(key, 0.0), 0.0 if near is None else near.get(key, 0.0)
         share = bm25 / most if most > 0 else 0.0
-        own = weight if cosine else min(weight, OWN)  # one without a vector is known by its words alone
+        own = weight if cosine else without
         if (score := own * cosine + (1.0 - own) * share) > 0:
             joined.append((-score, key, bm25, cosine, share))
-    return {
-        key: {"bm25": bm25} | ({} if near is None else {"cosine": cosine}) | {"bm25_share": share}
-        for _, key, bm25, cosine, share in heapq.nsmallest(count, joined)  # keys differ
-    }
+    return [
+        Scored(key, -score, {"bm25": bm25} | ({} if near is None else {"cosine": cosine}) | {"bm25_share": share})
+        for score, key, bm25, cosine, share in heapq.nsmallest(pool.read[0], joined)  # keys differ
+    ]
+
+
+def _by_hybrid(pool: Pool, settings: JoinSettings) -> list[Scored]:
+    if not pool.keys:
+        return _by_weighted_sum(pool, settings)
+    return _best(pool, settings.cosine_weight, settings.cosine_weight)
 
 
 def _by_weighted_sum(pool: Pool, settings: JoinSettings) -> list[Scored]:
@@ -276,7 +291,7 @@ RANKERS: Mapping[str, Ranker] = {
         is_reading=True,
     ),
     HYBRID: Ranker(
-        ("lexical", "vectors"), each(_by_weighted_sum), "words and meaning, a weighted sum", is_joining=True
+        ("lexical", "vectors"), each(_by_hybrid), "words and meaning, a weighted sum", is_joining=True, is_sum=True
     ),
     INTERACTION: Ranker(
         ("lexical", "vectors"), each(_by_interaction), "hybrid, its best compared word by word", is_joining=True

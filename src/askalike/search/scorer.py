@@ -218,7 +218,10 @@ class Scoring:
             for candidate in one.candidates:
                 if id(candidate) not in read:
                     read[id(candidate)] = len(texts)
-                    texts.append(self._as_compared(candidate))
+                    if isinstance(candidate, Question):
+                        reader = reader_of(self.analyzer.of(candidate.language))
+                        candidate = reader.read(candidate.title, candidate.body, candidate.markup).text
+                    texts.append(candidate)
             commonness, near = 0.0, None
             if one.vector is not None and one.cosines is not None and self.usual is not None:
                 commonness = self.usual.commonness(one.vector)
@@ -242,12 +245,6 @@ class Scoring:
                 near = np.concatenate(block.cosines) if has_vectors else None
                 found[block.places] = features(block.asked, texts, pairs, table, near, wanted)
         return found
-
-    def _as_compared(self, candidate: Question | Text) -> Text:
-        if isinstance(candidate, Text):
-            return candidate
-        reader = reader_of(self.analyzer.of(candidate.language))
-        return reader.read(candidate.title, candidate.body, candidate.markup).text
 
     def _readings(self, one: Compared) -> Iterator[tuple[ReadQuery, Sequence[int]]]:
         """Yield a query as it is read for candidates in each language, with their places."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import get_args
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from askalike.errors import EncoderError, NotLearnedError, SettingError
 from askalike.search.correction import Speller, corrected
 from askalike.search.cross_encoder import PairScorer, reranked
-from askalike.search.engine import DuplicateLinks, Encoder, Engine, WordEncoder
+from askalike.search.engine import Candidate, DuplicateLinks, Encoder, Engine, WordEncoder
 from askalike.search.explanation import MOST_MISSING, explanations, informative_words, matches
 from askalike.search.originals import Found, canonical
 from askalike.search.pool import Laps, Pool, Scored, Source, gather
@@ -35,8 +35,10 @@ from askalike.search.rankers import (
 from askalike.search.reranker import BY_LETTERS, RERANKERS, Reranker, learned_as, rerank
 from askalike.search.scorer import Compared, Scoring, probability
 from askalike.search.settings import ALL, MAX_HITS, THRESHOLDS, SearchSettings
-from askalike.text.analyzer import Analyzer
+from askalike.text.analyzer import Analyzer, Prepared
 from askalike.types import Correction, Explanation, Filters, Hit, Order, Query, Question, SearchResult
+
+_Near = tuple[NDArray[np.float32] | None, tuple[int, Sequence[Candidate]] | None]
 
 SPARE = 5
 """Half as many again as are asked for, and so many more, are looked at: duplicates of one original fall together."""
@@ -208,24 +210,53 @@ class Searcher:
         return found
 
     def _aimed(self, queries: Sequence[Query], laps: Sequence[Laps]) -> list[tuple[PreparedQuery, str, Ranker]]:
-        """Return each query with its vector and what is nearest to it, and the ranker that answers."""
+        """Return each query with its vector and what is nearest to it, and the ranker that answers.
+
+        Where counts of terms take long, vectors are made meanwhile of the queries as they are written, by a model
+        that takes no longer; of those that are corrected then, once more.
+        """
         chosen = [self._chosen(query.ranker) for query in queries]
-        asked = [self._prepared(*one) for one in zip(queries, (ranker for _, ranker in chosen), laps, strict=True)]
-        aimed = [place for place, (_, ranker) in enumerate(chosen) if "vectors" in ranker.sources]
-        if aimed and self.encoder is not None:
-            vectors = self.encoder.encode([asked[place].query for place in aimed])
-            together: dict[tuple[int, Filters], list[tuple[int, NDArray[np.float32]]]] = {}
-            for place, vector in zip(aimed, vectors, strict=True):
-                if vector.any():  # from zeros anything is as far as anything else
-                    key = (self._depth(chosen[place][1], asked[place].most), queries[place].filters)
-                    together.setdefault(key, []).append((place, vector))
-            for (limit, filters), some in together.items():
-                near = self.engine.nearest(np.stack([vector for _, vector in some]), limit, filters)
-                for (place, vector), found in zip(some, near, strict=True):
-                    asked[place] = replace(asked[place], vector=vector, near=(limit, found))
+        wanted = [min(one.k + one.k // 2 + SPARE, MAX_HITS) if one.is_canonical else one.k for one in queries]
+        written = [self.analyzer.prepare_query(one.language, one.title, one.body, one.markup) for one in queries]
+        depths = {
+            place: self._depth(ranker, wanted[place])
+            for place, (_, ranker) in enumerate(chosen)
+            if "vectors" in ranker.sources and self.encoder is not None
+        }
+        near: dict[int, _Near] = {}
+        if self.engine.is_distant and depths and isinstance(self.encoder, WordEncoder):
+            self.engine.expect({term for read in written for one in read for term in (*one.title, *one.body)})
+            for lap in laps:
+                lap.end("lexical")
+            near = self._nearest({place: (queries[place], depth) for place, depth in depths.items()})
+            for lap in laps:
+                lap.end("vector")
+        made = zip(queries, (ranker for _, ranker in chosen), laps, written, wanted, strict=True)
+        asked = [self._prepared(*one) for one in made]
+        changed = {
+            place: (asked[place].query, depth)
+            for place, depth in depths.items()
+            if place not in near or asked[place].corrections
+        }
+        for place, (vector, found) in (near | self._nearest(changed) if changed else near).items():
+            asked[place] = replace(asked[place], vector=vector, near=found)
         for lap in laps:
             lap.end("vector")
         return [(one, *by) for one, by in zip(asked, chosen, strict=True)]
+
+    def _nearest(self, aimed: Mapping[int, tuple[Query, int]]) -> dict[int, _Near]:
+        """Return the vectors of queries, given by their places, and so many that are nearest to each."""
+        made: dict[int, _Near] = dict.fromkeys(aimed, (None, None))
+        assert self.encoder is not None
+        vectors = self.encoder.encode([query for query, _ in aimed.values()])
+        together: dict[tuple[int, Filters], list[tuple[int, NDArray[np.float32]]]] = {}
+        for (place, (query, limit)), vector in zip(aimed.items(), vectors, strict=True):
+            if vector.any():  # from zeros anything is as far as anything else
+                together.setdefault((limit, query.filters), []).append((place, vector))
+        for (limit, filters), some in together.items():
+            near = self.engine.nearest(np.stack([vector for _, vector in some]), limit, filters)
+            made |= {place: (vector, (limit, one)) for (place, vector), one in zip(some, near, strict=True)}
+        return made
 
     def ranking(self, query: Query, laps: Laps | None = None) -> Ranking:
         """Return the at most ``k`` questions most similar to a query, best first, ties by id.
@@ -321,7 +352,8 @@ class Searcher:
         if searcher is not self:
             return searcher.likelihoods(query, keys)
         _, ranker = self._chosen(PROBABILITY)
-        asked = self._prepared(query, ranker, Laps())
+        read = self.analyzer.prepare_query(query.language, query.title, query.body, query.markup)
+        asked = self._prepared(query, ranker, Laps(), read)
         questions = self.engine.questions(keys)
         held = [key for key in keys if key in questions]
         if asked.counts is None or not held:
@@ -417,32 +449,30 @@ class Searcher:
             )
         return found
 
-    def _prepared(self, query: Query, ranker: Ranker, laps: Laps) -> PreparedQuery:
-        """Prepare a query; its terms are weighed in any case, since they show what matched.
+    def _prepared(
+        self, query: Query, ranker: Ranker, laps: Laps, read: Sequence[Prepared], most: int = 0
+    ) -> PreparedQuery:
+        """Prepare a query as it was read; its terms are weighed in any case, since they show what matched.
 
         One for a ranker without vectors is not corrected, so that no model is asked what words there are.
         """
         counts = TermCounts(self.engine)
-        own = self.analyzer.of(query.language)
-        written = own.prepare(query.title, query.body, query.markup)
+        written, *others = read
         corrections: tuple[Correction, ...] = ()
         is_corrected = self.settings.is_corrected and "vectors" in ranker.sources
         is_read = not query.language or self.corrects(query.language)
         speller = self.speller if is_read else self.spells(query.language)
         if speller is not None and is_corrected:
-            query, corrections = corrected(query, written, own, speller, counts)
+            query, corrections = corrected(query, written, self.analyzer.of(query.language), speller, counts)
             if corrections:
-                written = own.prepare(query.title, query.body, query.markup)
-        others = self.analyzer.readings(query.language)[1:]
-        read = [one.prepare(query.title, query.body, query.markup) for one in others]
-        terms = weigh(written, self.settings.query, counts, read)
+                written, *others = self.analyzer.prepare_query(query.language, query.title, query.body, query.markup)
+        terms = weigh(written, self.settings.query, counts, others)
         unknown: tuple[str, ...] = ()
         if "spelling" in ranker.sources:
             known = counts.look_up(named := dict.fromkeys([*written.title, *written.body]))
             unknown = tuple(term for term in named if not known[term])
         laps.end("lexical")
         weights = {term: found.weight for term, found in terms.items()}
-        most = min(query.k + query.k // 2 + SPARE, MAX_HITS) if query.is_canonical else query.k
         return PreparedQuery(query, terms, weights, corrections, None, unknown, counts, most=most)
 
     def _best(self, asked: PreparedQuery, ranker: Ranker, k: int, filters: Filters, laps: Laps) -> list[Found]:
@@ -469,7 +499,8 @@ class Searcher:
         for asked, k, limit, filters, laps in several:
             wanted = k if limit <= join.depth else limit
             weight = 0.0 if asked.vector is None or "vectors" not in ranker.sources else join.cosine_weight
-            read = (max(join.scored, wanted), weight) if ranker.is_reading else None
+            is_read = ranker.is_reading or (ranker.is_sum and self.engine.is_distant and not has_threshold)
+            read = (max(join.scored, wanted), weight) if is_read else None
             pools.append(gather(self.engine, asked, ranker.sources, limit, filters, self.encoder, laps, read))
         found: list[tuple[Pool, list[Scored], bool]] = []
         for (asked, _, limit, _, laps), pool, made in zip(several, pools, ranker.score(pools, join), strict=True):

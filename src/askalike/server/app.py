@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -16,10 +17,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
 
+from askalike.errors import DatabaseError
 from askalike.server.middleware import Middleware, problem_response
-from askalike.server.problem import Problem
+from askalike.server.problem import Problem, problem_of
 from askalike.server.routes import ROUTES, Route, endpoint
-from askalike.server.service import Service
+from askalike.server.service import Service, Waiting
 from askalike.server.settings import ServeSettings
 
 PAGE: Final = Path(__file__).parent / "page"
@@ -76,18 +78,40 @@ def static_files(folder: Path = PAGE) -> dict[str, StaticFile]:
     return found
 
 
-def build(settings: ServeSettings) -> Starlette:
-    """Return the application of one worker; the forum is opened when it starts."""
+def build(settings: ServeSettings, give_up: Callable[[], None] = lambda: None) -> Starlette:
+    """Return the application of one worker; the forum is opened when it starts.
+
+    While the forum's database is away then, it is waited for, and requests are refused.
+
+    Args:
+        give_up: called where that does not help; ``state.service.failed`` says why.
+    """
+
+    async def wait(app: Starlette, waiting: Waiting) -> None:
+        service = await waiting.wait()
+        if service is not None:
+            app.state.service = service
+        elif waiting.failed is not None:
+            give_up()
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        service = Service.open(settings)
-        app.state.service = service
-        service.start()
+        waits: asyncio.Task[None] | None = None
+        try:
+            app.state.service = Service.started_for(settings)
+        except DatabaseError as error:
+            if not settings.wait_s:
+                raise
+            app.state.service = Waiting(settings, problem_of(error))
+            waits = asyncio.create_task(wait(app, app.state.service))
         try:
             yield
         finally:
-            service.close()
+            app.state.service.stop_soon()
+            if waits is not None:
+                await waits
+            if isinstance(app.state.service, Service):
+                app.state.service.close()
 
     return application(forum_routes(), static_files(), lifespan)
 

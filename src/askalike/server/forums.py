@@ -169,9 +169,8 @@ class Forums:
 
     def _begin(self, name: str) -> Service:
         settings = replace(self.settings, forum=str(self.settings.folder / name))
-        service = Service.open(settings, Metrics(self._counters, name), self._keys, self._is_busy, self._background)
-        service.start()
-        return service
+        counts = Metrics(self._counters, name)
+        return Service.started_for(settings, counts, self._keys, self._is_busy, self._background)
 
     def _is_busy(self) -> bool:
         return any(one.busy for one in list(self._open.values()))

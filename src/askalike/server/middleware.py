@@ -18,6 +18,7 @@ from askalike.schemas import Error, OpenAIError, OpenAIFault
 from askalike.server.guards import check_host, client_of, rate_key
 from askalike.server.metrics import Metrics
 from askalike.server.problem import Problem, problem_of
+from askalike.server.service import Waiting
 from askalike.server.settings import Network, ServeSettings
 
 LOG: Final = logging.getLogger("askalike.server")
@@ -108,7 +109,7 @@ class Middleware:
             if scope["method"] == "OPTIONS" and "access-control-request-method" in asked:
                 await Response(status_code=204, headers=PREFLIGHT)(scope, receive, send_on)
             else:
-                await self.app(scope, receive, send_on)
+                await (service.answer if isinstance(service, Waiting) else self.app)(scope, receive, send_on)
         except NO_ERRORS:
             raise
         except BaseException as error:  # a panic of a library in Rust is no Exception

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
-from askalike.errors import AskalikeError
+import msgspec
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from askalike.errors import AskalikeError, DatabaseError
 from askalike.forum import Forum
+from askalike.schemas import Health
 from askalike.server.engine import Engine
 from askalike.server.guards import Keys, Rates, host_names, rights_without_key
 from askalike.server.maintenance import MaintenanceWorker
 from askalike.server.metrics import Metrics
 from askalike.server.pool import Pool
-from askalike.server.problem import Refused, problem_of
+from askalike.server.problem import Problem, Refused, problem_of
 from askalike.server.settings import Network, ServeSettings
 
 LOG: Final = logging.getLogger("askalike.server")
@@ -30,6 +36,9 @@ FRESH_S: Final = 1.0
 """Whether the service can answer is tried no more often, however often it is asked."""
 LONGEST_S: Final = 5.0
 """For one such trial."""
+FIRST_REST_S: Final = 0.5
+LONGEST_REST_S: Final = 5.0
+"""Until a database that is away at the start is asked again."""
 
 
 class Readiness:
@@ -71,6 +80,67 @@ class Readiness:
             found = problem_of(error)
             return Refused(503, found.error, found.hint, {"Retry-After": "1"})
         return None
+
+
+@dataclass(slots=True)
+class Waiting:
+    """What a worker answers with while its forum's database is away: that it lives, and that it is not ready.
+
+    Args:
+        problem: what every request but ``/healthz`` is answered with.
+        failed: why it waits no longer.
+    """
+
+    settings: ServeSettings
+    problem: Problem
+    metrics: Metrics = field(default_factory=Metrics)
+    failed: AskalikeError | None = None
+    stopped: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def proxies(self) -> tuple[Network, ...]:
+        """Return the networks of the proxies that are trusted."""
+        return self.settings.proxies
+
+    @property
+    def host_names(self) -> frozenset[str]:
+        """Return the names under which the service is reached."""
+        return host_names(self.settings)
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request.
+
+        Raises:
+            Refused: 503, with what is wrong.
+        """
+        if scope["path"] != "/healthz":
+            raise Refused(503, self.problem.error, self.problem.hint, self.problem.headers)
+        await Response(msgspec.json.encode(Health("ok")), media_type="application/json")(scope, receive, send)
+
+    async def wait(self) -> Service | None:
+        """Return the service once the database answers, which is asked less and less often.
+
+        None where it was told to stop, or where ``failed`` says why the forum cannot be served.
+        """
+        end_s, rest_s = time.monotonic() + self.settings.wait_s, FIRST_REST_S
+        LOG.error("not ready: %s; tried again for %g s", self.problem.error, self.settings.wait_s)
+        while not self.stopped.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.stopped.wait(), rest_s)
+                return None
+            try:
+                return await asyncio.to_thread(Service.started_for, self.settings, self.metrics)
+            except AskalikeError as error:
+                self.problem = problem_of(error)
+                if not isinstance(error, DatabaseError) or time.monotonic() > end_s:
+                    self.failed = error
+                    return None
+            rest_s = min(2 * rest_s, LONGEST_REST_S)
+        return None
+
+    def stop_soon(self) -> None:
+        """Wait no longer."""
+        self.stopped.set()
 
 
 @dataclass(slots=True)
@@ -136,6 +206,21 @@ class Service:
             rights_without_key=rights_without_key(settings),
             readiness=Readiness(engine.probe, readers),
         )
+
+    @classmethod
+    def started_for(cls, settings: ServeSettings, *given: Any) -> Service:
+        """Open a forum with what ``open`` takes, and begin to answer for it.
+
+        Raises:
+            ForumError: as ``open``.
+        """
+        service = cls.open(settings, *given)
+        try:
+            service.start()
+        except BaseException:
+            service.close()
+            raise
+        return service
 
     def start(self) -> None:
         """Begin to answer, once a first search has read the model."""

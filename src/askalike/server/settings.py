@@ -81,6 +81,7 @@ class ServeSettings:
         has_titles_logged: titles that are searched for are in the log.
         counts_outcomes: pages may count what became of suggestions.
         rival: a ranker whose suggestions are interleaved with the default's in visits that are counted; "" for none.
+        wait_s: at the start, a database that is away is waited for so long.
         trusted_proxies: addresses and networks of proxies, as "10.0.0.0/8": what they say in X-Forwarded-For counts.
 
     Raises:
@@ -99,6 +100,7 @@ class ServeSettings:
     has_titles_logged: bool = False
     counts_outcomes: bool = False
     rival: str = ""
+    wait_s: float = 300.0
     trusted_proxies: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
 

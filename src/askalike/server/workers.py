@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import logging
@@ -22,7 +23,7 @@ from typing import Any, Final
 
 from uvicorn.config import STARTUP_FAILURE
 
-from askalike.errors import SettingError
+from askalike.errors import AskalikeError, DatabaseError, SettingError
 from askalike.forum import Forum
 from askalike.processes import end_with_parent, keep_one_native_thread
 from askalike.server.admission import Share
@@ -31,6 +32,7 @@ from askalike.server.forums import Forums
 from askalike.server.guards import Keys
 from askalike.server.metrics import SHARED
 from askalike.server.server import GRACE_S, Server, listen
+from askalike.server.service import Waiting
 from askalike.server.settings import ServeSettings, is_loopback
 from askalike.store.layout import forum_names
 
@@ -53,11 +55,12 @@ def run(settings: ServeSettings, on_start: Callable[[], None] = lambda: None) ->
 
     Raises:
         SettingError: it would be open to others without a key, or nobody can listen at the address.
-        ForumError: the forum cannot be opened.
+        ForumError: the forum cannot be opened; a database that is away is waited for.
     """
     check_open(settings)
     if not forum_names(settings.folder):
-        Forum.open(settings.folder).close()  # refused here, with a message, rather than in a worker
+        with contextlib.suppress(DatabaseError) if settings.wait_s else contextlib.nullcontext():
+            Forum.open(settings.folder).close()  # refused here, with a message, rather than in a worker
     listening = listen(settings.host, settings.port)
     on_start()
     few_arenas()
@@ -133,14 +136,20 @@ def answer(settings: ServeSettings, listening: list[socket.socket], share: Share
 
     Args:
         share: of the connections, where other workers listen too.
+
+    Raises:
+        DatabaseError: the forum's database was away for too long when it started.
     """
     limits, proxies = settings.limits, settings.proxies
     if forum_names(settings.folder):
         several = Forums(settings)
         Server(several, limits, proxies, several.stop_soon, share).run(sockets=listening)
     else:
-        app = build(settings)
-        Server(app, limits, proxies, lambda: app.state.service.stop_soon(), share).run(sockets=listening)
+        app = build(settings, lambda: setattr(server, "should_exit", True))
+        server = Server(app, limits, proxies, lambda: app.state.service.stop_soon(), share)
+        server.run(sockets=listening)
+        if isinstance(app.state.service, Waiting) and app.state.service.failed is not None:
+            raise app.state.service.failed
 
 
 def work(settings: ServeSettings, listening: list[socket.socket]) -> None:
@@ -217,6 +226,9 @@ def _answer(
     parent = multiprocessing.parent_process()
     try:
         answer(settings, listening, Share(connections, number))
+    except AskalikeError as error:  # it would be the same for any that takes its place
+        LOG.error("not started: %s", error)
+        sys.exit(STARTUP_FAILURE)
     except KeyboardInterrupt:  # the terminal tells every process; this one has finished what was under way
         return
     finally:

@@ -274,6 +274,10 @@ class Analyzer:
         own = self.of(by)
         return list(dict.fromkeys([own, *(self.asked(language, by) for language in self.settings.languages)]))
 
+    def prepare_query(self, by: str, title: str, body: str, markup: Markup) -> list[Prepared]:
+        """Return what ``prepare`` gives of a query in a language, by each of the ``readings``."""
+        return [one.prepare(title, body, markup) for one in self.readings(by)]
+
     def terms(self, text: str) -> list[str]:
         """Return the index terms of ``text``, in order and with repetitions."""
         pieces = (text.lower() if text.isascii() else text).split()

@@ -118,10 +118,15 @@ class Milvus:
 
     def close(self) -> None:
         """Close the connection; a later call makes another."""
+        self._close(self._client)
+
+    def _close(self, client: Any) -> None:
+        """Close a connection, unless it was replaced meanwhile."""
         with self._guard:
-            client, self._client = self._client, None
-        if client is not None:
-            client.close()
+            if client is None or self._client is not client:
+                return
+            self._client = None
+        client.close()
 
     def _connected(self) -> Any:
         with self._guard:
@@ -160,7 +165,7 @@ class Milvus:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        pymilvus, failed = _pymilvus(), _rpc_error()
+        pymilvus, failed = _pymilvus(), _rpc_errors()[0]
         try:
             yield
         except (pymilvus.MilvusException, failed) as error:
@@ -292,17 +297,8 @@ class Milvus:
     ) -> list[Rows]:
         """Return the rows of the greatest inner product with each vector."""
         request = self._request(name, vectors, limit, condition, fields)
-        ask = self._asking()
-        try:
-            answer = ask(request, READ_TIMEOUT_S, self._secret)
-        except _rpc_error() as error:
-            self.close()
-            if error.code().name != "UNAVAILABLE":
-                with self._explained():
-                    raise
-            # a server that was started again is asked through another connection
-            answer = self._answered(lambda: self._asking()(request, READ_TIMEOUT_S, self._secret))
-        return _rows_of(self._answered(lambda: _checked(answer)))
+        client, ask = self._asking()
+        return self._found(request, client, lambda: ask(request, READ_TIMEOUT_S, self._secret))
 
     def begin_search(
         self,
@@ -319,11 +315,29 @@ class Milvus:
             metric: what of the collection's vectors; of codes ("HAMMING") those that differ least are found.
         """
         request = self._request(name, vectors, limit, condition, fields, metric)
-        future = self._asking().future(request, READ_TIMEOUT_S, self._secret)
-        return lambda: _rows_of(self._answered(lambda: _checked(future.result())))
+        client, ask = self._asking()
+        future = ask.future(request, READ_TIMEOUT_S, self._secret)
+        return lambda: self._found(request, client, future.result)
 
-    def _asking(self) -> Any:
-        """Return what sends searches.
+    def _found(self, request: Any, client: Any, answer: Callable[[], Any]) -> list[Rows]:
+        """Return the rows of an answer.
+
+        A server that was started again is asked through another connection; so is one whose connection was closed
+        meanwhile, since another call saw that it was lost.
+        """
+        failed, cancelled = _rpc_errors()
+        try:
+            given = answer()
+        except (failed, cancelled) as error:
+            self._close(client)
+            if isinstance(error, failed) and error.code().name not in ("UNAVAILABLE", "CANCELLED"):
+                with self._explained():
+                    raise
+            given = self._answered(lambda: self._asking()[1](request, READ_TIMEOUT_S, self._secret))
+        return _rows_of(self._answered(lambda: _checked(given)))
+
+    def _asking(self) -> tuple[Any, Any]:
+        """Return a client, and what sends searches through its connection.
 
         Of pymilvus's way, which takes a millisecond of processor time for each search, the messages and the connection
         are taken, and its checks, its layers around the connection and the rows as objects left out.
@@ -336,7 +350,7 @@ class Milvus:
                 channel = client._get_connection()._channel
                 one = channel.unary_unary(_SEARCH, SearchRequest.SerializeToString, SearchResults.FromString)
                 self._search = (client, one)
-            return self._search[1]
+            return self._search
 
     def _request(
         self,
@@ -530,10 +544,11 @@ def search_request(
     )
 
 
-def _rpc_error() -> Any:
+def _rpc_errors() -> tuple[Any, Any]:
+    """Return what a call fails with, and what one fails with that is waited for while its connection is closed."""
     import grpc
 
-    return grpc.RpcError
+    return grpc.RpcError, grpc.FutureCancelledError
 
 
 class MilvusIndex:

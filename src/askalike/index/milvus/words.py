@@ -23,7 +23,7 @@ import binascii
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -256,13 +256,13 @@ class MilvusWords(MilvusIndex):
     def counts(self, terms: Iterable[str]) -> tuple[int, dict[str, Counts]]:
         """Return how many questions there are, and how many have each of these terms, of those that occur."""
         places = {place(term): term for term in terms}
-        size, found = 0, {}
-        for num, row in self.rows([SIZE, *places]).items():
-            if num == SIZE:
-                size = int(row["texts"])
-            elif row["term"] == shown(places[num]):  # another term may have the same place
-                found[places[num]] = Counts(int(row["titles"]), int(row["texts"]))
-        return size, found
+        return _counted(places, self.rows([SIZE, *places]))
+
+    def begin_counts(self, terms: Iterable[str]) -> Callable[[], tuple[int, dict[str, Counts]]]:
+        """Begin to look up what ``counts`` gives; return what waits for it."""
+        places = {place(term): term for term in terms}
+        asked = [self.milvus.begin_search(*self._own_rows(some)) for some in _parts([SIZE, *places])]
+        return lambda: _counted(places, {num: row for wait in asked for [rows] in [wait()] for num, row in _each(rows)})
 
     def rows(self, places: Sequence[int]) -> dict[int, Mapping[str, Any]]:
         """Return the rows of terms by their places, those that are there.
@@ -272,10 +272,13 @@ class MilvusWords(MilvusIndex):
         """
         found: dict[int, Mapping[str, Any]] = {}
         for some in _parts(places):
-            wanted = dict.fromkeys(map(_own, some), 1.0)
-            [rows] = self.milvus.search(self.terms, [wanted], len(some), "", COUNTED)
-            found.update(zip(rows.nums, _each(rows), strict=True))
+            [rows] = self.milvus.search(*self._own_rows(some))
+            found.update(_each(rows))
         return found
+
+    def _own_rows(self, places: Sequence[int]) -> tuple[str, list[dict[int, float]], int, str, Sequence[str]]:
+        """Return what is searched for to read the rows of terms."""
+        return self.terms, [dict.fromkeys(map(_own, places), 1.0)], len(places), "", COUNTED
 
     def texts(self, nums: Sequence[int]) -> dict[int, str]:
         """Return what these questions are compared by, of those that are found."""
@@ -296,15 +299,27 @@ class MilvusWords(MilvusIndex):
         return {
             row["term"]: Counts(int(row["titles"]), int(row["texts"]))
             for term, rows in zip(wanted, answers, strict=True)
-            for row in _each(rows)
+            for _, row in _each(rows)
             if distance(term, row["term"], edits(term)) <= edits(term)
         }
 
 
-def _each(rows: Rows) -> Iterator[Mapping[str, Any]]:
-    """Yield the fields of each row of counts."""
+def _each(rows: Rows) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield the place and the fields of each row of counts."""
     columns = (rows.fields.get(name, ()) for name in COUNTED)
-    return (dict(zip(COUNTED, one, strict=True)) for one in zip(*columns, strict=True))
+    named = (dict(zip(COUNTED, one, strict=True)) for one in zip(*columns, strict=True))
+    return zip(rows.nums, named, strict=True)
+
+
+def _counted(places: Mapping[int, str], rows: Mapping[int, Mapping[str, Any]]) -> tuple[int, dict[str, Counts]]:
+    """Return the number of questions, and the counts of the terms at these places, of those that occur."""
+    size, found = 0, {}
+    for num, row in rows.items():
+        if num == SIZE:
+            size = int(row["texts"])
+        elif row["term"] == shown(places[num]):  # another term may have the same place
+            found[places[num]] = Counts(int(row["titles"]), int(row["texts"]))
+    return size, found
 
 
 def _parts(nums: Sequence[int]) -> Iterator[Sequence[int]]:
