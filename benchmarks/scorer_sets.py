@@ -62,6 +62,8 @@ ARCHIVES: Final = {
 POOLED: Final = ("travel", "slicer", "devops", "reddit")
 OTHERS: Final = Path(__file__).with_name("judged.jsonl")
 FIRST_FIVE: Final = Path(__file__).with_name("judged-first-five.jsonl")
+DRAWN: Final = Path(__file__).with_name("judged-drawn.jsonl")
+"""What ``benchmarks.reading`` drew and readers graded."""
 SETTINGS: Final = ForumSettings()
 BROAD: Final = frozenset({"reddit", "yahoo", "qatar"})
 """Forums in which a title of another forum may well have been asked."""
