@@ -59,7 +59,7 @@ NOISE: Final = 0.02
 """Weights that another processor finds on the same pairs differ by less."""
 INFORMATIVE: Final = "copy of title, informative"
 """Its words are together one and a half times as rare as a word that no question has."""
-ORDERED: Final = ("pool", "other", OTHER_FORM)
+ORDERED: Final = ("pool", "other", "drawn", OTHER_FORM)
 GROUPS: Final = 10
 JUDGEMENTS: Final = (0, 1, 5, 20, 100)
 NOTHING: Final = 0.15

@@ -95,7 +95,7 @@ class Pairs:
     """One query with its candidates.
 
     Args:
-        kind: "pool", "other", ``OTHER_FORM`` of these, "copy", "copy of title", "edited", "elsewhere" or "nonsense".
+        kind: "pool", "other", "drawn", ``OTHER_FORM`` of these, "copy", "copy of title", "edited", "elsewhere" or "nonsense".
         is_title: whether it was asked by its title alone.
         by_words: features without vectors.  # (N, F)
         general: with the general encoder.  # (N, F)
@@ -232,8 +232,9 @@ def graded() -> Iterator[tuple[str, str, str, str, dict[str, float]]]:
         one = json.loads(line)
         grades = {candidate["id"]: float(candidate["grade"]) for candidate in one["candidates"]}
         yield "pool", one["forum"], one["query"], one["asked"], grades
-    for forum, query, asked, grades in _read(OTHERS):
-        yield "other", forum, query, asked, grades
+    for kind, path in (("other", OTHERS), ("drawn", DRAWN)):
+        for forum, query, asked, grades in _read(path):
+            yield kind, forum, query, asked, grades
 
 
 def first_five() -> dict[tuple[str, str], dict[str, float]]:
@@ -368,5 +369,5 @@ def _plain(value: Any) -> Any:
 
 def _code(with_minilm: bool) -> str:
     """Return what changes with the code and the grades that pairs are made by."""
-    code = [Path(__file__), OTHERS, need_data("judged-pools/pools.jsonl"), *sorted(SOURCE.rglob("*.py"))]
+    code = [Path(__file__), OTHERS, DRAWN, need_data("judged-pools/pools.jsonl"), *sorted(SOURCE.rglob("*.py"))]
     return sha256(b"".join(path.read_bytes() for path in code) + bytes([with_minilm])).hexdigest()[:16]
