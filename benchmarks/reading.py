@@ -20,6 +20,7 @@ import random
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,6 +32,7 @@ from askalike.text.markup import excerpt, plain_text
 from askalike.types import Filters, Query, Question
 from benchmarks import encoders
 from benchmarks.scorer_sets import ARCHIVES, CACHE, DRAWN, Sentences, Site, graded
+from benchmarks.scorer_sets import drawn as drawn_before
 
 FIRST: Final = 5
 """So many candidates of each system."""
@@ -58,7 +60,7 @@ class Drawn:
 def drawn(name: str, count: int, minilm: Sentences, chance: random.Random) -> Iterator[Drawn]:
     """Yield queries of a forum."""
     site = Site(name, minilm)
-    before = {(forum, query) for _, forum, query, _, _ in graded()}
+    before = {(forum, query) for _, forum, query, _, _ in chain(graded(), drawn_before())}
     if name in WHOLE:
         whole = Forum.open(encoders.build(name, "minilm"), settings=encoders.ForumSettings())
     else:

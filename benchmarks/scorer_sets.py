@@ -12,6 +12,10 @@ known without reading.
 the scorer, had of the pools' queries that stood in no pool: 252 pairs in random order, read once by one language model,
 which was not shown which of both had found them. Of 26 read again by the same model, knowing of the first time, 24 got
 the same grade, the others one more.
+
+``judged-drawn.jsonl``, by which nothing was learned either, has 404 queries drawn by chance from eight forums, with 5,178
+candidates of four systems (``benchmarks.reading``), a tenth of the queries read twice; ``benchmarks.drawn_queries``
+measures by it.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ import json
 import random
 import shutil
 import string
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from hashlib import sha256
 from pathlib import Path
@@ -76,6 +80,9 @@ CACHE: Final = WORK / "minilm-onnx.sqlite"
 
 ALL: Final = Filters()
 
+Graded = tuple[str, str, str, str, dict[str, float]]
+"""Kind, forum, query, what was asked, and the mean grade of each candidate."""
+
 
 class Sentences(MiniLM):
     """all-MiniLM-L6-v2 through the product's own runtime, each text encoded once ever."""
@@ -95,7 +102,7 @@ class Pairs:
     """One query with its candidates.
 
     Args:
-        kind: "pool", "other", "drawn", ``OTHER_FORM`` of these, "copy", "copy of title", "edited", "elsewhere" or "nonsense".
+        kind: "pool", "other", "drawn", ``OTHER_FORM`` of them, "copy", "copy of title", "edited", "elsewhere" or "nonsense".
         is_title: whether it was asked by its title alone.
         by_words: features without vectors.  # (N, F)
         general: with the general encoder.  # (N, F)
@@ -226,15 +233,20 @@ class Site:
         )
 
 
-def graded() -> Iterator[tuple[str, str, str, str, dict[str, float]]]:
+def graded() -> Iterator[Graded]:
     """Yield kind, forum, query, what was asked, and the mean grade of each candidate."""
     for line in need_data("judged-pools/pools.jsonl").read_text(encoding="utf-8").splitlines():
         one = json.loads(line)
         grades = {candidate["id"]: float(candidate["grade"]) for candidate in one["candidates"]}
         yield "pool", one["forum"], one["query"], one["asked"], grades
-    for kind, path in (("other", OTHERS), ("drawn", DRAWN)):
-        for forum, query, asked, grades in _read(path):
-            yield kind, forum, query, asked, grades
+    for forum, query, asked, grades in _read(OTHERS):
+        yield "other", forum, query, asked, grades
+
+
+def drawn() -> Iterator[Graded]:
+    """Yield what was drawn by chance and read, by which nothing was learned or chosen, as ``graded`` does."""
+    for forum, query, asked, grades in _read(DRAWN):
+        yield "drawn", forum, query, asked, grades
 
 
 def first_five() -> dict[tuple[str, str], dict[str, float]]:
@@ -268,15 +280,18 @@ def edited(title: str, chance: random.Random) -> str:
 
 
 def judged_pairs(
-    sites: dict[str, Site], more: Mapping[tuple[str, str], dict[str, float]] = MappingProxyType({})
+    sites: dict[str, Site],
+    more: Mapping[tuple[str, str], dict[str, float]] = MappingProxyType({}),
+    judged: Iterable[Graded] | None = None,
 ) -> list[Pairs]:
     """Return what was read: each query as it was asked, and in its other form where it has a body.
 
     Args:
         more: forum and query of a pool → grades of other candidates, which come last.
+        judged: None as ``graded`` gives it.
     """
     found = []
-    for kind, forum, query, asked, held in graded():
+    for kind, forum, query, asked, held in graded() if judged is None else judged:
         grades = held | (more.get((forum, query), {}) if kind == "pool" else {})
         one = sites[forum].forum.question(query)
         is_title = asked == "title"
@@ -369,5 +384,5 @@ def _plain(value: Any) -> Any:
 
 def _code(with_minilm: bool) -> str:
     """Return what changes with the code and the grades that pairs are made by."""
-    code = [Path(__file__), OTHERS, DRAWN, need_data("judged-pools/pools.jsonl"), *sorted(SOURCE.rglob("*.py"))]
+    code = [Path(__file__), OTHERS, need_data("judged-pools/pools.jsonl"), *sorted(SOURCE.rglob("*.py"))]
     return sha256(b"".join(path.read_bytes() for path in code) + bytes([with_minilm])).hexdigest()[:16]

@@ -1,0 +1,210 @@
+"""The scorer on queries that were drawn by chance and read after it had been learned: its order and its probabilities.
+
+Command: ``OMP_NUM_THREADS=1 python -m benchmarks.drawn_queries``, after ``python -m benchmarks.encoders --build``.
+
+404 queries of eight forums with 5,178 candidates, graded by the guide of the judged pools (``benchmarks.reading``; the
+data of ``judged-drawn.jsonl``). No weight, feature or threshold was chosen by them, and all figures of a forum are by
+weights that were fitted without the forum. Order: graded nDCG@5 of the judged candidates alone, every query by its title
+and with its body; of travel, Slicer and DevOps also as searches of the whole forums list them. Probabilities: calibration
+error (ten equal groups) of the queries as they were asked, alone and together with those of the judged pools, beside
+what chance would bring were every probability right. Control: the same weights learned with these queries too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from askalike.evaluation.significance import bootstrap_difference
+from askalike.forum import Forum, ForumSettings
+from askalike.search.features import Floats
+from askalike.search.scorer import SENTENCES, VERSIONS, WORD_VECTORS, Scorer, probability
+from askalike.types import Filters, Query
+from benchmarks import encoders, scorer
+from benchmarks.agreement import agreement
+from benchmarks.reading import WHOLE
+from benchmarks.record import write
+from benchmarks.scorer_sets import (
+    ARCHIVES,
+    CACHE,
+    DRAWN,
+    POOLED,
+    Pairs,
+    Sentences,
+    Site,
+    drawn,
+    judged_pairs,
+    known_pairs,
+    rows,
+)
+
+COMMAND: Final = "OMP_NUM_THREADS=1 python -m benchmarks.drawn_queries"
+ORDERS: Final = ("words", "general", "MiniLM's cosine", "MiniLM")
+COMPARED: Final = (("general", "words"), ("MiniLM", "MiniLM's cosine"))
+LEAST: Final = {"grade 2 or 3": 1.75, "grade 3": 2.75}
+DRAWINGS: Final = 1_000
+SURE: Final = 0.95
+COPIES: Final = 100
+
+Fits = Mapping[str, Mapping[str, Scorer]]
+"""Version → forum → weights that were fitted without it."""
+
+
+def fits(pairs: Sequence[Pairs]) -> Fits:
+    """Return weights of each version, by the forum that they were learned without."""
+    return {
+        version: {forum: scorer.fitted(scorer.training_rows(pairs, version, [forum])) for forum in ARCHIVES}
+        for version in VERSIONS
+    }
+
+
+def logits(one: Pairs, version: str, weights: Fits) -> Floats:
+    """Return the scores of a query's candidates."""
+    return weights[version][one.forum].logits(getattr(one, scorer.FIELDS[version]))
+
+
+# -- order -------------------------------------------------------------------------------------------------------------
+
+
+def ordered(pairs: Sequence[Pairs], weights: Fits) -> dict[str, list[tuple[float, ...]]]:
+    """Return forum → what each query has by each of ``ORDERS``."""
+    found: dict[str, list[tuple[float, ...]]] = {}
+    for one in pairs:
+        assert one.minilm is not None
+        scores = (one.bm25, logits(one, WORD_VECTORS, weights), one.minilm, logits(one, SENTENCES, weights))
+        gains = [scorer.ndcg(by, one) for by in scores]
+        if gains[0] is not None:
+            found.setdefault(one.forum, []).append(tuple(100 * (gain or 0.0) for gain in gains))
+    return found
+
+
+def searched(weights: Fits) -> dict[str, list[tuple[float, ...]]]:
+    """Return forum → what each query has by each of ``ORDERS``, as searches of the whole forum list its candidates."""
+    found: dict[str, list[tuple[float, ...]]] = {}
+    for name in WHOLE:
+        own = {version: weights[version][name] for version in VERSIONS}
+        with scorer.using(own), _opened(name, "general") as general, _opened(name, "minilm") as minilm:
+            for _, forum, query, _, grades in drawn():
+                if forum != name or not any(grades.values()):
+                    continue
+                one, filters = general.question(query), Filters(exclude_ids=frozenset({query}))
+                for body in {"", one.body} if one.body.strip() else {""}:
+                    gains = []
+                    for asked, ranker in ((general, "lexical"), (general, None), (minilm, "vector"), (minilm, None)):
+                        whole = Query(one.title, body, one.markup, encoders.LISTED, filters, ranker)
+                        gains.append(100 * encoders.ndcg([it for it, _ in asked.ranking(whole)], grades))
+                    found.setdefault(name, []).append(tuple(gains))
+    return found
+
+
+def _opened(name: str, encoder: str) -> Forum:
+    return Forum.open(encoders.build(name, encoder), settings=ForumSettings())
+
+
+def compared(outcomes: Mapping[str, Sequence[tuple[float, ...]]]) -> dict[str, Any]:
+    """Return means and paired differences, a forum at a time and of all queries."""
+    whole = {**outcomes, "all": [one for part in outcomes.values() for one in part]}
+    found: dict[str, Any] = {}
+    for name, part in whole.items():
+        by = dict(zip(ORDERS, zip(*part, strict=True), strict=True))
+        found[name] = {
+            "queries": len(part),
+            "ndcg@5": {order: round(float(np.mean(values)), 1) for order, values in by.items()},
+            "differences": {f"{one} - {other}": _bounds(by[one], by[other], 1) for one, other in COMPARED},
+        }
+    return found
+
+
+def _bounds(first: Sequence[float], second: Sequence[float], digits: int) -> list[float]:
+    """Return first less second: low, mean and high."""
+    less = bootstrap_difference(first, second)
+    return [round(one, digits) for one in (less.low, less.mean, less.high)]
+
+
+# -- probabilities -----------------------------------------------------------------------------------------------------
+
+
+def calibrated(pairs: Sequence[Pairs], weights: Fits, kinds: Sequence[str]) -> dict[str, Any]:
+    """Return version → forum → how far probabilities are off, and what chance brings."""
+    found: dict[str, Any] = {}
+    for version in VERSIONS:
+        for forum in POOLED:
+            some = [one for one in pairs if one.forum == forum and one.kind in kinds]
+            grades = rows(some, "grades")
+            known, fit = ~np.isnan(grades), weights[version][forum]
+            scores = np.concatenate([logits(one, version, weights) for one in some])[known]
+            of_forum = found.setdefault(version, {}).setdefault(forum, {"pairs": int(known.sum())})
+            for name, least in LEAST.items():
+                said = probability(scores if name != "grade 3" else scores + fit.same - fit.related)
+                is_so = grades[known] >= least
+                chance = np.random.default_rng(0)
+                errors = [scorer.calibration_error(said, chance.random(len(said)) < said) for _ in range(DRAWINGS)]
+                of_forum[name] = {
+                    "off by": round(scorer.calibration_error(said, is_so), 1),
+                    "by chance": [round(float(one), 1) for one in (np.mean(errors), np.quantile(errors, SURE))],
+                    "said": round(100 * float(said.mean()), 1),
+                    "was": round(100 * float(is_so.mean()), 1),
+                }
+    return found
+
+
+def learned(pairs: Sequence[Pairs], new: Fits, before: Fits) -> dict[str, Any]:
+    """Return what weights that learn from these queries too gain: ln P of a query, and nDCG@5."""
+    found: dict[str, Any] = {}
+    for version in VERSIONS:
+        by: list[Callable[[Pairs], Floats]] = [
+            lambda one, fit=fit, version=version: logits(one, version, fit)  # type: ignore[misc]
+            for fit in (new, before)
+        ]
+        likelihoods = [[scorer.log_likelihood(score(one), one.grades) for one in pairs] for score in by]
+        gains = [[scorer.ndcg(score(one), one) for one in pairs] for score in by]
+        both = [
+            (100 * one, 100 * other) for one, other in zip(*gains, strict=True) if one is not None and other is not None
+        ]
+        found[version] = {
+            "ln P a query": _bounds(*likelihoods, 3),
+            "ndcg@5": _bounds(*map(list, zip(*both, strict=True)), 2),
+        }
+    return found
+
+
+def readings() -> dict[str, Any]:
+    """Return what was read, and how far readers agree."""
+    lines = [json.loads(line) for line in DRAWN.read_text(encoding="utf-8").splitlines()]
+    candidates = [candidate["grades"] for one in lines for candidate in one["candidates"]]
+    twice = [grades for grades in candidates if len(grades) > 1]
+    return {
+        "queries": len(lines),
+        "pairs": len(candidates),
+        "readers": len({reader for one in lines for reader in one["readers"]}),
+        "grades": {str(grade): sum(round(float(np.mean(one))) == grade for one in candidates) for grade in range(4)},
+        "read twice": agreement([one[0] for one in twice], [one[1] for one in twice]),
+    }
+
+
+def main() -> None:
+    """Measure and write results/drawn-queries.json."""
+    minilm = Sentences(1, CACHE)
+    sites = {name: Site(name, minilm) for name in ARCHIVES}
+    before, new, known = judged_pairs(sites), judged_pairs(sites, judged=drawn()), known_pairs(sites, COPIES, 1, 20)
+    weights, again = fits([*before, *known]), fits([*before, *new, *known])
+    every = [*before, *new]
+    body = {
+        "readings": readings(),
+        "candidates": compared(ordered(new, weights)),
+        "whole forums": compared(searched(weights)),
+        "calibration": {
+            "drawn": calibrated(every, weights, ["drawn"]),
+            "drawn and pools": calibrated(every, weights, ["drawn", "pool"]),
+        },
+        "learned with them": {"drawn": learned(new, again, weights), "all": learned(every, again, weights)},
+    }
+    print(json.dumps(body, indent=1))
+    write("drawn-queries", COMMAND, body)
+
+
+if __name__ == "__main__":
+    main()
