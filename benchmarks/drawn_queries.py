@@ -4,10 +4,11 @@ Command: ``OMP_NUM_THREADS=1 python -m benchmarks.drawn_queries``, after ``pytho
 
 404 queries of eight forums with 5,178 candidates, graded by the guide of the judged pools (``benchmarks.reading``; the
 data of ``judged-drawn.jsonl``). No weight, feature or threshold was chosen by them, and all figures of a forum are by
-weights that were fitted without the forum. Order: graded nDCG@5 of the judged candidates alone, every query by its title
-and with its body; of travel, Slicer and DevOps also as searches of the whole forums list them. Probabilities: calibration
-error (ten equal groups) of the queries as they were asked, alone and together with those of the judged pools, beside
-what chance would bring were every probability right. Control: the same weights learned with these queries too.
+weights that were fitted without the forum. Order: graded nDCG@5 of the judged candidates alone, every query by its
+title and with its body; of travel, Slicer and DevOps also as searches of the whole forums list them. Probabilities:
+calibration error (ten equal groups) of the queries as they were asked, alone and together with those of the judged
+pools, beside what chance would bring were every probability right. Control: the same weights learned with these queries
+too.
 """
 
 from __future__ import annotations

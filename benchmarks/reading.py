@@ -26,7 +26,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from askalike.forum import Forum
+from askalike.forum import Forum, ForumSettings
 from askalike.search.scorer import SENTENCES, WORD_VECTORS, scorers
 from askalike.text.markup import excerpt, plain_text
 from askalike.types import Filters, Query, Question
@@ -61,10 +61,7 @@ def drawn(name: str, count: int, minilm: Sentences, chance: random.Random) -> It
     """Yield queries of a forum."""
     site = Site(name, minilm)
     before = {(forum, query) for _, forum, query, _, _ in chain(graded(), drawn_before())}
-    if name in WHOLE:
-        whole = Forum.open(encoders.build(name, "minilm"), settings=encoders.ForumSettings())
-    else:
-        whole = None
+    whole = Forum.open(encoders.build(name, "minilm"), settings=ForumSettings()) if name in WHOLE else None
     ids = [one.id for one in site.some(4 * count, chance.randrange(2**30)) if (name, one.id) not in before]
     for place, identifier in enumerate(chance.sample(ids, min(count, len(ids)))):
         one = site.forum.question(identifier)

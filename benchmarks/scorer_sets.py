@@ -13,9 +13,9 @@ the scorer, had of the pools' queries that stood in no pool: 252 pairs in random
 which was not shown which of both had found them. Of 26 read again by the same model, knowing of the first time, 24 got
 the same grade, the others one more.
 
-``judged-drawn.jsonl``, by which nothing was learned either, has 404 queries drawn by chance from eight forums, with 5,178
-candidates of four systems (``benchmarks.reading``), a tenth of the queries read twice; ``benchmarks.drawn_queries``
-measures by it.
+``judged-drawn.jsonl``, by which nothing was learned either, has 404 queries drawn by chance from eight forums, with
+5,178 candidates of four systems (``benchmarks.reading``), a tenth of the queries read twice;
+``benchmarks.drawn_queries`` measures by it.
 """
 
 from __future__ import annotations
@@ -102,7 +102,8 @@ class Pairs:
     """One query with its candidates.
 
     Args:
-        kind: "pool", "other", "drawn", ``OTHER_FORM`` of them, "copy", "copy of title", "edited", "elsewhere" or "nonsense".
+        kind: "pool", "other", "drawn", ``OTHER_FORM`` of them, "copy", "copy of title", "edited", "elsewhere" or
+            "nonsense".
         is_title: whether it was asked by its title alone.
         by_words: features without vectors.  # (N, F)
         general: with the general encoder.  # (N, F)
