@@ -66,6 +66,7 @@ PAGES: Mapping[str, Page] = {
             "quality-lexical": quality.lexical,
             "scorer": scorer.believed,
             "judgements": scorer.judged,
+            "drawn-queries": scorer.drawn,
             "agreement": scorer.read_again,
             "groups": groups.held_together,
             "misspelling": misspelling.lost,

@@ -103,6 +103,72 @@ def believed(result: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def drawn(result: Mapping[str, Any]) -> list[str]:
+    """Return order and calibration on queries that were drawn by chance and read after the weights were learned."""
+    read, both = result["readings"], result["calibration"]
+    twice, learned = read["read twice"], result["learned with them"]["all"]
+    orders = list(next(iter(result["candidates"].values()))["ndcg@5"])
+    differences = list(next(iter(result["candidates"].values()))["differences"])
+    forums = list(next(iter(both["drawn"].values())))
+    return [
+        "## Queries drawn by chance",
+        "",
+        f"{read['queries']} queries drawn by chance from eight forums after the weights had been learned, with"
+        f" {read['pairs']:,} candidates: the first five of words, of the default search with the package's encoder and"
+        " with MiniLM, and of MiniLM's cosine, and two from further down. Graded by the guide of the judged pools, by"
+        f" {read['readers']} readings of a language model that was shown no system, rank or score; of"
+        f" {twice['pairs']} pairs that two readings have {100 * twice['equal']:.0f} % have the same grade (kappa, 2 or"
+        f" more: {twice['kappa, 2 or more']:.2f}). Nothing was learned or chosen by them, and every figure of a forum"
+        " is by weights that were fitted without it.",
+        "",
+        "Order: graded nDCG@5 of the judged candidates, every query by its title and with its body, with paired 95 %"
+        " intervals; whole: as searches of the whole forum list them.",
+        "",
+        *table(
+            ("forum", "queries", *orders, *differences),
+            [
+                *(_order(name, one) for name, one in result["candidates"].items()),
+                *(_order(f"{name}, whole", one) for name, one in result["whole forums"].items()),
+            ],
+        ),
+        "",
+        "Probabilities: by how many points of 100 ten equal groups are off, of the queries as they were asked; in"
+        " brackets what chance brings on average, were every probability right. Beside them together with the queries"
+        " of the judged pools.",
+        "",
+        *table(
+            ("version", "grade", *(f"{forum}{with_}" for forum in forums for with_ in ("", ", with pools"))),
+            [
+                (version, grade, *(_off(both[kind][version][forum][grade]) for forum in forums for kind in both))
+                for version in both["drawn"]
+                for grade in ("grade 2 or 3", "grade 3")
+            ],
+        ),
+        "",
+        "Weights that learn from these queries too gain nothing beyond chance, so the package keeps those that it has:"
+        " "
+        + "; ".join(
+            f"{version} {_signed(one['ln P a query'], 3)} of ln P a query, {_signed(one['ndcg@5'], 2)} of nDCG@5"
+            for version, one in learned.items()
+        )
+        + ".",
+    ]
+
+
+def _order(name: str, one: Mapping[str, Any]) -> tuple[str, ...]:
+    gains, less = one["ndcg@5"].values(), one["differences"].values()
+    return (name, str(one["queries"]), *(f"{gain:.1f}" for gain in gains), *(_signed(bounds, 1) for bounds in less))
+
+
+def _off(one: Mapping[str, Any]) -> str:
+    return f"{one['off by']:.1f} ({one['by chance'][0]:.1f})"
+
+
+def _signed(bounds: Sequence[float], digits: int) -> str:
+    low, mean, high = bounds
+    return f"{mean:+.{digits}f} ({low:+.{digits}f} to {high:+.{digits}f})"
+
+
 def read_again(result: Mapping[str, Any]) -> list[str]:
     """Return how far two readings of judged pairs agree."""
     names = ("equal", "within one", "kappa, quadratic", "kappa, 2 or more")
@@ -210,11 +276,13 @@ def _by_words_alone(words: Mapping[str, Any], moved: Sequence[float]) -> str:
     before, _, after = moved
     mean, limit = words["by chance"]
     return (
-        f"**Calibration by words alone on travel** is off by {words['error']:.1f} points, where 5 were asked: twice as"
-        " many of its candidates are duplicates as of other forums', and nothing in words shows that. Were its own rate"
-        f" known, it would be off by {words['error with it']:.1f}; were every probability right, ten groups of so few"
-        f" pairs would be off by {mean:.1f} on average, and by {limit:.1f} once in twenty. A hundred judgements as the"
-        f" queue draws them bring its other pairs from {before:.1f} to {after:.1f} points."
+        f"**By words alone the pools of travel** are off by {words['error']:.1f} points: twice as many of the candidates"
+        " of these 26 queries are duplicates as of other forums', and nothing in words shows that. Were their own rate"
+        f" known, they would be off by {words['error with it']:.1f}; were every probability right, ten groups of so few"
+        f" pairs would be off by {mean:.1f} on average, and by {limit:.1f} once in twenty. So few queries are a small"
+        " sample: beside 110 others of travel that were drawn by chance they are off by less than half as much"
+        " ([queries drawn by chance](#queries-drawn-by-chance)). A hundred judgements as the queue draws them bring its"
+        f" other pairs from {before:.1f} to {after:.1f} points."
     )
 
 
