@@ -14,7 +14,7 @@ too.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -156,18 +156,16 @@ def learned(pairs: Sequence[Pairs], new: Fits, before: Fits) -> dict[str, Any]:
     """Return what weights that learn from these queries too gain: ln P of a query, and nDCG@5."""
     found: dict[str, Any] = {}
     for version in VERSIONS:
-        by: list[Callable[[Pairs], Floats]] = [
-            lambda one, fit=fit, version=version: logits(one, version, fit)  # type: ignore[misc]
-            for fit in (new, before)
-        ]
-        likelihoods = [[scorer.log_likelihood(score(one), one.grades) for one in pairs] for score in by]
-        gains = [[scorer.ndcg(score(one), one) for one in pairs] for score in by]
-        both = [
-            (100 * one, 100 * other) for one, other in zip(*gains, strict=True) if one is not None and other is not None
-        ]
+        likelihoods: list[tuple[float, float]] = []
+        gains: list[tuple[float, float]] = []
+        for one in pairs:
+            first, second = (logits(one, version, weights) for weights in (new, before))
+            likelihoods.append((scorer.log_likelihood(first, one.grades), scorer.log_likelihood(second, one.grades)))
+            if (gain := scorer.ndcg(first, one)) is not None:
+                gains.append((100 * gain, 100 * (scorer.ndcg(second, one) or 0.0)))
         found[version] = {
-            "ln P a query": _bounds(*likelihoods, 3),
-            "ndcg@5": _bounds(*map(list, zip(*both, strict=True)), 2),
+            "ln P a query": _bounds([one for one, _ in likelihoods], [other for _, other in likelihoods], 3),
+            "ndcg@5": _bounds([one for one, _ in gains], [other for _, other in gains], 2),
         }
     return found
 

@@ -63,8 +63,8 @@ def readme() -> str:
         f" others; by weights that were learned without the forum it has {by_others['general']} as installed,"
         f" {by_others['minilm']} with MiniLM and {by_others['student']} with a student. On"
         f" {drawn['readings']['queries']} other queries, drawn by chance from eight forums, its order with MiniLM is"
-        f" {more:.1f} points ({low:.1f} to {high:.1f}) above MiniLM's cosine alone. So MiniLM in pgvector finds nearly as"
-        " much: choose askalike for what surrounds the ranking.",
+        f" {more:.1f} points ({low:.1f} to {high:.1f}) above MiniLM's cosine alone. So MiniLM in pgvector finds nearly"
+        " as much: choose askalike for what surrounds the ranking.",
         f"- On 2 cores and {indexing['questions']:,} real questions a search takes {search['title']['p50_ms']:.0f} ms"
         f" by title, {search['title and body']['p50_ms']:.0f} ms with a body; indexing them takes"
         f" {indexing['seconds']:.0f} s and {indexing['peak_memory_mb']['this process']:,} MB of memory.",
