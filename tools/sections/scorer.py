@@ -277,7 +277,7 @@ def _by_words_alone(words: Mapping[str, Any], moved: Sequence[float]) -> str:
     mean, limit = words["by chance"]
     return (
         f"**By words alone the pools of travel** are off by {words['error']:.1f} points: twice as many of the"
-        " candidates of these 26 queries are duplicates as of other forums', and nothing in words shows that. Were their"
+        " candidates of these 26 queries are duplicates as of other forums', and nothing in words shows it. Were their"
         f" own rate known, they would be off by {words['error with it']:.1f}; were every probability right, ten groups"
         f" of so few pairs would be off by {mean:.1f} on average, and by {limit:.1f} once in twenty. They are a small"
         " sample: beside 110 others of travel that were drawn by chance they are off by less than half as much"
