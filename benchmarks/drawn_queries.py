@@ -1,6 +1,7 @@
 """The scorer on queries that were drawn by chance and read after it had been learned: its order and its probabilities.
 
-Command: ``OMP_NUM_THREADS=1 python -m benchmarks.drawn_queries``, after ``python -m benchmarks.encoders --build``.
+Command: ``OMP_NUM_THREADS=1 python -m benchmarks.drawn_queries``, after ``python -m benchmarks.encoders --build`` and,
+for the rows of students, ``python -m benchmarks.drawn_queries --students``.
 
 404 queries of eight forums with 5,178 candidates, graded by the guide of the judged pools (``benchmarks.reading``; the
 data of ``judged-drawn.jsonl``). No weight, feature or threshold was chosen by them, and all figures of a forum are by
@@ -14,7 +15,11 @@ too.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from itertools import chain
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -27,7 +32,7 @@ from askalike.types import Filters, Query
 from benchmarks import encoders, scorer
 from benchmarks.agreement import agreement
 from benchmarks.reading import WHOLE
-from benchmarks.record import write
+from benchmarks.record import WORK, write
 from benchmarks.scorer_sets import (
     ARCHIVES,
     CACHE,
@@ -37,6 +42,7 @@ from benchmarks.scorer_sets import (
     Sentences,
     Site,
     drawn,
+    graded,
     judged_pairs,
     known_pairs,
     rows,
@@ -44,7 +50,9 @@ from benchmarks.scorer_sets import (
 
 COMMAND: Final = "OMP_NUM_THREADS=1 python -m benchmarks.drawn_queries"
 ORDERS: Final = ("words", "general", "MiniLM's cosine", "MiniLM")
-COMPARED: Final = (("general", "words"), ("MiniLM", "MiniLM's cosine"))
+STUDENT: Final = "student"
+COMPARED: Final = (("general", "words"), ("MiniLM", "MiniLM's cosine"), (STUDENT, "general"))
+ENCODERS: Final = ("general", "minilm")
 LEAST: Final = {"grade 2 or 3": 1.75, "grade 3": 2.75}
 DRAWINGS: Final = 1_000
 SURE: Final = 0.95
@@ -82,27 +90,73 @@ def ordered(pairs: Sequence[Pairs], weights: Fits) -> dict[str, list[tuple[float
     return found
 
 
-def searched(weights: Fits) -> dict[str, list[tuple[float, ...]]]:
-    """Return forum → what each query has by each of ``ORDERS``, as searches of the whole forum list its candidates."""
+def searched(weights: Fits) -> tuple[dict[str, list[tuple[float, ...]]], dict[str, Any]]:
+    """Ask whole forums. Return forum → what each query has by each of ``ORDERS``, the student's last where there is one;
+    and how far the probabilities of the queries as they were asked are off."""
     found: dict[str, list[tuple[float, ...]]] = {}
+    off: dict[str, Any] = {}
     for name in WHOLE:
         own = {version: weights[version][name] for version in VERSIONS}
-        with scorer.using(own), _opened(name, "general") as general, _opened(name, "minilm") as minilm:
-            for _, forum, query, _, grades in drawn():
-                if forum != name or not any(grades.values()):
+        said: dict[str, list[tuple[float, float]]] = {}
+        with scorer.using(own), ExitStack() as opened:
+            general, minilm = (opened.enter_context(_opened(encoders.build(name, one))) for one in ENCODERS)
+            asked = [(general, "lexical"), (general, None), (minilm, "vector"), (minilm, None)]
+            if taught(name).exists():
+                student = opened.enter_context(_opened(taught(name)))
+                student.use_queries("student")
+                asked.append((student, None))
+            for _, forum, query, as_asked, grades in drawn():
+                if forum != name:
                     continue
                 one, filters = general.question(query), Filters(exclude_ids=frozenset({query}))
                 for body in {"", one.body} if one.body.strip() else {""}:
                     gains = []
-                    for asked, ranker in ((general, "lexical"), (general, None), (minilm, "vector"), (minilm, None)):
-                        whole = Query(one.title, body, one.markup, encoders.LISTED, filters, ranker)
-                        gains.append(100 * encoders.ndcg([it for it, _ in asked.ranking(whole)], grades))
-                    found.setdefault(name, []).append(tuple(gains))
-    return found
+                    for by, (place, ranker) in zip((*ORDERS, STUDENT), asked, strict=False):
+                        listed = place.ranking(Query(one.title, body, one.markup, encoders.LISTED, filters, ranker))
+                        if any(grades.values()):
+                            gains.append(100 * encoders.ndcg([it for it, _ in listed], grades))
+                        if ranker is None and (as_asked == "title") == (not body):
+                            scores = dict(listed)
+                            said.setdefault(by, []).extend(
+                                (scores.get(it, 0.0), it_has) for it, it_has in grades.items()
+                            )
+                    if gains:
+                        found.setdefault(name, []).append(tuple(gains))
+        for by, pairs in said.items():
+            likely, grades_of = (np.array(part) for part in zip(*pairs, strict=True))
+            error = scorer.calibration_error(likely, grades_of >= LEAST["grade 2 or 3"])
+            off.setdefault(by, {})[name] = round(error, 1)
+    return found, off
 
 
-def _opened(name: str, encoder: str) -> Forum:
-    return Forum.open(encoders.build(name, encoder), settings=ForumSettings())
+def taught(name: str) -> Path:
+    """Return the folder of a forum with a student of MiniLM, which is there once ``--students`` has trained it."""
+    return WORK / f"drawn-queries-{name}-taught.forum"
+
+
+def teach() -> None:
+    """Train a student in each whole forum; from no text of a judged query, or of travel's dev and test queries."""
+    import torch
+
+    from askalike.evaluation.forum.links import duplicate_task
+    from benchmarks import forum_students
+    from benchmarks.students import KeptTeacher
+
+    torch.set_num_threads(1)
+    for name in WHOLE:
+        if taught(name).exists():
+            continue
+        held = {query for _, forum, query, _, _ in chain(graded(), drawn()) if forum == name}
+        folder = forum_students.copied(name, "minilm", "drawn")
+        if name == "travel":
+            with _opened(folder) as forum:
+                held |= {one for split in ("dev", "test") for one in duplicate_task(forum, split).queries}
+        forum_students.taught(folder, name, frozenset(held), KeptTeacher("int8"), "")
+        folder.rename(taught(name))
+
+
+def _opened(folder: Path) -> Forum:
+    return Forum.open(folder, settings=ForumSettings())
 
 
 def compared(outcomes: Mapping[str, Sequence[tuple[float, ...]]]) -> dict[str, Any]:
@@ -110,11 +164,11 @@ def compared(outcomes: Mapping[str, Sequence[tuple[float, ...]]]) -> dict[str, A
     whole = {**outcomes, "all": [one for part in outcomes.values() for one in part]}
     found: dict[str, Any] = {}
     for name, part in whole.items():
-        by = dict(zip(ORDERS, zip(*part, strict=True), strict=True))
+        by = dict(zip((*ORDERS, STUDENT), zip(*part, strict=True), strict=False))
         found[name] = {
             "queries": len(part),
             "ndcg@5": {order: round(float(np.mean(values)), 1) for order, values in by.items()},
-            "differences": {f"{one} - {other}": _bounds(by[one], by[other], 1) for one, other in COMPARED},
+            "differences": {f"{one} - {other}": _bounds(by[one], by[other], 1) for one, other in COMPARED if one in by},
         }
     return found
 
@@ -185,16 +239,21 @@ def readings() -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure and write results/drawn-queries.json."""
+    """Measure and write results/drawn-queries.json, or train students."""
+    if "--students" in sys.argv[1:]:
+        teach()
+        return
     minilm = Sentences(1, CACHE)
     sites = {name: Site(name, minilm) for name in ARCHIVES}
     before, new, known = judged_pairs(sites), judged_pairs(sites, judged=drawn()), known_pairs(sites, COPIES, 1, 20)
     weights, again = fits([*before, *known]), fits([*before, *new, *known])
     every = [*before, *new]
+    gains, off = searched(weights)
     body = {
         "readings": readings(),
         "candidates": compared(ordered(new, weights)),
-        "whole forums": compared(searched(weights)),
+        "whole forums": compared(gains),
+        "whole forums, off by": off,
         "calibration": {
             "drawn": calibrated(every, weights, ["drawn"]),
             "drawn and pools": calibrated(every, weights, ["drawn", "pool"]),
