@@ -91,7 +91,7 @@ def ordered(pairs: Sequence[Pairs], weights: Fits) -> dict[str, list[tuple[float
 
 
 def searched(weights: Fits) -> tuple[dict[str, list[tuple[float, ...]]], dict[str, Any]]:
-    """Ask whole forums. Return forum → what each query has by each of ``ORDERS``, the student's last where there is one;
+    """Ask whole forums. Return forum → what a query has by each of ``ORDERS``, the student last where there is one;
     and how far the probabilities of the queries as they were asked are off."""
     found: dict[str, list[tuple[float, ...]]] = {}
     off: dict[str, Any] = {}
