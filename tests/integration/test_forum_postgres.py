@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import subprocess
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 from tests.command import Run
+from tests.milvus_server import milvus_address
 from tests.postgres_server import new_database
 
 from askalike import Answer, Forum, ForumSettings, Link, Question, TextSettings
@@ -129,6 +131,23 @@ def test_while_the_database_is_away_the_service_answers_503_and_names_it(databas
         allow("true")
         assert client.put("/v1/questions/2", json={"title": "Scanner hums"}).status_code == 200
         assert {one["id"] for one in client.get("/v1/questions").json()["questions"]} == {"1", "2"}
+
+
+def test_a_server_that_starts_while_its_engine_is_away_attaches_and_is_ready(
+    run: Run, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("askalike.index.milvus.client.CONNECT_S", 0.2)
+    away, folder = "milvus://127.0.0.1:1", tmp_path / "forum"
+    attach = ("attach", database, "--into", folder, "--fallback", "--engine")
+    assert run(*attach, milvus_address(tmp_path)).code == 0
+    ForumLayout(folder).engine.write_text(json.dumps({"format": 1, "engine": away, "has_fallback": True}))
+    monkeypatch.setenv("ASKALIKE_ENGINES", away)
+    again = run(*attach, away)
+    assert (again.code, away in again.err) == (0, True)
+    with TestClient(build(ServeSettings(str(folder))), base_url="http://localhost:8765") as client:
+        assert client.get("/readyz").status_code == 200
+    other = run(*attach, "milvus://127.0.0.1:2")
+    assert (other.code, "127.0.0.1:2" in other.err) == (1, True), "another is not taken while it is away"
 
 
 def _written_late(database: str, wait: str) -> tuple[list[int], list[int]]:
