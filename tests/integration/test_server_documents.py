@@ -150,7 +150,7 @@ def test_the_dockerfile_asks_for_extras_that_there_are() -> None:
     assert '"/source[$EXTRAS]"' in text
     samples = [
         text,
-        *(path.read_text(encoding="utf-8") for path in [*DEPLOY.glob("*.yaml"), *DEPLOY.rglob("k*/*.yaml")]),
+        *(path.read_text(encoding="utf-8") for path in [*DEPLOY.glob("*.yaml"), *DEPLOY.rglob("values.yaml")]),
     ]
     named = {tuple(found.split(",")) for one in samples for found in re.findall(r"EXTRAS[=:] ?([a-z,]+)", one)}
     assert named == {("serve",), ("serve", "postgresql"), ("serve", "postgresql", "milvus", "ray")}

@@ -504,6 +504,16 @@ def test_a_compressed_body_is_refused(client: TestClient) -> None:
 # -- who may ask -------------------------------------------------------------------------------------------------------
 
 
+def test_who_probes_a_bare_address_is_answered_off_the_loopback_and_nobody_else(other: Any) -> None:
+    def statuses(**settings: Any) -> list[int]:
+        asked = other(allow_hosts=("forum.example.org",), **settings)
+        return [asked.get(path, headers={"Host": "10.1.2.3:8765"}).status_code for path in paths]
+
+    paths = ("/healthz", "/readyz", "/v1/status")
+    assert statuses(host="0.0.0.0") == [200, 200, 421]
+    assert statuses(host="127.0.0.1") == [421, 421, 421]
+
+
 def test_elsewhere_a_key_says_who_may_do_what(folder: Path, other: Any) -> None:
     keys = Keys(folder)
     (reading, read), (writing, write) = keys.add("r", "read"), keys.add("w", "write")

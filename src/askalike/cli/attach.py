@@ -9,7 +9,7 @@ import typer
 
 from askalike.cli.arguments import EngineOption, FallbackOption, ForumArgument, JsonOption, command
 from askalike.cli.display import BarProgress, print_json, print_whole
-from askalike.errors import SettingError
+from askalike.errors import EngineError, SettingError
 from askalike.forum import Forum
 from askalike.text.settings import TextSettings
 
@@ -36,9 +36,13 @@ def attach(
         if engine:
             forum.use_engine(engine, has_fallback=fallback)
         forum.catch_up(progress=progress)
-        if forum.vectors.is_behind:
-            forum.encode(progress=progress)
-        questions, model = len(forum), forum.vectors.model or None
+        questions, model = len(forum), None
+        try:
+            if forum.vectors.is_behind:
+                forum.encode(progress=progress)
+            model = forum.vectors.model or None
+        except EngineError as error:  # a server that starts meanwhile serves, by words where the database stands in
+            progress.notice(f"what was stored is found when the engine is back: {error}")
     found = {"forum": str(into), "database": database, "questions": questions, "model": model}
     if as_json:
         print_json(found)

@@ -1143,7 +1143,7 @@ class Forum:
 
         Raises:
             SettingError: it is no address, or holds a password.
-            EngineError: it does not answer; nothing is changed then.
+            EngineError: it does not answer and is not the forum's already; nothing is changed then.
             MissingExtraError: pymilvus is not installed.
         """
         name_engine(self._layout, self._store, address, has_fallback=has_fallback)

@@ -19,13 +19,14 @@ from askalike.server.guards import check_host, client_of, rate_key
 from askalike.server.metrics import Metrics
 from askalike.server.problem import Problem, problem_of
 from askalike.server.service import Waiting
-from askalike.server.settings import Network, ServeSettings
+from askalike.server.settings import Network, ServeSettings, is_loopback
 
 LOG: Final = logging.getLogger("askalike.server")
 REQUESTS: Final = logging.getLogger("askalike.server.requests")
 
 NO_ERRORS: Final = (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError)
 
+PROBES: Final = ("/healthz", "/readyz")
 HEADERS: Final[Mapping[str, str]] = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -104,7 +105,8 @@ class Middleware:
             if peer := scope.get("client"):
                 client = client_of(peer[0], asked.getlist("x-forwarded-for"), service.proxies)
                 scope["client"], scope["state"]["client"] = (client, peer[1]), rate_key(client)
-            check_host(asked, service.host_names)
+            if path not in PROBES or is_loopback(service.settings.host):  # whoever probes asks a bare address
+                check_host(asked, service.host_names)
             origin = asked.get("origin") if asked.get("origin") in service.settings.allow_origins else None
             if scope["method"] == "OPTIONS" and "access-control-request-method" in asked:
                 await Response(status_code=204, headers=PREFLIGHT)(scope, receive, send_on)

