@@ -107,8 +107,9 @@ def drawn(result: Mapping[str, Any]) -> list[str]:
     """Return order and calibration on queries that were drawn by chance and read after the weights were learned."""
     read, both = result["readings"], result["calibration"]
     twice, learned = read["read twice"], result["learned with them"]["all"]
-    orders = list(next(iter(result["candidates"].values()))["ndcg@5"])
-    differences = list(next(iter(result["candidates"].values()))["differences"])
+    whole, off = result["whole forums"], result["whole forums, off by"]
+    orders = list(whole["all"]["ndcg@5"])
+    differences = list(whole["all"]["differences"])
     forums = list(next(iter(both["drawn"].values())))
     return [
         "## Queries drawn by chance",
@@ -122,13 +123,14 @@ def drawn(result: Mapping[str, Any]) -> list[str]:
         " is by weights that were fitted without it.",
         "",
         "Order: graded nDCG@5 of the judged candidates, every query by its title and with its body, with paired 95 %"
-        " intervals; whole: as searches of the whole forum list them.",
+        " intervals; whole: as searches of the whole forum list them. The student of each whole forum was trained by"
+        " `askalike train --teacher minilm` on none of these queries, and asks among MiniLM's vectors.",
         "",
         *table(
             ("forum", "queries", *orders, *differences),
             [
-                *(_order(name, one) for name, one in result["candidates"].items()),
-                *(_order(f"{name}, whole", one) for name, one in result["whole forums"].items()),
+                *(_order(name, one, orders, differences) for name, one in result["candidates"].items()),
+                *(_order(f"{name}, whole", one, orders, differences) for name, one in whole.items()),
             ],
         ),
         "",
@@ -145,6 +147,10 @@ def drawn(result: Mapping[str, Any]) -> list[str]:
             ],
         ),
         "",
+        "As searches of whole forums say them: "
+        + "; ".join(f"{by} {', '.join(f'{name} {value:.1f}' for name, value in of.items())}" for by, of in off.items())
+        + ".",
+        "",
         "Weights that learn from these queries too gain nothing beyond chance, so the package keeps those that it has:"
         " "
         + "; ".join(
@@ -155,9 +161,14 @@ def drawn(result: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _order(name: str, one: Mapping[str, Any]) -> tuple[str, ...]:
-    gains, less = one["ndcg@5"].values(), one["differences"].values()
-    return (name, str(one["queries"]), *(f"{gain:.1f}" for gain in gains), *(_signed(bounds, 1) for bounds in less))
+def _order(name: str, one: Mapping[str, Any], orders: Sequence[str], differences: Sequence[str]) -> tuple[str, ...]:
+    gains, less = one["ndcg@5"], one["differences"]
+    return (
+        name,
+        str(one["queries"]),
+        *(f"{gains[order]:.1f}" if order in gains else "" for order in orders),
+        *(_signed(less[pair], 1) if pair in less else "" for pair in differences),
+    )
 
 
 def _off(one: Mapping[str, Any]) -> str:
