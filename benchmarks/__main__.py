@@ -3,7 +3,7 @@ rests on the weights of the scorer.
 
 Left out of all are ``serve_schema``, which needs a tool of its own, the test splits of ``quality_semantic``, which each
 configuration scores once (``--test``), and what reads trainings that were made before: ``lei2016``, ``zhang2018``,
-``das2016``, ``tune_ramn`` and ``misspelling``.
+``das2016``, ``tune_ramn`` and ``misspelling``. Other weights are another configuration of ``quality_search``.
 
 ``weights`` learns them anew, then measures in an order in which each finds what it needs. Run again it goes on: a
 measurement is done whose results name the present weights and a clean commit. Where other weights were learned, or a
@@ -56,6 +56,7 @@ BY_WEIGHTS = {
     "judgements": ("judgements",),
     "groups": ("groups",),
     "encoders": ("encoders --build", "encoders"),
+    "quality-search": ("quality_search --test",),
     "whole-forums": ("whole_forums",),
     "forum-students": ("forum_students --again",),
     "several-vectors": ("several_vectors",),

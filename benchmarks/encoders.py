@@ -21,7 +21,7 @@ import shutil
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -97,22 +97,33 @@ def _folder(name: str, encoder: str) -> Path:
     return WORK / f"encoders-{name}-{encoder.replace(' ', '-')}.forum"
 
 
+def taught_folder(name: str) -> Path:
+    """Return where ``benchmarks.forum_students`` leaves a forum that has a student of MiniLM."""
+    return WORK / f"forum-students-{name}-taught.forum"
+
+
 def is_built(name: str, encoder: str) -> bool:
     """Return whether a forum with the vectors of an encoder is complete."""
     return _folder(name, encoder).with_suffix(".complete").exists()
 
 
-def build(name: str, encoder: str) -> Path:
-    """Return the folder of a forum with the vectors of an encoder, built where it is not complete."""
+def build(name: str, encoder: str, questions: Callable[[], Iterable[Question]] | None = None) -> Path:
+    """Return the folder of a forum with the vectors of an encoder, built where it is not complete.
+
+    Args:
+        questions: what a forum holds that is none of ``FORUMS``.
+    """
     folder = _folder(name, encoder)
     mark = folder.with_suffix(".complete")
     if is_built(name, encoder):
         return folder
-    first = WORK / f"encoders-{name}-general.forum"
+    first = _folder(name, "general")
     if ENCODERS[encoder] is None:
         shutil.rmtree(folder, ignore_errors=True)
         with Forum.create(folder) as forum:
-            if name == "reddit":
+            if questions is not None:
+                forum.add(questions())
+            elif name == "reddit":
                 forum.add(reddit_questions())
             else:
                 archive = {"devops": "devops-stackexchange/posts.csv.gz", "slicer": "slicer-discourse/topics.jsonl.gz"}

@@ -137,7 +137,7 @@ def on_pools() -> dict[str, Any]:
     weights = {name: left_out(name) for name in NAMES}
     systems = {"general": WORD_VECTORS, "minilm": SENTENCES, "the package's student": SENTENCES}
     students = {"the package's student": dict.fromkeys(NAMES, Student.load(default_students()[0]))}
-    folders = {name: ForumLayout(WORK / f"forum-students-{name}-taught.forum").student for name in NAMES}
+    folders = {name: ForumLayout(encoders.taught_folder(name)).student for name in NAMES}
     if all(folder.exists() for folder in folders.values()):
         students["the forum's student"] = {name: Student.load(folder) for name, folder in folders.items()}
         systems["the forum's student"] = SENTENCES
@@ -255,7 +255,7 @@ def again() -> None:
     """Ask the forums that are there, and write what they answer into the results of the run before."""
     pools = encoders.read_pools()
     systems = Systems(pools, Systems(pools))
-    taught = {name: WORK / f"forum-students-{name}-taught.forum" for name in NAMES}
+    taught = {name: encoders.taught_folder(name) for name in NAMES}
     has_students = all(folder.exists() for folder in taught.values())
     has_minilm = has_students or all(encoders.is_built(name, "minilm") for name in NAMES)
     for name in NAMES:

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from askalike.forum import Forum
+from askalike.search import SearchSettings
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.types import Filters, Question
@@ -136,7 +137,7 @@ def main() -> None:
         COMMAND,
         {"data": "reddit/questions.jsonl.gz", "k": K, "queries": QUERIES, "queries_of_slow_rivals": SLOW_QUERIES}
         | {
-            "default_ranker": "hybrid" if has_vectors else "lexical",
+            "default_ranker": SearchSettings().ranker,
             "indexing": indexing,
             "rivals_build_s": builds,
             "search": latencies,

@@ -49,6 +49,7 @@ def pair_rows(scores: Mapping[str, Sequence[float]], labels: Sequence[int]) -> d
 def shown(rows: Mapping[str, Mapping[str, Any]]) -> str:
     """Return a table of rows for a terminal, with the p values of the main measure."""
     lines: list[str] = []
+    width = max(map(len, rows), default=0) + 2
     for name, row in rows.items():
         figures = [f"{key} {row[key]:.2f}" for key in row if f"{key}_interval95" in row]
         tests = [
@@ -56,7 +57,7 @@ def shown(rows: Mapping[str, Mapping[str, Any]]) -> str:
             for rival in RIVALS
             if f"against_{rival}" in row
         ]
-        lines.append(f"  {name:<24}{'  '.join(figures + tests)}")
+        lines.append(f"  {name:<{width}}{'  '.join(figures + tests)}")
     return "\n".join(lines)
 
 

@@ -14,6 +14,7 @@ SemEval and Quora. Intervals are bootstrap percentiles over queries (pairs), 95 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,19 +26,44 @@ from benchmarks.minilm import MiniLM
 from benchmarks.quality_rows import pair_rows, ranking_rows, shown
 from benchmarks.quality_sets import SETS, Task, present_sets
 from benchmarks.record import write
-from benchmarks.systems import Hybrid, Interaction, LexicalSearch, PairTask, System, Terms, Vectors, judge, tune_weight
+from benchmarks.systems import (
+    DEPTH,
+    RETRIEVAL_MEASURES,
+    Hybrid,
+    Interaction,
+    LexicalSearch,
+    PairTask,
+    System,
+    Terms,
+    Vectors,
+    judge,
+    tune_weight,
+)
 
 COMMAND = "python -m benchmarks.quality_semantic"
 WORDS: dict[str, System] = {"bm25": LexicalSearch(), "tfidf": Terms("tfidf")}
 
 
-def answer(task: Task, systems: dict[str, System]) -> dict[str, Any]:
-    """Return the table of one task."""
+def answer(task: Task, systems: Mapping[str, System], shown: int = DEPTH) -> dict[str, Any]:
+    """Return the table of one task.
+
+    Args:
+        shown: so many questions that a system retrieves count; measures that look further are left out.
+    """
     if isinstance(task, PairTask):
         return pair_rows({name: system.pairs(task).tolist() for name, system in systems.items()}, task.labels)
     if isinstance(task, RerankTask):
         return ranking_rows({name: judge(task, system.rerank(task)) for name, system in systems.items()}, task.main)
-    return ranking_rows({name: judge(task, system.retrieve(task)) for name, system in systems.items()}, task.main)
+    reports = {}
+    for name, system in systems.items():
+        run = {query: found[:shown] for query, found in system.retrieve(task).items()}
+        reports[name] = judge(task, run, [one for one in RETRIEVAL_MEASURES if _cut(one) <= shown])
+    return ranking_rows(reports, task.main)
+
+
+def _cut(measure: str) -> int:
+    """Return how many places a measure looks at; 0 for one that looks at all there are."""
+    return int(measure.partition("@")[2] or 0)
 
 
 def tuned(task: Task, scorer: VectorScorer) -> dict[str, Any]:

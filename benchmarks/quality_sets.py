@@ -15,7 +15,7 @@ from askalike.readers.research.judged import read_judged
 from askalike.types import Judged, Question
 from benchmarks.labelled_pairs import read_labelled_pairs
 from benchmarks.record import DATA, WORK, need_data
-from benchmarks.systems import PairTask, RetrievalTask, forum_retrieval_task, pair_task
+from benchmarks.systems import PairTask, RetrievalTask, forum_retrieval_task, pair_task, title_alone
 
 ARCHIVES = {"travel": "travel-stackexchange", "slicer": "slicer-discourse/topics.jsonl.gz"}
 SEMEVAL_PARTS = {"dev": ("dev",), "test": ("test2016", "test2017")}
@@ -51,11 +51,16 @@ def semeval_task(split: str) -> RerankTask:
 def travel_tasks(part: str) -> dict[str, Task]:
     """Return the travel forum's duplicates: re-ranking of the lexical search's twenty, and full retrieval."""
     with Forum.open(forum_folder("travel"), settings=WORDS_ALONE) as forum:
-        marks = duplicate_task(forum, part)
-        return {
-            f"travel {part}, re-ranking": forum_rerank_task("travel", forum, marks),
-            f"travel {part}, retrieval": forum_retrieval_task("travel", forum, marks),
-        }
+        return travel_tasks_in(forum, part)
+
+
+def travel_tasks_in(forum: Forum, part: str) -> dict[str, Task]:
+    """Return the same of a forum that was opened."""
+    marks = duplicate_task(forum, part)
+    return {
+        f"travel {part}, re-ranking": forum_rerank_task("travel", forum, marks),
+        f"travel {part}, retrieval": forum_retrieval_task("travel", forum, marks),
+    }
 
 
 def quora_tasks(part: str) -> dict[str, Task]:
@@ -64,15 +69,20 @@ def quora_tasks(part: str) -> dict[str, Task]:
 
 
 def slicer_tasks(part: str) -> dict[str, Task]:
-    """Return one half of the Slicer forum's links as retrieval.
+    """Return one half of the Slicer forum's links as retrieval."""
+    with Forum.open(forum_folder("slicer"), settings=WORDS_ALONE) as forum:
+        return slicer_tasks_in(forum, part)
+
+
+def slicer_tasks_in(forum: Forum, part: str) -> dict[str, Task]:
+    """Return the same of a forum that was opened.
 
     Only links that were made in replies: a question that links to a topic mostly quotes its title.
     """
     rows = need_data("slicer-discourse/related_links.tsv").read_text(encoding="utf-8").splitlines()
     links = [(source, target) for source, target, where in (row.split("\t") for row in rows) if where == "reply"]
-    with Forum.open(forum_folder("slicer"), settings=WORDS_ALONE) as forum:
-        marks = related_task(forum, links, part)
-        return {f"slicer {part} half": forum_retrieval_task("slicer", forum, marks, main="recall@10")}
+    marks = related_task(forum, links, part)
+    return {f"slicer {part} half": forum_retrieval_task("slicer", forum, marks, main="recall@10")}
 
 
 def askubuntu_tasks(part: str) -> dict[str, Task]:
@@ -110,7 +120,7 @@ def questions_in(name: str) -> list[Question]:
         return [question for split in splits for question in questions_of(_semeval(split))]
     pairs = read_labelled_pairs(need_data("quora-pairs/dev.tsv.gz"))
     texts: Iterable[str] = (text for pair in pairs for text in (pair.first, pair.second))
-    return [Question(text, text) for text in texts]
+    return [title_alone(text) for text in dict.fromkeys(texts)]
 
 
 def _semeval(split: str) -> Judged:

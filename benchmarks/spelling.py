@@ -1,6 +1,6 @@
 """How misspelt words of a query are corrected: rightly, wrongly, or not at all, and what must not be touched.
 
-Command: ``python -m benchmarks.spelling [--dev]``. Forums are built without the questions that are asked, so
+Command: ``python -m benchmarks.spelling [--dev | --again]``. Forums are built without the questions that are asked, so
 that their words are known only where others have them. Parameters were chosen on the part "dev", the Slicer forum;
 "test" is the travel forum and 221,741 questions of Reddit.
 
@@ -13,8 +13,7 @@ that their words are known only where others have them. Parameters were chosen o
   one word of each title.
 
 Each beside the rule that was used before: a word that neither forum nor encoder has is read as the one of those one
-edit away and known to both which the encoder has seen most often. Writes ``results/spelling.json``.
-"""
+edit away and known to both which the X"""
 
 from __future__ import annotations
 
@@ -53,7 +52,7 @@ from askalike.text.tokens import words
 from askalike.types import Correction, Question
 from benchmarks.misspelling import DRAWS, Search, edited, values, with_edits
 from benchmarks.quality_sets import WORDS_ALONE, forum_folder, travel_tasks
-from benchmarks.record import WORK, need_data, write
+from benchmarks.record import RESULTS, WORK, need_data, write
 from benchmarks.systems import RetrievalTask
 
 COMMAND = "python -m benchmarks.spelling"
@@ -320,7 +319,13 @@ def main() -> None:
     """Measure and write the result."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dev", action="store_true", help="only the forum that parameters are chosen on")
+    parser.add_argument("--again", action="store_true", help="only the search; the rest is kept")
     given = parser.parse_args()
+    if given.again:
+        held = json.loads((RESULTS / "spelling.json").read_text(encoding="utf-8"))
+        kept = {name: {"commit": held["commit"], **found} for name, found in held["forums"].items()}
+        write("spelling", f"{COMMAND} --again", {"forums": kept, "search": searched(_duplicates())})
+        return
     model = default_model()
     assert model is not None, "the general model comes with the package"
     speller = GeneralWords(model)
@@ -332,9 +337,13 @@ def main() -> None:
     }
     if given.dev:
         return
+    write("spelling", COMMAND, {"forums": forums, "search": searched(_duplicates())})
+
+
+def _duplicates() -> RetrievalTask:
     task = travel_tasks("test")["travel test, retrieval"]
     assert isinstance(task, RetrievalTask), "of both tasks of the travel forum this is retrieval"
-    write("spelling", COMMAND, {"forums": forums, "search": searched(task)})
+    return task
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ of a forum is, and so that a hybrid needs to know of no engine.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -32,10 +33,11 @@ from askalike.evaluation.forum.tasks import (
 )
 from askalike.forum import Forum
 from askalike.models.encoders.model import Model
+from askalike.models.student import Student
 from askalike.search.interaction import WeighedStates, interactions, meaning, rarities
 from askalike.search.settings import JoinSettings
 from askalike.text.settings import TextSettings
-from askalike.types import Qrels, Question, Run
+from askalike.types import Filters, Qrels, Query, Question, Run
 from benchmarks.labelled_pairs import Pair
 
 DEPTH: Final = 100
@@ -84,11 +86,11 @@ class PairTask:
     statistics: tuple[Question, ...]
 
 
-def judge(task: RerankTask | RetrievalTask, run: Run) -> Report:
+def judge(task: RerankTask | RetrievalTask, run: Run, retrieval_measures: Sequence[str] = RETRIEVAL_MEASURES) -> Report:
     """Return what a run is worth under the task's protocol."""
     if isinstance(task, RerankTask):
         return reranking.judge(task, run)
-    return evaluate(task.qrels, run, "trec", RETRIEVAL_MEASURES)
+    return evaluate(task.qrels, run, "trec", retrieval_measures)
 
 
 def pair_task(name: str, pairs: Iterable[Pair], half: str) -> PairTask:
@@ -107,14 +109,15 @@ def pair_task(name: str, pairs: Iterable[Pair], half: str) -> PairTask:
     mine = [pair for pair in known if pair.first in members[half]]
     return PairTask(
         name=f"{name} {half}",
-        pairs=tuple((_question(pair.first), _question(pair.second)) for pair in mine),
+        pairs=tuple((title_alone(pair.first), title_alone(pair.second)) for pair in mine),
         labels=tuple(int(pair.is_duplicate) for pair in mine),
-        statistics=tuple(_question(text) for text in sorted(members["dev"])),
+        statistics=tuple(title_alone(text) for text in sorted(members["dev"])),
     )
 
 
-def _question(text: str) -> Question:
-    return Question(text, text)
+def title_alone(text: str) -> Question:
+    """Return a text as a question; its id is the same for the same text, and short enough for a forum."""
+    return Question(hashlib.blake2b(text.encode(), digest_size=10).hexdigest(), text)
 
 
 def forum_retrieval_task(name: str, forum: Forum, links: DuplicateTask, *, main: str = "ndcg@10") -> RetrievalTask:
@@ -281,6 +284,48 @@ def best_of_collection(ids: Sequence[str], scores: Floats, query: str) -> list[t
 def _alike(scorer: JoinedTerms, first: Question, second: Question) -> float:
     same = scorer.scores(first, [first])[0] + scorer.scores(second, [second])[0]
     return float((scorer.scores(first, [second])[0] + scorer.scores(second, [first])[0]) / same) if same else 0.0
+
+
+class Search:
+    """A forum's search as its users get it, by the default ranker; the forum holds every question of its tasks.
+
+    Args:
+        student: encodes queries in place of the forum's encoder.
+        shown: so many hits are asked for, which decides how many candidates are compared.
+    """
+
+    def __init__(self, forum: Forum, student: Student | None = None, shown: int = Query("").k) -> None:
+        self._forum = forum
+        self._searcher = forum._indexes.searcher() if student is None else forum._indexes.searcher_by(student)
+        self._rank = forum.ranking if student is None else forum.searches_by(student)
+        self._shown = shown
+
+    def rerank(self, task: RerankTask) -> Run:
+        """Return the candidates with their probabilities, whether or not a search would find them."""
+        run: Run = {}
+        for query, found in task.given.items():
+            ids = [document for document, _ in found]
+            run[query] = list(zip(ids, self._likelihoods(task.queries[query], ids), strict=True))
+        return run
+
+    def retrieve(self, task: RetrievalTask) -> Run:
+        """Return the hits of each query, itself excluded."""
+        run: Run = {}
+        for identifier, one in task.queries.items():
+            others = Filters(exclude_ids=frozenset([identifier]))
+            asked = Query(one.title, one.body, one.markup, self._shown, others, is_canonical=False)
+            run[identifier] = self._rank(asked)
+        return run
+
+    def pairs(self, task: PairTask) -> Floats:
+        """Return the probability of each pair, the first asked and the second found."""
+        return np.array([self._likelihoods(first, [second.id])[0] for first, second in task.pairs])
+
+    def _likelihoods(self, query: Question, ids: Sequence[str]) -> list[float]:
+        numbers = self._forum.numbers(ids)
+        asked = Query(query.title, query.body, query.markup)
+        likely = self._searcher.likelihoods(asked, list(numbers.values()))
+        return [likely[numbers[one]] if likely else 0.0 for one in ids]
 
 
 class Interaction:

@@ -53,7 +53,7 @@ def measured(settings: ForumSettings) -> dict[str, Any]:
                 raise SystemExit(f"change {number} ({kind}) did not show")
         info, vectors = forum.info(), forum.vectors
     return {
-        "ranker": "hybrid" if vectors.model else "lexical",
+        "has_vectors": bool(vectors.model),
         "until_shown": {kind: percentiles(found) for kind, found in seconds.items()},
         "not_indexed_at_end": info.behind,
         "not_encoded_at_end": vectors.waiting,

@@ -117,7 +117,7 @@ DOCUMENTS = {
     "docs/http.md": http_document,
     "docs/python.md": python_document,
     **RESULT_DOCUMENTS,
-    "docs/quality.svg": lambda: chart(loaded("quality-semantic")),
+    "docs/quality.svg": lambda: chart(loaded("quality-search")),
     "docs/demo.svg": picture,
     "docs/openapi.json": lambda: json.dumps(service_document(), indent=1) + "\n",
 }

@@ -59,6 +59,7 @@ PAGES: Mapping[str, Page] = {
         "Results: finding questions that ask the same",
         "Rankings by words, by meaning and by both, on labelled sets; probabilities; misspelt queries.",
         {
+            "quality-search": quality.searches,
             "encoders": encoders.pools,
             "several-vectors": encoders.several,
             "quality-semantic": quality.semantic,

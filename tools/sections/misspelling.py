@@ -31,10 +31,19 @@ def lost(result: Mapping[str, Any]) -> list[str]:
         " were written and with one random edit of a letter in each content word of the query, the mean of"
         f" {result['draws']} draws: “{example['written']}” becomes “{example['misspelled']}”. SCQA, which"
         f" reads letter trigrams, learned from {result['siamese_pairs']:,} questions with answers; the others read"
-        " whole words or word pieces.",
+        " whole words or word pieces." + _kept(result["systems"], "rows of"),
         "",
         *table(header, lines),
     ]
+
+
+def _kept(parts: Mapping[str, Mapping[str, Any]], what: str) -> str:
+    """Return which parts an earlier run measured, "" where none was."""
+    by_commit: dict[str, list[str]] = {}
+    for name, one in parts.items():
+        if "commit" in one:
+            by_commit.setdefault(one["commit"], []).append(name)
+    return "".join(f" The {what} {', '.join(names)}: commit `{commit}`." for commit, names in by_commit.items())
 
 
 def _shown(found: Mapping[str, Any]) -> str:
@@ -76,7 +85,8 @@ def corrected(result: Mapping[str, Any]) -> list[str]:
         "Titles of questions that the forum does not hold, with one misspelt word each, drawn as people type (a letter"
         " twice, a neighbouring key, a vowel for a vowel) or with any letter: read as the right word, as a wrong one,"
         " or left. Beside them the same titles as they are, of which some are misspelt by their authors, and blocks of"
-        " code and pasted logs. Parameters were chosen on the first forum and the dev split of travel's duplicates.",
+        " code and pasted logs. Parameters were chosen on the first forum and the dev split of travel's duplicates."
+        + _kept(result["forums"], "rows of"),
         "",
         *table(header, rows),
         "",

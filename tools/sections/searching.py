@@ -258,7 +258,11 @@ def updates(result: Mapping[str, Any]) -> list[str]:
         "",
         f"{result['changes']:,} changes to the forum of {result['forum']}; milliseconds from the call until a search"
         " had found the change (a durable write, the index's commit, one search)"
-        + (", the question's encoding among them" if result.get("ranker") == "hybrid" else "")
+        + (
+            ", the question's encoding among them"
+            if result.get("has_vectors", result.get("ranker") == "hybrid")
+            else ""
+        )
         + ".",
         "",
         *_changes(result),

@@ -89,7 +89,7 @@ class JoinSettings:
 
     Args:
         weight: of the cosine in the weighted sum, in [0, 1]; the rest is BM25's. None takes what was measured to be
-            best for the encoder (``joining.MEASURED``), and for one that is not known that of askalike's own models.
+            best for the encoder (``MEASURED``), and ``OTHER`` for one that was not measured.
         depth: candidates taken from each source, or as many as hits are asked for where that is more.
         scored: candidates that the scorer compares, the best of the weighted sum, or as many as hits are asked for.
         reranked: hits that a scorer of pairs puts in its order, where the forum has one.
@@ -147,7 +147,7 @@ class SearchSettings:
             has none, ``lexical`` answers; ``probability`` needs none.
         ramn: of the ranker of that name.
         textual: of the rankers ``t-scqa`` and ``t-dsqa``.
-        threshold: a name from ``threshold.THRESHOLDS``: ``average`` shows no hit whose score is below the average of
+        threshold: a name from ``THRESHOLDS``: ``average`` shows no hit whose score is below the average of
             the candidates' scores, ``none`` shows the best k.
         is_corrected: rankers by vectors read misspelt words as what was probably meant; see ``correction``.
 

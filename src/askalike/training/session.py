@@ -227,7 +227,8 @@ class DevScore:
     """How well the dev queries' candidates are ordered; the search decides.
 
     Args:
-        search: MRR by words and vectors together, as the forum searches; by words alone where there is no model.
+        search: MRR by the weighted sum of words and vectors, the ranker ``hybrid``, by whose best the default search
+            starts; by words alone where there is no model.
         cosine: MRR by vectors alone; 0 where there is no model.
         report: the search query by query, to be compared with another's; None is better than nothing.
     """

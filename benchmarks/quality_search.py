@@ -1,0 +1,179 @@
+"""The search as its users get it, beside words alone and encoders alone, on every real set.
+
+Command: ``OMP_NUM_THREADS=1 python -m benchmarks.quality_search --test``, with ``askalike[minilm]``. Without ``--test``
+only dev splits are scored and nothing is written; with it the test splits too, into ``results/quality-search.json``.
+``--only SET`` scores one set and writes nothing. Forums are built where ``benchmarks.encoders --build`` has not left
+them; after that it takes minutes: what a forum holds is not encoded again.
+
+- ``bm25`` is the search by words alone (on SemEval and Quora the exact formula), ``general`` and ``minilm`` the cosine
+  of an encoder alone, in the same forum.
+- ``search, general`` is what askalike does as it is installed, and ``search, minilm`` what it does in a forum that
+  MiniLM encodes: the default ranker, probability. ``search, student`` asks MiniLM's vectors by a student that was
+  trained in the forum, where ``benchmarks.forum_students`` has left one.
+- ``…, not learned here``: by weights of the scorer that were learned without the set's forum (``benchmarks.scorer``).
+  SemEval is Qatar's; nothing was learned from Quora.
+
+Retrieval asks for ten hits, as a search does unless it is told otherwise, and ten of each system count. Where
+candidates or pairs are given, the probability of each decides, in a forum that holds all questions of the set.
+Intervals are bootstrap percentiles over queries (pairs), 95 %; tests are paired randomisation tests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.evaluation.forum.tasks import RerankTask, VectorScorer
+from askalike.forum import Forum
+from askalike.index.encoder_settings import MAX_CHARACTERS
+from askalike.index.text_questions import text_of
+from askalike.models.student import Student
+from askalike.models.text_encoder import TextEncoder
+from askalike.search.scorer import Scorer
+from askalike.store import ForumLayout
+from askalike.types import Question, Run
+from benchmarks import encoders
+from benchmarks.quality_rows import shown
+from benchmarks.quality_semantic import answer
+from benchmarks.quality_sets import (
+    ARCHIVES,
+    Task,
+    questions_in,
+    quora_tasks,
+    semeval_tasks,
+    slicer_tasks_in,
+    travel_tasks_in,
+)
+from benchmarks.record import write
+from benchmarks.scorer import left_out, using
+from benchmarks.systems import Floats, LexicalSearch, PairTask, RetrievalTask, Search, System, Vectors
+
+COMMAND: Final = "OMP_NUM_THREADS=1 python -m benchmarks.quality_search --test"
+ENCODERS: Final = ("general", "minilm")
+LEARNED_HERE: Final = {"travel": "travel", "slicer": "slicer", "semeval": "qatar"}
+"""Set → the forum whose judged pairs the scorer learned from."""
+NOT_LEARNED: Final = ", not learned here"
+SHOWN: Final = 10
+TASKS: Final[Mapping[str, Callable[[Forum, str], dict[str, Task]]]] = {
+    "travel": travel_tasks_in,
+    "slicer": slicer_tasks_in,
+    "semeval": lambda _, part: semeval_tasks(part),
+    "quora": lambda _, part: quora_tasks(part),
+}
+
+
+class Known:
+    """A text encoder that has the vectors of a forum's questions at hand, so that no test encodes them once more.
+
+    Differs from the encoder as a query through it does from a document: by the rounding of the batch.
+    """
+
+    def __init__(self, forum: Forum, encoder: TextEncoder) -> None:
+        self._encoder, self.name, self.dimensions = encoder, encoder.name, encoder.dimensions
+        ids, vectors = forum.question_vectors()
+        held = forum.questions_by_id(ids)
+        self._vectors = {text_of(held[one], MAX_CHARACTERS): row for one, row in zip(ids, vectors, strict=True)}
+
+    def encode_query(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the vectors of texts.  # (N, D)"""
+        missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+        if missing:
+            self._vectors.update(zip(missing, self._encoder.encode_document(missing), strict=True))
+        return np.stack([self._vectors[text] for text in texts])
+
+    def encode_document(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the same as ``encode_query``: MiniLM has no prompts."""
+        return self.encode_query(texts)
+
+
+class NotLearnedHere:
+    """A system by other weights of the scorer."""
+
+    def __init__(self, system: System, weights: Mapping[str, Scorer]) -> None:
+        self._system, self._weights = system, weights
+
+    def rerank(self, task: RerankTask) -> Run:
+        """Return what the system does by the weights."""
+        with using(self._weights):
+            return self._system.rerank(task)
+
+    def retrieve(self, task: RetrievalTask) -> Run:
+        """Return what the system does by the weights."""
+        with using(self._weights):
+            return self._system.retrieve(task)
+
+    def pairs(self, task: PairTask) -> Floats:
+        """Return what the system does by the weights."""
+        with using(self._weights):
+            return self._system.pairs(task)
+
+
+@contextmanager
+def opened(name: str, encoder: str) -> Iterator[Forum]:
+    """Yield the forum that holds a set, with the vectors of an encoder."""
+    questions: Callable[[], list[Question]] | None = None if name in ARCHIVES else partial(questions_in, name)
+    with Forum.open(encoders.build(name, encoder, questions)) as forum:
+        vectors = forum.answering_vectors()
+        assert vectors is not None
+        if vectors.settings is not None:
+            vectors.texts.encoder = Known(forum, vectors.texts.encoder)
+        yield forum
+
+
+def systems_of(name: str, forums: Mapping[str, Forum]) -> dict[str, System]:
+    """Return the systems of a set by their names."""
+    alone: dict[str, System] = {"bm25": LexicalSearch()}
+    searches: dict[str, System] = {}
+    for encoder, forum in forums.items():
+        vectors = forum.answering_vectors()
+        assert vectors is not None
+        alone[encoder] = Vectors(VectorScorer(vectors))
+        searches[f"search, {encoder}"] = Search(forum)
+    student = ForumLayout(encoders.taught_folder(name)).student
+    if student.exists():
+        searches["search, student"] = Search(forums["minilm"], Student.load(student))
+    if name not in LEARNED_HERE:
+        return alone | searches
+    weights = left_out(LEARNED_HERE[name])
+    return alone | searches | {f"{it}{NOT_LEARNED}": NotLearnedHere(one, weights) for it, one in searches.items()}
+
+
+def score_set(name: str, parts: Sequence[str]) -> dict[str, Any]:
+    """Return the tables of a set's tasks."""
+    tables: dict[str, Any] = {}
+    with opened(name, "general") as general, opened(name, "minilm") as minilm:
+        systems = systems_of(name, dict(zip(ENCODERS, (general, minilm), strict=True)))
+        for part in parts:
+            for title, task in TASKS[name](general, part).items():
+                tables[title] = answer(task, systems, SHOWN)
+                print(f"{title}\n{shown(tables[title])}", flush=True)
+    return tables
+
+
+def main() -> None:
+    """Score the sets and write the result."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", choices=list(TASKS), help="one set; nothing is written")
+    parser.add_argument("--test", action="store_true", help="score the test splits too, and write the result")
+    given = parser.parse_args()
+    parts = ("dev", "test") if given.test else ("dev",)
+    tables: dict[str, Any] = {}
+    for name in given.only or TASKS:
+        began, before = time.monotonic(), time.process_time()
+        tables |= score_set(name, parts)
+        print(
+            f"{name}: {time.monotonic() - began:.0f} s, {time.process_time() - before:.0f} s of processor", flush=True
+        )
+    if given.test and not given.only:
+        write("quality-search", COMMAND, {"shown": SHOWN, "tables": tables})
+
+
+if __name__ == "__main__":
+    main()
