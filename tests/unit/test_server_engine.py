@@ -95,6 +95,18 @@ def test_a_search_that_makes_no_sense_is_refused(engine: Engine, asked: Query) -
         engine.similar(asked)
 
 
+def test_what_several_are_shown_is_what_each_is_shown_alone(engine: Engine) -> None:
+    asked = [Query("router drops wifi"), Query("wifi", k=1, is_explained=True), Query("printer", ranker="lexical")]
+    together = engine.similar_many([(one, "") for one in asked])
+    for one, found in zip(asked, together, strict=True):
+        alone = engine.similar(one)
+        assert [hit.question for hit in found.hits] == [hit.question for hit in alone.hits]
+        assert [hit.matched for hit in found.hits] == [hit.matched for hit in alone.hits]
+        assert found.ranker == alone.ranker
+    with pytest.raises(SettingError, match="empty"):
+        engine.similar_many([(asked[0], ""), (Query(" "), "")])
+
+
 def test_stages_are_told(tmp_path: Path, engine: Engine) -> None:
     told: list[str] = []
     Engine(engine.forum, lambda stage, seconds: told.append(stage) if seconds >= 0 else None).similar(Query("wifi"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import gc
 import logging
 import os
 import socket
@@ -78,6 +79,8 @@ class Server(uvicorn.Server):
         """Start the application, then accept."""
         asyncio.get_running_loop().set_exception_handler(_log_fault)
         await super().startup(sockets=[])
+        gc.collect()
+        gc.freeze()  # the model and the indexes stay: looking through them held up all searches for 30 ms
         self._listening = sockets or []
         if self._share is not None:
             self._share.note(0)  # from now on it takes some

@@ -191,7 +191,8 @@ class Service:
         """
         metrics, limits = metrics or Metrics(), settings.limits
         engine = Engine(Forum.open(settings.folder), metrics.stage, settings.counts_outcomes, settings.rival)
-        readers = Pool("search", limits.threads, limits.waiting)
+        together = None if engine.forum.is_distant else engine.similar_many
+        readers = Pool("search", limits.threads, limits.waiting, together)
         return cls(
             settings=settings,
             engine=engine,
