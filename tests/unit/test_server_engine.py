@@ -213,7 +213,7 @@ def test_a_forum_counts_as_searched_for_a_moment_after_a_search(
     assert not engine.is_searched
 
 
-def test_while_searches_are_under_way_comparing_rests_twenty_times_as_long_as_it_took(
+def test_while_searches_are_under_way_comparing_rests_twenty_times_as_long_as_it_took_for_each(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock, compared = [100.0], list[float]()
@@ -226,7 +226,7 @@ def test_while_searches_are_under_way_comparing_rests_twenty_times_as_long_as_it
     pairs = SimpleNamespace(advance=advance)
     forum = SimpleNamespace(behind=0, wants_upkeep=False, vectors=SimpleNamespace(is_behind=False), pairs=pairs)
     monkeypatch.setattr("askalike.server.maintenance.time", SimpleNamespace(monotonic=lambda: clock[0]))
-    busy = [True]
+    busy = [1]
     worker = MaintenanceWorker(SimpleNamespace(forum=forum), lambda: busy[0])  # type: ignore[arg-type]
     assert worker.keep()
     for _ in range(19):  # each 0.1 s later
@@ -235,9 +235,16 @@ def test_while_searches_are_under_way_comparing_rests_twenty_times_as_long_as_it
     assert compared == [100.0]
     clock[0] += 0.2
     assert worker.keep()
-    busy[0] = False  # nobody searches: it goes on at once
+    busy[0] = 0  # nobody searches: it goes on at once
     assert worker.keep()
     assert compared == pytest.approx([100.0, 102.2, 102.3])
+    busy[0] = 3
+    clock[0] += 2.1
+    assert worker.keep()
+    clock[0] += 5.9
+    assert not worker.keep()
+    clock[0] += 0.2
+    assert worker.keep()
 
 
 def test_pairs_and_groups_come_page_by_page(engine: Engine) -> None:

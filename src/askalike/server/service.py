@@ -201,7 +201,7 @@ class Service:
             rates=Rates(limits.rate / settings.workers, limits.burst),
             readers=readers,
             writer=Pool("write", WRITERS, limits.waiting),
-            maintenance=MaintenanceWorker(engine, lambda: readers.busy > 0 or engine.is_searched or is_busy(), turn),
+            maintenance=MaintenanceWorker(engine, lambda: readers.busy or engine.is_searched or is_busy(), turn),
             proxies=settings.proxies,
             host_names=host_names(settings),
             rights_without_key=rights_without_key(settings),
