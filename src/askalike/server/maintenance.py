@@ -23,7 +23,7 @@ SLICE_S: Final = 0.2
 """Of comparing, between two pauses while there is something to compare."""
 SHORT_PAUSE_S: Final = 0.05
 REST: Final = 20
-"""While searches are under way, comparing rests so many times as long as it took for each: one slice holds up all of them."""
+"""While searches are under way, comparing rests so many times as long as it took for each: a slice holds up all."""
 
 
 class _Stopped(Exception):
