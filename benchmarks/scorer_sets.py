@@ -25,7 +25,7 @@ import random
 import shutil
 import string
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
@@ -184,9 +184,9 @@ class Site:
         assert search.scoring is not None
         vector = search.encoder.encode([query])[0]
         weights = {term: found.weight for term, found in terms.items()}
+        query = replace(query, filters=Filters(exclude_ids=frozenset([own])) if own else ALL)
         asked = PreparedQuery(query, terms, weights, vector=vector if vector.any() else None)
-        filters = Filters(exclude_ids=frozenset([own])) if own else ALL
-        pool = gather(search.engine, asked, ("lexical", "vectors"), 50, filters, None, Laps())
+        pool = gather(search.engine, asked, ("lexical", "vectors"), 50, None, Laps())
         bm25 = {one.key: one.components["bm25"] for one in pool.candidates}
         cosine = {one.key: one.components["cosine"] for one in pool.candidates}
         numbers = self.forum.numbers(list(grades))

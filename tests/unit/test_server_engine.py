@@ -95,6 +95,18 @@ def test_a_search_that_makes_no_sense_is_refused(engine: Engine, asked: Query) -
         engine.similar(asked)
 
 
+def test_what_several_are_shown_is_what_each_is_shown_alone(engine: Engine) -> None:
+    asked = [Query("router drops wifi"), Query("wifi", k=1, is_explained=True), Query("printer", ranker="lexical")]
+    together = engine.similar_many([(one, "") for one in asked])
+    for one, found in zip(asked, together, strict=True):
+        alone = engine.similar(one)
+        assert [hit.question for hit in found.hits] == [hit.question for hit in alone.hits]
+        assert [hit.matched for hit in found.hits] == [hit.matched for hit in alone.hits]
+        assert found.ranker == alone.ranker
+    with pytest.raises(SettingError, match="empty"):
+        engine.similar_many([(asked[0], ""), (Query(" "), "")])
+
+
 def test_stages_are_told(tmp_path: Path, engine: Engine) -> None:
     told: list[str] = []
     Engine(engine.forum, lambda stage, seconds: told.append(stage) if seconds >= 0 else None).similar(Query("wifi"))
@@ -201,7 +213,7 @@ def test_a_forum_counts_as_searched_for_a_moment_after_a_search(
     assert not engine.is_searched
 
 
-def test_while_searches_are_under_way_comparing_rests_twenty_times_as_long_as_it_took(
+def test_while_searches_are_under_way_comparing_rests_twenty_times_as_long_as_it_took_for_each(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock, compared = [100.0], list[float]()
@@ -214,7 +226,7 @@ def test_while_searches_are_under_way_comparing_rests_twenty_times_as_long_as_it
     pairs = SimpleNamespace(advance=advance)
     forum = SimpleNamespace(behind=0, wants_upkeep=False, vectors=SimpleNamespace(is_behind=False), pairs=pairs)
     monkeypatch.setattr("askalike.server.maintenance.time", SimpleNamespace(monotonic=lambda: clock[0]))
-    busy = [True]
+    busy = [1]
     worker = MaintenanceWorker(SimpleNamespace(forum=forum), lambda: busy[0])  # type: ignore[arg-type]
     assert worker.keep()
     for _ in range(19):  # each 0.1 s later
@@ -223,9 +235,16 @@ def test_while_searches_are_under_way_comparing_rests_twenty_times_as_long_as_it
     assert compared == [100.0]
     clock[0] += 0.2
     assert worker.keep()
-    busy[0] = False  # nobody searches: it goes on at once
+    busy[0] = 0  # nobody searches: it goes on at once
     assert worker.keep()
     assert compared == pytest.approx([100.0, 102.2, 102.3])
+    busy[0] = 3
+    clock[0] += 2.1
+    assert worker.keep()
+    clock[0] += 5.9
+    assert not worker.keep()
+    clock[0] += 0.2
+    assert worker.keep()
 
 
 def test_pairs_and_groups_come_page_by_page(engine: Engine) -> None:

@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -28,6 +28,7 @@ from askalike.schemas import (
     RecordRequest,
     SimilarRequest,
 )
+from askalike.server import pool as pool_module
 from askalike.server import workers
 from askalike.server.admission import SPARE, Admission
 from askalike.server.app import static_files
@@ -580,6 +581,107 @@ def test_who_is_given_up_hears_whether_something_may_have_been_done() -> None:
         is_free.set()
         assert "may be stored all the same" in begun.value.problem.hint
         assert "nothing was done" in waited.value.problem.hint
+        assert pool.close(60)
+
+    asyncio.run(steps())
+
+
+def _squares(asked: Sequence[int]) -> list[int]:
+    if 0 in asked:
+        raise SettingError("nothing to be squared", "ask for a number")
+    return [one * one for one in asked]
+
+
+def test_what_waits_is_made_together_and_each_gets_its_own() -> None:
+    async def steps() -> list[list[int]]:
+        made, is_free, has_begun = list[list[int]](), threading.Event(), threading.Event()
+
+        def together(asked: Sequence[int]) -> list[int]:
+            made.append(list(asked))
+            has_begun.set()
+            assert is_free.wait(60)
+            return _squares(asked)
+
+        pool = Pool("test", 2, 100, together)
+        names = ["greedy"] * 10 + ["a", "b"]
+        tasks = [asyncio.create_task(pool.run_together(one, 60, name)) for one, name in enumerate(names, start=1)]
+        while not has_begun.is_set():
+            await asyncio.sleep(0.001)
+        assert await pool.run(lambda: 7, 60) == 7  # another thread is free for what is not made together
+        is_free.set()
+        assert await asyncio.gather(*tasks) == [one * one for one in range(1, 13)]
+        assert pool.busy == 0
+        assert pool.close(60)
+        return made
+
+    first, *others = asyncio.run(steps())
+    assert first == [1], "who comes to nobody waits for nobody"
+    assert others == [[2, 11, 12, 3, 4, 5, 6, 7], [8, 9, 10]], "clients take turns, and eight are made at once"
+
+
+def test_what_cannot_be_made_together_is_made_alone_and_fails_alone() -> None:
+    async def steps() -> list[int | BaseException]:
+        is_free = threading.Event()
+        pool = Pool("test", 1, 10, _squares)
+        working = asyncio.create_task(pool.run(lambda: is_free.wait(60), 60))
+        await asyncio.sleep(0)
+        tasks = [asyncio.create_task(pool.run_together(one, 60)) for one in (3, 0, 4)]
+        await asyncio.sleep(0)
+        is_free.set()
+        found = await asyncio.gather(*tasks, return_exceptions=True)
+        assert await working
+        assert pool.busy == 0
+        assert pool.close(60)
+        return found
+
+    three, wrong, four = asyncio.run(steps())
+    assert (three, four) == (9, 16)
+    assert isinstance(wrong, SettingError)
+
+
+def test_those_that_take_long_hold_up_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def steps() -> None:
+        is_free = threading.Event()
+
+        def together(asked: Sequence[int]) -> list[int]:
+            assert asked != [1] or is_free.wait(60)
+            return _squares(asked)
+
+        pool = Pool("test", 2, 10, together)
+        long = asyncio.create_task(pool.run_together(1, 60))
+        await asyncio.sleep(0)
+        assert await pool.run_together(2, 60) == 4
+        assert not long.done()
+        is_free.set()
+        assert await long == 1
+        assert await pool.run_together(3, 60) == 9
+        assert pool.busy == 0
+        assert pool.close(60)
+
+    monkeypatch.setattr(pool_module, "LONG_S", 0.01)
+    asyncio.run(steps())
+
+
+def test_who_gives_up_while_others_are_made_is_left_out() -> None:
+    async def steps() -> None:
+        is_free, made = threading.Event(), list[int]()
+
+        def together(asked: Sequence[int]) -> list[int]:
+            made.extend(asked)
+            assert is_free.wait(60)
+            return _squares(asked)
+
+        pool = Pool("test", 1, 10, together)
+        working = asyncio.create_task(pool.run_together(1, 60))
+        await asyncio.sleep(0)
+        with pytest.raises(Refused) as waited:
+            await pool.run_together(2, 0.01)
+        assert "nothing was done" in waited.value.problem.hint
+        assert pool.busy == 1
+        is_free.set()
+        assert await working == 1
+        assert await pool.run_together(3, 60) == 9
+        assert made == [1, 3]
         assert pool.close(60)
 
     asyncio.run(steps())

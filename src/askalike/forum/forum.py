@@ -1240,6 +1240,11 @@ class Forum:
         """
         return self._indexes.encoder_name
 
+    @property
+    def is_distant(self) -> bool:
+        """Return whether an engine elsewhere finds the questions, so that calls to it can wait beside each other."""
+        return bool(self._indexes.engine)
+
     def question_vectors(self, ids: Iterable[str | int] | None = None) -> tuple[list[str], NDArray[np.float32]]:
         """Return the vectors of the forum's questions as they are stored, at length 1.
 

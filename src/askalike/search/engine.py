@@ -1,7 +1,7 @@
 """What a search asks of whatever holds a forum: candidates with scores, records, a query's vector. Calls take batches.
 
 One machine's SQLite, tantivy and vectors are one engine; a distributed one gives no more than this. A search makes at
-most nine calls, however many terms and hits it has.
+most nine calls to one that is far away, and eleven to one at hand, however many terms and hits it has.
 """
 
 from __future__ import annotations

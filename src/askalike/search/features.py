@@ -273,9 +273,13 @@ def _by_vectors(
         asked_rows = rows[asked_at]
         if titled[query]:
             held = np.flatnonzero(each)
-            words, place = _distinct(theirs_at, scratch)
-            near = np.maximum(rows[words] @ asked_rows[: titled[query]].T, 0)  # (U, T)
-            best = np.maximum.reduceat(near[place], (ends - each)[held])  # (H, T)
+            title = asked_rows[: titled[query]].T
+            if len(bounds) == 2:  # nearly all words are of what this query is compared with
+                near = (rows @ title)[theirs_at]  # (M, T)
+            else:
+                words, place = _distinct(theirs_at, scratch)
+                near = (rows[words] @ title)[place]
+            best = np.maximum(np.maximum.reduceat(near, (ends - each)[held]), 0)  # (H, T)
             share = weights[asked_at[: titled[query]]]
             found[start + held, 1] = best @ share / share.sum()
         if has_candidates:
@@ -296,12 +300,14 @@ def _sums(
     """Return the weighted sum of each text's words' vectors.  # (N, D)"""
     found = np.zeros((len(starts) - 1, rows.shape[1]), np.float32)
     for first in range(0, len(found), _SUMMED):
-        part = starts[first : first + _SUMMED + 1]
-        words, place = np.unique(places[part[0] : part[-1]], return_inverse=True)
-        count, size = len(part) - 1, len(words)
+        part, place, of, weighing = starts[first : first + _SUMMED + 1], places, rows, weights
+        if len(found) > _SUMMED:  # not all words are of these texts
+            words, place = np.unique(places[part[0] : part[-1]], return_inverse=True)
+            of, weighing = rows[words], weights[words]
+        count, size = len(part) - 1, len(of)
         text = np.repeat(np.arange(count), np.diff(part))
         counts = np.bincount(text * size + place, minlength=count * size).reshape(count, size)
-        found[first : first + count] = (counts * weights[words]).astype(np.float32) @ rows[words]
+        found[first : first + count] = (counts * weighing).astype(np.float32) @ of
     return found
 
 

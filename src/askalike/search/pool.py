@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from askalike.search.engine import Candidate, Encoder, Engine, WordEncoder
 from askalike.search.query import PreparedQuery
-from askalike.types import Filters, Question, Stage
+from askalike.types import Question, Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,6 @@ def gather(
     asked: PreparedQuery,
     sources: tuple[Source, ...],
     limit: int,
-    filters: Filters,
     encoder: Encoder | None,
     laps: Laps,
     read: tuple[int, float] | None = None,
@@ -112,6 +111,7 @@ def gather(
     Args:
         read: so many of them alone are looked at, the best by the weighted sum, and w; see ``Pool``.
     """
+    filters = asked.query.filters
     found: dict[Source, Sequence[Candidate]] = {}
     ranks: dict[int, dict[Source, int]] = {}
     for source in sources:

@@ -39,6 +39,9 @@ from askalike.text.analyzer import Analyzer, Prepared
 from askalike.types import Correction, Explanation, Filters, Hit, Order, Query, Question, SearchResult
 
 _Near = tuple[NDArray[np.float32] | None, tuple[int, Sequence[Candidate]] | None]
+_Aimed = tuple[PreparedQuery, str, Ranker]
+_Candidates = tuple[Pool, list[Scored], bool]
+"""Of one search: those that are hits, best first, then by key; and whether more candidates bring no others."""
 
 SPARE = 5
 """Half as many again as are asked for, and so many more, are looked at: duplicates of one original fall together."""
@@ -147,34 +150,42 @@ class Searcher:
         try:
             if self.pair_scorer() is None and not any(one.is_draft or one.ranker == CROSS_ENCODER for one in queries):
                 results: dict[int, SearchResult] = {}
+                laps = Laps()
                 for searcher, some in self.by_language(queries):
-                    laps = [Laps() for _ in some]
-                    found = zip(some, searcher.rankings(list(some.values()), laps), laps, strict=True)
-                    results |= {place: searcher._result(ranked, lap) for place, ranked, lap in found}
-                return [results[place] for place in range(len(queries))]
+                    found = zip(some, searcher.rankings(list(some.values()), laps), strict=True)
+                    results |= {place: searcher._result(ranked, laps) for place, ranked in found}
+                shares = {stage: spent / len(queries) for stage, spent in laps.seconds.items()}
+                return [replace(results[place], seconds=shares) for place in range(len(queries))]
         except EncoderError:
             pass
         return [self.search(query) for query in queries]
 
-    def rankings(self, queries: Sequence[Query], laps: Sequence[Laps] | None = None) -> Iterator[Ranking]:
-        """Yield a ranking of each query, the vectors made at once and what is nearest to them looked up together.
+    def rankings(self, queries: Sequence[Query], laps: Laps | None = None) -> Iterator[Ranking]:
+        """Yield a ranking of each query; vectors are made, what is nearest is looked up, and candidates are scored
+        for all of them at once.
 
         Nothing re-orders these, and nothing stands in for an encoder that cannot be had.
+
+        Args:
+            laps: of all of them together.
 
         Raises:
             SettingError, ForumError, EncoderError: as ``ranking``, for a ranker that was named.
         """
-        laps = laps or [Laps() for _ in queries]
+        laps = laps or Laps()
         several = [] if self.language_of is None else self.by_language(queries)
         if len(several) > 1 or any(searcher is not self for searcher, _ in several):
             ranked: dict[int, Ranking] = {}
             for searcher, part in several:
-                ranked |= zip(part, searcher.rankings(list(part.values()), [laps[one] for one in part]), strict=True)
+                ranked |= zip(part, searcher.rankings(list(part.values()), laps), strict=True)
             yield from (ranked[place] for place in range(len(queries)))
             return
         queries = list(several[0][1].values()) if several else queries
-        for (asked, name, ranker), lap in zip(self._aimed(queries, laps), laps, strict=True):
-            found = self._ranked(asked, name, ranker, lap)
+        aimed = self._aimed(queries, laps)
+        wanted = {place: (asked.most, self._depth(by, asked.most)) for place, (asked, _, by) in enumerate(aimed)}
+        candidates = self._together(aimed, wanted, laps)
+        for place, (asked, name, ranker) in enumerate(aimed):
+            found = self._ranked(asked, name, ranker, candidates.pop(place), laps)
             yield replace(found, notice=self.notice) if self.notice else found
 
     def closest(self, queries: Sequence[Query]) -> list[list[Scored]]:
@@ -189,27 +200,39 @@ class Searcher:
         Raises:
             SettingError, ForumError, EncoderError: as ``ranking``, for a ranker that was named.
         """
-        laps = [Laps() for _ in queries]
+        laps = Laps()
         aimed = self._aimed(queries, laps)
         limits = [self._depth(ranker, query.k) for (_, _, ranker), query in zip(aimed, queries, strict=True)]
         found: list[list[Scored]] = [[] for _ in queries]
-        waiting = list(range(len(queries)))
+        waiting: Sequence[int] = range(len(queries))
         while waiting:
-            by_ranker: dict[str, list[int]] = {}
-            for place in waiting:
-                by_ranker.setdefault(aimed[place][1], []).append(place)
+            scored = self._together(aimed, {place: (queries[place].k, limits[place]) for place in waiting}, laps)
             waiting = []
-            for some in by_ranker.values():
-                ranker = aimed[some[0]][2]
-                asked = [(aimed[one][0], queries[one].k, limits[one], queries[one].filters, laps[one]) for one in some]
-                for place, (_, scored, is_all) in zip(some, self._scored(ranker, asked), strict=True):
-                    found[place] = scored[: queries[place].k]
-                    if len(found[place]) < queries[place].k and not is_all:
-                        limits[place] = min(2 * limits[place], ranker.most or 2 * limits[place])
-                        waiting.append(place)
+            for place, (_, best, is_all) in scored.items():
+                found[place] = best[: queries[place].k]
+                if len(found[place]) < queries[place].k and not is_all:
+                    limits[place] = min(2 * limits[place], aimed[place][2].most or 2 * limits[place])
+                    waiting.append(place)
         return found
 
-    def _aimed(self, queries: Sequence[Query], laps: Sequence[Laps]) -> list[tuple[PreparedQuery, str, Ranker]]:
+    def _together(
+        self, aimed: Sequence[_Aimed], wanted: Mapping[int, tuple[int, int]], laps: Laps
+    ) -> dict[int, _Candidates]:
+        """Return what is found for some of the searches, those of one ranker scored together.
+
+        Args:
+            wanted: place of a search → how many hits, and how many candidates of each source are looked at.
+        """
+        by_ranker: dict[str, list[int]] = {}
+        for place in wanted:
+            by_ranker.setdefault(aimed[place][1], []).append(place)
+        found: dict[int, _Candidates] = {}
+        for some in by_ranker.values():
+            asked = [(aimed[place][0], *wanted[place]) for place in some]
+            found |= zip(some, self._scored(aimed[some[0]][2], asked, laps), strict=True)
+        return found
+
+    def _aimed(self, queries: Sequence[Query], laps: Laps) -> list[_Aimed]:
         """Return each query with its vector and what is nearest to it, and the ranker that answers.
 
         Where counts of terms take long, vectors are made meanwhile of the queries as they are written, by a model
@@ -226,13 +249,12 @@ class Searcher:
         near: dict[int, _Near] = {}
         if self.engine.is_distant and depths and isinstance(self.encoder, WordEncoder):
             self.engine.expect({term for read in written for one in read for term in (*one.title, *one.body)})
-            for lap in laps:
-                lap.end("lexical")
+            laps.end("lexical")
             near = self._nearest({place: (queries[place], depth) for place, depth in depths.items()})
-            for lap in laps:
-                lap.end("vector")
-        made = zip(queries, (ranker for _, ranker in chosen), laps, written, wanted, strict=True)
+            laps.end("vector")
+        made = zip(queries, (ranker for _, ranker in chosen), written, wanted, strict=True)
         asked = [self._prepared(*one) for one in made]
+        laps.end("lexical")
         changed = {
             place: (asked[place].query, depth)
             for place, depth in depths.items()
@@ -240,8 +262,7 @@ class Searcher:
         }
         for place, (vector, found) in (near | self._nearest(changed) if changed else near).items():
             asked[place] = replace(asked[place], vector=vector, near=found)
-        for lap in laps:
-            lap.end("vector")
+        laps.end("vector")
         return [(one, *by) for one, by in zip(asked, chosen, strict=True)]
 
     def _nearest(self, aimed: Mapping[int, tuple[Query, int]]) -> dict[int, _Near]:
@@ -314,33 +335,42 @@ class Searcher:
         if query.is_draft and self.for_drafts is not None:
             return self.for_drafts._first_ranking(query, laps)
         try:
-            return next(self.rankings([query], [laps]))
+            return next(self.rankings([query], laps))
         except EncoderError as error:
             if query.ranker is not None:
                 raise
             if self.for_drafts is not None:
-                found, notice = next(self.for_drafts.rankings([query], [laps])), f"found by a student: {error}"
+                found, notice = next(self.for_drafts.rankings([query], laps)), f"found by a student: {error}"
             else:
                 by_words = replace(self, encoder=None, speller=None, scoring=Scoring(self.analyzer))
-                found, notice = next(by_words.rankings([query], [laps])), f"found by words alone: {error}"
+                found, notice = next(by_words.rankings([query], laps)), f"found by words alone: {error}"
             return replace(found, notice=notice)
 
-    def _ranked(self, asked: PreparedQuery, name: str, ranker: Ranker, laps: Laps) -> Ranking:
+    def _ranked(self, asked: PreparedQuery, name: str, ranker: Ranker, candidates: _Candidates, laps: Laps) -> Ranking:
+        """Return a ranking.
+
+        As many records are read as hits are asked for, and more only where some of them are duplicates of one
+        original; at once where a call takes long.
+
+        Args:
+            candidates: found for ``asked.most`` hits.
+        """
         k, filters = asked.query.k, asked.query.filters
         limit, has_vectors = asked.most, "vectors" in ranker.sources
         if not asked.query.is_canonical:
-            return Ranking(asked, name, has_vectors, self._best(asked, ranker, k, filters, laps))
+            return Ranking(asked, name, has_vectors, self._best(asked, ranker, k, candidates, laps))
+        read = limit if self.engine.is_distant else k
         while True:
-            found = self._best(asked, ranker, limit, filters, laps)
+            found = self._best(asked, ranker, read, candidates, laps)
             links = self.engine.duplicate_links([one.question.id for one in found])
             is_admitted: Callable[[Question], bool] = filters.admits
             if filters.is_answered is not None:
                 answered = self.engine.answers([*(one.question.id for one in found), *links.questions])
                 is_admitted = partial(_is_admitted, filters, answered)
             shown = canonical(found, links, is_admitted, k)
-            if len(shown) == k or len(found) < limit or limit == MAX_HITS:
+            if len(shown) == k or len(found) < read or read == MAX_HITS:
                 return Ranking(asked, name, has_vectors, shown, links)
-            limit = min(2 * limit, MAX_HITS)
+            read = limit if read < limit else min(2 * read, MAX_HITS)
 
     def likelihoods(self, query: Query, keys: Sequence[int]) -> dict[int, float]:
         """Return how likely each of these questions asks the same as a query, whether or not a search finds it.
@@ -353,7 +383,7 @@ class Searcher:
             return searcher.likelihoods(query, keys)
         _, ranker = self._chosen(PROBABILITY)
         read = self.analyzer.prepare_query(query.language, query.title, query.body, query.markup)
-        asked = self._prepared(query, ranker, Laps(), read)
+        asked = self._prepared(query, ranker, read)
         questions = self.engine.questions(keys)
         held = [key for key in keys if key in questions]
         if asked.counts is None or not held:
@@ -449,9 +479,7 @@ class Searcher:
             )
         return found
 
-    def _prepared(
-        self, query: Query, ranker: Ranker, laps: Laps, read: Sequence[Prepared], most: int = 0
-    ) -> PreparedQuery:
+    def _prepared(self, query: Query, ranker: Ranker, read: Sequence[Prepared], most: int = 0) -> PreparedQuery:
         """Prepare a query as it was read; its terms are weighed in any case, since they show what matched.
 
         One for a ranker without vectors is not corrected, so that no model is asked what words there are.
@@ -471,39 +499,45 @@ class Searcher:
         if "spelling" in ranker.sources:
             known = counts.look_up(named := dict.fromkeys([*written.title, *written.body]))
             unknown = tuple(term for term in named if not known[term])
-        laps.end("lexical")
         weights = {term: found.weight for term, found in terms.items()}
         return PreparedQuery(query, terms, weights, corrections, None, unknown, counts, most=most)
 
-    def _best(self, asked: PreparedQuery, ranker: Ranker, k: int, filters: Filters, laps: Laps) -> list[Found]:
-        limit = self._depth(ranker, k)
+    def _best(self, asked: PreparedQuery, ranker: Ranker, k: int, candidates: _Candidates, laps: Laps) -> list[Found]:
+        """Return the ``k`` best.
+
+        Args:
+            candidates: those that were found for ``asked.most`` of them.
+        """
+        limit = self._depth(ranker, max(k, asked.most))
+        if k > asked.most:
+            [candidates] = self._scored(ranker, [(asked, k, limit)], laps)
         while True:
-            [(pool, scored, is_all)] = self._scored(ranker, [(asked, k, limit, filters, laps)])
-            found = self._held(pool, scored, k, filters)
+            pool, scored, is_all = candidates
+            found = self._held(pool, scored, k, asked.query.filters)
             laps.end("answer")
             if len(found) == k or is_all:
                 return found
             limit = min(2 * limit, ranker.most or 2 * limit)
+            [candidates] = self._scored(ranker, [(asked, k, limit)], laps)
 
     def _scored(
-        self, ranker: Ranker, several: Sequence[tuple[PreparedQuery, int, int, Filters, Laps]]
-    ) -> list[tuple[Pool, list[Scored], bool]]:
-        """Return for each search the candidates that are hits, best first, then by key; and whether more candidates
-        bring no others.
+        self, ranker: Ranker, several: Sequence[tuple[PreparedQuery, int, int]], laps: Laps
+    ) -> list[_Candidates]:
+        """Return the candidates of each search.
 
         Args:
-            several: query, k, how many candidates of each source are looked at, filters, and times.
+            several: query, k, and how many candidates of each source are looked at.
         """
         has_threshold, join = self.settings.threshold != ALL, self.settings.join
         pools: list[Pool] = []
-        for asked, k, limit, filters, laps in several:
+        for asked, k, limit in several:
             wanted = k if limit <= join.depth else limit
             weight = 0.0 if asked.vector is None or "vectors" not in ranker.sources else join.cosine_weight
             is_read = ranker.is_reading or (ranker.is_sum and self.engine.is_distant and not has_threshold)
             read = (max(join.scored, wanted), weight) if is_read else None
-            pools.append(gather(self.engine, asked, ranker.sources, limit, filters, self.encoder, laps, read))
-        found: list[tuple[Pool, list[Scored], bool]] = []
-        for (asked, _, limit, _, laps), pool, made in zip(several, pools, ranker.score(pools, join), strict=True):
+            pools.append(gather(self.engine, asked, ranker.sources, limit, self.encoder, laps, read))
+        found: list[_Candidates] = []
+        for (asked, _, limit), pool, made in zip(several, pools, ranker.score(pools, join), strict=True):
             shown = THRESHOLDS[self.settings.threshold](made)
             least = float(asked.query.minimum)
             scored = sorted(

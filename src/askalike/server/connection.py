@@ -266,12 +266,20 @@ class _Requests(h11.Connection):
         self.fault: h11.RemoteProtocolError | None = None
         self.status = 0
         self._chunks = self._bytes = 0
+        self._head: list[bytes] = []
 
     def send_with_data_passthrough(self, event: h11.Event) -> list[bytes] | None:
-        """Return an event as bytes, and remember the status that it tells."""
+        """Return an event as bytes, and remember the status that it tells; the head of an answer of a length that is
+        known comes with what follows it, so that both are sent at once.
+        """
+        found = super().send_with_data_passthrough(event)
         if isinstance(event, h11.Response):
             self.status = event.status_code
-        return super().send_with_data_passthrough(event)
+            if found is not None and any(name == b"content-length" for name, _ in event.headers):
+                self._head, found = found, []
+        elif self._head and found is not None:
+            found, self._head = [*self._head, *found], []
+        return found
 
     def next_event(self) -> Any:
         """Return what has come.

@@ -8,7 +8,7 @@ import math
 import re
 import struct
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from itertools import islice
@@ -59,7 +59,7 @@ from askalike.server.duplicates import DuplicatePages
 from askalike.server.presentation import listed, safe_html, shown_answer, shown_hit, shown_likelihood
 from askalike.store import check_question
 from askalike.text.markup import plain_text
-from askalike.types import Answer, Decided, Feedback, Link, LogEntry, Query, Question
+from askalike.types import Answer, Decided, Feedback, Hit, Link, LogEntry, Query, Question
 
 OnStage = Callable[[str, float], None]
 """Called with the name of a stage and the seconds that it took."""
@@ -119,18 +119,39 @@ class Engine:
             InputError: ``before`` is no moment.
             ForumError, ModelError: the forum has not what the ranker needs.
         """
-        if not query.title.strip() and not query.body.strip():
+        return self.similar_many([(query, session)])[0]
+
+    def similar_many(self, asked: Sequence[tuple[Query, str]]) -> list[Similar]:
+        """Return what several askers are shown, each of whom is told how long it took for all of them.
+
+        Args:
+            asked: queries with their sessions, as ``similar`` takes them.
+
+        Raises:
+            SettingError, InputError, ForumError, ModelError: one of them cannot be answered, as ``similar``.
+        """
+        if any(not query.title.strip() and not query.body.strip() for query, _ in asked):
             raise SettingError("the question is empty", "give a title or a body")
         began = time.perf_counter()
-        found = self.forum.search(query)
+        queries = [query for query, _ in asked]
+        found = self.forum.similar_many(queries) if len(queries) > 1 else [self.forum.search(queries[0])]
         searched = time.perf_counter()
-        hits = tuple(shown_hit(hit, self.forum.analyzer) for hit in found.hits)
-        if session and self._rival and query.ranker is None and 0 < len(hits) <= MOST_DRAFTED:
-            hits = self._drafted(query, session, hits)
+        shown = [self._shown(query, session, one.hits) for (query, session), one in zip(asked, found, strict=True)]
         ended = self._searched_s = time.perf_counter()
-        for name, spent in found.seconds.items():
-            self._on_stage(name, spent + (ended - searched if name == "answer" else 0.0))
-        return Similar(found.ranker, round(1000 * (ended - began), 2), found.corrections, hits, found.notice)
+        showing, took_ms = (ended - searched) / len(asked), round(1000 * (ended - began), 2)
+        for one in found:
+            for name, spent in one.seconds.items():
+                self._on_stage(name, spent + (showing if name == "answer" else 0.0))
+        return [
+            Similar(one.ranker, took_ms, one.corrections, hits, one.notice)
+            for one, hits in zip(found, shown, strict=True)
+        ]
+
+    def _shown(self, query: Query, session: str, found: Iterable[Hit]) -> tuple[SimilarHit, ...]:
+        hits = tuple(shown_hit(hit, self.forum.analyzer) for hit in found)
+        if session and self._rival and query.ranker is None and 0 < len(hits) <= MOST_DRAFTED:
+            return self._drafted(query, session, hits)
+        return hits
 
     def _drafted(self, query: Query, session: str, hits: tuple[SimilarHit, ...]) -> tuple[SimilarHit, ...]:
         """Return as many hits, drafted from the default's and the rival's; none says how likely: all look alike."""

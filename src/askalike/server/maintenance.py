@@ -23,7 +23,7 @@ SLICE_S: Final = 0.2
 """Of comparing, between two pauses while there is something to compare."""
 SHORT_PAUSE_S: Final = 0.05
 REST: Final = 20
-"""While searches are under way, comparing rests so many times as long as it took: one slice of it holds up a search."""
+"""While searches are under way, comparing rests so many times as long as it took for each: a slice holds up all."""
 
 
 class _Stopped(Exception):
@@ -34,13 +34,13 @@ class MaintenanceWorker:
     """A thread that keeps a forum's indexes, vectors and pairs in step.
 
     Args:
-        is_busy: whether searches are under way.
+        under_way: how many searches are under way; one where somebody is likely to search again.
         turn: held while something is done, so that of several forums one has its turn.
     """
 
-    def __init__(self, engine: Engine, is_busy: Callable[[], bool], turn: threading.Lock | None = None) -> None:
+    def __init__(self, engine: Engine, under_way: Callable[[], int], turn: threading.Lock | None = None) -> None:
         self._engine = engine
-        self._is_busy = is_busy
+        self._under_way = under_way
         self._turn = turn or threading.Lock()
         self._rests_until_s = 0.0
         self._stop = threading.Event()
@@ -85,11 +85,11 @@ class MaintenanceWorker:
             with contextlib.suppress(BusyForumError, ModelNotFoundError):  # another process is at it
                 forum.encode(progress=_StopProgress(self._stop))
         began_s = time.monotonic()
-        if self._is_busy() and began_s < self._rests_until_s:
+        if self._under_way() and began_s < self._rests_until_s:
             return False
-        is_more = forum.pairs.advance(SLICE_S, lambda: self._stop.is_set() or self._is_busy()) > 0
+        is_more = forum.pairs.advance(SLICE_S, lambda: self._stop.is_set() or self._under_way() > 0) > 0
         ended_s = time.monotonic()
-        self._rests_until_s = ended_s + REST * (ended_s - began_s)
+        self._rests_until_s = ended_s + REST * max(1, self._under_way()) * (ended_s - began_s)
         return is_more
 
 

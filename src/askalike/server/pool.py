@@ -1,25 +1,69 @@
-"""Threads that do the work, so that the event loop never waits for a search; bounded, with a bounded and fair queue."""
+"""Threads that do the work, so that the event loop never waits for a search; bounded, with a bounded and fair queue.
+
+What is made of several at once for less, as searches are, is made together of those that wait: a thread takes them all
+as soon as it has ended with those before. The more ask at the same moment, the less each costs.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from askalike.server.problem import Refused
 
 _Found = TypeVar("_Found")
 
+MOST_TOGETHER: Final = 8
+"""Of more, hardly less is spent on each, and the first waits for the last."""
+LONG_S: Final = 0.25
+"""While some are made together the others wait for them; when that takes so long, they wait no longer."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True, eq=False)
 class _Turn:
-    given: asyncio.Future[None]
-    is_large: bool
+    """A call that waits or is under way.
+
+    Args:
+        call: None for one that is made together with others, of what was ``asked``.
+    """
+
+    found: asyncio.Future[Any]
+    call: Callable[[], Any] | None = None
+    is_large: bool = False
+    asked: Any = None
+    is_begun: bool = False
+
+
+class _Queue:
+    """Turns that wait, those of each client in their order, and clients one after another."""
+
+    def __init__(self) -> None:
+        self._turns: OrderedDict[str, deque[_Turn]] = OrderedDict()
+
+    def add(self, turn: _Turn, client: str) -> None:
+        """Put a turn behind all others of its client."""
+        self._turns.setdefault(client, deque()).append(turn)
+
+    def take(self, *, with_large: bool = True) -> _Turn | None:
+        """Return whose turn it is, None where nobody waits who may have a thread; turns that were given up go."""
+        for client, turns in list(self._turns.items()):
+            while turns and turns[0].found.done():
+                turns.popleft()
+            if not turns:
+                del self._turns[client]
+            elif with_large or not turns[0].is_large:
+                turn = turns.popleft()
+                del self._turns[client]
+                if turns:
+                    self._turns[client] = turns  # behind all others
+                return turn
+        return None
 
 
 class Pool:
@@ -30,17 +74,31 @@ class Pool:
 
     Args:
         waiting: so many calls may wait for a thread.
+        together: makes what ``run_together`` is asked for, of several at once.
     """
 
-    def __init__(self, name: str, threads: int, waiting: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        threads: int,
+        waiting: int,
+        together: Callable[[Sequence[Any]], Sequence[Any]] | None = None,
+    ) -> None:
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix=name)
         self._most = threads + waiting
         self._free = threads
         self._free_large = max(1, threads - 1)
-        self._turns: OrderedDict[str, deque[_Turn]] = OrderedDict()
+        self._calls, self._asked = _Queue(), _Queue()
+        self._together = together
+        self._holding: asyncio.TimerHandle | None = None
         self._running: set[Future[Any]] = set()
         self.busy = 0
         """How many calls are under way or wait."""
+
+    @property
+    def has_together(self) -> bool:
+        """Return whether ``run_together`` can be asked."""
+        return self._together is not None
 
     async def run(
         self, call: Callable[[], _Found], timeout_s: float, client: str = "", *, is_large: bool = False
@@ -56,76 +114,101 @@ class Pool:
         Raises:
             Refused: 503, too many are waiting; 504, it took too long.
         """
-        if self.busy >= self._most:
-            raise Refused(503, f"{self.busy} requests are waiting already", "try again soon", {"Retry-After": "1"})
-        self.busy += 1
-        is_begun = False
-        loop = asyncio.get_running_loop()
-        try:
-            async with asyncio.timeout(timeout_s):
-                if self._turns or not self._free or (is_large and not self._free_large):
-                    await self._wait(_Turn(loop.create_future(), is_large), client)
-                else:
-                    self._free -= 1
-                    self._free_large -= is_large
-                is_begun = True
-                future = self._executor.submit(contextvars.copy_context().run, call)
-                self._running.add(future)
-                found = asyncio.wrap_future(future)
-                found.add_done_callback(partial(self._end, is_large, future))
-                return await asyncio.shield(found)  # the call has its thread until it ends, whoever waits for it
-        except TimeoutError as error:
-            if not is_begun:
-                hint = "nothing was done; try again later"
-                raise Refused(504, f"it waited longer than {timeout_s:g} s", hint) from error
-            hint = "ask for less, or try again later; what it writes may be stored all the same"
-            raise Refused(504, f"it took longer than {timeout_s:g} s", hint) from error
+        turn = _Turn(asyncio.get_running_loop().create_future(), call, is_large)
+        found: _Found = await self._finished(turn, self._calls, timeout_s, client)
+        return found
+
+    async def run_together(self, asked: object, timeout_s: float, client: str = "") -> Any:
+        """Return what ``together`` makes of this, and of what others ask for who wait meanwhile; else as ``run``."""
+        turn = _Turn(asyncio.get_running_loop().create_future(), asked=asked)
+        return await self._finished(turn, self._asked, timeout_s, client)
 
     def close(self, wait_s: float) -> bool:
         """Return whether what is under way was done within so many seconds."""
         self._executor.shutdown(wait=False, cancel_futures=True)
         return not wait(self._running, max(0.0, wait_s)).not_done
 
-    async def _wait(self, turn: _Turn, client: str) -> None:
-        """Return when a thread is free, and it is this client's turn."""
-        self._turns.setdefault(client, deque()).append(turn)
+    async def _finished(self, turn: _Turn, queue: _Queue, timeout_s: float, client: str) -> Any:
+        if self.busy >= self._most:
+            raise Refused(503, f"{self.busy} requests are waiting already", "try again soon", {"Retry-After": "1"})
+        self.busy += 1
+        queue.add(turn, client)
         self._give_turns()
         try:
-            await turn.given
-        except asyncio.CancelledError:
-            if turn.given.cancelled():
+            async with asyncio.timeout(timeout_s):
+                return await turn.found
+        except TimeoutError as error:
+            if not turn.is_begun:
+                hint = "nothing was done; try again later"
+                raise Refused(504, f"it waited longer than {timeout_s:g} s", hint) from error
+            hint = "ask for less, or try again later; what it writes may be stored all the same"
+            raise Refused(504, f"it took longer than {timeout_s:g} s", hint) from error
+        finally:
+            if not turn.is_begun:
                 self.busy -= 1
-            else:
-                self._end(turn.is_large)
-            raise
-
-    def _end(self, is_large: bool, done: Future[Any] | None = None, _: object = None) -> None:
-        """Take note that a thread is free again: ``done``, where one was taken, has ended."""
-        if done is not None:
-            self._running.discard(done)
-        self.busy -= 1
-        self._free += 1
-        self._free_large += is_large
-        if self._turns:
-            self._give_turns()
 
     def _give_turns(self) -> None:
-        while self._free and (client := self._next_client()) is not None:
-            turns = self._turns.pop(client)
-            turn = turns.popleft()
+        while self._free > 0:
+            turns: list[_Turn] = []
+            while self._holding is None and len(turns) < MOST_TOGETHER and (turn := self._asked.take()):
+                turns.append(turn)
             if turns:
-                self._turns[client] = turns  # behind all others
-            self._free -= 1
-            self._free_large -= turn.is_large
-            turn.given.set_result(None)
+                self._holding = asyncio.get_running_loop().call_later(LONG_S, self._let_go)
+                self._begin_together(turns, self._holding)
+            elif (turn := self._calls.take(with_large=bool(self._free_large))) and turn.call is not None:
+                self._free_large -= turn.is_large
+                self._begin([turn], partial(_called, turn.call))
+            else:
+                return
 
-    def _next_client(self) -> str | None:
-        """Return whose turn it is, None where nobody who waits may have a thread; turns that were given up go."""
-        for client, turns in list(self._turns.items()):
-            while turns and turns[0].given.done():
-                turns.popleft()
-            if not turns:
-                del self._turns[client]
-            elif self._free_large or not turns[0].is_large:
-                return client
-        return None
+    def _let_go(self) -> None:
+        """Let others begin beside those that are made together: these take long."""
+        self._holding = None
+        self._give_turns()
+
+    def _begin_together(self, turns: Sequence[_Turn], holding: asyncio.TimerHandle | None = None) -> None:
+        assert self._together is not None
+        self._begin(turns, partial(self._together, [turn.asked for turn in turns]), holding)
+
+    def _begin(
+        self, turns: Sequence[_Turn], work: Callable[[], Sequence[Any]], holding: asyncio.TimerHandle | None = None
+    ) -> None:
+        self._free -= 1
+        for turn in turns:
+            turn.is_begun = True
+        future = self._executor.submit(contextvars.copy_context().run, work)
+        self._running.add(future)
+        asyncio.wrap_future(future).add_done_callback(partial(self._end, turns, future, holding))
+
+    def _end(
+        self,
+        turns: Sequence[_Turn],
+        done: Future[Sequence[Any]],
+        holding: asyncio.TimerHandle | None,
+        made: asyncio.Future[Sequence[Any]],
+    ) -> None:
+        """Tell what was made to those who wait for it, and let others have the thread, which goes on at once."""
+        self._running.discard(done)
+        self._free += 1
+        self._free_large += turns[0].is_large
+        error = asyncio.CancelledError() if made.cancelled() else made.exception()
+        if error is not None and len(turns) > 1:  # what is wrong with one is told to that one alone
+            for turn in turns:
+                self._begin_together([turn])
+            turns = ()
+        self.busy -= len(turns)
+        if holding is not None and holding is self._holding:
+            holding.cancel()
+            self._holding = None
+        self._give_turns()
+        for place, turn in enumerate(turns):
+            if turn.found.done():  # nobody waits for it any more
+                continue
+            if error is None:
+                turn.found.set_result(made.result()[place])
+            else:
+                turn.found.set_exception(error)
+
+
+def _called(call: Callable[[], _Found]) -> list[_Found]:
+    return [call()]

@@ -33,7 +33,7 @@ from askalike.server.service import Service
 from askalike.server.status import metrics_text, status
 from askalike.server.streams import NDJSON, BulkResponse, stream
 from askalike.store import ForumLayout
-from askalike.types import Decided, Feedback, LogEntry, Report
+from askalike.types import Decided, Feedback, LogEntry, Query, Report
 
 LARGE_BYTES: Final = 20_000
 """A search for a longer text takes its time: with 200 kB, some twenty times that of a title."""
@@ -46,6 +46,7 @@ class Route:
 
     Args:
         handler: what a thread does; returns a value of ``returns``.
+        joins: what the engine is asked for together with what others ask for, where that costs less; else ``handler``.
         respond: what answers where no thread does it all: streams, and what watches the service.
         body: what is sent.
         query: the names of the query string.
@@ -61,6 +62,7 @@ class Route:
     about: str
     returns: Any
     handler: Callable[[Engine, Call], Any] | None = None
+    joins: Callable[[Call], tuple[Query, str]] | None = None
     respond: Callable[[Request, Service, frozenset[str]], Awaitable[Response]] | None = None
     body: type[msgspec.Struct] | None = None
     query: type[msgspec.Struct] | None = None
@@ -96,10 +98,13 @@ def endpoint(rows: dict[str, Route]) -> Callable[[Request], Awaitable[Response]]
         name = name_of(request.headers, service.keys) if row.is_signed else ""
         call = Call(path, query, body, rights, time.monotonic() + limits.timeout_s, name)
         pool = service.writer if row.permission == "write" else service.readers
-        assert row.handler is not None
-        work = partial(row.handler, service.engine, call)
-        is_large = len(content) > LARGE_BYTES
-        found = await pool.run(work, limits.timeout_s, request.scope["state"]["client"], is_large=is_large)
+        client, is_large = request.scope["state"]["client"], len(content) > LARGE_BYTES
+        if row.joins is not None and pool.has_together and not is_large:
+            found = await pool.run_together(row.joins(call), limits.timeout_s, client)
+        else:
+            assert row.handler is not None
+            work = partial(row.handler, service.engine, call)
+            found = await pool.run(work, limits.timeout_s, client, is_large=is_large)
         return Response(msgspec.json.encode(found), media_type=JSON)
 
     return answer
@@ -154,6 +159,10 @@ async def _openapi(request: Request, service: Service, rights: frozenset[str]) -
     return Response(_document(), media_type=JSON)
 
 
+def _asked(call: Call) -> tuple[Query, str]:
+    return call.body.query, call.body.session or ""
+
+
 def service_document() -> dict[str, object]:
     """Return the OpenAPI document of the service."""
     return openapi_document(ROUTES)
@@ -170,7 +179,8 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/similar",
         "Earlier questions that ask the same, with their best answers.",
         schemas.Similar,
-        lambda engine, call: engine.similar(call.body.query, call.body.session or ""),
+        lambda engine, call: engine.similar(*_asked(call)),
+        _asked,
         body=schemas.SimilarRequest,
         refusals=(409,),
     ),

@@ -191,7 +191,8 @@ class Service:
         """
         metrics, limits = metrics or Metrics(), settings.limits
         engine = Engine(Forum.open(settings.folder), metrics.stage, settings.counts_outcomes, settings.rival)
-        readers = Pool("search", limits.threads, limits.waiting)
+        together = None if engine.forum.is_distant else engine.similar_many
+        readers = Pool("search", limits.threads, limits.waiting, together)
         return cls(
             settings=settings,
             engine=engine,
@@ -200,7 +201,7 @@ class Service:
             rates=Rates(limits.rate / settings.workers, limits.burst),
             readers=readers,
             writer=Pool("write", WRITERS, limits.waiting),
-            maintenance=MaintenanceWorker(engine, lambda: readers.busy > 0 or engine.is_searched or is_busy(), turn),
+            maintenance=MaintenanceWorker(engine, lambda: readers.busy or engine.is_searched or is_busy(), turn),
             proxies=settings.proxies,
             host_names=host_names(settings),
             rights_without_key=rights_without_key(settings),

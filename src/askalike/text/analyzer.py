@@ -21,7 +21,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from itertools import accumulate, chain
+from itertools import chain
 from threading import Lock
 from typing import Final
 
@@ -326,7 +326,7 @@ class Analyzer:
         """
         memory, found = self._memory, dict[str, str]()
         lacking = set(wanted)
-        for piece in dict.fromkeys(text.split()):
+        for piece in text.split():
             if not lacking.isdisjoint(memory[piece]):
                 for start, end, term in self._places(piece):
                     if term in lacking:
@@ -342,13 +342,14 @@ class Analyzer:
         """
         memory, found = self._memory, list[tuple[int, int]]()
         pieces = text.split()
-        starts: Iterable[int] = accumulate([len(piece) + 1 for piece in pieces], initial=0)
-        if sum(map(len, pieces)) + len(pieces) != len(text) + 1:  # not one white space between two, and none around
-            starts = [piece.start() for piece in _PIECE.finditer(text)]
-        for at, piece in zip(starts, pieces, strict=False):
-            if not wanted.isdisjoint(memory[piece]):
-                spans = [(at + start, at + end) for start, end, term in self._places(piece) if term in wanted]
-                found += dict.fromkeys(spans)  # a compound is there once for each of its terms
+        places = [place for place, piece in enumerate(pieces) if not wanted.isdisjoint(memory[piece])]
+        starts: Iterable[int] = [len(" ".join(pieces[:place])) + (place > 0) for place in places]
+        if places and " ".join(pieces) != text:  # not one space between two, and none around
+            each = [piece.start() for piece in _PIECE.finditer(text)]
+            starts = [each[place] for place in places]
+        for at, piece in zip(starts, map(pieces.__getitem__, places), strict=True):
+            spans = [(at + start, at + end) for start, end, term in self._places(piece) if term in wanted]
+            found += dict.fromkeys(spans)  # a compound is there once for each of its terms
         return found
 
     def prepare(self, title: str, body: str, markup: Markup) -> Prepared:

@@ -321,14 +321,11 @@ def excerpt(text: str, length: int) -> str:
     """
     if length < 1:
         raise SettingError(f"excerpt of {length} characters, but expected at least 1", "ask for a larger length")
-    shown: list[str] = []
-    room = length
-    for word in text.split(None, length // 2 + 1):  # of more words, not all would fit; what is left is one too long
-        if len(word) > room:
-            return _ended(" ".join(shown) or word, length)
-        shown.append(word)
-        room -= len(word) + 1
-    return " ".join(shown)
+    shown = " ".join(text.split(None, length // 2 + 1))  # more words would not fit: what is left of them lies beyond
+    if len(shown) <= length:
+        return shown
+    head, space, _ = shown[: length + 1].rpartition(" ")
+    return _ended(head if space else shown, length)
 
 
 def _ended(shown: str, length: int) -> str:

@@ -254,7 +254,7 @@ class Snapshot:
         self, found: NDArray[_Kind], rows: NDArray[np.int64], column: Callable[[Part], NDArray[_Kind]]
     ) -> NDArray[_Kind]:
         if len(self.parts) == 1:
-            return column(self.parts[0]).take(rows, axis=0, out=found)
+            return column(self.parts[0]).take(rows, axis=0, out=found, mode="clip")  # else it is copied once more
         for part in self.parts:
             is_here = (rows >= part.start) & (rows < part.start + part.size)
             if is_here.any():

@@ -243,9 +243,9 @@ class WordSnapshot:
 
     def document_frequencies(self, terms: Iterable[str]) -> dict[str, int]:
         """Return the terms that occur → in how many entries; not remembered, since most may be no words at all."""
-        count = self._now.searcher.doc_freq
+        known, count = self._now.frequencies, self._now.searcher.doc_freq
         with reading(self.folder):
-            return {term: found for term in terms if (found := int(count("text", term)))}
+            return {term: found for term in terms if (found := known.get(term) or int(count("text", term)))}
 
     def _found(self, query: Any, limit: int) -> list[tuple[int, float]]:
         """Return (internal number, score) of the best entries, by score descending, then number ascending."""
