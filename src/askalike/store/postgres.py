@@ -27,7 +27,7 @@ from askalike.errors import (
     SettingError,
 )
 from askalike.store import moderation, rows
-from askalike.store.load import STAGING, load
+from askalike.store.load import STAGING, Gone, load
 from askalike.store.protocol import MOST_COUNTED, MOST_MATCHING, Contents, LoadReport
 from askalike.store.sql import LANGUAGES, OUTCOMES, SqlStore, ThreadConnections
 from askalike.store.writes import Cursor
@@ -510,6 +510,9 @@ class _Staging:
     @property
     def filled(self) -> None:
         """Return None: whoever writes waits for the last step, and nobody's log grows."""
+
+    def replacement(self, gone: Gone) -> None:
+        """Return None, for the same reason."""
 
     def _note(self, table: str, key: tuple[str, ...], values: tuple[object, ...]) -> bool:
         marks = ", ".join("?" * len(key))

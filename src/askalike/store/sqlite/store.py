@@ -18,12 +18,12 @@ from askalike.store.load import load
 from askalike.store.protocol import LoadReport, SourceCounts
 from askalike.store.sql import SqlStore, ThreadConnections
 from askalike.store.sqlite import schema
+from askalike.store.sqlite.beside import is_replaced, unfinished_source
 from askalike.store.sqlite.staging import (
     forget_unfinished,
     is_loading,
     loaded_posts,
     staging,
-    unfinished_source,
 )
 from askalike.store.writes import Connection
 from askalike.types import Record, Reject, Source
@@ -147,7 +147,7 @@ class SqliteStore(SqlStore):
 
     def delete_source(self, name: str) -> SourceCounts:
         """Delete all records of a source, and what a killed load of it has left; return how many there were."""
-        if unfinished_source(self.connection) == name:
+        if unfinished_source(self.connection) == name or is_replaced(self.connection):  # which refers to all sources
             forget_unfinished(self.path, self.connection, self)
         return super().delete_source(name)
 
