@@ -185,6 +185,7 @@ class Contents:
         settings: as they are stored.
         languages: number → language, of the questions whose language is known.
         loaded: how many questions and answers a first load has written that is not finished.
+        left: how many a later one has written that is not finished, or one has replaced.
     """
 
     numbers: frozenset[int]
@@ -193,6 +194,7 @@ class Contents:
     settings: dict[str, str]
     languages: Mapping[int, str] = field(default_factory=dict)
     loaded: int = 0
+    left: int = 0
 
 
 class ChangeLog(Protocol):

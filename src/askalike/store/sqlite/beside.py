@@ -98,6 +98,11 @@ def named(connection: sqlite3.Connection, pattern: str, kind: str = "table") -> 
     return [row[0] for row in found.fetchall()]
 
 
+def posts(connection: sqlite3.Connection, prefix: str) -> list[str]:
+    """Return those of the tables that hold questions or answers."""
+    return [name for name in named(connection, prefix) if name.removeprefix(prefix) in KINDS]
+
+
 def is_replaced(connection: sqlite3.Connection) -> bool:
     """Return whether new tables are filled for an archive that holds questions, or something of that is left."""
     return any(named(connection, one) for one in (NEW, OLD, NOTES))

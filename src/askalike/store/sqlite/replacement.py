@@ -14,6 +14,7 @@ record that is new has the number ``_base + place``, which is kept free for it.
 from __future__ import annotations
 
 import sqlite3
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -289,13 +290,16 @@ class Replacement:
     # -- what others have written meanwhile ----------------------------------------------------------------------
 
     def _follow(self) -> None:
-        """Take over what others have written until little is left."""
-        while self._connection.execute(f"SELECT count(*) FROM {NOTES}").fetchone()[0] > LEFT:
+        """Take over what others have written until little is left, or they write as fast as that is done."""
+        before = sys.maxsize
+        while LEFT < (noted := self._connection.execute(f"SELECT count(*) FROM {NOTES}").fetchone()[0]) < before:
             with step(self._store):
                 self._catch_up(CAUGHT_UP)
-        while (end := self._last_of_others()) > self._last["changes"] + LEFT:
+            before = noted
+        before = sys.maxsize
+        while LEFT < (logged := (end := self._last_of_others()) - self._last["changes"]) < before:
             self._copy("changes", self._last["changes"], end)
-            self._last["changes"] = end
+            self._last["changes"], before = end, logged
 
     def _last_of_others(self) -> int:
         """Return how far the log of others goes, without what would have the numbers of the load's."""

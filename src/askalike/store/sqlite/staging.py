@@ -231,11 +231,6 @@ def _is_empty(connection: sqlite3.Connection) -> bool:
     return all(connection.execute(held.format(table, few + 1)).fetchone()[0] <= few for table, few in most.items())
 
 
-def loaded_posts(connection: sqlite3.Connection) -> list[str]:
-    """Return the tables of questions and answers that a first load fills, or that a killed one has left."""
-    return [name for name in named(connection, PREFIX) if name.removeprefix(PREFIX) in KINDS]
-
-
 def forget_unfinished(path: Path, connection: sqlite3.Connection, store: SqlStore) -> None:
     """Drop what a killed load has left.
 

@@ -18,11 +18,10 @@ from askalike.store.load import load
 from askalike.store.protocol import LoadReport, SourceCounts
 from askalike.store.sql import SqlStore, ThreadConnections
 from askalike.store.sqlite import schema
-from askalike.store.sqlite.beside import is_replaced, unfinished_source
+from askalike.store.sqlite.beside import PREFIX, is_replaced, posts, unfinished_source
 from askalike.store.sqlite.staging import (
     forget_unfinished,
     is_loading,
-    loaded_posts,
     staging,
 )
 from askalike.store.writes import Connection
@@ -191,7 +190,7 @@ class SqliteStore(SqlStore):
             except BusyForumError:
                 yield False
             else:
-                is_empty = not self.count_questions() and not loaded_posts(self.connection)
+                is_empty = not self.count_questions() and not posts(self.connection, PREFIX)
                 yield is_empty and not self.is_loading()
 
     def check(self) -> None:
