@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from askalike.errors import AskalikeError, InputError
+from askalike.progress import Progress
 from askalike.store import ForumLayout
 from askalike.store.sqlite import beside, replacement, schema, staging
 from askalike.store.sqlite.soundness import stored_faults
@@ -155,8 +156,8 @@ def in_parts(others: Others, left_out: int) -> Iterator[None]:
     """Load in short transactions, while others write between them, and at last before the last one."""
     real = replacement.Replacement.fill
 
-    def fill(one: replacement.Replacement) -> None:
-        real(one)
+    def fill(one: replacement.Replacement, progress: Progress) -> None:
+        real(one, progress)
         others.end()
 
     with (

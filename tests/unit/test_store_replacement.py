@@ -14,6 +14,7 @@ import pytest
 
 from askalike import Forum, Link, Question
 from askalike.errors import BusyForumError, ForumError, ForumVersionError, InputError
+from askalike.progress import Progress, SilentProgress
 from askalike.store.sqlite import beside, replacement, schema
 from askalike.store.sqlite.store import SqliteStore
 from askalike.types import Answer, Feedback, Record, Reject, Source, Thread
@@ -62,8 +63,8 @@ def after_filling(step: Callable[[], object]) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         real = replacement.Replacement.fill
 
-        def fill(one: replacement.Replacement) -> None:
-            real(one)
+        def fill(one: replacement.Replacement, progress: Progress) -> None:
+            real(one, progress)
             elsewhere(step)
 
         patched.setattr(replacement.Replacement, "fill", fill)
@@ -358,3 +359,21 @@ def test_a_writer_waits_for_one_part_at_most(archive: SqliteStore, monkeypatch: 
     assert parts == sorted(set(parts))
     assert archive.count_questions() == len(OLD) + len(NEW) + done[0]
     assert {change.num for change in archive.changes(0, 100_000)} == set(archive.numbers())
+
+
+def test_what_is_written_after_reading_is_told_to_its_end(archive: SqliteStore) -> None:
+    told: list[tuple[str, int]] = []
+    done: list[int] = []
+
+    class Told(SilentProgress):
+        def start(self, phase: str, total: int, unit: str) -> None:
+            told.append((phase, total))
+
+        def advance(self, count: int) -> None:
+            done.append(count)
+
+    archive.load([*OLD[1:], *NEW], OTHER, no_reject, progress=Told())
+    held = 5 + 3 + 2 + 10  # questions, answers, links, changes
+    assert told == [("writing", 2 * held + 5 + 1 + 3)]
+    assert sum(done) == told[0][1]
+    assert max(done) <= 2

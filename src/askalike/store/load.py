@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from askalike.errors import ForumError, InputError
+from askalike.progress import Progress
 from askalike.store import moderation, rows
 from askalike.store.protocol import LoadCounts, LoadReport
 from askalike.store.sql import SqlStore
@@ -101,7 +102,7 @@ class Replaced:
 class Replacement(Protocol):
     """New tables that hold what a store will hold after a load."""
 
-    def fill(self) -> None:
+    def fill(self, progress: Progress) -> None:
         """Fill them, in short transactions; nobody sees them.
 
         Raises:
@@ -118,6 +119,9 @@ class Replacement(Protocol):
         Raises:
             InputError: an id stands for something else in another source.
         """
+
+    def clear(self, progress: Progress) -> None:
+        """Empty those that were replaced, in short transactions."""
 
     def counts(self) -> Mapping[str, Replaced]:
         """Return table → what the load did to it."""
@@ -157,6 +161,7 @@ def load(
     unread: Callable[[], int],
     *,
     is_mass_delete_allowed: bool,
+    progress: Progress,
 ) -> LoadReport:
     """Make the store hold what ``records`` holds for ``source``; see ``Store.load``."""
     loading = _Loading(store, staging, source, reject)
@@ -167,11 +172,13 @@ def load(
     loading.compare(unread(), is_mass_delete_allowed)
     replacement = staging.replacement(loading.gone)
     if replacement is not None:
-        replacement.fill()
+        replacement.fill(progress)
     with store.write() as connection:
         loading.apply(connection, replacement)
     with contextlib.suppress(ForumError):  # what was loaded is on disk already
         store.shorten_log()
+    if replacement is not None:
+        replacement.clear(progress)
     report = loading.finished_report(replacement)
     report.resumed = staging.resumed
     return report

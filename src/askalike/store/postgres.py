@@ -26,6 +26,7 @@ from askalike.errors import (
     MissingExtraError,
     SettingError,
 )
+from askalike.progress import Progress, SilentProgress
 from askalike.store import moderation, rows
 from askalike.store.load import STAGING, Gone, load
 from askalike.store.protocol import MOST_COUNTED, MOST_MATCHING, Contents, LoadReport
@@ -350,10 +351,20 @@ class PostgresStore(SqlStore):
         *,
         unread: Callable[[], int] = lambda: 0,
         is_mass_delete_allowed: bool = False,
+        progress: Progress = SilentProgress(),  # noqa: B008 - it holds nothing
     ) -> LoadReport:
         """Make the store hold what ``records`` holds for ``source``, in one transaction."""
         with _explained(self._address), _staging(self._connection()) as staged:
-            report = load(self, staged, records, source, reject, unread, is_mass_delete_allowed=is_mass_delete_allowed)
+            report = load(
+                self,
+                staged,
+                records,
+                source,
+                reject,
+                unread,
+                is_mass_delete_allowed=is_mass_delete_allowed,
+                progress=progress,
+            )
             self._connection().execute("ANALYZE questions, answers, links, changes")
         return report
 

@@ -11,7 +11,7 @@ import contextlib
 import re
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from askalike.store import writes
@@ -28,6 +28,8 @@ TRIGGERS: Final = "noted_"
 TABLES: Final = ("questions", "answers", "links", "changes")
 KINDS: Final[Mapping[str, writes.PostKind]] = {"questions": "question", "answers": "answer"}
 KEYS: Final = {"questions": "num", "answers": "num", "links": "source_id, target_id, kind", "changes": "seq"}
+WEIGHTS: Final = {"questions": "length(body)", "answers": "length(body)", "changes": "0"}
+"""How many characters of text a row has."""
 LEFT_OUT: Final = 1_000_000
 """Sequence numbers of the log that are left to others while tables are filled."""
 ROWS: Final = 10_000
@@ -47,7 +49,7 @@ def step(store: SqlStore) -> Iterator[None]:
 
 
 def parts(
-    connection: sqlite3.Connection, table: str, key: str, last: int, end: int, weight: str = "0"
+    connection: sqlite3.Connection, table: str, key: str, last: int, end: int, weight: str
 ) -> Iterator[tuple[int, int]]:
     """Yield (after, last) of the keys of rows that are few, and short, enough for one transaction.
 
@@ -117,9 +119,7 @@ def drop_all(connection: sqlite3.Connection, store: SqlStore) -> None:
         with store.write():
             for name in triggers:
                 connection.execute(f"DROP TRIGGER {name}")
-    for name in names:
-        if name.startswith(OLD):
-            _empty(connection, store, name)
+    empty_replaced(connection, store)
     is_secure = connection.execute("PRAGMA secure_delete").fetchone()[0]
     connection.execute("PRAGMA secure_delete = FAST")  # or every page would be written
     try:
@@ -149,24 +149,30 @@ def unfinished_source(connection: sqlite3.Connection) -> str:
     return ""
 
 
-def _empty(connection: sqlite3.Connection, store: SqlStore, name: str) -> None:
-    """Delete all rows of a table in short transactions: dropping it would keep others waiting for as long as it is
-    large."""
-    for (index,) in connection.execute(
-        "SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name = ? AND sql IS NOT NULL", (name,)
-    ).fetchall():
-        with step(store):
-            connection.execute(f"DROP INDEX {index}")
-    table = name.removeprefix(OLD)
-    key = KEYS[table]
-    if table == "links":
-        deleted = 1
-        while deleted:
+def empty_replaced(
+    connection: sqlite3.Connection, store: SqlStore, advance: Callable[[int], object] = lambda _: None
+) -> None:
+    """Delete all rows of the tables that were replaced, in short transactions: dropping them would keep others waiting
+    for as long as they are large.
+
+    Args:
+        advance: told how many more were deleted.
+    """
+    for name in named(connection, OLD):
+        for (index,) in connection.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name = ? AND sql IS NOT NULL", (name,)
+        ).fetchall():
             with step(store):
-                chosen = f"SELECT {key} FROM {name} ORDER BY {key} LIMIT {ROWS}"
-                deleted = connection.execute(f"DELETE FROM {name} WHERE ({key}) IN ({chosen})").rowcount
-        return
-    end = store.last_number(connection, name, key)
-    for before, last in parts(connection, name, key, 0, end, "length(body)" if table in KINDS else "0"):
-        with step(store):
-            connection.execute(f"DELETE FROM {name} WHERE {key} > ? AND {key} <= ?", (before, last))
+                connection.execute(f"DROP INDEX {index}")
+        table = name.removeprefix(OLD)
+        key = KEYS[table]
+        if table == "links":
+            first = f"SELECT {key} FROM {name} ORDER BY {key} LIMIT {ROWS}"
+            while connection.execute(f"SELECT EXISTS (SELECT 1 FROM {name})").fetchone()[0]:
+                with step(store):
+                    advance(connection.execute(f"DELETE FROM {name} WHERE ({key}) IN ({first})").rowcount)
+            continue
+        end = store.last_number(connection, name, key)
+        for part in parts(connection, name, key, 0, end, WEIGHTS[table]):
+            with step(store):
+                advance(connection.execute(f"DELETE FROM {name} WHERE {key} > ? AND {key} <= ?", part).rowcount)

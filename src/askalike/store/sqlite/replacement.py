@@ -13,19 +13,21 @@ record that is new has the number ``_base + place``, which is kept free for it.
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from askalike.errors import ForumVersionError
+from askalike.errors import ForumError, ForumVersionError
+from askalike.progress import Progress
 from askalike.store import rows, writes
 from askalike.store.load import STAGING, Gone, Replaced, refuse_contested
 from askalike.store.sql import SqlStore
 from askalike.store.sqlite import beside
-from askalike.store.sqlite.beside import KEYS, KINDS, LEFT_OUT, NEW, NOTES, OLD, TABLES, TRIGGERS, parts, step
+from askalike.store.sqlite.beside import KEYS, KINDS, LEFT_OUT, NEW, NOTES, OLD, TABLES, TRIGGERS, WEIGHTS, parts, step
 from askalike.store.sqlite.schema import FORMAT
 from askalike.types import Link, Source
 
@@ -78,10 +80,11 @@ class Replacement:
         self._last: dict[str, int] = {}
         self._places: dict[str, int] = {}
         self._first_change = 0
+        self._advance: Callable[[int], object] = lambda _: None
 
     # -- filling: each step is a transaction of its own ----------------------------------------------------------
 
-    def fill(self) -> None:
+    def fill(self, progress: Progress) -> None:
         """Copy the archive, apply the differences, and take over what others have written meanwhile.
 
         Raises:
@@ -89,9 +92,9 @@ class Replacement:
         """
         self._stage()
         self._begin()
+        self._start(progress)
         for table in (*KINDS, "changes"):
-            weight = "length(body)" if table in KINDS else "0"
-            self._copy(table, 0, self._last[table], weight)
+            self._copy(table, 0, self._last[table])
         self._copy_links()
         self._refuse_contested(again=False)
         self._change("questions")
@@ -103,20 +106,30 @@ class Replacement:
         self._change_links()
         self._follow()
 
+    def _start(self, progress: Progress) -> None:
+        """Say how much will be written: what there is twice, since it is emptied at the end."""
+
+        def count(table: str) -> int:
+            return int(self._connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+
+        differences = sum(self._places.values()) + sum(map(len, (self._gone.questions, self._gone.answers)))
+        progress.start("writing", 2 * sum(map(count, TABLES)) + differences, "records")
+        self._advance = progress.advance
+
     def _stage(self) -> None:
         """Note what has gone beside what was read."""
         execute = self._connection.execute
         for statement in _STAGED:
             execute(statement)
         for table, ids in (("questions", self._gone.questions), ("answers", self._gone.answers)):
-            self._insert(f"INSERT INTO {STAGING}.gone_{table} (id) VALUES (?)", [(one,) for one in ids])
-        links = [(one.source_id, one.target_id, one.kind) for one in self._gone.links]
+            self._insert(f"INSERT INTO {STAGING}.gone_{table} (id) VALUES (?)", ((one,) for one in ids))
+        links = ((one.source_id, one.target_id, one.kind) for one in self._gone.links)
         self._insert(f"INSERT INTO {STAGING}.gone_links ({_LINK}) VALUES (?, ?, ?)", links)
         for table in KINDS:
             place = execute(f"SELECT coalesce(max(place), 0) FROM {STAGING}.{table}").fetchone()[0]
             self._places[table] = place
 
-    def _insert(self, statement: str, values: Sequence[tuple[object, ...]]) -> None:
+    def _insert(self, statement: str, values: Iterator[tuple[object, ...]]) -> None:
         self._connection.execute("BEGIN")  # of the tables beside the archive alone
         self._connection.executemany(statement, values)
         self._connection.execute("COMMIT")
@@ -148,19 +161,20 @@ class Replacement:
                         f" BEGIN {' '.join(_note(table, name) for name in names)} END"
                     )
 
-    def _copy(self, table: str, last: int, end: int, weight: str = "0") -> None:
+    def _copy(self, table: str, last: int, end: int) -> None:
         key = KEYS[table]
-        for part in parts(self._connection, table, key, last, end, weight):
+        copy = f"INSERT INTO {NEW}{table} SELECT * FROM {table} WHERE {key} > ? AND {key} <= ?"
+        for part in parts(self._connection, table, key, last, end, WEIGHTS[table]):
             with step(self._store):
-                self._connection.execute(
-                    f"INSERT INTO {NEW}{table} SELECT * FROM {table} WHERE {key} > ? AND {key} <= ?", part
-                )
+                copied = self._connection.execute(copy, part).rowcount
+            self._advance(copied)
 
     def _copy_links(self) -> None:
         for one in self._ranges("links", _LINK, schema="main"):
             with step(self._store):
                 statement = f"INSERT INTO {NEW}links SELECT links.* FROM {one.source} WHERE {one.where}"
-                self._connection.execute(statement, one.values)
+                copied = self._connection.execute(statement, one.values).rowcount
+            self._advance(copied)
 
     def _ranges(self, table: str, key: str, schema: str = STAGING) -> Iterator[_Chosen]:
         """Yield rows in the order of their key, so many as go into a transaction."""
@@ -179,12 +193,14 @@ class Replacement:
     def _change(self, table: str) -> None:
         """Put what is new or edited, and delete what has gone."""
         staged = f"{STAGING}.{table}"
-        for part in parts(self._connection, staged, "place", 0, self._places[table], "length(body)"):
+        for part in parts(self._connection, staged, "place", 0, self._places[table], WEIGHTS[table]):
             with step(self._store):
                 self._put(table, _Chosen(f"{staged} AS staged", "staged.place > ? AND staged.place <= ?", part))
+            self._advance(part[1] - part[0])
         for one in self._ranges(f"gone_{table}", "id"):
             with step(self._store):
-                self._delete_gone(table, one.where, one.values)
+                deleted = self._delete_gone(table, one.where, one.values)
+            self._advance(deleted)
 
     def _change_links(self) -> None:
         self._find_links(_Chosen(f"{STAGING}.seen_links AS seen", "true"))
@@ -223,13 +239,13 @@ class Replacement:
             (base, self._number, *chosen.values),
         )
 
-    def _delete_gone(self, table: str, where: str, values: tuple[object, ...]) -> None:
+    def _delete_gone(self, table: str, where: str, values: tuple[object, ...]) -> int:
         execute, gone = self._connection.execute, f"{STAGING}.gone_{table}"
         known = f"SELECT num FROM {NEW}{table} AS known WHERE known.id = gone_{table}.id"
         execute(f"UPDATE {gone} SET num = ({known}) WHERE {where}", values)
         found = f"FROM {gone} WHERE {where} AND num IS NOT NULL"
         execute(f"{_LOG} SELECT ?, ?, 'delete', id, num {found} ORDER BY num", (self._at_us, KINDS[table], *values))
-        execute(f"DELETE FROM {NEW}{table} WHERE num IN (SELECT num {found})", values)
+        return execute(f"DELETE FROM {NEW}{table} WHERE num IN (SELECT num {found})", values).rowcount
 
     _staged_answers = _Chosen(f"{STAGING}.answers AS staged", "true")
     _seen_answers = _Chosen(f"{STAGING}.seen_answers AS seen", "true")
@@ -425,6 +441,11 @@ class Replacement:
             execute(f"ALTER TABLE {NEW}{table} RENAME TO {table}")
         orphans = execute(f"SELECT id, question_id FROM {STAGING}.orphans ORDER BY id")
         return [(row[0], row[1]) for row in orphans.fetchall()]
+
+    def clear(self, progress: Progress) -> None:
+        """Empty the tables that were replaced."""
+        with contextlib.suppress(ForumError, sqlite3.Error):  # such as a full disk: what was loaded is there already
+            beside.empty_replaced(self._connection, self._store, progress.advance)
 
     def counts(self) -> Mapping[str, Replaced]:
         """Return table → what the load did to it."""

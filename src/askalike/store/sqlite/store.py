@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from askalike.errors import BusyForumError, DamagedForumError, ForumError, ForumNotFoundError
 from askalike.files import narrow, writing_named
+from askalike.progress import Progress, SilentProgress
 from askalike.store.layout import not_found
 from askalike.store.load import load
 from askalike.store.protocol import LoadReport, SourceCounts
@@ -158,10 +159,20 @@ class SqliteStore(SqlStore):
         *,
         unread: Callable[[], int] = lambda: 0,
         is_mass_delete_allowed: bool = False,
+        progress: Progress = SilentProgress(),  # noqa: B008 - it holds nothing
     ) -> LoadReport:
         """Make the store hold what ``records`` holds for ``source``, in one step."""
         with staging(self.path, self.connection, self, source) as staged:
-            report = load(self, staged, records, source, reject, unread, is_mass_delete_allowed=is_mass_delete_allowed)
+            report = load(
+                self,
+                staged,
+                records,
+                source,
+                reject,
+                unread,
+                is_mass_delete_allowed=is_mass_delete_allowed,
+                progress=progress,
+            )
         with contextlib.suppress(ForumError):  # what was loaded is on disk already, in the write-ahead log
             self.rows("PRAGMA wal_checkpoint(PASSIVE)")  # takes long and lets others write
             with self._patience(SHORTENED_WITHIN_S):
