@@ -30,7 +30,7 @@ titles = st.sampled_from(["one", "two", "three"])
 questions = st.builds(Question, ids, titles, st.sampled_from(["", "body " * 30]))
 answer_ids = st.sampled_from([f"a{number}" for number in range(5)])
 answers = st.builds(Answer, answer_ids, ids, titles)
-links = st.builds(Link, ids, ids, st.sampled_from(["duplicate", "related"])).filter(
+links = st.builds(Link, st.sampled_from(IDS[:3]), ids, st.sampled_from(["duplicate", "related"])).filter(
     lambda one: one.source_id != one.target_id
 )
 judgements = st.builds(Feedback, ids, ids, st.sampled_from(["duplicate", "different"])).filter(

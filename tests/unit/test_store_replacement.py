@@ -377,3 +377,27 @@ def test_what_is_written_after_reading_is_told_to_its_end(archive: SqliteStore) 
     assert told == [("writing", 2 * held + 5 + 1 + 3)]
     assert sum(done) == told[0][1]
     assert max(done) <= 2
+
+
+def test_an_answer_that_was_there_goes_with_a_question_that_others_take_away_meanwhile(archive: SqliteStore) -> None:
+    follower = Source("follower", "discourse")
+    archive.replace_threads([Thread(Question("leaving", "t"))], [], follower)
+    known = Answer("theirs", "leaving", "b")
+    archive.load([*OLD, *OLD_ANSWERS, *OLD_LINKS, known], OTHER, no_reject)
+    rejects: list[Reject] = []
+    with after_filling(lambda: archive.replace_threads([], ["leaving"], follower)):
+        archive.load([*OLD, *OLD_ANSWERS, *OLD_LINKS, known, *NEW], OTHER, rejects.append)
+    assert [one.record_id for one in rejects] == ["theirs"]
+    assert archive.rows("SELECT count(*) FROM answers")[0][0] == 3
+
+
+def test_a_link_that_others_make_or_take_away_meanwhile_is_looked_at_again(archive: SqliteStore) -> None:
+    def write() -> None:
+        archive.put_links([Link("old3", "old4")])
+        archive.delete_links([Link("old1", "old0")])
+
+    records: list[Record] = [*OLD, *OLD_ANSWERS, *OLD_LINKS, *NEW, Link("old3", "old4"), Link("new0", "old0")]
+    with after_filling(write):
+        report = archive.load(records, OTHER, no_reject)
+    assert (report.links.added, report.links.unchanged) == (2, 2)
+    assert {one.name: one.links for one in archive.source_counts()} == {"other": 3, "manual": 1}

@@ -381,7 +381,6 @@ class Replacement:
             f"DELETE FROM {STAGING}.done_{table} WHERE place IN (SELECT staged.place FROM {again} AS again"
             f" CROSS JOIN {STAGING}.{table} AS staged ON staged.id = again.id)"
         )
-        execute(f"UPDATE {STAGING}.gone_{table} SET num = NULL WHERE {these}")
         execute(f"DELETE FROM {NEW}{table} WHERE {these}")
         execute(
             f"INSERT INTO {NEW}{table} SELECT {table}.* FROM {again} AS again"
