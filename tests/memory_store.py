@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from msgspec import structs
 
 from askalike.errors import BusyForumError, InputError, UnknownIdError
+from askalike.progress import Progress, SilentProgress
 from askalike.store import (
     Change,
     Counts,
@@ -721,6 +722,7 @@ class MemoryStore:
         *,
         unread: Callable[[], int] = lambda: 0,
         is_mass_delete_allowed: bool = False,
+        progress: Progress = SilentProgress(),  # noqa: B008 - it holds nothing
     ) -> LoadReport:
         if self._is_loading:
             raise BusyForumError("another load is under way")

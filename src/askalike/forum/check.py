@@ -184,6 +184,11 @@ def _findings(layout: ForumLayout, progress: Progress) -> Iterator[Finding]:
             " load goes on after them, any other removes them"
         )
         yield Finding("archive", layout.archive.name, what, "", is_damage=False)
+    if contents is not None and contents.left:
+        what = (
+            f"keeps {contents.left:,} records of a load that was stopped, and that nobody sees: the next removes them"
+        )
+        yield Finding("archive", layout.archive.name, what, "", is_damage=False)
     indexes: Indexes = LocalIndexes()
     try:
         with closing(open_store(layout)) if layout.engine.is_file() else nullcontext() as store:

@@ -24,7 +24,7 @@ class ForumLayout:
           archive.json        in place of archive.sqlite: the PostgreSQL database that holds the same
           engine.json         the engine that finds questions in place of lexical/ and the vectors' indexes, if one does
           archive.sqlite      questions, answers, links, change log: the only thing that cannot be rebuilt; tables named
-                              loaded_… hold what a first load has read so far, or what a killed one has left
+                              loaded_… hold what a large load has written so far, or what a killed one has left
           lexical/            word index, rebuilt from the archive at need
           lexical.next/       one that is to take its place, made by who holds words.lock; lexical.replaced/: the one
                               before, for a moment

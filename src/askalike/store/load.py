@@ -5,7 +5,8 @@ happens or, after an error, an interruption or a kill, nothing: a store is never
 first, into tables beside the store that go with the load; reading takes as long as the files are large, and nothing of
 the store is locked meanwhile. Others wait only while the differences are applied, in one transaction. Where a store
 that is empty is filled, everything is a difference: a staging may then have filled new tables in several short
-transactions, and the last one puts them in the place of the empty ones.
+transactions, and the last one puts them in the place of the empty ones. So may a replacement where the store holds
+something, and the differences are many.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from askalike.errors import ForumError, InputError
+from askalike.progress import Progress
 from askalike.store import moderation, rows
 from askalike.store.protocol import LoadCounts, LoadReport
 from askalike.store.sql import SqlStore
@@ -71,6 +73,59 @@ class Staging(Protocol):
     def filled(self) -> Filled | None:
         """Return the new tables that hold the records already; None where they are staged."""
 
+    def replacement(self, gone: Gone) -> Replacement | None:
+        """Return new tables that are to take the place of those of the store; None where one transaction does.
+
+        Args:
+            gone: what the source no longer holds.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """What a source no longer holds."""
+
+    questions: Sequence[str] = ()
+    answers: Sequence[str] = ()
+    links: Sequence[Link] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """What became of a table's records."""
+
+    added: int
+    edited: int
+    deleted: int
+
+
+class Replacement(Protocol):
+    """New tables that hold what a store will hold after a load."""
+
+    def fill(self, progress: Progress) -> None:
+        """Fill them, in short transactions; nobody sees them.
+
+        Raises:
+            InputError: an id stands for something else in another source.
+        """
+
+    def take_place(self, connection: Connection, undone: Sequence[Link]) -> list[tuple[str, str]]:
+        """Put them in the place of those of the store, with what others have written meanwhile; return (id, id of
+        the question) of the answers that were left out since their question is nowhere.
+
+        Args:
+            undone: links that were taken out of what was read.
+
+        Raises:
+            InputError: an id stands for something else in another source.
+        """
+
+    def clear(self, progress: Progress) -> None:
+        """Empty those that were replaced, in short transactions."""
+
+    def counts(self) -> Mapping[str, Replaced]:
+        """Return table → what the load did to it."""
+
 
 class Filled(Protocol):
     """Tables that were filled beside the empty ones of a store."""
@@ -106,6 +161,7 @@ def load(
     unread: Callable[[], int],
     *,
     is_mass_delete_allowed: bool,
+    progress: Progress,
 ) -> LoadReport:
     """Make the store hold what ``records`` holds for ``source``; see ``Store.load``."""
     loading = _Loading(store, staging, source, reject)
@@ -114,11 +170,16 @@ def load(
     for identifier, question in staging.end():
         loading.refuse_orphan(identifier, question)
     loading.compare(unread(), is_mass_delete_allowed)
+    replacement = staging.replacement(loading.gone)
+    if replacement is not None:
+        replacement.fill(progress)
     with store.write() as connection:
-        loading.apply(connection)
+        loading.apply(connection, replacement)
     with contextlib.suppress(ForumError):  # what was loaded is on disk already
         store.shorten_log()
-    report = loading.finished_report()
+    if replacement is not None:
+        replacement.clear(progress)
+    report = loading.finished_report(replacement)
     report.resumed = staging.resumed
     return report
 
@@ -136,9 +197,8 @@ class _Loading:
         self.reject = reject
         self.report = LoadReport()
         self.unstorable = 0
-        self.gone_questions: list[str] = []
-        self.gone_answers: list[str] = []
-        self.gone_links: list[Link] = []
+        self.gone = Gone()
+        self.undone: list[Link] = []
         self.judgements: list[Feedback] = []
         self.log: list[LogEntry] = []
         self.claimed: set[int] = set()
@@ -183,9 +243,11 @@ class _Loading:
                 getattr(self.report, kind).kept = len(found)
             return
         self._check_mass_delete(len(gone["questions"]), number, is_mass_delete_allowed)
-        self.gone_questions = [row["id"] for row in gone["questions"]]
-        self.gone_answers = [row["id"] for row in gone["answers"]]
-        self.gone_links = [Link(row["source_id"], row["target_id"], row["kind"]) for row in gone["links"]]
+        self.gone = Gone(
+            [row["id"] for row in gone["questions"]],
+            [row["id"] for row in gone["answers"]],
+            [Link(row["source_id"], row["target_id"], row["kind"]) for row in gone["links"]],
+        )
 
     def _source_number(self) -> int:
         return next(
@@ -221,22 +283,17 @@ class _Loading:
 
     # -- applying, in one transaction ----------------------------------------------------------------------------
 
-    def apply(self, connection: Connection) -> None:
+    def apply(self, connection: Connection, replacement: Replacement | None) -> None:
         """Apply the differences."""
         report, self.connection = self.report, connection
         self._hold_links()
-        if self.staged.filled is None:
-            self._check_contested()
-            number = source_number(connection, self.source.name, self.source.format)
-            self._put("question", number, report.questions)
-            report.questions.deleted = sum(remove_question(connection, one) for one in self.gone_questions)
-            self._refuse_orphans()
-            self._put("answer", number, report.answers)
-            report.answers.deleted = sum(delete_answer(connection, one) for one in self.gone_answers)
-            self._put_links(number)
-            report.links.deleted = sum(delete_link(connection, one) for one in self.gone_links)
-        else:
+        if replacement is not None:
+            for identifier, question in replacement.take_place(connection, self.undone):
+                self.refuse_orphan(identifier, question)
+        elif self.staged.filled is not None:
             self._replace(self.staged.filled)
+        else:
+            self._change()
         self._claim_links()
         self._put_judgements()
         numbers: dict[int, int] = {}
@@ -245,30 +302,22 @@ class _Loading:
         )
         report.log.unchanged -= report.log.added
 
-    def _check_contested(self) -> None:
-        """Refuse ids that another source has with other content."""
-        count, owner, first = 0, "", ""
-        for table in ("questions", "answers"):
-            for row in self.connection.execute(
-                f"SELECT name, count(*) AS times, min(staged.place) AS first FROM {STAGING}.{table} AS staged"
-                f" {self.join} {table} AS known ON known.id = staged.id JOIN sources ON sources.num = known.source"
-                " WHERE name <> ? AND known.digest <> staged.digest GROUP BY name ORDER BY times DESC",
-                (self.source.name,),
-            ).fetchall():
-                count += row["times"]
-                if not owner:
-                    at = f"SELECT id FROM {STAGING}.{table} WHERE place = ?"
-                    owner, first = row["name"], self.connection.execute(at, (row["first"],)).fetchone()["id"]
-        if count:
-            raise self._contested(count, owner, first)
-
-    def _contested(self, count: int, owner: str, first: str) -> InputError:
-        return InputError(
-            f"{count} ids of {self.source.name}, such as {first!r}, stand for other questions or answers that came"
-            f" from {owner}",
-            "nothing was changed; give this archive a forum of its own,"
-            f' or say --source "{owner}" if it is a newer copy of that one',
-        )
+    def _change(self) -> None:
+        """Change the tables of the store."""
+        report = self.report
+        staged = {
+            table: f"{STAGING}.{table} AS staged {self.join} {table} AS known ON known.id = staged.id"
+            for table in ("questions", "answers")
+        }
+        refuse_contested(self.connection, self.source.name, staged)
+        number = source_number(self.connection, self.source.name, self.source.format)
+        self._put("question", number, report.questions)
+        report.questions.deleted = sum(remove_question(self.connection, one) for one in self.gone.questions)
+        self._refuse_orphans()
+        self._put("answer", number, report.answers)
+        report.answers.deleted = sum(delete_answer(self.connection, one) for one in self.gone.answers)
+        self._put_links(number)
+        report.links.deleted = sum(delete_link(self.connection, one) for one in self.gone.links)
 
     def _replace(self, filled: Filled) -> None:
         """Put tables that hold all records in the place of those of the store, which were empty a while ago."""
@@ -278,10 +327,10 @@ class _Loading:
         others = [one for found in known.values() for one in found if one.is_other and one.owner != self.source.name]
         if others:
             owner = Counter(one.owner for one in others).most_common(1)[0][0]
-            raise self._contested(len(others), owner, next(one.id for one in others if one.owner == owner))
-        report.questions.deleted = sum(remove_question(connection, one) for one in self.gone_questions)
-        report.answers.deleted = sum(delete_answer(connection, one) for one in self.gone_answers)
-        report.links.deleted = sum(delete_link(connection, one) for one in self.gone_links)
+            raise _contested(self.source.name, len(others), owner, next(one.id for one in others if one.owner == owner))
+        report.questions.deleted = sum(remove_question(connection, one) for one in self.gone.questions)
+        report.answers.deleted = sum(delete_answer(connection, one) for one in self.gone.answers)
+        report.links.deleted = sum(delete_link(connection, one) for one in self.gone.links)
         for table, added in filled.take_place(connection).items():
             edited = sum(one.is_other for one in known.get(table, ()))
             counts[table].added, counts[table].edited = added, edited
@@ -341,6 +390,7 @@ class _Loading:
                 self.held.add(Link(*pair))
             elif one.made_link and (known := moderation.known_entry(self.connection, one)) and known["undone"]:
                 execute(f"DELETE FROM {STAGING}.seen_links {this}", pair)  # whoever undid the decision meant its link
+                self.undone.append(Link(*pair))
 
     def _put_links(self, number: int) -> None:
         """Add what is new, logged under its source's id."""
@@ -361,8 +411,9 @@ class _Loading:
     def _claim_links(self) -> None:
         """Let what the source says too stay when a decision that made it is undone."""
         claimed = self.connection.execute(
-            "UPDATE moderation SET made_link = 0 WHERE made_link = 1 AND (question_id, candidate_id) IN"
-            f" (SELECT source_id, target_id FROM {STAGING}.seen_links WHERE kind = 'duplicate') RETURNING num"
+            "UPDATE moderation SET made_link = 0 WHERE made_link = 1 AND EXISTS"
+            f" (SELECT 1 FROM {STAGING}.seen_links AS seen WHERE seen.source_id = moderation.question_id"
+            " AND seen.target_id = moderation.candidate_id AND seen.kind = 'duplicate') RETURNING num"
         )
         self.claimed = {row["num"] for row in claimed.fetchall()}
 
@@ -382,8 +433,12 @@ class _Loading:
 
     # -- what was done -------------------------------------------------------------------------------------------
 
-    def finished_report(self) -> LoadReport:
+    def finished_report(self, replacement: Replacement | None) -> LoadReport:
         """Return what the load did."""
+        for table, done in (replacement.counts() if replacement is not None else {}).items():
+            counts: LoadCounts = getattr(self.report, table)
+            counts.added, counts.edited, counts.deleted = done.added, done.edited, done.deleted
+            counts.unchanged -= done.added + done.edited
         self.report.links_without_question = self.rows(
             f"SELECT count(*) FROM {STAGING}.seen_links WHERE source_id NOT IN (SELECT id FROM questions)"
             " OR target_id NOT IN (SELECT id FROM questions)"
@@ -404,3 +459,37 @@ class _Loading:
     def _refuse(self, counts: LoadCounts, identifier: str, reason: str) -> None:
         counts.rejected += 1
         self.reject(Reject(file=self.source.name, line=0, record_id=identifier, reason=reason))
+
+
+def refuse_contested(connection: Connection, name: str, joined: Mapping[str, str]) -> None:
+    """Refuse ids that another source has with other content.
+
+    Args:
+        name: of the source.
+        joined: table → what follows FROM, with the records of the load as ``staged`` and those that are ``known``.
+
+    Raises:
+        InputError: there are some.
+    """
+    count, owner, first = 0, "", ""
+    for table, source in joined.items():
+        for row in connection.execute(
+            f"SELECT name, count(*) AS times, min(staged.place) AS first FROM {source}"
+            " JOIN sources ON sources.num = known.source"
+            " WHERE name <> ? AND known.digest <> staged.digest GROUP BY name ORDER BY times DESC",
+            (name,),
+        ).fetchall():
+            count += row["times"]
+            if not owner:
+                at = f"SELECT id FROM {STAGING}.{table} WHERE place = ?"
+                owner, first = row["name"], connection.execute(at, (row["first"],)).fetchone()["id"]
+    if count:
+        raise _contested(name, count, owner, first)
+
+
+def _contested(name: str, count: int, owner: str, first: str) -> InputError:
+    return InputError(
+        f"{count} ids of {name}, such as {first!r}, stand for other questions or answers that came from {owner}",
+        "nothing was changed; give this archive a forum of its own,"
+        f' or say --source "{owner}" if it is a newer copy of that one',
+    )

@@ -26,8 +26,9 @@ from askalike.errors import (
     MissingExtraError,
     SettingError,
 )
+from askalike.progress import Progress, SilentProgress
 from askalike.store import moderation, rows
-from askalike.store.load import STAGING, load
+from askalike.store.load import STAGING, Gone, load
 from askalike.store.protocol import MOST_COUNTED, MOST_MATCHING, Contents, LoadReport
 from askalike.store.sql import LANGUAGES, OUTCOMES, SqlStore, ThreadConnections
 from askalike.store.writes import Cursor
@@ -350,10 +351,20 @@ class PostgresStore(SqlStore):
         *,
         unread: Callable[[], int] = lambda: 0,
         is_mass_delete_allowed: bool = False,
+        progress: Progress = SilentProgress(),  # noqa: B008 - it holds nothing
     ) -> LoadReport:
         """Make the store hold what ``records`` holds for ``source``, in one transaction."""
         with _explained(self._address), _staging(self._connection()) as staged:
-            report = load(self, staged, records, source, reject, unread, is_mass_delete_allowed=is_mass_delete_allowed)
+            report = load(
+                self,
+                staged,
+                records,
+                source,
+                reject,
+                unread,
+                is_mass_delete_allowed=is_mass_delete_allowed,
+                progress=progress,
+            )
             self._connection().execute("ANALYZE questions, answers, links, changes")
         return report
 
@@ -510,6 +521,9 @@ class _Staging:
     @property
     def filled(self) -> None:
         """Return None: whoever writes waits for the last step, and nobody's log grows."""
+
+    def replacement(self, gone: Gone) -> None:
+        """Return None, for the same reason."""
 
     def _note(self, table: str, key: tuple[str, ...], values: tuple[object, ...]) -> bool:
         marks = ", ".join("?" * len(key))

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol, runtime_checkable
 
+from askalike.progress import Progress, SilentProgress
 from askalike.types import (
     Answer,
     Assignment,
@@ -185,6 +186,7 @@ class Contents:
         settings: as they are stored.
         languages: number → language, of the questions whose language is known.
         loaded: how many questions and answers a first load has written that is not finished.
+        left: how many a later one has written that is not finished, or one has replaced.
     """
 
     numbers: frozenset[int]
@@ -193,6 +195,7 @@ class Contents:
     settings: dict[str, str]
     languages: Mapping[int, str] = field(default_factory=dict)
     loaded: int = 0
+    left: int = 0
 
 
 class ChangeLog(Protocol):
@@ -411,6 +414,7 @@ class Store(ChangeLog, Protocol):
         *,
         unread: Callable[[], int] = lambda: 0,
         is_mass_delete_allowed: bool = False,
+        progress: Progress = SilentProgress(),  # noqa: B008 - it holds nothing
     ) -> LoadReport:
         """Make the store hold what ``records`` holds for ``source``, in one step; others write while records are read.
 
@@ -427,6 +431,7 @@ class Store(ChangeLog, Protocol):
             reject: called with each record that cannot be stored.
             unread: asked after the last record: how many records of the source could not be read.
             is_mass_delete_allowed: go on when more than half of the source's questions would be deleted.
+            progress: told of what is written after reading, where that is done in several steps.
 
         Raises:
             InputError: the stream has no question (nor links alone, between the questions of others), would delete

@@ -18,8 +18,8 @@ from askalike.errors import DamagedForumError
 from askalike.store import rows
 from askalike.store.layout import ForumLayout
 from askalike.store.protocol import FIGURES, Contents
+from askalike.store.sqlite.beside import NEW, OLD, PREFIX, posts
 from askalike.store.sqlite.schema import APPLICATION_ID, FORMAT, UPGRADES
-from askalike.store.sqlite.staging import loaded_posts
 from askalike.types import DrawnBy, LinkKind, LogKind, OutcomeKind, Team, Verdict, WriteState
 
 _MOST_MESSAGES: Final = 100
@@ -66,13 +66,18 @@ def _connect(path: Path, options: str) -> sqlite3.Connection:
 def _contents(connection: sqlite3.Connection) -> Contents:
     is_older = connection.execute("PRAGMA user_version").fetchone()[0] < LANGUAGES_SINCE
     changes = connection.execute("SELECT seq, num FROM changes WHERE kind = 'question' AND num IS NOT NULL")
+    beside = (posts(connection, PREFIX), [*posts(connection, NEW), *posts(connection, OLD)])
+
+    def counted(table: str) -> int:
+        return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+
     return Contents(
         frozenset(row["num"] for row in connection.execute("SELECT num FROM questions")),
         int(connection.execute("SELECT coalesce(max(seq), 0) FROM changes").fetchone()[0]),
         tuple((row["seq"], row["num"]) for row in changes),
         {key: value for key, value in connection.execute("SELECT key, value FROM settings") if key not in FIGURES},
         {} if is_older else dict(map(tuple, connection.execute(_LANGUAGES))),
-        sum(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in loaded_posts(connection)),
+        *(sum(map(counted, names)) for names in beside),
     )
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,8 +25,11 @@ import filelock
 from askalike.errors import BusyForumError, ForumError
 from askalike.files import narrow, writing_named
 from askalike.store import rows, writes
-from askalike.store.load import STAGING, Known
+from askalike.store.load import STAGING, Gone, Known
 from askalike.store.sql import SqlStore
+from askalike.store.sqlite import replacement
+from askalike.store.sqlite.beside import KINDS, LEFT_OUT, PREFIX, TABLES, drop_all, is_replaced, make, named, reserve
+from askalike.store.sqlite.replacement import Replacement
 from askalike.store.sqlite.schema import BUSY_TIMEOUT_S, refusal, roll_back
 from askalike.types import Answer, Link, Question, Source
 
@@ -37,12 +39,7 @@ WRITTEN_CHARACTERS: Final = 16_000_000
 """The same, of texts."""
 FEW: Final = 10_000
 """Links, and changes, of an archive that counts as empty: the last transaction of a load moves them over."""
-LEFT_OUT: Final = 1_000_000
-"""Sequence numbers of the log that are left to others while an archive is filled."""
-PREFIX: Final = "loaded_"
 _LOOKED_AT: Final = 1_000
-_FILLED: Final = ("questions", "answers", "links", "changes")
-_KINDS: Final[Mapping[str, writes.PostKind]] = {"questions": "question", "answers": "answer"}
 _LOG: Final = f"INSERT INTO {PREFIX}changes (at_us, kind, operation, id, num)"
 
 _TABLES: Final = (
@@ -101,18 +98,18 @@ def staging(path: Path, connection: sqlite3.Connection, store: SqlStore, source:
             for table in _TABLES:
                 connection.execute(table)
             if not _can_go_on(connection, source):
-                _drop_filled(connection, store)
+                drop_all(connection, store)
             yield SqliteStaging(connection, store, source)
         except sqlite3.Error as error:
             raise refusal(path, error) or error from error
         except KeyboardInterrupt:
-            is_kept = True
+            is_kept = not is_replaced(connection)  # of a first load, which is gone on with
             raise
         finally:
             roll_back(connection)
             with contextlib.suppress(ForumError, sqlite3.Error):  # such as a full disk: the next load does it
                 if not is_kept:
-                    _drop_filled(connection, store)
+                    drop_all(connection, store)
             with contextlib.suppress(sqlite3.OperationalError):  # was never attached
                 connection.execute(f"DETACH {STAGING}")
             path.unlink(missing_ok=True)
@@ -130,9 +127,9 @@ class SqliteStaging:
         self.resumed = 0
         self.filled: SqliteFilled | None = None
         self._left: dict[str, _Left] = {}
-        if _filled_tables(connection):
+        if named(connection, PREFIX):
             self.filled = SqliteFilled(connection, store, source, is_begun=True)
-            self._left = {table: _Left(connection, table) for table in _KINDS}
+            self._left = {table: _Left(connection, table) for table in KINDS}
 
     def take(self, record: Question | Answer) -> bool:
         """Note a record; return whether it is the first with its id.
@@ -187,6 +184,17 @@ class SqliteStaging:
         self.filled.fill_links()
         return left_out
 
+    def replacement(self, gone: Gone) -> Replacement | None:
+        """Return new tables for an archive whose differences are too many for one transaction; else None."""
+        if self.filled is not None:
+            return None
+        count = "SELECT (SELECT count(*) FROM {0}questions) + (SELECT count(*) FROM {0}answers)"
+        many = self._cursor.execute(count.format(f"{STAGING}.")).fetchone()[0]
+        many += len(gone.questions) + len(gone.answers) + len(gone.links)
+        if many < replacement.LEAST or many < replacement.SHARE * self._cursor.execute(count.format("")).fetchone()[0]:
+            return None
+        return Replacement(self._connection, self._store, self._source, gone)
+
     def _begin(self) -> None:
         if self._records == WRITTEN_EACH or self._characters >= WRITTEN_CHARACTERS:
             self._commit()
@@ -203,8 +211,8 @@ class SqliteStaging:
     def _fill(self, filled: SqliteFilled) -> None:
         """Write what is staged, in the place of what a killed load has left and this one does not hold."""
         has_some = f"SELECT EXISTS (SELECT 1 FROM {STAGING}.{{}})"  # wholly read: what is not locks all tables
-        staged = [table for table in _KINDS if self._cursor.execute(has_some.format(table)).fetchone()[0]]
-        for table in _KINDS:
+        staged = [table for table in KINDS if self._cursor.execute(has_some.format(table)).fetchone()[0]]
+        for table in KINDS:
             if table in self._left and (table in staged or self._is_read):
                 filled.cut(table, self._left.pop(table).last)
         if staged or self._is_read:
@@ -223,25 +231,6 @@ def _is_empty(connection: sqlite3.Connection) -> bool:
     return all(connection.execute(held.format(table, few + 1)).fetchone()[0] <= few for table, few in most.items())
 
 
-def _filled_tables(connection: sqlite3.Connection) -> list[str]:
-    found = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB ?", (f"{PREFIX}*",))
-    return [row[0] for row in found.fetchall()]
-
-
-def loaded_posts(connection: sqlite3.Connection) -> list[str]:
-    """Return the tables of questions and answers that a first load fills, or that a killed one has left."""
-    return [name for name in _filled_tables(connection) if name.removeprefix(PREFIX) in _KINDS]
-
-
-def unfinished_source(connection: sqlite3.Connection) -> str:
-    """Return the name of the source that a first load fills, or that a killed one has begun; "" for none."""
-    if not loaded_posts(connection):
-        return ""
-    name = f"SELECT name FROM sources WHERE num = (SELECT source FROM {PREFIX}questions LIMIT 1)"
-    found = connection.execute(name).fetchone()
-    return "" if found is None else str(found[0])
-
-
 def forget_unfinished(path: Path, connection: sqlite3.Connection, store: SqlStore) -> None:
     """Drop what a killed load has left.
 
@@ -250,7 +239,7 @@ def forget_unfinished(path: Path, connection: sqlite3.Connection, store: SqlStor
     """
     try:
         with _lock(path).acquire(timeout=0):
-            _drop_filled(connection, store)
+            drop_all(connection, store)
     except filelock.Timeout as error:
         raise BusyForumError(
             f"another process is loading an archive into {path.parent}", "wait until it has finished"
@@ -259,7 +248,8 @@ def forget_unfinished(path: Path, connection: sqlite3.Connection, store: SqlStor
 
 def _can_go_on(connection: sqlite3.Connection, source: Source) -> bool:
     """Return whether a killed load of the same source has left tables that can still be filled."""
-    if not {f"{PREFIX}{table}" for table in _FILLED} <= set(_filled_tables(connection)) or not _is_empty(connection):
+    held = set(named(connection, PREFIX))
+    if not {f"{PREFIX}{table}" for table in TABLES} <= held or is_replaced(connection) or not _is_empty(connection):
         return False
     begun = f"SELECT name, format FROM sources WHERE num = (SELECT source FROM {PREFIX}questions LIMIT 1)"
     found = connection.execute(begun).fetchone()
@@ -269,7 +259,7 @@ def _can_go_on(connection: sqlite3.Connection, source: Source) -> bool:
     return all(  # else an upgrade has changed the archive's own meanwhile
         connection.execute(columns, (table,)).fetchone()[0]
         == connection.execute(columns, (f"{PREFIX}{table}",)).fetchone()[0]
-        for table in _FILLED
+        for table in TABLES
     )
 
 
@@ -296,27 +286,6 @@ class _Left:
         return True
 
 
-def _drop_filled(connection: sqlite3.Connection, store: SqlStore) -> None:
-    """Drop what a load has filled that was not finished, and the name of its source."""
-    names = _filled_tables(connection)
-    if not names:
-        return
-    is_secure = connection.execute("PRAGMA secure_delete").fetchone()[0]
-    connection.execute("PRAGMA secure_delete = FAST")  # or every page would be written
-    try:
-        with store.write():
-            source = connection.execute(f"SELECT source FROM {PREFIX}questions LIMIT 1").fetchone()
-            for name in names:
-                connection.execute(f"DROP TABLE {name}")
-            if source is not None:
-                used = " OR ".join(
-                    f"EXISTS (SELECT 1 FROM {table} WHERE source = sources.num)" for table in _FILLED[:3]
-                )
-                connection.execute(f"DELETE FROM sources WHERE num = ? AND NOT ({used})", (source[0],))
-    finally:
-        connection.execute(f"PRAGMA secure_delete = {is_secure}")
-
-
 class SqliteFilled:
     """``load.Filled``: tables like those of the archive, in its file, that are filled in short transactions.
 
@@ -328,7 +297,7 @@ class SqliteFilled:
         self, connection: sqlite3.Connection, store: SqlStore, source: Source, *, is_begun: bool = False
     ) -> None:
         self._connection, self._store = connection, store
-        self.added = dict.fromkeys(_FILLED[:3], 0)
+        self.added = dict.fromkeys(TABLES[:3], 0)
         self._at_us = time.time_ns() // 1000
         if is_begun:
             self._number = connection.execute(f"SELECT source FROM {PREFIX}questions LIMIT 1").fetchone()[0]
@@ -339,22 +308,10 @@ class SqliteFilled:
             return
         with store.write():
             self._number = writes.source_number(connection, source.name, source.format)
-            for table in _FILLED:
-                self._make(table)
+            for table in TABLES:
+                make(connection, table, f"{PREFIX}{table}")
             self._first_change = LEFT_OUT + store.last_number(connection, "changes", "seq")
             store.keep_last_number(connection, f"{PREFIX}changes", "seq", self._first_change)
-
-    def _make(self, table: str) -> None:
-        """Make a table, and its indexes, as the archive's own; an index cannot be renamed, so names alternate."""
-        found = self._connection.execute(
-            "SELECT type, name, sql FROM sqlite_schema WHERE tbl_name = ? AND sql IS NOT NULL ORDER BY type DESC",
-            (table,),
-        )
-        for kind, name, statement in found.fetchall():
-            new = f"{PREFIX}{table}" if kind == "table" else name[:-2] if name.endswith("_2") else f"{name}_2"
-            begin = rf'^CREATE {kind.upper()} "?{name}"?'
-            made = re.sub(begin, f"CREATE {kind.upper()} {new}", statement)
-            self._connection.execute(re.sub(rf'ON "?{table}"?', f"ON {PREFIX}{table}", made, count=1))
 
     def fill(self) -> None:
         """Write what is staged, and the log of its questions."""
@@ -362,13 +319,13 @@ class SqliteFilled:
         with self._store.write():
             for table, columns in (("questions", rows.QUESTION_COLUMNS), ("answers", rows.ANSWER_COLUMNS)):
                 filled, names = f"{PREFIX}{table}", ", ".join(columns)
-                last = self._reserved(table, "num")
+                last = self._reserved(table)
                 self.added[table] += execute(
                     f"INSERT INTO {filled} ({names}, source, digest) SELECT {names}, ?, digest FROM {STAGING}.{table}"
                     " ORDER BY place",
                     (self._number,),
                 ).rowcount
-                self._reserved(table, "num")
+                self._reserved(table)
                 if table == "questions":
                     log = f"{_LOG} SELECT ?, 'question', 'add', id, num FROM {filled} WHERE num > ? ORDER BY num"
                     execute(log, (self._at_us, last))
@@ -454,7 +411,7 @@ class SqliteFilled:
         """Put the new tables in the place of those of the store, whose few rows they take over; return table → how
         many rows of the load are new."""
         execute = connection.execute
-        for table, kind in _KINDS.items():
+        for table, kind in KINDS.items():
             both = f"FROM {table} AS known CROSS JOIN {PREFIX}{table} AS staged ON staged.id = known.id"
             for num, identifier, source in execute(f"SELECT known.num, known.id, known.source {both}").fetchall():
                 execute(f"UPDATE {PREFIX}{table} SET source = ? WHERE id = ?", (source, identifier))
@@ -469,7 +426,7 @@ class SqliteFilled:
             f"INSERT INTO {PREFIX}links SELECT * FROM links WHERE true"
             " ON CONFLICT DO UPDATE SET source = excluded.source"
         )
-        tables = list(_FILLED)
+        tables = list(TABLES)
         if self._store.last_number(connection, "changes", "seq") <= self._first_change:
             execute(f"INSERT INTO {PREFIX}changes SELECT * FROM changes")
         else:  # others have written so much meanwhile that the load's changes have to be numbered again
@@ -479,15 +436,10 @@ class SqliteFilled:
             execute(f"DROP TABLE {PREFIX}changes")
         for table in tables:
             if table in ("questions", "answers"):
-                self._reserved(table, "num")
+                self._reserved(table)
             execute(f"DROP TABLE {table}")
             execute(f"ALTER TABLE {PREFIX}{table} RENAME TO {table}")
         return self.added
 
-    def _reserved(self, table: str, column: str) -> int:
-        """Let neither of two tables give a number again that the other has given; return the last one."""
-        both = (table, f"{PREFIX}{table}")
-        last = max(self._store.last_number(self._connection, one, column) for one in both)
-        for one in both:
-            self._store.keep_last_number(self._connection, one, column, last)
-        return last
+    def _reserved(self, table: str) -> int:
+        return reserve(self._store, self._connection, table, f"{PREFIX}{table}")

@@ -13,17 +13,17 @@ from typing import Any, Final
 
 from askalike.errors import BusyForumError, DamagedForumError, ForumError, ForumNotFoundError
 from askalike.files import narrow, writing_named
+from askalike.progress import Progress, SilentProgress
 from askalike.store.layout import not_found
 from askalike.store.load import load
 from askalike.store.protocol import LoadReport, SourceCounts
 from askalike.store.sql import SqlStore, ThreadConnections
 from askalike.store.sqlite import schema
+from askalike.store.sqlite.beside import PREFIX, is_replaced, posts, unfinished_source
 from askalike.store.sqlite.staging import (
     forget_unfinished,
     is_loading,
-    loaded_posts,
     staging,
-    unfinished_source,
 )
 from askalike.store.writes import Connection
 from askalike.types import Record, Reject, Source
@@ -147,7 +147,7 @@ class SqliteStore(SqlStore):
 
     def delete_source(self, name: str) -> SourceCounts:
         """Delete all records of a source, and what a killed load of it has left; return how many there were."""
-        if unfinished_source(self.connection) == name:
+        if unfinished_source(self.connection) == name or is_replaced(self.connection):  # which refers to all sources
             forget_unfinished(self.path, self.connection, self)
         return super().delete_source(name)
 
@@ -159,10 +159,20 @@ class SqliteStore(SqlStore):
         *,
         unread: Callable[[], int] = lambda: 0,
         is_mass_delete_allowed: bool = False,
+        progress: Progress = SilentProgress(),  # noqa: B008 - it holds nothing
     ) -> LoadReport:
         """Make the store hold what ``records`` holds for ``source``, in one step."""
         with staging(self.path, self.connection, self, source) as staged:
-            report = load(self, staged, records, source, reject, unread, is_mass_delete_allowed=is_mass_delete_allowed)
+            report = load(
+                self,
+                staged,
+                records,
+                source,
+                reject,
+                unread,
+                is_mass_delete_allowed=is_mass_delete_allowed,
+                progress=progress,
+            )
         with contextlib.suppress(ForumError):  # what was loaded is on disk already, in the write-ahead log
             self.rows("PRAGMA wal_checkpoint(PASSIVE)")  # takes long and lets others write
             with self._patience(SHORTENED_WITHIN_S):
@@ -191,7 +201,7 @@ class SqliteStore(SqlStore):
             except BusyForumError:
                 yield False
             else:
-                is_empty = not self.count_questions() and not loaded_posts(self.connection)
+                is_empty = not self.count_questions() and not posts(self.connection, PREFIX)
                 yield is_empty and not self.is_loading()
 
     def check(self) -> None:
