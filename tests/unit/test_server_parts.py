@@ -44,7 +44,7 @@ from askalike.server.guards import (
     rights_without_key,
 )
 from askalike.server.metrics import Gauge, Metrics
-from askalike.server.pool import Pool
+from askalike.server.pool import Joined, Pool
 from askalike.server.presentation import LONGEST_MARKDOWN, highlights, safe_html
 from askalike.server.problem import STATUSES, Refused, problem_of
 from askalike.server.requests import MOST_VALUES, parse_body, parse_query, path_values, values_in
@@ -604,7 +604,7 @@ def test_what_waits_is_made_together_and_each_gets_its_own() -> None:
 
         pool = Pool("test", 2, 100, together)
         names = ["greedy"] * 10 + ["a", "b"]
-        tasks = [asyncio.create_task(pool.run_together(one, 60, name)) for one, name in enumerate(names, start=1)]
+        tasks = [asyncio.create_task(pool.run(Joined(one), 60, name)) for one, name in enumerate(names, start=1)]
         while not has_begun.is_set():
             await asyncio.sleep(0.001)
         assert await pool.run(lambda: 7, 60) == 7  # another thread is free for what is not made together
@@ -625,7 +625,7 @@ def test_what_cannot_be_made_together_is_made_alone_and_fails_alone() -> None:
         pool = Pool("test", 1, 10, _squares)
         working = asyncio.create_task(pool.run(lambda: is_free.wait(60), 60))
         await asyncio.sleep(0)
-        tasks = [asyncio.create_task(pool.run_together(one, 60)) for one in (3, 0, 4)]
+        tasks = [asyncio.create_task(pool.run(Joined(one), 60)) for one in (3, 0, 4)]
         await asyncio.sleep(0)
         is_free.set()
         found = await asyncio.gather(*tasks, return_exceptions=True)
@@ -648,13 +648,13 @@ def test_those_that_take_long_hold_up_no_others(monkeypatch: pytest.MonkeyPatch)
             return _squares(asked)
 
         pool = Pool("test", 2, 10, together)
-        long = asyncio.create_task(pool.run_together(1, 60))
+        long = asyncio.create_task(pool.run(Joined(1), 60))
         await asyncio.sleep(0)
-        assert await pool.run_together(2, 60) == 4
+        assert await pool.run(Joined(2), 60) == 4
         assert not long.done()
         is_free.set()
         assert await long == 1
-        assert await pool.run_together(3, 60) == 9
+        assert await pool.run(Joined(3), 60) == 9
         assert pool.busy == 0
         assert pool.close(60)
 
@@ -672,15 +672,15 @@ def test_who_gives_up_while_others_are_made_is_left_out() -> None:
             return _squares(asked)
 
         pool = Pool("test", 1, 10, together)
-        working = asyncio.create_task(pool.run_together(1, 60))
+        working = asyncio.create_task(pool.run(Joined(1), 60))
         await asyncio.sleep(0)
         with pytest.raises(Refused) as waited:
-            await pool.run_together(2, 0.01)
+            await pool.run(Joined(2), 0.01)
         assert "nothing was done" in waited.value.problem.hint
         assert pool.busy == 1
         is_free.set()
         assert await working == 1
-        assert await pool.run_together(3, 60) == 9
+        assert await pool.run(Joined(3), 60) == 9
         assert made == [1, 3]
         assert pool.close(60)
 

@@ -13,11 +13,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from askalike.server.problem import Refused
-
-_Found = TypeVar("_Found")
 
 MOST_TOGETHER: Final = 8
 """Of more, hardly less is spent on each, and the first waits for the last."""
@@ -25,45 +23,41 @@ LONG_S: Final = 0.25
 """While some are made together the others wait for them; when that takes so long, they wait no longer."""
 
 
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """What a pool's ``together`` is asked for, with what others ask for who wait meanwhile."""
+
+    asked: Any
+
+
 @dataclass(slots=True, eq=False)
 class _Turn:
-    """A call that waits or is under way.
-
-    Args:
-        call: None for one that is made together with others, of what was ``asked``.
-    """
+    """A call that waits or is under way."""
 
     found: asyncio.Future[Any]
-    call: Callable[[], Any] | None = None
-    is_large: bool = False
-    asked: Any = None
+    call: Callable[[], Any] | Joined
+    is_large: bool
     is_begun: bool = False
 
 
-class _Queue:
-    """Turns that wait, those of each client in their order, and clients one after another."""
+_Waiting = OrderedDict[str, deque[_Turn]]
+"""Turns that wait, those of each client in their order, and clients one after another."""
 
-    def __init__(self) -> None:
-        self._turns: OrderedDict[str, deque[_Turn]] = OrderedDict()
 
-    def add(self, turn: _Turn, client: str) -> None:
-        """Put a turn behind all others of its client."""
-        self._turns.setdefault(client, deque()).append(turn)
-
-    def take(self, *, with_large: bool = True) -> _Turn | None:
-        """Return whose turn it is, None where nobody waits who may have a thread; turns that were given up go."""
-        for client, turns in list(self._turns.items()):
-            while turns and turns[0].found.done():
-                turns.popleft()
-            if not turns:
-                del self._turns[client]
-            elif with_large or not turns[0].is_large:
-                turn = turns.popleft()
-                del self._turns[client]
-                if turns:
-                    self._turns[client] = turns  # behind all others
-                return turn
-        return None
+def _next_of(waiting: _Waiting, *, with_large: bool = True) -> _Turn | None:
+    """Return whose turn it is, None where nobody waits who may have a thread; turns that were given up go."""
+    for client, turns in list(waiting.items()):
+        while turns and turns[0].found.done():
+            turns.popleft()
+        if not turns:
+            del waiting[client]
+        elif with_large or not turns[0].is_large:
+            turn = turns.popleft()
+            del waiting[client]
+            if turns:
+                waiting[client] = turns  # behind all others
+            return turn
+    return None
 
 
 class Pool:
@@ -74,7 +68,7 @@ class Pool:
 
     Args:
         waiting: so many calls may wait for a thread.
-        together: makes what ``run_together`` is asked for, of several at once.
+        together: makes what is ``Joined``, of several at once.
     """
 
     def __init__(
@@ -88,22 +82,20 @@ class Pool:
         self._most = threads + waiting
         self._free = threads
         self._free_large = max(1, threads - 1)
-        self._calls, self._asked = _Queue(), _Queue()
+        self._calls: _Waiting = OrderedDict()
+        self._joined: _Waiting = OrderedDict()
         self._together = together
         self._holding: asyncio.TimerHandle | None = None
         self._running: set[Future[Any]] = set()
+        self.joins = together is not None
+        """Whether it makes what is ``Joined``."""
         self.busy = 0
         """How many calls are under way or wait."""
 
-    @property
-    def has_together(self) -> bool:
-        """Return whether ``run_together`` can be asked."""
-        return self._together is not None
-
     async def run(
-        self, call: Callable[[], _Found], timeout_s: float, client: str = "", *, is_large: bool = False
-    ) -> _Found:
-        """Return what ``call`` returns.
+        self, call: Callable[[], Any] | Joined, timeout_s: float, client: str = "", *, is_large: bool = False
+    ) -> Any:
+        """Return what ``call`` returns, or ``together`` for what is joined.
 
         A call that takes too long is finished all the same, and nobody hears of it.
 
@@ -114,26 +106,16 @@ class Pool:
         Raises:
             Refused: 503, too many are waiting; 504, it took too long.
         """
-        turn = _Turn(asyncio.get_running_loop().create_future(), call, is_large)
-        found: _Found = await self._finished(turn, self._calls, timeout_s, client)
-        return found
-
-    async def run_together(self, asked: object, timeout_s: float, client: str = "") -> Any:
-        """Return what ``together`` makes of this, and of what others ask for who wait meanwhile; else as ``run``."""
-        turn = _Turn(asyncio.get_running_loop().create_future(), asked=asked)
-        return await self._finished(turn, self._asked, timeout_s, client)
-
-    def close(self, wait_s: float) -> bool:
-        """Return whether what is under way was done within so many seconds."""
-        self._executor.shutdown(wait=False, cancel_futures=True)
-        return not wait(self._running, max(0.0, wait_s)).not_done
-
-    async def _finished(self, turn: _Turn, queue: _Queue, timeout_s: float, client: str) -> Any:
         if self.busy >= self._most:
             raise Refused(503, f"{self.busy} requests are waiting already", "try again soon", {"Retry-After": "1"})
         self.busy += 1
-        queue.add(turn, client)
-        self._give_turns()
+        turn = _Turn(asyncio.get_running_loop().create_future(), call, is_large)
+        if isinstance(call, Joined) or is_large or self._free <= 0 or self._calls or self._joined:
+            waiting = self._joined if isinstance(call, Joined) else self._calls
+            waiting.setdefault(client, deque()).append(turn)
+            self._give_turns()
+        else:
+            self._begin([turn])
         try:
             async with asyncio.timeout(timeout_s):
                 return await turn.found
@@ -147,17 +129,22 @@ class Pool:
             if not turn.is_begun:
                 self.busy -= 1
 
+    def close(self, wait_s: float) -> bool:
+        """Return whether what is under way was done within so many seconds."""
+        self._executor.shutdown(wait=False, cancel_futures=True)
+        return not wait(self._running, max(0.0, wait_s)).not_done
+
     def _give_turns(self) -> None:
         while self._free > 0:
             turns: list[_Turn] = []
-            while self._holding is None and len(turns) < MOST_TOGETHER and (turn := self._asked.take()):
+            while self._holding is None and len(turns) < MOST_TOGETHER and (turn := _next_of(self._joined)):
                 turns.append(turn)
             if turns:
                 self._holding = asyncio.get_running_loop().call_later(LONG_S, self._let_go)
-                self._begin_together(turns, self._holding)
-            elif (turn := self._calls.take(with_large=bool(self._free_large))) and turn.call is not None:
+                self._begin(turns, self._holding)
+            elif turn := _next_of(self._calls, with_large=bool(self._free_large)):
                 self._free_large -= turn.is_large
-                self._begin([turn], partial(_called, turn.call))
+                self._begin([turn])
             else:
                 return
 
@@ -166,16 +153,16 @@ class Pool:
         self._holding = None
         self._give_turns()
 
-    def _begin_together(self, turns: Sequence[_Turn], holding: asyncio.TimerHandle | None = None) -> None:
-        assert self._together is not None
-        self._begin(turns, partial(self._together, [turn.asked for turn in turns]), holding)
-
-    def _begin(
-        self, turns: Sequence[_Turn], work: Callable[[], Sequence[Any]], holding: asyncio.TimerHandle | None = None
-    ) -> None:
+    def _begin(self, turns: Sequence[_Turn], holding: asyncio.TimerHandle | None = None) -> None:
+        """Let a thread make one call, or together what is joined."""
         self._free -= 1
         for turn in turns:
             turn.is_begun = True
+        calls = [turn.call for turn in turns if not isinstance(turn.call, Joined)]
+        joined = [turn.call.asked for turn in turns if isinstance(turn.call, Joined)]
+        work: Callable[[], Sequence[Any]] = lambda: [call() for call in calls]  # noqa: E731
+        if self._together is not None and joined:
+            work = partial(self._together, joined)
         future = self._executor.submit(contextvars.copy_context().run, work)
         self._running.add(future)
         asyncio.wrap_future(future).add_done_callback(partial(self._end, turns, future, holding))
@@ -194,13 +181,14 @@ class Pool:
         error = asyncio.CancelledError() if made.cancelled() else made.exception()
         if error is not None and len(turns) > 1:  # what is wrong with one is told to that one alone
             for turn in turns:
-                self._begin_together([turn])
+                self._begin([turn])
             turns = ()
         self.busy -= len(turns)
         if holding is not None and holding is self._holding:
             holding.cancel()
             self._holding = None
-        self._give_turns()
+        if self._calls or self._joined:
+            self._give_turns()
         for place, turn in enumerate(turns):
             if turn.found.done():  # nobody waits for it any more
                 continue
@@ -208,7 +196,3 @@ class Pool:
                 turn.found.set_result(made.result()[place])
             else:
                 turn.found.set_exception(error)
-
-
-def _called(call: Callable[[], _Found]) -> list[_Found]:
-    return [call()]

@@ -18,6 +18,7 @@ from askalike.follow import webhook
 from askalike.server.engine import Engine
 from askalike.server.guards import Right, name_of
 from askalike.server.openapi import openapi_document
+from askalike.server.pool import Joined
 from askalike.server.problem import Refused
 from askalike.server.requests import (
     JSON,
@@ -99,12 +100,11 @@ def endpoint(rows: dict[str, Route]) -> Callable[[Request], Awaitable[Response]]
         call = Call(path, query, body, rights, time.monotonic() + limits.timeout_s, name)
         pool = service.writer if row.permission == "write" else service.readers
         client, is_large = request.scope["state"]["client"], len(content) > LARGE_BYTES
-        if row.joins is not None and pool.has_together and not is_large:
-            found = await pool.run_together(row.joins(call), limits.timeout_s, client)
-        else:
-            assert row.handler is not None
-            work = partial(row.handler, service.engine, call)
-            found = await pool.run(work, limits.timeout_s, client, is_large=is_large)
+        assert row.handler is not None
+        work: Callable[[], Any] | Joined = partial(row.handler, service.engine, call)
+        if row.joins is not None and pool.joins and not is_large:
+            work = Joined(row.joins(call))
+        found = await pool.run(work, limits.timeout_s, client, is_large=is_large)
         return Response(msgspec.json.encode(found), media_type=JSON)
 
     return answer
@@ -159,10 +159,6 @@ async def _openapi(request: Request, service: Service, rights: frozenset[str]) -
     return Response(_document(), media_type=JSON)
 
 
-def _asked(call: Call) -> tuple[Query, str]:
-    return call.body.query, call.body.session or ""
-
-
 def service_document() -> dict[str, object]:
     """Return the OpenAPI document of the service."""
     return openapi_document(ROUTES)
@@ -179,8 +175,8 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/similar",
         "Earlier questions that ask the same, with their best answers.",
         schemas.Similar,
-        lambda engine, call: engine.similar(*_asked(call)),
-        _asked,
+        lambda engine, call: engine.similar(call.body.query, call.body.session or ""),
+        lambda call: (call.body.query, call.body.session or ""),
         body=schemas.SimilarRequest,
         refusals=(409,),
     ),

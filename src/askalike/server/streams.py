@@ -82,7 +82,10 @@ class BulkResponse(Response):
         service = self._service
         call = partial(stored, service.engine, batch)
         try:
-            return await service.writer.run(call, service.settings.limits.stream_s, self._client)
+            acknowledged: list[Acknowledgement] = await service.writer.run(
+                call, service.settings.limits.stream_s, self._client
+            )
+            return acknowledged
         except (Refused, AskalikeError) as error:  # the writer is busy: what came of the batch is not known
             problem = problem_of(error)
             return [_refusal(number, None, problem) for number, _ in batch]
