@@ -6,6 +6,7 @@ import json
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -165,6 +166,19 @@ def test_an_engine_that_is_killed_between_two_searches_is_stood_in_for_until_it_
     finally:
         served.kill()
         served.wait()
+
+
+@pytest.mark.parametrize("limit_s", [10, 10.0, 0.5])
+def test_a_server_is_asked_again_for_whole_seconds(monkeypatch: pytest.MonkeyPatch, limit_s: float) -> None:
+    pytest.importorskip("pymilvus")
+    given: dict[str, Any] = {}
+    client = SimpleNamespace(query=lambda *_, **named: given.update(named))
+    milvus = Milvus("milvus://127.0.0.1:1", "forum")
+    monkeypatch.setattr(milvus, "_connected", lambda: client)
+    monkeypatch.setattr("askalike.index.milvus.client.READ_TIMEOUT_S", limit_s)
+    milvus.call("query", "rows")
+    assert isinstance(given["timeout"], int), "pymilvus ends its retries at no other limit"
+    assert given["timeout"] >= limit_s
 
 
 @pytest.mark.parametrize("is_cancelled", [False, True])

@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import starmap
+from math import ceil
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -104,7 +105,8 @@ class Milvus:
             EngineError: the engine does not answer, or refuses.
         """
         client = self._connected()
-        timeout_s = READ_TIMEOUT_S if name in ("search", "query") else TIMEOUT_S
+        # whole seconds: pymilvus takes others for no limit, and asks a server that is away for minutes
+        timeout_s = ceil(READ_TIMEOUT_S if name in ("search", "query") else TIMEOUT_S)
         return self._answered(lambda: getattr(client, name)(*given, timeout=timeout_s, **named))
 
     def _answered(self, answer: Callable[[], Any]) -> Any:
