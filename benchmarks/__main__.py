@@ -35,6 +35,7 @@ ORDER = (
     "kill",
     "damage",
     "serve_load",
+    "OMP_NUM_THREADS=1 plain_service",
     "serve_kill",
     "serve_attack",
     "follow",

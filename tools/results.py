@@ -102,6 +102,7 @@ PAGES: Mapping[str, Page] = {
             "many-queries": searching.many,
             "updates": searching.updates,
             "serve-load": service.load,
+            "plain-service": service.beside,
             "encode-runtime": encoders.runtime,
             "transformer-runtime": encoders.transformers,
             "vector-search": encoders.vectors,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tools.sections.cells import table
 
-__all__ = ["attacks", "kills", "load", "schema"]
+__all__ = ["attacks", "beside", "kills", "load", "schema"]
 
 MINUTES = 10
 PERCENTILES = ("p50_ms", "p95_ms", "p99_ms")
@@ -47,6 +47,41 @@ def load(result: Mapping[str, Any]) -> list[str]:
         *_paced(result.get("paced", {})),
         *_steady(result["steady"]),
     ]
+
+
+def beside(result: Mapping[str, Any]) -> list[str]:
+    """Return the service beside a plain one."""
+    rows = [
+        (name, connections, *(_spread(found, key) for key in ("per_s", *PERCENTILES)))
+        for connections in next(iter(result["services"].values()))
+        for name, found in ((name, of[connections]) for name, of in result["services"].items())
+    ]
+    ratios = "; ".join(
+        f"over {connections} {min(found):.1f} to {max(found):.1f}"
+        for connections, found in result["answers a second, askalike by plain"].items()
+    )
+    memory = {name: f"{own + mapped:,.0f}" for name, (own, mapped) in result[MEMORY].items()}
+    return [
+        "## The service beside a plain one",
+        "",
+        f"Titles among {result['questions']:,} Reddit questions, {result['workers']} workers each, in turns on the same"
+        " two cores, which the client shares; the least and the most of the turns. *plain*: FastAPI, MiniLM through"
+        " sentence-transformers and an exact FAISS index of 384 dimensions (vectors drawn by chance), as one would"
+        " write it in an afternoon: no words, no probability, no highlights, no answers, no writes. Milliseconds.",
+        "",
+        *table(("service", "connections", "a second", "p50", "p95", "p99"), rows),
+        "",
+        f"Answers a second, times those of the plain one: {ratios}. Memory of all workers, mapped files included:"
+        f" {memory['askalike']} MB, the plain one {memory['plain']} MB.",
+    ]
+
+
+MEMORY = "memory of all workers, MB: own, mapped"
+
+
+def _spread(found: Sequence[Mapping[str, float]], key: str) -> str:
+    values = [one[key] for one in found]
+    return f"{min(values):.0f}–{max(values):.0f}"
 
 
 def _paced(found: Mapping[str, Any]) -> list[str]:
