@@ -349,9 +349,6 @@ class Searcher:
     def _ranked(self, asked: PreparedQuery, name: str, ranker: Ranker, candidates: _Candidates, laps: Laps) -> Ranking:
         """Return a ranking.
 
-        As many records are read as hits are asked for, and more only where some of them are duplicates of one
-        original; at once where a call takes long.
-
         Args:
             candidates: found for ``asked.most`` hits.
         """
@@ -359,18 +356,17 @@ class Searcher:
         limit, has_vectors = asked.most, "vectors" in ranker.sources
         if not asked.query.is_canonical:
             return Ranking(asked, name, has_vectors, self._best(asked, ranker, k, candidates, laps))
-        read = limit if self.engine.is_distant else k
         while True:
-            found = self._best(asked, ranker, read, candidates, laps)
+            found = self._best(asked, ranker, limit, candidates, laps)
             links = self.engine.duplicate_links([one.question.id for one in found])
             is_admitted: Callable[[Question], bool] = filters.admits
             if filters.is_answered is not None:
                 answered = self.engine.answers([*(one.question.id for one in found), *links.questions])
                 is_admitted = partial(_is_admitted, filters, answered)
             shown = canonical(found, links, is_admitted, k)
-            if len(shown) == k or len(found) < read or read == MAX_HITS:
+            if len(shown) == k or len(found) < limit or limit == MAX_HITS:
                 return Ranking(asked, name, has_vectors, shown, links)
-            read = limit if read < limit else min(2 * read, MAX_HITS)
+            limit = min(2 * limit, MAX_HITS)
 
     def likelihoods(self, query: Query, keys: Sequence[int]) -> dict[int, float]:
         """Return how likely each of these questions asks the same as a query, whether or not a search finds it.
