@@ -114,8 +114,12 @@ class Pool:
             waiting = self._joined if isinstance(call, Joined) else self._calls
             waiting.setdefault(client, deque()).append(turn)
             self._give_turns()
-        else:
-            self._begin([turn])
+        else:  # what nobody waits for begins here, as in ``_begin``: most calls pass no more hands
+            self._free -= 1
+            turn.is_begun = True
+            future = self._executor.submit(contextvars.copy_context().run, lambda: [call()])
+            self._running.add(future)
+            asyncio.wrap_future(future).add_done_callback(partial(self._end, [turn], future, None))
         try:
             async with asyncio.timeout(timeout_s):
                 return await turn.found
