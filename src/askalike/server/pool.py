@@ -117,7 +117,7 @@ class Pool:
         else:  # what nobody waits for begins here, as in ``_begin``: most calls pass no more hands
             self._free -= 1
             turn.is_begun = True
-            future = self._executor.submit(contextvars.copy_context().run, lambda: [call()])
+            future: Future[Sequence[Any]] = self._executor.submit(contextvars.copy_context().run, lambda: [call()])
             self._running.add(future)
             asyncio.wrap_future(future).add_done_callback(partial(self._end, [turn], future, None))
         try:
