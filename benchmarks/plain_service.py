@@ -60,19 +60,19 @@ def app() -> Any:
     index.add(np.load(folder / "vectors.npy"))
     questions = json.loads((folder / "questions.json").read_text(encoding="utf-8"))
     model = SentenceTransformer(str(get_model_path()), device="cpu")
-    made = FastAPI()
 
-    @made.get("/readyz")
     def ready() -> dict[str, str]:
         return {"status": "ready"}
 
-    @made.post("/v1/similar")
     def similar(asked: dict[str, Any]) -> dict[str, Any]:
         vector = model.encode([asked["title"]], normalize_embeddings=True, show_progress_bar=False)
         scores, numbers = index.search(vector, int(asked["k"]))
         found = zip(scores[0].tolist(), numbers[0].tolist(), strict=True)
         return {"hits": [{"score": score, **questions[number]} for score, number in found]}
 
+    made = FastAPI()
+    made.add_api_route("/readyz", ready)
+    made.add_api_route("/v1/similar", similar, methods=["POST"])
     return made
 
 
