@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.tiny_models import synonym_model
 from tests.tiny_training import dev_score_of
@@ -15,7 +16,7 @@ from tests.tiny_training import dev_score_of
 import askalike.training.session
 from askalike import Forum, Question
 from askalike.cli.train import result_lines, result_object
-from askalike.data import bundled_forum
+from askalike.data import bundled_forum, default_model
 from askalike.errors import BusyForumError, DamagedForumError
 from askalike.evaluation import components, evaluate, split_components
 from askalike.evaluation.forum.links import SPLIT_SEED, SPLITS, duplicate_task, keep_splits, kept_splits
@@ -24,7 +25,7 @@ from askalike.models.encoders.model import Model
 from askalike.training.recipe import SHIPPED, Recipe, load_recipe, network_recipe
 from askalike.training.session import DevScore, compared, dev_score, forum_training, going_on
 from askalike.training.work_folder import work_folder
-from askalike.types import Answer, Link
+from askalike.types import Answer, Filters, Link, Query
 
 WORDS_ALONE = ForumSettings(has_vectors=False)
 
@@ -181,19 +182,40 @@ def test_the_accepted_answer_is_the_one_that_is_learned_from(tmp_path: Path) -> 
         assert not forum_training(forum, answers=0).data.answers
 
 
-def test_words_alone_are_scored_in_the_order_of_the_search(homenet: Forum) -> None:
+def test_dev_is_ordered_as_the_default_search_orders(tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "f") as forum:
+        forum.load(bundled_forum())
+        assert forum.encoder.startswith("general")
+        folder = default_model()
+        assert folder is not None
+        model = Model.load(folder)
+        by_vectors = forum.scores_by(model, model.encode)
+        compared = 0
+        for question in list(forum.questions())[::20]:
+            others = Filters(exclude_ids=frozenset([question.id]))
+            found = forum.search(Query(question.title, question.body, question.markup, 5, others))
+            hits = [hit for hit in found.hits if hit.via is None and not found.corrections]  # scored as they are
+            scores = by_vectors.scores(question, [hit.question for hit in hits])
+            assert scores == pytest.approx([hit.score for hit in hits], abs=1e-3)  # of stored vectors, rounded
+            compared += len(hits)
+        assert compared > 30
+
+
+def test_without_a_model_dev_is_ordered_by_the_probability_by_words(homenet: Forum) -> None:
     dev = forum_training(homenet).dev
     assert dev is not None
-    places = [
-        next((1 / rank for rank, (one, _) in enumerate(found, start=1) if dev.qrels[query][one]), 0.0)
-        for query, found in dev.given.items()
-        if any(dev.qrels[query].values())
-    ]
-    words = dev_score(dev, None, 0.5)
+    words = dev_score(dev, None, homenet)
+    scorer = homenet.scores_by(None, None)
+    places = []
+    for query, found in dev.given.items():
+        candidates = [one for one, _ in found]
+        scores = scorer.scores(dev.queries[query], [dev.documents[one] for one in candidates])
+        ordered = [candidates[place] for place in np.argsort(-scores, kind="stable")]
+        if any(dev.qrels[query].values()):
+            places.append(next((1 / rank for rank, one in enumerate(ordered, 1) if dev.qrels[query][one]), 0.0))
     assert words.search == pytest.approx(sum(places) / len(places))
     assert words.cosine == 0
-    with_model = dev_score(dev, synonym_model(), 0.0)
-    assert with_model.search == pytest.approx(words.search), "with the cosine's weight at 0, words alone decide"
+    assert dev_score(dev, synonym_model(), homenet).cosine > 0
 
 
 @pytest.mark.parametrize("path", sorted(SHIPPED.glob("*.toml")), ids=lambda path: path.stem)

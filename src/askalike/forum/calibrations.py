@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from askalike.forum.engine import EncoderWords
 from askalike.index.vector_set import VectorSet
+from askalike.models.encoders.model import Model
 from askalike.processes import one_blas_thread
 from askalike.search.calibration import WEIGHTS, Update, offset, posterior
 from askalike.search.engine import Engine
-from askalike.search.features import Cosines
+from askalike.search.features import Cosines, Floats
 from askalike.search.margin import standing
 from askalike.search.query import TermCounts
 from askalike.search.scorer import Compared, Scoring, probability
@@ -39,6 +41,40 @@ class JudgedPair:
     logit: float
     is_same: bool
     by: DrawnBy
+
+
+Encode = Callable[[Sequence[Question]], NDArray[np.float32]]
+"""Questions → their vectors (N, D)."""
+
+
+class PairProbabilities:
+    """Scores pairs of questions as the default search does, before a forum's judgements, by any encoder.
+
+    Args:
+        engine: knows how common words are.
+        encode: returns the vectors of questions; None where words alone are compared.
+    """
+
+    def __init__(self, scoring: Scoring, engine: Engine, encode: Encode | None) -> None:
+        self._scoring, self._engine, self._encode = scoring, engine, encode
+
+    def scores(self, query: Question, candidates: Sequence[Question]) -> Floats:
+        """Return how likely each candidate asks the same, in [0, 1].  # (N,)"""
+        vector, cosines = None, None
+        if self._encode is not None:
+            found = self._encode([query, *candidates])
+            if found[0].any():
+                vector, cosines = found[0], (found[1:] @ found[0]).tolist()
+        asked = _as_asked(query)
+        counts = _counts(self._engine, self._scoring.analyzer, asked)
+        return probability(self._scoring.logits([Compared(asked, counts, candidates, vector, cosines)]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """``HasModel`` of a model that is there."""
+
+    model: Model
 
 
 class Scorings:
@@ -121,11 +157,31 @@ class Scorings:
         numbers = vectors.index.numbers()
         chosen = np.random.default_rng(0).choice(numbers, min(SAMPLE, len(numbers)), replace=False)
         _, sample = vectors.index.vectors(chosen)
-        with one_blas_thread():
-            usual = Cosines.among(sample[np.any(sample, axis=1)])
+        usual = _usual(sample)
         if vectors.settings is not None:  # a text encoder knows nothing of single words
             return Scoring(self._analyzer, None, usual, margin=self._margin[1])
         return Scoring(self._analyzer, EncoderWords(vectors), usual)
+
+    def by(self, model: Model | None, encode: Encode | None, engine: Engine) -> PairProbabilities:
+        """Return what scores pairs by an encoder that the forum need not have taken.
+
+        Args:
+            model: whose words have vectors; None where the encoder knows no single words.
+            encode: None where words alone are compared.
+
+        Raises:
+            EncoderError: it cannot be had.
+        """
+        if encode is None:
+            return PairProbabilities(Scoring(self._analyzer), engine, None)
+        numbers = self._store.numbers()
+        chosen = np.random.default_rng(0).choice(numbers, min(SAMPLE, len(numbers)), replace=False)
+        usual = _usual(encode(list(self._store.questions_by_num(chosen.tolist()).values())))
+        if model is not None:
+            return PairProbabilities(Scoring(self._analyzer, EncoderWords(_Loaded(model)), usual), engine, encode)
+        margin = self._store.margin()
+        standing_out = standing(None if margin is None else margin.value)
+        return PairProbabilities(Scoring(self._analyzer, None, usual, margin=standing_out), engine, encode)
 
     def _judged(
         self, scoring: Scoring, verdicts: list[Feedback], vectors: VectorSet | None, engine: Engine
@@ -141,6 +197,25 @@ class Scorings:
         for pair, one in zip(pairs, verdicts, strict=True):
             if pair in self._logits:
                 yield JudgedPair(pair, self._logits[pair], one.verdict == "duplicate", one.draw.by)
+
+
+def _usual(sample: NDArray[np.float32]) -> Cosines:
+    """Return what is usual among cosines, by the vectors of some questions.  # (N, D)"""
+    with one_blas_thread():
+        return Cosines.among(sample[np.any(sample, axis=1)])
+
+
+def _as_asked(question: Question) -> Query:
+    return Query(question.title, question.body, markup=question.markup, language=question.language)
+
+
+def _counts(engine: Engine, analyzer: Analyzer, query: Query) -> TermCounts:
+    """Return how many questions have each term of a query, in whichever language it is read."""
+    counts = TermCounts(engine)
+    for reading in analyzer.readings(query.language):
+        prepared = reading.prepare(query.title, query.body, query.markup)
+        counts.look_up([*prepared.title, *prepared.body])
+    return counts
 
 
 def _offsets(judged: Sequence[JudgedPair], update: Update) -> dict[int, float]:
@@ -167,13 +242,9 @@ def _logits(
         found, matrix = vectors.index.vectors(sorted(held))
         known = {int(num): vector for num, vector in zip(found, matrix, strict=True) if vector.any()}
     for pair in pairs:
-        asked, other = held[pair[0]], held[pair[1]]
-        counts = TermCounts(engine)
-        for reading in scoring.analyzer.readings(asked.language):
-            prepared = reading.prepare(asked.title, asked.body, asked.markup)
-            counts.look_up([*prepared.title, *prepared.body])
+        query, other = _as_asked(held[pair[0]]), held[pair[1]]
+        counts = _counts(engine, scoring.analyzer, query)
         vector, near = known.get(pair[0]), known.get(pair[1])
         cosine = [float(vector @ near)] if vector is not None and near is not None else None
-        query = Query(asked.title, asked.body, markup=asked.markup, language=asked.language)
         [logit] = scoring.logits([Compared(query, counts, [other], vector if cosine else None, cosine)])
         yield pair, float(logit)

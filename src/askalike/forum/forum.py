@@ -107,6 +107,7 @@ from askalike.types import (
 )
 
 if TYPE_CHECKING:
+    from askalike.forum.calibrations import Encode, PairProbabilities
     from askalike.index.vector_set import VectorSet
     from askalike.models.student import Student
     from askalike.training.session import TrainingResult
@@ -1179,6 +1180,18 @@ class Forum:
         """
         searcher = self._indexes.searcher_by(student)
         return lambda query: [(one.question.id, one.scored.score) for one in searcher.ranking(query).found]
+
+    def scores_by(self, model: Model | None, encode: Encode | None) -> PairProbabilities:
+        """Return what scores pairs of questions as the default search would if another encoder answered.
+
+        Args:
+            model: the encoder, where words have vectors to it.
+            encode: returns its vectors of questions; None for words alone.
+
+        Raises:
+            EncoderError: it cannot be had.
+        """
+        return self._indexes.scores_by(model, encode)
 
     def train_student(
         self,

@@ -24,7 +24,7 @@ from askalike.errors import (
     SettingError,
 )
 from askalike.files import UnlockableError, held
-from askalike.forum.calibrations import JudgedPair, Scorings
+from askalike.forum.calibrations import Encode, JudgedPair, PairProbabilities, Scorings
 from askalike.forum.distributed import DatabaseEngine, MilvusEngine
 from askalike.forum.encoders import NamedReranker, StudentQueries, Students
 from askalike.forum.engine import (
@@ -58,6 +58,7 @@ from askalike.index.word_indexer import (
 from askalike.index.words import WordIndex
 from askalike.index.words.index import replaced_of, successor_of
 from askalike.index.words.postings import LEAST
+from askalike.models.encoders.model import Model
 from askalike.models.student import Student
 from askalike.models.text_encoder import TextEncoder, checked
 from askalike.processes import one_blas_thread
@@ -211,6 +212,10 @@ class Indexes:
             return replace(found, encoder=encoder, speller=self._speller, corrects=GeneralWords.reads)
 
         return of
+
+    def scores_by(self, model: Model | None, encode: Encode | None) -> PairProbabilities:
+        """Return what scores pairs by an encoder that the forum need not have taken; see ``Forum.scores_by``."""
+        return self._scorings.by(model, encode, self.searcher().engine)
 
     def searcher_by(self, student: Student) -> Searcher:
         """Return a searcher whose queries a student encodes that the forum need not have taken.

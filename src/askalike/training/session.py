@@ -45,7 +45,6 @@ from askalike.evaluation.forum.links import (
     split_links,
 )
 from askalike.evaluation.forum.tasks import (
-    Encoder,
     RerankTask,
     VectorScorer,
     candidate_task,
@@ -56,6 +55,7 @@ from askalike.evaluation.forum.tasks import (
     likelihood_report,
     likeness,
     ramn_report,
+    rerank,
 )
 from askalike.forum import Forum
 from askalike.index.encoder_settings import ModelSource, fingerprint, general_model, own_model, wanted_model
@@ -227,8 +227,8 @@ class DevScore:
     """How well the dev queries' candidates are ordered; the search decides.
 
     Args:
-        search: MRR by the weighted sum of words and vectors, the ranker ``hybrid``, by whose best the default search
-            starts; by words alone where there is no model.
+        search: MRR by the probability that both ask the same, as the default search orders; by words alone where
+            there is no model.
         cosine: MRR by vectors alone; 0 where there is no model.
         report: the search query by query, to be compared with another's; None is better than nothing.
     """
@@ -482,10 +482,8 @@ class TrainingSession:
         present, new = self._present(), self._folder / MODEL
         before = after = None
         if training.dev is not None:
-            join = self._forum.settings.search.join
-            name = present.name if present else "own"
-            before = dev_score(training.dev, _encoder_of(present), join.for_encoder(name).cosine_weight)
-            after = dev_score(training.dev, Model.load(new), join.for_encoder("own").cosine_weight)
+            before = dev_score(training.dev, _encoder_of(present), self._forum)
+            after = dev_score(training.dev, Model.load(new), self._forum)
         found = compared(before, after, present.name if present else "", is_kept=self._options.is_kept)
         return replace(found, folder=self._layout.model if found.is_taken else new)
 
@@ -507,12 +505,12 @@ class TrainingSession:
         scores = {one: report.means["mrr"] for one, report in reports.items()}
         alike = likeness(Model.load(self._folder / MODEL), training.data.questions) if name in OF_NETWORKS else None
         clear_work(self._folder)
-        words = dev_score(dev, None, 0.0) if dev else None
         found = TrainingResult(name, self._layout.ranker(name), is_taken=True, rankers=scores, likeness=alike)
-        if words is None or words.report is None:
+        if dev is None:
             return found
-        best = max(scores, key=lambda one: scores[one])
-        return replace(found, before=words, comparison=compare(reports[best], words.report, "mrr"))
+        words, best = judge(dev, dev.lexical), max(scores, key=lambda one: scores[one])
+        before = DevScore(words.means["mrr"], 0.0, words)
+        return replace(found, before=before, comparison=compare(reports[best], words, "mrr"))
 
 
 def going_on(recipe: Recipe, start: Model) -> Recipe:
@@ -530,7 +528,7 @@ def going_on(recipe: Recipe, start: Model) -> Recipe:
     )
 
 
-def _encoder_of(source: ModelSource | None) -> Encoder | None:
+def _encoder_of(source: ModelSource | None) -> Model | TextQuestions | None:
     """Return what encodes a forum's questions; None where nothing does."""
     if source is None:
         return None
@@ -539,19 +537,17 @@ def _encoder_of(source: ModelSource | None) -> Encoder | None:
     return TextQuestions(loaded(source.encoder), replace(source.encoder, pca=None, dimensions=source.encoder.kept))
 
 
-def dev_score(dev: RerankTask, model: Encoder | None, weight: float) -> DevScore:
-    """Return how well a model orders the dev candidates.
+def dev_score(dev: RerankTask, model: Model | TextQuestions | None, forum: Forum) -> DevScore:
+    """Return how well the default search would order the dev candidates if a model answered in the forum.
 
     Args:
         model: None for the search by words alone.
-        weight: of the cosine in the search's weighted sum, in [0, 1].
     """
-    if model is None:
-        words = judge(dev, dev.lexical)
-        return DevScore(words.means["mrr"], 0.0, words)
-    cosines = cosine_run(dev, VectorScorer(model))
-    search = judge(dev, hybrid_run(dev, cosines, weight))
-    return DevScore(search.means["mrr"], judge(dev, cosines).means["mrr"], search)
+    vectors = None if model is None else VectorScorer(model)
+    scorer = forum.scores_by(model if isinstance(model, Model) else None, vectors.vectors if vectors else None)
+    search = judge(dev, rerank(dev.given, scorer, dev.queries, dev.documents))
+    cosine = judge(dev, cosine_run(dev, vectors)).means["mrr"] if vectors else 0.0
+    return DevScore(search.means["mrr"], cosine, search)
 
 
 def compared(before: DevScore | None, after: DevScore | None, present: str, *, is_kept: bool) -> TrainingResult:
