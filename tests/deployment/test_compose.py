@@ -56,6 +56,15 @@ def test_what_is_laid_over_the_sample_changes_each_of_its_servers(program: Path)
         assert (service["read_only"], service["cap_drop"]) == (True, ["ALL"])
 
 
+@pytest.mark.parametrize("server", ["first", "second"])
+def test_a_missing_file_of_keys_is_not_made_a_folder(program: Path, server: str) -> None:
+    mounts = made(program, SAMPLES[1])["services"][server]["volumes"]
+    [keys] = [one for one in mounts if one["target"].endswith("keys.json")]
+    assert keys["source"] == str(DEPLOY / "keys.json")
+    assert keys["read_only"]
+    assert keys["bind"].get("create_host_path", False) is False
+
+
 def test_a_password_that_is_not_set_is_asked_for(program: Path) -> None:
     done = config(program, DEPLOY, SAMPLES[1])
     assert done.returncode != 0
