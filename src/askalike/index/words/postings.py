@@ -79,6 +79,7 @@ CHECKED_BYTES: Final = 16 * 1024 * 1024
 MOST_POSTINGS: Final = 2**31 - 1
 _AT_ONCE: Final = 1 << 22
 _BLOCK: Final = 64
+_ABOVE_NOTHING: Final = np.finfo(np.float32).smallest_subnormal
 _EXACT_LENGTHS: Final = 24
 _MOST_HASHES: Final = 1 << 17
 
@@ -406,16 +407,13 @@ def best(sums: NDArray[np.float32], limit: int) -> NDArray[np.int64]:
     [2, 0]
     """
     count = len(sums) // _BLOCK  # of blocks, whose rows lie that far apart, so that maxima are taken side by side
-    tops = sums[: count * _BLOCK].reshape(_BLOCK, count).max(axis=0)
+    least = _ABOVE_NOTHING
     if limit < count:
-        least = np.partition(tops, -limit)[-limit]  # as many blocks hold one as good: none below is among the best
-        rows = (np.flatnonzero(tops >= least) + np.arange(0, _BLOCK * count, count)[:, None]).ravel()
-        rows = np.concatenate([rows, np.arange(_BLOCK * count, len(sums))])
-        found = sums[rows]
-        rows = rows[(found >= least) & (found > 0)]
-    else:
-        rows = np.flatnonzero(sums > 0)
-    return rows[np.lexsort((rows, -sums[rows]))[:limit]]
+        tops = sums[: count * _BLOCK].reshape(_BLOCK, count).max(axis=0)
+        # as many blocks hold one as good: none below is among the best
+        least = max(least, np.partition(tops, -limit)[-limit])
+    rows = np.flatnonzero(sums >= least)
+    return rows[np.argsort(-sums[rows], kind="stable")[:limit]]
 
 
 @dataclass(frozen=True, slots=True)
