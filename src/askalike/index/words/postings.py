@@ -33,6 +33,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
@@ -350,6 +351,7 @@ class Postings:
             raise damage(self.file.path, "has no impacts")
         self._impacts = impacts
         self._is_checked = np.zeros(len(self.part.hashes), np.bool_)
+        self._matrices: dict[int, Any] = {}
 
     def places(self, nums: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the rows of entries, -1 for one that is not here."""
@@ -386,10 +388,22 @@ class Postings:
         by_column[0::2] = factors
         if not len(places):
             return np.zeros(len(part.nums), np.float32)
-        matrix = _scipy().csc_matrix((len(part.nums), len(by_column)), dtype=np.float32)
-        matrix.data, matrix.indices, matrix.indptr = self._impacts, part.rows, pointers
+        matrix = copy(self._matrix(len(by_column)))
+        matrix.indptr = pointers
         summed: NDArray[np.float32] = matrix @ by_column
         return summed
+
+    def _matrix(self, columns: int) -> Any:
+        """Return a matrix of all postings with so many columns, of which nobody has said yet where they lie.
+
+        Making one takes a third as long as the product: it is made once, and copied without what it holds.
+        """
+        known = self._matrices.get(columns)
+        if known is None:
+            known = _scipy().csc_matrix((len(self.part.nums), columns), dtype=np.float32)
+            known.data, known.indices = self._impacts, self.part.rows
+            self._matrices[columns] = known
+        return known
 
     def _check(self, places: NDArray[np.int64]) -> None:
         """Look, once for each term, whether its postings are of rows that are there: the product does not."""
