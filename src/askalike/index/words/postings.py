@@ -396,7 +396,7 @@ class Postings:
     def _matrix(self, columns: int) -> Any:
         """Return a matrix of all postings with so many columns, of which nobody has said yet where they lie.
 
-        Making one takes a third as long as the product: it is made once, and copied without what it holds.
+        Making one takes a fifth as long as the product: it is made once, and copied without what it holds.
         """
         known = self._matrices.get(columns)
         if known is None:
