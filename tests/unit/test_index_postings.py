@@ -484,3 +484,14 @@ def test_the_best_are_those_of_a_whole_sort() -> None:
             for limit in (1, 10, 100, 20_000):
                 expected = [row for row in np.lexsort((np.arange(size), -sums)).tolist() if sums[row] > 0][:limit]
                 assert best(sums, limit).tolist() == expected
+
+
+def test_a_search_leaves_nothing_to_the_next_one_of_as_many_terms(tmp_path: Path) -> None:
+    index = made(tmp_path, drawn(range(500)))
+    queries = [{"w1": 1.0, "w2": 0.5}, {"w3": 2.0, "w1": 1.0}, {"w2": 1.0, "w9": 1.0}]
+    first = [index.search(weights, FieldWeights(), 50) for weights in queries]
+    again = [index.search(weights, FieldWeights(), 50) for weights in reversed(queries)]
+    assert first == again[::-1]
+    assert len({tuple(found) for found in first}) == len(queries)
+    expected = [by_tantivy(index).search(weights, FieldWeights(), 50) for weights in queries]
+    assert [dict(found) for found in first] == [pytest.approx(dict(found), rel=1e-5) for found in expected]

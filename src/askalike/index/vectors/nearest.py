@@ -258,7 +258,8 @@ def best(nums: NDArray[np.int64], stored: NDArray[np.int16], aim: NDArray[np.flo
         part = slice(start, start + BLOCK)
         codes = stored[part].astype(np.float64)
         # sums of products row by row: a matrix product may round equal rows differently
-        cosines[part] = (codes * aim).sum(axis=1) / np.sqrt((codes * codes).sum(axis=1))
+        norms = np.sqrt(np.einsum("nd,nd->n", codes, codes))
+        cosines[part] = np.einsum("nd,d->n", codes, aim) / norms
     np.clip(cosines, -1.0, 1.0, out=cosines)
     order = np.lexsort((nums, -cosines))[:limit]
     return list(zip(nums[order].tolist(), cosines[order].tolist(), strict=True))
