@@ -197,7 +197,7 @@ def test_queries_compared_together_have_what_each_has_alone() -> None:
 class ManyWords(Table):
     """Words with numbers for names, each in a direction of its own."""
 
-    vectors = np.random.default_rng(1).standard_normal((100, 60)).astype(np.float32)
+    vectors = np.random.default_rng(1).standard_normal((100, 200)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     known: ClassVar = {f"{'abcdefghij'[at // 10]}{'klmnopqrst'[at % 10]}": at for at in range(1, 100)}
 
@@ -208,7 +208,7 @@ def test_equal_texts_have_equal_likenesses_wherever_they_stand() -> None:
         query, twin, *others = (
             READ(" ".join(draw.choice(names, count)), "", "plain")[0] for count in (words, 7, *range(1, 12))
         )
-        texts = [one for other in others for one in (twin, other)]
+        texts = [twin, *(one for other in others for one in (other, twin))]
         rarity = np.full(len(query.title) // HASH_BYTES, 2.0)
         found = alike(query, rarity, texts, ManyWords())
         assert found[::2, FEATURES.index("title by words' vectors")].any()
