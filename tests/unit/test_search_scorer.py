@@ -194,6 +194,27 @@ def test_queries_compared_together_have_what_each_has_alone() -> None:
     assert fewer[:, kept].tolist() == together[:, kept].tolist()
 
 
+class ManyWords(Table):
+    """Words with numbers for names, each in a direction of its own."""
+
+    vectors = np.random.default_rng(1).standard_normal((100, 200)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    known: ClassVar = {f"{'abcdefghij'[at // 10]}{'klmnopqrst'[at % 10]}": at for at in range(1, 100)}
+
+
+def test_equal_texts_have_equal_likenesses_wherever_they_stand() -> None:
+    names, draw = list(ManyWords.known), np.random.default_rng(2)
+    for words in range(3, 12):
+        query, twin, *others = (
+            READ(" ".join(draw.choice(names, count)), "", "plain")[0] for count in (words, 7, *range(1, 12))
+        )
+        texts = [twin, *(one for other in others for one in (other, twin))]
+        rarity = np.full(len(query.title) // HASH_BYTES, 2.0)
+        found = alike(query, rarity, texts, ManyWords())
+        assert found[::2, FEATURES.index("title by words' vectors")].any()
+        assert len({tuple(row) for row in found[::2].tolist()}) == 1
+
+
 def idf(term: str) -> float:
     """Give each term a rarity of its own, up to that of the rarest."""
     return RAREST * (1 + sum(map(ord, term)) % 7) / 7

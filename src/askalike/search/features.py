@@ -74,8 +74,6 @@ CANDIDATES_TITLE: Final = FEATURES[9]
 _OF_WORDS: Final = 7
 _OF_BODIES: Final = ("texts", "texts by words' vectors", "cosine")
 _LEAST: Final = 1e-300
-_SUMMED: Final = 32
-"""Texts whose words' vectors are added up in one product: of more, most of it would be zeros."""
 _NO_WORDS: Final = blake2b(digest_size=8).digest()
 
 
@@ -249,48 +247,44 @@ def _by_vectors(
     """
     found = np.zeros((len(text_at), 3))
     ids, field = _ids(texts, table)
-    distinct, places = np.unique(ids, return_inverse=True)
     if not len(ids):
         return found
+    distinct, places = np.unique(ids, return_inverse=True)
     rows, weights = table.rows(distinct)
     starts = np.searchsorted(field, np.arange(0, 2 * len(texts) + 1, 2))  # of each text's words, and the end
     titled = np.searchsorted(field, np.arange(1, 2 * len(texts), 2)) - starts[:-1]  # words of titles
-    sizes = np.diff(starts)
-    sums = _sums(places, starts, rows, weights)
-    norms = np.linalg.norm(sums, axis=1)
+    sums, queries = _sums(places, starts, rows, weights), len(bounds) - 1
+    each = np.diff(starts)[text_at]
+    begins = np.concatenate([[0], each.cumsum()])  # of the words of each pair's text, and the end
+    theirs = np.arange(begins[-1]) + np.repeat(starts[text_at] - begins[:-1], each)
+    theirs_at = places[theirs]
     scratch = np.empty(len(distinct), np.intp)
     for query, (start, stop) in enumerate(pairwise(bounds)):
-        asked_at = places[starts[query] : starts[query + 1]]
-        mine = text_at[start:stop]
-        each = sizes[mine]
-        if not len(asked_at) or not each.any():
+        asked_at, mine = places[starts[query] : starts[query + 1]], text_at[start:stop]
+        held = start + np.flatnonzero(each[start:stop])
+        if not len(asked_at) or not len(held):
             continue
-        both = norms[mine] * norms[query]
-        found[start:stop, 0] = np.divide(sums[mine] @ sums[query], both, out=np.zeros(len(mine)), where=both > 0)
-        ends = each.cumsum()
-        theirs = np.arange(ends[-1]) + np.repeat(starts[mine] - ends + each, each)
-        theirs_at = places[theirs]
-        asked_rows = rows[asked_at]
+        found[start:stop, 0] = np.einsum("nd,d->n", sums.take(mine, axis=0), sums[query])  # the same of equal texts
+        first = begins[start]
+        at = theirs_at[first : begins[stop]]
+        asked_rows = rows.take(asked_at, axis=0)
         if titled[query]:
-            held = np.flatnonzero(each)
-            title = asked_rows[: titled[query]].T
-            if len(bounds) == 2:  # nearly all words are of what this query is compared with
-                near = (rows @ title)[theirs_at]  # (M, T)
-            else:
-                words, place = _distinct(theirs_at, scratch)
-                near = (rows[words] @ title)[place]
-            best = np.maximum(np.maximum.reduceat(near, (ends - each)[held]), 0)  # (H, T)
+            words, place = _distinct(at, scratch)
+            near = rows.take(words, axis=0).dot(asked_rows[: titled[query]].T).take(place, axis=0)  # (M, T)
+            best = np.maximum(np.maximum.reduceat(near, begins[held] - first), 0)  # (H, T)
             share = weights[asked_at[: titled[query]]]
-            found[start + held, 1] = best @ share / share.sum()
+            found[held, 1] = np.einsum("ht,t->h", best, share) / share.sum()
         if has_candidates:
-            pair = np.repeat(np.arange(len(mine)), each)
-            is_titled = theirs - starts[mine][pair] < titled[mine][pair]
-            in_titles, place = np.unique(theirs_at[is_titled], return_inverse=True)  # (V,)
+            pair = np.repeat(np.arange(len(mine)), each[start:stop])
+            is_titled = theirs[first : begins[stop]] - starts[mine][pair] < titled[mine][pair]
+            in_titles, place = np.unique(at[is_titled], return_inverse=True)  # (V,)
             if len(in_titles):
                 nearest = np.maximum((rows[in_titles] @ asked_rows.T).max(axis=1), 0)  # (V,)
-                of_title, pair = weights[theirs_at[is_titled]], pair[is_titled]
+                of_title, pair = weights[at[is_titled]], pair[is_titled]
                 shared = np.bincount(pair, of_title * nearest[place], len(mine))
                 found[start:stop, 2] = shared / np.maximum(np.bincount(pair, of_title, len(mine)), _LEAST)
+    norms = np.sqrt(np.einsum("nd,nd->n", sums, sums), dtype=np.float64)
+    found[:, 0] /= np.maximum(norms[text_at] * norms[:queries].repeat(np.diff(bounds)), _LEAST)  # of nothing, 0
     return found
 
 
@@ -298,30 +292,22 @@ def _sums(
     places: Places, starts: Places, rows: NDArray[np.float32], weights: NDArray[np.float32]
 ) -> NDArray[np.float32]:
     """Return the weighted sum of each text's words' vectors.  # (N, D)"""
-    found = np.zeros((len(starts) - 1, rows.shape[1]), np.float32)
-    for first in range(0, len(found), _SUMMED):
-        part, place, of, weighing = starts[first : first + _SUMMED + 1], places, rows, weights
-        if len(found) > _SUMMED:  # not all words are of these texts
-            words, place = np.unique(places[part[0] : part[-1]], return_inverse=True)
-            of, weighing = rows[words], weights[words]
-        count, size = len(part) - 1, len(of)
-        text = np.repeat(np.arange(count), np.diff(part))
-        counts = np.bincount(text * size + place, minlength=count * size).reshape(count, size)
-        found[first : first + count] = (counts * weighing).astype(np.float32) @ of
-    return found
+    each = weights[places]
+    parts = pairwise(starts.tolist())
+    return np.array([each[start:stop].dot(rows.take(places[start:stop], axis=0)) for start, stop in parts])
 
 
 def _distinct(values: Places, scratch: Places) -> tuple[Places, Places]:
-    """Return the distinct values, and where each value is among these; as ``np.unique`` does, in no order.
+    """Return the distinct values, ascending, and where each value is among these; as ``np.unique`` does.
 
     Args:
-        scratch: as long as values are great; what it holds does not matter.
+        scratch: longer than values are great; what it holds does not matter.
     """
-    order = np.arange(len(values))
-    scratch[values] = order
-    last = scratch[values]
-    is_last = last == order
-    return values[is_last], (np.cumsum(is_last) - 1)[last]
+    is_there = np.zeros(len(scratch), np.bool_)
+    is_there[values] = True
+    found = np.flatnonzero(is_there)
+    scratch[found] = np.arange(len(found))
+    return found, scratch[values]
 
 
 def _ids(texts: Sequence[Text], table: WordTable) -> tuple[Places, Places]:

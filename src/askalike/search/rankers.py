@@ -17,7 +17,6 @@ than twice its own: of two hits with 60 % and 42 % the first stays, whatever the
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -213,7 +212,7 @@ def _best(pool: Pool, weight: float, without: float) -> list[Scored]:
             joined.append((-score, key, bm25, cosine, share))
     return [
         Scored(key, -score, {"bm25": bm25} | ({} if near is None else {"cosine": cosine}) | {"bm25_share": share})
-        for score, key, bm25, cosine, share in heapq.nsmallest(pool.read[0], joined)  # keys differ
+        for score, key, bm25, cosine, share in sorted(joined)[: pool.read[0]]  # keys differ
     ]
 
 
