@@ -12,6 +12,9 @@ titles and bodies, of real questions that are in the forum and excluded from the
 indexing and waiting are processor time of one thread, which a busy machine changes little. Graphs and bm25s are built
 up to ``--rivals`` questions only: a graph of a million takes an hour.
 
+``--asked FOLDER…`` asks forums that are there, in turns, so that a machine that is faster at one moment than at another
+tells of none of them: titles, titles and bodies, and the same terms of tantivy alone.
+
 A run that was ended goes on where it was when it is started again by the same commit: every part that was measured is
 kept in the forum's folder, and a forum that was half built is built on. Its seconds are then those of the last run,
 with ``"resumed": true``.
@@ -34,6 +37,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
@@ -51,6 +55,8 @@ REAL = 224_741
 REPLACED = 0.3
 ADDED = 30
 COMPARED = 100
+TURN = 20
+"""Questions that a forum is asked before it is the next one's turn: enough that what it reads lies in the caches."""
 EXACT = 40
 """Queries whose nearest are also found by looking at all."""
 K = 10
@@ -268,16 +274,68 @@ def spent(work: Callable[[], Any]) -> float:
     return time.process_time() - began
 
 
+def asking(forum: Forum, ranker: str | None, *, with_body: bool) -> Callable[[Question], object]:
+    """Return what asks a forum for what is like one of its questions."""
+
+    def ask(one: Question) -> object:
+        own = Filters(exclude_ids=frozenset([one.id]))
+        body = one.body if with_body else ""
+        return forum.search(Query(one.title, body, one.markup, K, own, ranker, is_canonical=True))
+
+    return ask
+
+
 def asked(forum: Forum, questions: list[Question], ranker: str | None, *, with_body: bool) -> dict[str, float]:
     """Return what a search takes."""
-
-    def ask(one: Question) -> None:
-        own = Filters(exclude_ids=frozenset([one.id]))
-        forum.search(Query(one.title, one.body if with_body else "", one.markup, K, own, ranker, is_canonical=True))
-
+    ask = asking(forum, ranker, with_body=with_body)
     for one in questions[:10]:
         ask(one)
     return percentiles([spent(lambda one=one: ask(one)) for one in questions])  # type: ignore[misc]
+
+
+def by_tantivy(forum: Forum, questions: list[Question], *, with_body: bool) -> list[Callable[[], object]]:
+    """Return searches by tantivy alone over the same index, for the same terms."""
+    index = tantivy.Index.open(str(forum.path / "lexical" / "entries"))
+    searcher = index.searcher()
+
+    def search(terms: list[str]) -> object:
+        some = [(tantivy.Occur.Should, tantivy.Query.term_query(index.schema, "text", term, "freq")) for term in terms]
+        return searcher.search(tantivy.Query.boolean_query(some), K, count=False)
+
+    return [partial(search, terms_asked(forum, one, with_body=with_body)) for one in questions]
+
+
+def terms_asked(forum: Forum, one: Question, *, with_body: bool) -> list[str]:
+    """Return the distinct terms of a question that is asked."""
+    prepared = forum.analyzer.prepare(one.title, one.body if with_body else "", one.markup)
+    return list(dict.fromkeys([*prepared.title, *prepared.body]))
+
+
+def asked_in_turns(folders: list[Path], queries: int) -> list[dict[str, Any]]:
+    """Return what searches of several forums take, asked in turns."""
+    with contextlib.ExitStack() as stack:
+        forums = [stack.enter_context(Forum.open(folder)) for folder in folders]
+        least = min(REAL, *(forum.size() for forum in forums))
+        numbers = random.Random(0).sample(range(1, least + 1), queries)
+        sample = list(forums[0].questions_by_number(numbers).values())
+        seconds: list[dict[str, list[float]]] = [{} for _ in forums]
+        for start in range(-TURN, queries, TURN):
+            for forum, of in zip(forums, seconds, strict=True):
+                part = sample[max(0, start) : max(0, start) + TURN]
+                for with_body in (False, True):
+                    kind = "title and body" if with_body else "title"
+                    own, alone = asking(forum, None, with_body=with_body), by_tantivy(forum, part, with_body=with_body)
+                    taken = {
+                        kind: [spent(lambda one=one, own=own: own(one)) for one in part],  # type: ignore[misc]
+                        f"tantivy alone, {kind}": [spent(one) for one in alone],
+                    }
+                    if start >= 0:  # the first turn reads what is read once
+                        for name, found in taken.items():
+                            of.setdefault(name, []).extend(found)
+        return [
+            {"questions": forum.size(), **{name: percentiles(found) for name, found in of.items()}}
+            for forum, of in zip(forums, seconds, strict=True)
+        ]
 
 
 def opened(folder: Path, title: str) -> dict[str, float]:
@@ -374,29 +432,17 @@ def _made(folder: Path) -> Path:
 
 def words_of(forum: Forum, questions: list[Question], *, has_rivals: bool) -> dict[str, dict[str, float]]:
     """Return what a search by words takes: ours, tantivy alone over the same index and terms, and bm25s."""
-    analyzer = forum.analyzer
-    index = tantivy.Index.open(str(forum.path / "lexical" / "entries"))
-    searcher = index.searcher()
-
-    def terms(one: Question, *, with_body: bool) -> list[str]:
-        prepared = analyzer.prepare(one.title, one.body if with_body else "", one.markup)
-        return list(dict.fromkeys([*prepared.title, *prepared.body]))
-
-    def alone(given: list[str]) -> None:
-        some = [(tantivy.Occur.Should, tantivy.Query.term_query(index.schema, "text", term, "freq")) for term in given]
-        searcher.search(tantivy.Query.boolean_query(some), K, count=False)
-
     found = {}
     for with_body in (False, True):
         kind = "title and body" if with_body else "title"
         found[f"askalike by words, {kind}"] = asked(forum, questions, "lexical", with_body=with_body)
-        given = [terms(one, with_body=with_body) for one in questions]
-        found[f"tantivy alone, {kind}"] = percentiles([spent(lambda some=some: alone(some)) for some in given])  # type: ignore[misc]
+        alone = by_tantivy(forum, questions, with_body=with_body)
+        found[f"tantivy alone, {kind}"] = percentiles([spent(one) for one in alone])
     if has_rivals:
         import bm25s
 
         rival = bm25s.BM25(backend="numba")
-        texts = [terms_of(analyzer, one) for one in forum.questions()]
+        texts = [terms_of(forum.analyzer, one) for one in forum.questions()]
         found["bm25s, building"] = {"seconds": round(spent(lambda: rival.index(texts, show_progress=False)), 1)}
         del texts
         rival.activate_numba_scorer()
@@ -407,7 +453,7 @@ def words_of(forum: Forum, questions: list[Question], *, has_rivals: bool) -> di
                 rival.retrieve([kept], k=K, show_progress=False)
 
         for with_body in (False, True):
-            given = [terms(one, with_body=with_body) for one in questions]
+            given = [terms_asked(forum, one, with_body=with_body) for one in questions]
             by_rival(given[0])
             seconds = [spent(lambda some=some: by_rival(some)) for some in given]  # type: ignore[misc]
             found[f"bm25s, {'title and body' if with_body else 'title'}"] = percentiles(seconds)
@@ -480,8 +526,13 @@ def main() -> None:
     parser.add_argument("--rivals", type=int, default=300_000, help="build graphs and bm25s up to so many questions")
     parser.add_argument("--build", nargs=2, type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--open", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--asked", nargs="+", type=Path, help="forums to ask in turns, and nothing else")
     given = parser.parse_args()
-    if given.build:
+    if given.asked:
+        rows = asked_in_turns(given.asked, given.queries)
+        print(json.dumps(rows, indent=1))
+        write("scale-asked", f"{COMMAND} --asked FOLDER…", {"rows": rows, "load_15_min_at_end": os.getloadavg()[2]})
+    elif given.build:
         print(json.dumps(build(*given.build)))
     elif given.open:
         print(json.dumps(opened(Path(given.open[0]), given.open[1])))

@@ -117,6 +117,7 @@ FORUM: dict[str, dict[str, Any]] = {
     "report": {},
     "score": {"query": "wifi", "texts": ["wifi"]},
     "search": {"query": "wifi"},
+    "scores_by": {"model": None, "encode": None},
     "searches_by": {"student": None},
     "similar": {"title": "wifi"},
     "similar_many": {"queries": ["wifi"]},

@@ -28,6 +28,7 @@ from askalike.errors import (
     SettingError,
 )
 from askalike.files import Owned, remove_owned
+from askalike.forum.calibrations import Encode, PairProbabilities
 from askalike.forum.check import CheckReport, check_forum, clear_damage
 from askalike.forum.duplicates import Duplicate, compare, open_duplicates, proposals
 from askalike.forum.encoders import AnyEncoder, AnyReranker, choose_queries, take_encoder
@@ -107,7 +108,6 @@ from askalike.types import (
 )
 
 if TYPE_CHECKING:
-    from askalike.forum.calibrations import Encode, PairProbabilities
     from askalike.index.vector_set import VectorSet
     from askalike.models.student import Student
     from askalike.training.session import TrainingResult
