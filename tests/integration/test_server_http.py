@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,9 @@ from starlette.testclient import TestClient
 
 from askalike import Answer, Forum, Link, Question
 from askalike.errors import DamagedForumError, SettingError
+from askalike.schemas import Similar
 from askalike.server.app import build
+from askalike.server.engine import Engine
 from askalike.server.guards import Keys
 from askalike.server.routes import ROUTES
 from askalike.server.settings import Limits, ServeSettings
@@ -101,6 +106,35 @@ def test_a_search_answers_as_it_was_agreed(client: TestClient) -> None:
 def test_a_stand_in_says_by_what_it_was_found(client: TestClient) -> None:
     (hit,) = search(client, title="only blank pages").json()["hits"]
     assert (hit["question"]["id"], hit["via"]) == ("a/b c", {"id": "3", "title": "Printer prints only blank pages"})
+
+
+def test_what_is_similar_to_stored_questions_is_found_together(other: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    is_seen, may_go, real = threading.Event(), threading.Event(), Engine.similar_many
+
+    def waiting(engine: Engine, given: Sequence[Any]) -> list[Similar]:
+        asked.append(len(given))
+        is_seen.set()
+        may_go.wait(30)
+        return real(engine, given)
+
+    monkeypatch.setattr(Engine, "similar_many", waiting)
+    client = other(limits=replace(LIMITS, threads=1))
+    paths = ["1", "3", "nowhere", "a%2Fb%20c"]
+    with ThreadPoolExecutor(1 + len(paths)) as several:
+        first = several.submit(search, client)
+        assert is_seen.wait(30)
+        others = [several.submit(client.get, f"/v1/questions/{one}/similar") for one in paths]
+        while client.app.state.service.readers.busy < 1 + len(paths):
+            time.sleep(0.01)
+        may_go.set()
+        assert first.result().status_code == 200
+        assert [one.result().status_code for one in others] == [200, 200, 404, 200]
+    assert asked == [1, 4, 1, 1, 1, 1]  # together, and each alone since one of them cannot be answered
+    found = [one.result().json() for one in (others[0], others[1], others[3])]
+    alone = [client.get(f"/v1/questions/{one}/similar").json() for one in (paths[0], paths[1], paths[3])]
+    assert [one["hits"] for one in found] == [one["hits"] for one in alone]
+    assert [hit["question"]["id"] for hit in found[1]["hits"]]
 
 
 def test_an_id_may_hold_anything_that_a_path_can_encode(client: TestClient) -> None:

@@ -17,7 +17,7 @@ from tests.tiny_models import gated_model, trigram_model
 from askalike import Answer, Filters, Forum, Link, Query, Question
 from askalike.errors import BusyForumError, InputError, ModelError, SettingError, UnknownIdError
 from askalike.schemas import EmbedRequest, FeedbackRequest, PairsQuery, SimilarQuery
-from askalike.server.engine import ENCODED_AT_ONCE, SEARCHED_S, Engine
+from askalike.server.engine import ENCODED_AT_ONCE, SEARCHED_S, Engine, Stored
 from askalike.server.maintenance import MaintenanceWorker
 from askalike.store import ForumLayout
 
@@ -96,7 +96,12 @@ def test_a_search_that_makes_no_sense_is_refused(engine: Engine, asked: Query) -
 
 
 def test_what_several_are_shown_is_what_each_is_shown_alone(engine: Engine) -> None:
-    asked = [Query("router drops wifi"), Query("wifi", k=1, is_explained=True), Query("printer", ranker="lexical")]
+    asked = [
+        Query("router drops wifi"),
+        Query("wifi", k=1, is_explained=True),
+        Query("printer", ranker="lexical"),
+        Stored("1", SimilarQuery(k=2)),
+    ]
     together = engine.similar_many([(one, "") for one in asked])
     for one, found in zip(asked, together, strict=True):
         alone = engine.similar(one)
@@ -105,6 +110,9 @@ def test_what_several_are_shown_is_what_each_is_shown_alone(engine: Engine) -> N
         assert found.ranker == alone.ranker
     with pytest.raises(SettingError, match="empty"):
         engine.similar_many([(asked[0], ""), (Query(" "), "")])
+    with pytest.raises(UnknownIdError, match="nowhere"):
+        engine.similar_many([(asked[0], ""), (Stored("nowhere", SimilarQuery()), "")])
+    assert "1" not in {hit.question.id for hit in together[-1].hits}
 
 
 def test_stages_are_told(tmp_path: Path, engine: Engine) -> None:
@@ -114,11 +122,11 @@ def test_stages_are_told(tmp_path: Path, engine: Engine) -> None:
 
 
 def test_what_is_similar_to_a_stored_question_may_be_later_and_is_never_itself(engine: Engine) -> None:
-    assert [hit.question.id for hit in engine.similar_to("1", SimilarQuery(5)).hits] == ["2"]
+    assert [hit.question.id for hit in engine.similar(Stored("1", SimilarQuery(5))).hits] == ["2"]
     engine.put(Question("empty", ""))
-    assert engine.similar_to("empty", SimilarQuery(5)).hits == ()
+    assert engine.similar(Stored("empty", SimilarQuery(5))).hits == ()
     with pytest.raises(UnknownIdError):
-        engine.similar_to("none", SimilarQuery(5))
+        engine.similar(Stored("none", SimilarQuery(5)))
 
 
 def test_a_question_comes_with_answers_links_and_safe_html(engine: Engine) -> None:
@@ -197,7 +205,7 @@ def test_verdicts_are_stored_and_listed(engine: Engine) -> None:
     assert given.at is not None
     assert list(engine.labels(is_named=True)) == [given]
     assert [one.by for one in engine.labels(is_named=False)] == [""]
-    assert engine.similar_to("1", SimilarQuery(5)).hits == ()
+    assert engine.similar(Stored("1", SimilarQuery(5))).hits == ()
 
 
 def test_a_forum_counts_as_searched_for_a_moment_after_a_search(

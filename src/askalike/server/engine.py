@@ -9,7 +9,7 @@ import re
 import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import islice
 from typing import Final, Literal
@@ -80,6 +80,14 @@ _NEAREST_TO_CERTAIN: Final = 1e-9
 _WORDS: Mapping[str, Literal["added", "edited"]] = {"add": "added", "edit": "edited"}
 
 
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A question that the forum holds, of which the similar ones are wanted."""
+
+    identifier: str
+    wanted: SimilarQuery
+
+
 class Engine:
     """One forum as the service offers it. Safe from any thread.
 
@@ -108,37 +116,45 @@ class Engine:
         """Return whether somebody has searched a moment ago, and so is likely to again: a draft is read as it grows."""
         return time.perf_counter() - self._searched_s < SEARCHED_S
 
-    def similar(self, query: Query, session: str = "") -> Similar:
+    def similar(self, query: Query | Stored, session: str = "") -> Similar:
         """Return what an asker is shown.
 
         Args:
+            query: one of a stored question finds later questions too.
             session: of a visit that is counted: where two rankers are compared, it is shown what both found.
 
         Raises:
             SettingError: there is nothing to search for, k is out of range, or there is no such ranker.
             InputError: ``before`` is no moment.
+            UnknownIdError: there is no such question.
             ForumError, ModelError: the forum has not what the ranker needs.
         """
         return self.similar_many([(query, session)])[0]
 
-    def similar_many(self, asked: Sequence[tuple[Query, str]]) -> list[Similar]:
+    def similar_many(self, given: Sequence[tuple[Query | Stored, str]]) -> list[Similar]:
         """Return what several askers are shown, each of whom is told how long it took for all of them.
 
         Args:
-            asked: queries with their sessions, as ``similar`` takes them.
+            given: what is asked for, with the sessions, as ``similar`` takes them.
 
         Raises:
+            UnknownIdError: there is no such question.
             SettingError, InputError, ForumError, ModelError: one of them cannot be answered, as ``similar``.
         """
-        if any(not query.title.strip() and not query.body.strip() for query, _ in asked):
+        queries = [
+            one if isinstance(one, Query) else one.wanted.query(self.forum.question(one.identifier)) for one, _ in given
+        ]
+        if any(not query.title.strip() and not query.body.strip() for query in queries):
             raise SettingError("the question is empty", "give a title or a body")
         began = time.perf_counter()
-        queries = [query for query, _ in asked]
         found = self.forum.similar_many(queries) if len(queries) > 1 else [self.forum.search(queries[0])]
         searched = time.perf_counter()
-        shown = [self._shown(query, session, one.hits) for (query, session), one in zip(asked, found, strict=True)]
+        shown = [
+            self._shown(query, session, one.hits)
+            for query, (_, session), one in zip(queries, given, found, strict=True)
+        ]
         ended = self._searched_s = time.perf_counter()
-        showing, took_ms = (ended - searched) / len(asked), round(1000 * (ended - began), 2)
+        showing, took_ms = (ended - searched) / len(given), round(1000 * (ended - began), 2)
         for one in found:
             for name, spent in one.seconds.items():
                 self._on_stage(name, spent + (showing if name == "answer" else 0.0))
@@ -165,15 +181,6 @@ class Engine:
             structs.replace(held[one], rank=rank, likelihood=unsaid, team=team, propensity=shares[one])
             for rank, (one, team) in enumerate(team_draft(*rankings, len(hits), session_coins(session)), 1)
         )
-
-    def similar_to(self, identifier: str, query: SimilarQuery) -> Similar:
-        """Return what is similar to a question that the forum holds, later questions too.
-
-        Raises:
-            UnknownIdError: there is no such question.
-            SettingError, ForumError, ModelError: as ``similar``.
-        """
-        return self.similar(query.query(self.forum.question(identifier)))
 
     # -- endpoints in the dialects of others -------------------------------------------------------------------
 

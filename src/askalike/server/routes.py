@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from askalike import schemas
 from askalike.follow import webhook
-from askalike.server.engine import Engine
+from askalike.server.engine import Engine, Stored
 from askalike.server.guards import Right, name_of
 from askalike.server.openapi import openapi_document
 from askalike.server.pool import Joined
@@ -63,7 +63,7 @@ class Route:
     about: str
     returns: Any
     handler: Callable[[Engine, Call], Any] | None = None
-    joins: Callable[[Call], tuple[Query, str]] | None = None
+    joins: Callable[[Call], tuple[Query | Stored, str]] | None = None
     respond: Callable[[Request, Service, frozenset[str]], Awaitable[Response]] | None = None
     body: type[msgspec.Struct] | None = None
     query: type[msgspec.Struct] | None = None
@@ -193,7 +193,8 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/questions/{id}/similar",
         "Questions that are similar to a stored one, later ones too.",
         schemas.Similar,
-        lambda engine, call: engine.similar_to(call.path["id"], call.query),
+        lambda engine, call: engine.similar(Stored(call.path["id"], call.query)),
+        lambda call: (Stored(call.path["id"], call.query), ""),
         query=schemas.SimilarQuery,
         refusals=(404, 409),
     ),
