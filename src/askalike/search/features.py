@@ -258,7 +258,7 @@ def _by_vectors(
     begins = np.concatenate([[0], each.cumsum()])  # of the words of each pair's text, and the end
     theirs = np.arange(begins[-1]) + np.repeat(starts[text_at] - begins[:-1], each)
     theirs_at = places[theirs]
-    scratch = np.empty(len(distinct), np.intp)
+    is_there, place = np.zeros(len(distinct), np.bool_), np.empty(len(distinct), np.intp)
     for query, (start, stop) in enumerate(pairwise(bounds)):
         asked_at, mine = places[starts[query] : starts[query + 1]], text_at[start:stop]
         held = start + np.flatnonzero(each[start:stop])
@@ -269,19 +269,21 @@ def _by_vectors(
         at = theirs_at[first : begins[stop]]
         asked_rows = rows.take(asked_at, axis=0)
         if titled[query]:
-            words, place = _distinct(at, scratch)
-            near = rows.take(words, axis=0).dot(asked_rows[: titled[query]].T).take(place, axis=0)  # (M, T)
+            is_there[at] = True
+            words = np.flatnonzero(is_there)  # a product with each once
+            is_there[words], place[words] = False, np.arange(len(words))
+            near = rows.take(words, axis=0).dot(asked_rows[: titled[query]].T).take(place[at], axis=0)  # (M, T)
             best = np.maximum(np.maximum.reduceat(near, begins[held] - first), 0)  # (H, T)
             share = weights[asked_at[: titled[query]]]
             found[held, 1] = np.einsum("ht,t->h", best, share) / share.sum()
         if has_candidates:
             pair = np.repeat(np.arange(len(mine)), each[start:stop])
             is_titled = theirs[first : begins[stop]] - starts[mine][pair] < titled[mine][pair]
-            in_titles, place = np.unique(at[is_titled], return_inverse=True)  # (V,)
+            in_titles, title_at = np.unique(at[is_titled], return_inverse=True)  # (V,)
             if len(in_titles):
                 nearest = np.maximum((rows[in_titles] @ asked_rows.T).max(axis=1), 0)  # (V,)
                 of_title, pair = weights[at[is_titled]], pair[is_titled]
-                shared = np.bincount(pair, of_title * nearest[place], len(mine))
+                shared = np.bincount(pair, of_title * nearest[title_at], len(mine))
                 found[start:stop, 2] = shared / np.maximum(np.bincount(pair, of_title, len(mine)), _LEAST)
     norms = np.sqrt(np.einsum("nd,nd->n", sums, sums), dtype=np.float64)
     found[:, 0] /= np.maximum(norms[text_at] * norms[:queries].repeat(np.diff(bounds)), _LEAST)  # of nothing, 0
@@ -295,19 +297,6 @@ def _sums(
     each = weights[places]
     parts = pairwise(starts.tolist())
     return np.array([each[start:stop].dot(rows.take(places[start:stop], axis=0)) for start, stop in parts])
-
-
-def _distinct(values: Places, scratch: Places) -> tuple[Places, Places]:
-    """Return the distinct values, ascending, and where each value is among these; as ``np.unique`` does.
-
-    Args:
-        scratch: longer than values are great; what it holds does not matter.
-    """
-    is_there = np.zeros(len(scratch), np.bool_)
-    is_there[values] = True
-    found = np.flatnonzero(is_there)
-    scratch[found] = np.arange(len(found))
-    return found, scratch[values]
 
 
 def _ids(texts: Sequence[Text], table: WordTable) -> tuple[Places, Places]:
