@@ -531,7 +531,7 @@ def main() -> None:
     if given.asked:
         rows = asked_in_turns(given.asked, given.queries)
         print(json.dumps(rows, indent=1))
-        write("scale-asked", f"{COMMAND} --asked FOLDER…", {"rows": rows, "load_15_min_at_end": os.getloadavg()[2]})
+        write("sizes-in-turns", f"{COMMAND} --asked FOLDER…", {"rows": rows, "load_15_min_at_end": os.getloadavg()[2]})
     elif given.build:
         print(json.dumps(build(*given.build)))
     elif given.open:

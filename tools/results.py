@@ -234,7 +234,8 @@ def capacity_page() -> str:
     measured = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(RESULTS.glob("scale-*.json"))]
     machines = loaded("capacity") if (RESULTS / "capacity.json").is_file() else None
     forums = [loaded(name) for name in ("engines-20000", "engines") if (RESULTS / f"{name}.json").is_file()]
-    return "\n".join(capacity.capacity(measured, machines, forums)) + "\n"
+    turns = loaded("sizes-in-turns") if (RESULTS / "sizes-in-turns.json").is_file() else None
+    return "\n".join(capacity.capacity(measured, machines, forums, turns)) + "\n"
 
 
 RESULT_DOCUMENTS: Mapping[str, Callable[[], str]] = {

@@ -55,6 +55,7 @@ def capacity(
     measured: Sequence[Mapping[str, Any]],
     machines: Mapping[str, Any] | None = None,
     forums: Sequence[Mapping[str, Any]] = (),
+    turns: Mapping[str, Any] | None = None,
 ) -> list[str]:
     """Return the page of what larger forums need.
 
@@ -62,6 +63,7 @@ def capacity(
         measured: results of ``benchmarks.scale``.
         machines: that of ``benchmarks.capacity``.
         forums: those of ``benchmarks.engines``.
+        turns: that of ``benchmarks.scale --asked``.
     """
     ordered = sorted(measured, key=lambda one: int(one["questions"]))
     sizes = [int(one["questions"]) for one in ordered]
@@ -89,6 +91,7 @@ def capacity(
     commits = [str(one.get("commit", "")) for one in ordered]
     if len(set(commits)) > 1:  # what came between two of them may be a part of the error
         lines.append(f"| measured at commit | {' | '.join(f'`{one}`' for one in commits)} |{' |' * (len(ahead) + 1)}")
+    lines += in_turns(turns) if turns else []
     lines += [
         "",
         "**Other vectors** take about 2.2 bytes a dimension and question on disk: 840 MB a million with MiniLM's 384.",
@@ -98,6 +101,31 @@ def capacity(
         " index of one machine is the limit.",
     ]
     return lines if machines is None else [*lines, "", *engines(machines, forums)]
+
+
+def in_turns(result: Mapping[str, Any]) -> list[str]:
+    """Return how searches grow, by forums that were asked in turns."""
+    rows = sorted(result["rows"], key=lambda one: int(one["questions"]))
+    kinds = [kind for kind in rows[0] if kind != "questions"]
+    return [
+        "",
+        f"How searches grow, by forums that were asked in turns (`python -m benchmarks.scale --asked FOLDER…`, commit"
+        f" `{result['commit']}`; {result['machine']['cpu']}, another machine than that of most figures above), median"
+        " processor time, and how many times that of the smallest:",
+        "",
+        f"| | {' | '.join(format(int(one['questions']), ',') for one in rows)} |",
+        "|---|" + "---|" * len(rows),
+        *(
+            f"| {kind} | "
+            + " | ".join(
+                shown(one[kind]["p50_ms"], "ms")
+                + (f" ({one[kind]['p50_ms'] / rows[0][kind]['p50_ms']:.1f})" if one is not rows[0] else "")
+                for one in rows
+            )
+            + " |"
+            for kind in kinds
+        ),
+    ]
 
 
 def engines(result: Mapping[str, Any], forums: Sequence[Mapping[str, Any]] = ()) -> list[str]:
