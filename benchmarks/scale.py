@@ -12,8 +12,8 @@ titles and bodies, of real questions that are in the forum and excluded from the
 indexing and waiting are processor time of one thread, which a busy machine changes little. Graphs and bm25s are built
 up to ``--rivals`` questions only: a graph of a million takes an hour.
 
-``--asked FOLDER…`` asks forums that are there, in turns, so that a machine that is faster at one moment than at another
-tells of none of them: titles, titles and bodies, and the same terms of tantivy alone.
+``--asked FOLDER…`` asks forums that are there, as ``--keep`` leaves them, in turns, so that a machine that is faster at
+one moment than at another tells of none of them: titles, titles and bodies, and the same terms of tantivy alone.
 
 A run that was ended goes on where it was when it is started again by the same commit: every part that was measured is
 kept in the forum's folder, and a forum that was half built is built on. Its seconds are then those of the last run,
@@ -526,6 +526,7 @@ def main() -> None:
     parser.add_argument("--rivals", type=int, default=300_000, help="build graphs and bm25s up to so many questions")
     parser.add_argument("--build", nargs=2, type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--open", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--keep", action="store_true", help="leave the forum, for --asked and benchmarks.likely_pairs")
     parser.add_argument("--asked", nargs="+", type=Path, help="forums to ask in turns, and nothing else")
     given = parser.parse_args()
     if given.asked:
@@ -540,7 +541,10 @@ def main() -> None:
         folder = WORK / f"scale-{given.questions}"
         body = measure(folder, size=given.questions, queries=given.queries, rivals=given.rivals)
         write(f"scale-{given.questions}", f"{COMMAND} --questions {given.questions}", body)
-        shutil.rmtree(folder)
+        if given.keep:
+            print(folder / "forum")
+        else:
+            shutil.rmtree(folder)
 
 
 if __name__ == "__main__":

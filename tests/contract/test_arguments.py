@@ -117,7 +117,7 @@ FORUM: dict[str, dict[str, Any]] = {
     "report": {},
     "score": {"query": "wifi", "texts": ["wifi"]},
     "search": {"query": "wifi"},
-    "scores_by": {"model": None, "encode": None},
+    "scores_by": {"model": None, "encode": None, "encode_queries": None},
     "searches_by": {"student": None},
     "similar": {"title": "wifi"},
     "similar_many": {"queries": ["wifi"]},

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import doctest
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
+from tests.embedding_server import WordHashes
 from tests.tiny_models import synonym_model
 from tests.tiny_training import dev_score_of
 
@@ -21,6 +23,8 @@ from askalike.errors import BusyForumError, DamagedForumError
 from askalike.evaluation import components, evaluate, split_components
 from askalike.evaluation.forum.links import SPLIT_SEED, SPLITS, duplicate_task, keep_splits, kept_splits
 from askalike.forum import ForumSettings
+from askalike.index.encoder_settings import EncoderSettings
+from askalike.index.text_questions import TextQuestions
 from askalike.models.encoders.model import Model
 from askalike.training.recipe import SHIPPED, Recipe, load_recipe, network_recipe
 from askalike.training.session import DevScore, compared, dev_score, forum_training, going_on
@@ -182,30 +186,46 @@ def test_the_accepted_answer_is_the_one_that_is_learned_from(tmp_path: Path) -> 
         assert not forum_training(forum, answers=0).data.answers
 
 
-def test_dev_is_ordered_as_the_default_search_orders(tmp_path: Path) -> None:
+@pytest.mark.parametrize("by", ["general model", "text encoder"])
+def test_dev_is_ordered_as_the_default_search_orders(tmp_path: Path, by: str) -> None:
+    folder = default_model()
+    assert folder is not None
     with Forum.create(tmp_path / "f") as forum:
         forum.load(bundled_forum())
-        assert forum.encoder.startswith("general")
-        folder = default_model()
-        assert folder is not None
-        model = Model.load(folder)
-        by_vectors = forum.scores_by(model, model.encode)
+        if by == "general model":
+            model = Model.load(folder)
+            scorer = forum.scores_by(model, model.encode)
+        else:
+            encoder = TurnedQueries()
+            forum.use_encoder(encoder)
+            forum.encode()
+            size = encoder.dimensions
+            texts = TextQuestions(encoder, EncoderSettings("python", name=encoder.name, dimensions=size, width=size))
+            scorer = forum.scores_by(None, texts.encode, texts.encode_queries)
         compared = 0
         for question in list(forum.questions())[::20]:
             others = Filters(exclude_ids=frozenset([question.id]))
             found = forum.search(Query(question.title, question.body, question.markup, 5, others))
+            assert found.has_vectors
             hits = [hit for hit in found.hits if hit.via is None and not found.corrections]  # scored as they are
-            scores = by_vectors.scores(question, [hit.question for hit in hits])
+            scores = scorer.scores(question, [hit.question for hit in hits])
             assert scores == pytest.approx([hit.score for hit in hits], abs=1e-3)  # of stored vectors, rounded
             compared += len(hits)
         assert compared > 30
+
+
+class TurnedQueries(WordHashes):
+    """One that reads queries in another way than questions."""
+
+    def encode_query(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return super().encode_query([f"{text} what was searched for" for text in texts])
 
 
 def test_without_a_model_dev_is_ordered_by_the_probability_by_words(homenet: Forum) -> None:
     dev = forum_training(homenet).dev
     assert dev is not None
     words = dev_score(dev, None, homenet)
-    scorer = homenet.scores_by(None, None)
+    scorer = homenet.scores_by()
     places = []
     for query, found in dev.given.items():
         candidates = [one for one, _ in found]

@@ -53,18 +53,22 @@ class PairProbabilities:
     Args:
         engine: knows how common words are.
         encode: returns the vectors of questions; None where words alone are compared.
+        encode_queries: those of what is searched for.
     """
 
-    def __init__(self, scoring: Scoring, engine: Engine, encode: Encode | None) -> None:
-        self._scoring, self._engine, self._encode = scoring, engine, encode
+    def __init__(
+        self, scoring: Scoring, engine: Engine, encode: Encode | None = None, encode_queries: Encode | None = None
+    ) -> None:
+        self._scoring, self._engine = scoring, engine
+        self._encode, self._encode_queries = encode, encode_queries or encode
 
     def scores(self, query: Question, candidates: Sequence[Question]) -> Floats:
         """Return how likely each candidate asks the same, in [0, 1].  # (N,)"""
         vector, cosines = None, None
-        if self._encode is not None:
-            found = self._encode([query, *candidates])
-            if found[0].any():
-                vector, cosines = found[0], (found[1:] @ found[0]).tolist()
+        if self._encode is not None and self._encode_queries is not None:
+            [asked_for] = self._encode_queries([query])
+            if asked_for.any():
+                vector, cosines = asked_for, (self._encode(candidates) @ asked_for).tolist()
         asked = _as_asked(query)
         counts = _counts(self._engine, self._scoring.analyzer, asked)
         return probability(self._scoring.logits([Compared(asked, counts, candidates, vector, cosines)]))
@@ -162,26 +166,28 @@ class Scorings:
             return Scoring(self._analyzer, None, usual, margin=self._margin[1])
         return Scoring(self._analyzer, EncoderWords(vectors), usual)
 
-    def by(self, model: Model | None, encode: Encode | None, engine: Engine) -> PairProbabilities:
+    def by(
+        self, engine: Engine, model: Model | None, encode: Encode | None, encode_queries: Encode | None
+    ) -> PairProbabilities:
         """Return what scores pairs by an encoder that the forum need not have taken.
 
         Args:
-            model: whose words have vectors; None where the encoder knows no single words.
-            encode: None where words alone are compared.
+            model, encode, encode_queries: as ``Forum.scores_by`` takes them.
 
         Raises:
             EncoderError: it cannot be had.
         """
         if encode is None:
-            return PairProbabilities(Scoring(self._analyzer), engine, None)
+            return PairProbabilities(Scoring(self._analyzer), engine)
         numbers = self._store.numbers()
         chosen = np.random.default_rng(0).choice(numbers, min(SAMPLE, len(numbers)), replace=False)
         usual = _usual(encode(list(self._store.questions_by_num(chosen.tolist()).values())))
+        table, margin = None, 0.0
         if model is not None:
-            return PairProbabilities(Scoring(self._analyzer, EncoderWords(_Loaded(model)), usual), engine, encode)
-        margin = self._store.margin()
-        standing_out = standing(None if margin is None else margin.value)
-        return PairProbabilities(Scoring(self._analyzer, None, usual, margin=standing_out), engine, encode)
+            table = EncoderWords(_Loaded(model))
+        elif (measured := self._store.margin()) is not None:  # a text encoder knows nothing of single words
+            margin = standing(measured.value)
+        return PairProbabilities(Scoring(self._analyzer, table, usual, margin=margin), engine, encode, encode_queries)
 
     def _judged(
         self, scoring: Scoring, verdicts: list[Feedback], vectors: VectorSet | None, engine: Engine

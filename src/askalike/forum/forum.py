@@ -1181,17 +1181,22 @@ class Forum:
         searcher = self._indexes.searcher_by(student)
         return lambda query: [(one.question.id, one.scored.score) for one in searcher.ranking(query).found]
 
-    def scores_by(self, model: Model | None, encode: Encode | None) -> PairProbabilities:
+    def scores_by(
+        self, model: Model | None = None, encode: Encode | None = None, encode_queries: Encode | None = None
+    ) -> PairProbabilities:
         """Return what scores pairs of questions as the default search would if another encoder answered.
+
+        What the forum's judgements change is left out: it is the same for every encoder.
 
         Args:
             model: the encoder, where words have vectors to it.
             encode: returns its vectors of questions; None for words alone.
+            encode_queries: those of what is searched for, where they are made in another way.
 
         Raises:
             EncoderError: it cannot be had.
         """
-        return self._indexes.scores_by(model, encode)
+        return self._indexes.scores_by(model, encode, encode_queries)
 
     def train_student(
         self,

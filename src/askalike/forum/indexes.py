@@ -213,9 +213,9 @@ class Indexes:
 
         return of
 
-    def scores_by(self, model: Model | None, encode: Encode | None) -> PairProbabilities:
+    def scores_by(self, model: Model | None, encode: Encode | None, encode_queries: Encode | None) -> PairProbabilities:
         """Return what scores pairs by an encoder that the forum need not have taken; see ``Forum.scores_by``."""
-        return self._scorings.by(model, encode, self.searcher().engine)
+        return self._scorings.by(self.searcher().engine, model, encode, encode_queries)
 
     def searcher_by(self, student: Student) -> Searcher:
         """Return a searcher whose queries a student encodes that the forum need not have taken.

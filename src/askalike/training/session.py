@@ -544,7 +544,11 @@ def dev_score(dev: RerankTask, model: Model | TextQuestions | None, forum: Forum
         model: None for the search by words alone.
     """
     vectors = None if model is None else VectorScorer(model)
-    scorer = forum.scores_by(model if isinstance(model, Model) else None, vectors.vectors if vectors else None)
+    scorer = forum.scores_by(
+        model if isinstance(model, Model) else None,
+        vectors.vectors if vectors else None,
+        model.encode_queries if isinstance(model, TextQuestions) else None,
+    )
     search = judge(dev, rerank(dev.given, scorer, dev.queries, dev.documents))
     cosine = judge(dev, cosine_run(dev, vectors)).means["mrr"] if vectors else 0.0
     return DevScore(search.means["mrr"], cosine, search)
