@@ -421,12 +421,15 @@ def best(sums: NDArray[np.float32], limit: int) -> NDArray[np.int64]:
     [2, 0]
     """
     count = len(sums) // _BLOCK  # of blocks, whose rows lie that far apart, so that maxima are taken side by side
-    least = _ABOVE_NOTHING
-    if limit < count:
+    if limit >= count:
+        rows = np.flatnonzero(sums > 0)
+    else:
         tops = sums[: count * _BLOCK].reshape(_BLOCK, count).max(axis=0)
         # as many blocks hold one as good: none below is among the best
-        least = max(least, np.partition(tops, -limit)[-limit])
-    rows = np.flatnonzero(sums >= least)
+        least = max(_ABOVE_NOTHING, np.partition(tops, -limit)[-limit])
+        within = (np.arange(0, count * _BLOCK, count)[:, None] + np.flatnonzero(tops >= least)).ravel()  # ascending
+        rows = np.concatenate([within, np.arange(count * _BLOCK, len(sums))])
+        rows = rows[sums.take(rows) >= least]
     return rows[np.argsort(-sums[rows], kind="stable")[:limit]]
 
 
