@@ -12,10 +12,8 @@ FAISS reads no file: centroids and codes lie in files of ours, and it is given a
 
 from __future__ import annotations
 
-import importlib
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.index.checked_file import CheckedFile, FileEntry, damage, read_file, write_file
+from askalike.index.vectors.cells import Cells, divided, read_cells
 from askalike.index.vectors.codes import decode
+from askalike.index.vectors.library import faiss, one_thread
 
 CENTROIDS: Final = 16
 SAMPLE: Final = 8_192
@@ -66,14 +66,14 @@ class Quantiser:
         dimensions = vectors.shape[1]
         width = part_width(dimensions)
         parts = -(-dimensions // width)
-        inner = _faiss().IndexPQ(parts * width, parts, 4)
+        inner = faiss().IndexPQ(parts * width, parts, 4)
         inner.pq.cp.seed = _SEED
         inner.pq.cp.niter = PASSES
         inner.pq.cp.max_points_per_centroid = max(1, len(vectors) // CENTROIDS)
         inner.pq.cp.min_points_per_centroid = 1  # say nothing of few
-        with _one_thread():
+        with one_thread():
             inner.train(_filled(vectors, parts * width))
-        found = _faiss().vector_to_array(inner.pq.centroids).reshape(parts, CENTROIDS, width)
+        found = faiss().vector_to_array(inner.pq.centroids).reshape(parts, CENTROIDS, width)
         return cls(found, dimensions)
 
     @classmethod
@@ -101,7 +101,7 @@ class Quantiser:
     def encode(self, vectors: NDArray[np.float32]) -> NDArray[np.uint8]:
         """Return the codes (n, ``code_bytes``) of vectors (n, D) of length 1."""
         inner = self._index()
-        with _one_thread():
+        with one_thread():
             found: NDArray[np.uint8] = inner.sa_encode(_filled(vectors, inner.d))
         return found
 
@@ -112,15 +112,36 @@ class Quantiser:
 
     def scanned(self, codes: NDArray[np.uint8]) -> Any:
         """Return FAISS's index over codes (n, ``code_bytes``)."""
-        library, inner = _faiss(), self._index()
+        library, inner = faiss(), self._index()
         library.copy_array_to_vector(np.ascontiguousarray(codes).ravel(), inner.codes)
         inner.ntotal = len(codes)
         return library.IndexPQFastScan(inner)
 
+    def divided(self, codes: NDArray[np.uint8], cells: Cells) -> Any:
+        """Return FAISS's index over codes (n, ``code_bytes``) that are divided into cells."""
+        library, flat = faiss(), self._index()
+        centres = library.IndexFlatL2(flat.d)
+        centres.add(_filled(cells.centres, flat.d))
+        inner = library.IndexIVFPQ(centres, flat.d, len(cells.centres), flat.pq.M, 4)
+        inner.by_residual = False
+        inner.pq = flat.pq
+        inner.is_trained = True
+        order = np.argsort(cells.of, kind="stable")
+        ends = np.cumsum(np.bincount(cells.of, minlength=len(cells.centres)))
+        for cell, (start, end) in enumerate(pairwise([0, *ends.tolist()])):
+            if start < end:
+                rows = order[start:end]
+                some = codes.take(rows, axis=0)
+                inner.invlists.add_entries(cell, end - start, library.swig_ptr(rows), library.swig_ptr(some))
+        inner.ntotal = len(codes)
+        found = library.IndexIVFPQFastScan(inner)
+        found.referenced_objects = [centres]  # as FAISS itself notes what one object reads of another
+        return found
+
     def _index(self) -> Any:
         parts, _, width = self.centroids.shape
-        inner = _faiss().IndexPQ(parts * width, parts, 4)
-        _faiss().copy_array_to_vector(self.centroids.ravel(), inner.pq.centroids)
+        inner = faiss().IndexPQ(parts * width, parts, 4)
+        faiss().copy_array_to_vector(self.centroids.ravel(), inner.pq.centroids)
         inner.is_trained = True
         return inner
 
@@ -128,10 +149,11 @@ class Quantiser:
 class Codes:
     """The codes of one segment; they are read and checked when they are first searched."""
 
-    def __init__(self, stored: CheckedFile, rows: int, quantiser: Quantiser) -> None:
+    def __init__(self, stored: CheckedFile, rows: int, quantiser: Quantiser, cells: Cells | None) -> None:
         self._stored = stored
         self._rows = rows
         self._quantiser = quantiser
+        self._cells = cells
         self._loading = threading.Lock()
         self._loaded: Any = None
 
@@ -144,12 +166,22 @@ class Codes:
             DamagedForumError: they are not what was written.
         """
         stored = read_file(folder / entry.name, "codes", entry)
-        if entry.rows != rows or len(stored.payload) != rows * quantiser.code_bytes or stored.front:
+        if entry.rows != rows or len(stored.payload) != rows * quantiser.code_bytes:
             raise damage(stored.path, f"does not have the size of {rows} codes of {quantiser.code_bytes} bytes")
-        return cls(stored, rows, quantiser)
+        try:
+            return cls(stored, rows, quantiser, read_cells(stored.front, rows, quantiser.dimensions))
+        except ValueError as error:
+            raise damage(stored.path, str(error)) from error
+
+    @property
+    def has_cells(self) -> bool:
+        """Whether only the codes of the nearest cells are read."""
+        return self._cells is not None
 
     def near(self, aims: NDArray[np.float64], count: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Return the squared distances (Q, count), ascending, and the positions of the vectors that seem nearest.
+
+        Where the cells that are read hold fewer, the last positions are -1.
 
         Args:
             count: at most as many as there are codes.
@@ -157,7 +189,8 @@ class Codes:
         Raises:
             DamagedForumError: the file does not hold what was written.
         """
-        distances, positions = self._index().search(self._quantiser.filled(aims), count)
+        wanted = None if self._cells is None else faiss().SearchParametersIVF(nprobe=self._cells.probed(count))
+        distances, positions = self._index().search(self._quantiser.filled(aims), count, params=wanted)
         return distances, positions
 
     def check(self) -> None:
@@ -173,7 +206,8 @@ class Codes:
             if self._loaded is None:
                 self._stored.check_payload()
                 codes = self._stored.payload.reshape(self._rows, self._quantiser.code_bytes)
-                self._loaded = self._quantiser.scanned(codes)
+                whole, cells = self._quantiser, self._cells
+                self._loaded = whole.scanned(codes) if cells is None else whole.divided(codes, cells)
             return self._loaded
 
 
@@ -181,7 +215,8 @@ def write_codes(path: Path, quantiser: Quantiser, stored: NDArray[np.int16]) -> 
     """Write the codes of a segment's vectors (n, D)."""
     starts = range(0, len(stored), _ENCODED_AT_ONCE)
     blocks = (quantiser.encode(decode(stored[start : start + _ENCODED_AT_ONCE])) for start in starts)
-    return write_file(path, "codes", quantiser.dimensions, len(stored), [], blocks)
+    cells = divided(stored)
+    return write_file(path, "codes", quantiser.dimensions, len(stored), cells.front() if cells else [], blocks)
 
 
 def _filled(vectors: NDArray[np.float32], width: int) -> NDArray[np.float32]:
@@ -190,22 +225,3 @@ def _filled(vectors: NDArray[np.float32], width: int) -> NDArray[np.float32]:
     found = np.zeros((len(vectors), width), np.float32)
     found[:, : vectors.shape[1]] = vectors
     return found
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Let FAISS compute on this thread alone, inside: threads that share so little work wait for each other, spinning.
-
-    Measured beside other processes on two cores: centroids in 46 s with two threads, in 3 s with one.
-    """
-    before = _faiss().omp_get_max_threads()
-    _faiss().omp_set_num_threads(1)  # of this thread's own work
-    try:
-        yield
-    finally:
-        _faiss().omp_set_num_threads(before)
-
-
-def _faiss() -> Any:
-    """Return the module FAISS, which takes a fifth of a second to load: small forums never need it."""
-    return importlib.import_module("faiss")

@@ -17,11 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 from askalike.errors import SettingError
 from askalike.index.checked_file import FileEntry, file_name
 from askalike.index.cursor import Cursor
+from askalike.index.vectors.cells import DIVIDED
 from askalike.index.vectors.codes import decode, encode, finite_vectors
 from askalike.index.vectors.folder import Manifest, SegmentEntry, clear_orphaned_files, writing
 from askalike.index.vectors.nearest import UNCODED
 from askalike.index.vectors.scan import SAMPLE, Quantiser, write_codes
-from askalike.index.vectors.snapshot import Rows, Snapshot, write_dead, write_segment
+from askalike.index.vectors.snapshot import Part, Rows, Snapshot, write_dead, write_segment
 
 SMALL = 512
 """Below this, writing anew costs no more than the file does."""
@@ -65,7 +66,12 @@ def wants_codes(snapshot: Snapshot) -> bool:
     """
     if not snapshot.manifest.cursor.is_complete:
         return False
-    return any(part.codes is None and part.open > UNCODED for part in snapshot.parts) or _has_outgrown(snapshot)
+    return any(map(_lacks_codes, snapshot.parts)) or _has_outgrown(snapshot)
+
+
+def _lacks_codes(part: Part) -> bool:
+    """Return whether a large segment has no codes, or a very large one no cells, as in forums of before."""
+    return part.open > UNCODED and (part.codes is None or (part.size > DIVIDED and not part.codes.has_cells))
 
 
 def _has_outgrown(snapshot: Snapshot) -> bool:
@@ -174,7 +180,7 @@ class VectorWriter:
             manifest = replace(manifest, centres=centres, trained_at=snapshot.entries)
         written = []
         for entry, part in zip(manifest.segments, snapshot.parts, strict=True):
-            if part.open > UNCODED and (entry.codes is None or is_new):
+            if _lacks_codes(part) or (part.open > UNCODED and is_new):
                 path = self._folder / file_name(generation, "codes")
                 written.append(replace(entry, codes=write_codes(path, quantiser, part.segment.rows.codes)))
             else:
