@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 
 from askalike import Forum, Question
-from askalike.server.admission import MOST_LEFT, Share
+from askalike.server import admission
+from askalike.server.admission import GIVEN_UP_S, MOST_LEFT, UNEVEN_S, Share
 from askalike.server.app import build
 from askalike.server.server import Server, listen
 from askalike.server.settings import Limits, ServeSettings
@@ -66,8 +67,8 @@ class Served:
         return len(self.server.server_state.connections)
 
 
-def answered(made: socket.socket) -> tuple[int, Any]:
-    """Return an answer's status and the JSON that it holds, once all of it has come."""
+def heard(made: socket.socket) -> tuple[int, dict[bytes, bytes], Any]:
+    """Return an answer's status, its headers, and the JSON that it holds, once all of it has come."""
     with made.makefile("rb") as file:
         status = int(file.readline().split()[1])
         headers: dict[bytes, bytes] = {}
@@ -78,7 +79,13 @@ def answered(made: socket.socket) -> tuple[int, Any]:
     assert headers[b"content-type"] == b"application/json"
     assert headers[b"x-content-type-options"] == b"nosniff"
     assert headers[b"x-request-id"]
-    return status, json.loads(content)
+    return status, headers, json.loads(content)
+
+
+def answered(made: socket.socket) -> tuple[int, Any]:
+    """Return an answer's status and the JSON that it holds."""
+    status, _, told = heard(made)
+    return status, told
 
 
 @pytest.fixture
@@ -333,6 +340,64 @@ def test_a_worker_takes_the_connections_that_another_should_and_does_not(serve: 
             one.sendall(HEALTH)
             assert answered(one) == (200, {"status": "ok"})
         assert counts == [5, 0]
+
+
+def test_clients_that_keep_their_connections_come_to_a_worker_that_starts_later(
+    serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admission, "UNEVEN_S", 0.05)
+    monkeypatch.setattr(admission, "GIVEN_UP_S", 0.01)
+    counts = [Share.ABSENT] * 2
+    with listen("127.0.0.1", 0)[0] as listening, contextlib.ExitStack() as end:
+        end.enter_context(serve(None, [listening.dup()], Share(counts, 0)))
+        clients = [end.enter_context(one) for one in several(listening, 8)]
+        until(lambda: counts[0] == 8)
+        end.enter_context(serve(None, [listening.dup()], Share(counts, 1)))
+        answers = 0
+
+        def is_even() -> bool:
+            nonlocal answers
+            for place, one in enumerate(clients):
+                one.sendall(HEALTH)
+                status, headers, told = heard(one)
+                assert (status, told) == (200, {"status": "ok"})
+                answers += 1
+                if headers.get(b"connection") == b"close":
+                    assert one.recv(1) == b""
+                    clients[place] = end.enter_context(several(listening, 1)[0])
+            return max(counts) - min(counts) < 2
+
+        until(is_even)
+        assert answers > 8
+        for _ in range(20):
+            time.sleep(0.01)
+            assert is_even()
+        assert sum(counts) == 8
+
+
+def test_a_connection_is_given_up_once_another_worker_has_had_too_few_for_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now_s = 100.0
+    monkeypatch.setattr("askalike.server.admission.time.monotonic", lambda: now_s)
+    counts = [12, 10, Share.ABSENT]
+    share = Share(counts, 0)
+    assert not share.gives_one_up()  # two less are no quarter of twelve
+    counts[1] = 9
+    assert not share.gives_one_up()
+    now_s += UNEVEN_S / 2
+    assert not share.gives_one_up()
+    now_s += UNEVEN_S / 2
+    assert [share.gives_one_up() for _ in range(3)] == [True, False, False]
+    now_s += GIVEN_UP_S * 1.01
+    assert [share.gives_one_up() for _ in range(3)] == [True, False, False]
+    share.note(10)
+    now_s += GIVEN_UP_S * 1.01
+    assert not share.gives_one_up()
+    share.note(12)
+    assert not share.gives_one_up()  # it is uneven from now on
+    assert not Share(counts, 1).gives_one_up()
+    assert not Share([1], 0).gives_one_up()
 
 
 def test_a_connection_is_left_to_a_worker_that_has_fewer_for_a_moment() -> None:

@@ -28,6 +28,9 @@ SPARE: Final = 64
 NOTICE_S: Final = 10.0
 """What clients can cause as often as they like is told once in so long, with its count."""
 
+UNEVEN_S: Final = 1.0
+"""Another worker has had fewer connections for so long until one is given up, and then ``GIVEN_UP_S`` to the next."""
+GIVEN_UP_S: Final = 0.05
 MOST_LEFT: Final = 10
 """A connection is left to another worker so many times one after another, ``LEFT_S`` each."""
 LEFT_S: Final = 0.005
@@ -47,7 +50,9 @@ class Share:
     """How many connections a worker has, and each of the others, in memory that they share.
 
     The kernel wakes all workers for a connection, and the first takes it. While others have fewer, a worker leaves them
-    to these; but for a moment only, since one that was killed, or has much to do, takes none.
+    to these; but for a moment only, since one that was killed, or has much to do, takes none. A client that keeps its
+    connections would stay with the worker that was there first: so a worker that has more than its share lets some go
+    with their answers, and their clients come to one that has fewer.
 
     Args:
         counts: of all workers; ``ABSENT`` where none listens.
@@ -60,6 +65,7 @@ class Share:
         self._counts = counts
         self._own = own
         self._left = 0
+        self._uneven_since_s: float | None = None
 
     def note(self, count: int) -> None:
         """Note how many connections this worker has."""
@@ -71,6 +77,22 @@ class Share:
             self._left = 0
             return False
         self._left += 1
+        return True
+
+    def gives_one_up(self) -> bool:
+        """Return whether the connection that is answered now is let go: another worker has had too few for a while.
+
+        Too few are two less, and a quarter less.
+        """
+        own, now_s = self._counts[self._own], time.monotonic()
+        if own - min(self._counts) < max(2, own // 4):
+            self._uneven_since_s = None
+            return False
+        if self._uneven_since_s is None:
+            self._uneven_since_s = now_s
+        if now_s < self._uneven_since_s + UNEVEN_S:
+            return False
+        self._uneven_since_s = now_s - UNEVEN_S + GIVEN_UP_S
         return True
 
     def end(self) -> None:
@@ -114,6 +136,7 @@ class Admission:
     def __init__(self, limits: Limits, proxies: Sequence[Network] = (), share: Share | None = None) -> None:
         self.most = min(limits.connections, _handles())
         self._share = share
+        self.gives_one_up = None if share is None else share.gives_one_up
         self._most_of_one = limits.client_connections
         self._proxies = proxies
         self._clients: dict[str, _Client] = {}

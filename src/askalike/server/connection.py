@@ -10,7 +10,7 @@ import json
 import logging
 import secrets
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from http import HTTPStatus
 from typing import Any, Final
@@ -74,7 +74,7 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
     ) -> None:
         super().__init__(**more)
         self._accepted = accepted
-        self.conn = self._requests = _Requests(h11.SERVER, limits.head_bytes)
+        self.conn = self._requests = _Requests(h11.SERVER, limits.head_bytes, admission.gives_one_up)
         self.logger = _ERRORS
         self._limits = limits
         self._admission = admission
@@ -261,8 +261,9 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
 class _Requests(h11.Connection):
     """What a client sends, refused also where two readers of it could disagree, or where it costs too much to read."""
 
-    def __init__(self, role: type[h11.SERVER], most_bytes: int) -> None:
+    def __init__(self, role: type[h11.SERVER], most_bytes: int, gives_up: Callable[[], bool] | None = None) -> None:
         super().__init__(role, most_bytes)
+        self._gives_up = gives_up
         self.fault: h11.RemoteProtocolError | None = None
         self.status = 0
         self._chunks = self._bytes = 0
@@ -270,8 +271,11 @@ class _Requests(h11.Connection):
 
     def send_with_data_passthrough(self, event: h11.Event) -> list[bytes] | None:
         """Return an event as bytes, and remember the status that it tells; the head of an answer of a length that is
-        known comes with what follows it, so that both are sent at once.
+        known comes with what follows it, so that both are sent at once. A connection that is given up ends with it.
         """
+        if isinstance(event, h11.Response) and self._gives_up is not None and self._gives_up():
+            headers = [*event.headers, (b"connection", b"close")]
+            event = h11.Response(status_code=event.status_code, reason=event.reason, headers=headers)
         found = super().send_with_data_passthrough(event)
         if isinstance(event, h11.Response):
             self.status = event.status_code
