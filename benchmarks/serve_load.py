@@ -71,12 +71,16 @@ class Connection:
         )
         self._writer.write(head.encode() + body)
         status = int((await self._reader.readline()).split()[1])
-        length = 0
+        length, is_kept = 0, True
         while (line := await self._reader.readline()) != b"\r\n":
-            name, _, value = line.partition(b":")
-            if name.lower() == b"content-length":
+            name, _, value = line.lower().partition(b":")
+            if name == b"content-length":
                 length = int(value)
+            is_kept &= (name, value.strip()) != (b"connection", b"close")
         await self._reader.readexactly(length)
+        if not is_kept:  # the next one may come to another worker
+            self.close()
+            self._reader = self._writer = None
         return status
 
     def close(self) -> None:
