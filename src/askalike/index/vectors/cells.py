@@ -78,7 +78,7 @@ def read_cells(front: bytes, rows: int, dimensions: int) -> Cells | None:
     of = np.frombuffer(front, "<u2", rows, 8 + 4 * count * dimensions)
     if not (np.abs(centres) < 2).all() or (of >= count).any():  # not of NaN either
         raise ValueError("holds cells that nobody wrote")
-    return Cells(centres.astype(np.float32), of.astype(np.uint16))
+    return Cells(centres.astype(np.float32, copy=False), of.astype(np.uint16, copy=False))
 
 
 def divided(stored: NDArray[np.int16]) -> Cells | None:
@@ -87,8 +87,9 @@ def divided(stored: NDArray[np.int16]) -> Cells | None:
         return None
     rows = np.linspace(0, len(stored) - 1, SAMPLE * CELLS).astype(np.int64)
     with one_thread():
-        options = {"niter": _PASSES, "seed": _SEED, "spherical": True}
-        found = faiss().Kmeans(stored.shape[1], CELLS, **options, min_points_per_centroid=1)
+        found = faiss().Kmeans(
+            stored.shape[1], CELLS, niter=_PASSES, seed=_SEED, spherical=True, min_points_per_centroid=1
+        )
         found.train(decode(stored[rows]))
     turned = np.ascontiguousarray(found.centroids.T)
     of = np.empty(len(stored), np.uint16)
