@@ -44,7 +44,7 @@ from askalike.search.calibration import UNMOVED
 from askalike.search.originals import reached
 from askalike.search.rankers import PROBABILITY
 from askalike.search.scorer import digest
-from askalike.search.settings import MAX_HITS
+from askalike.search.settings import MAX_HITS, JoinSettings
 from askalike.store import ForumLayout, Store, open_pairs, open_store
 from askalike.store.pairs import DamagedPairsError, Pair, PairPosition, permanent_number
 from askalike.text.analyzer import Analyzer
@@ -411,7 +411,9 @@ class Pairs:
         for by, some in searcher.by_language([_as_query(one, PARTNERS + 1) for one in questions.values()]):
             asked = {numbers[place]: query for place, query in some.items()}
             plain = _plain(by, asked)
-            join = replace(plain.settings.join, depth=DEPTH, scored=max(SCORED, plain.settings.join.scored))
+            join = plain.settings.join
+            depth = DEPTH if join.depth == JoinSettings().depth else join.depth
+            join = replace(join, depth=depth, scored=max(SCORED, join.scored))
             most = min(max(LEAST_POSTINGS, round(POSTINGS * by.engine.statistics(()).size)), MOST_POSTINGS)
             asking = replace(plain.settings.query, max_postings=most)
             plain = replace(plain, settings=replace(plain.settings, join=join, query=asking))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections import Counter
 from collections.abc import Iterator, MutableSequence, Sequence
@@ -29,8 +30,10 @@ NOTICE_S: Final = 10.0
 """What clients can cause as often as they like is told once in so long, with its count."""
 
 UNEVEN_S: Final = 1.0
-"""Another worker has had fewer connections for so long until one is given up, and then ``GIVEN_UP_S`` to the next."""
+"""A connection is given up once another worker has had fewer for so long; the next after ``GIVEN_UP_S``."""
 GIVEN_UP_S: Final = 0.05
+MOST_GIVEN_UP: Final = 4
+"""So many are given up for a worker that takes none of them, since it hangs."""
 MOST_LEFT: Final = 10
 """A connection is left to another worker so many times one after another, ``LEFT_S`` each."""
 LEFT_S: Final = 0.005
@@ -65,11 +68,14 @@ class Share:
         self._counts = counts
         self._own = own
         self._left = 0
-        self._uneven_since_s: float | None = None
+        self._is_over = False
+        self._uneven_since_s = self._looked_s = -math.inf
+        self._given_up = (0, 0)
 
     def note(self, count: int) -> None:
-        """Note how many connections this worker has."""
-        self._counts[self._own] = count
+        """Note how many connections this worker has; nothing where it takes no part any more."""
+        if not self._is_over:
+            self._counts[self._own] = count
 
     def leaves_it(self) -> bool:
         """Return whether a connection is left to another worker, which has fewer, this time."""
@@ -84,19 +90,21 @@ class Share:
 
         Too few are two less, and a quarter less.
         """
-        own, now_s = self._counts[self._own], time.monotonic()
-        if own - min(self._counts) < max(2, own // 4):
-            self._uneven_since_s = None
-            return False
-        if self._uneven_since_s is None:
+        own, least, now_s = self._counts[self._own], min(self._counts), time.monotonic()
+        is_even, looked_s = own - least < max(2, own // 4), self._looked_s
+        self._looked_s = now_s
+        if is_even or now_s > looked_s + UNEVEN_S:
             self._uneven_since_s = now_s
-        if now_s < self._uneven_since_s + UNEVEN_S:
+        given, since_then = self._given_up
+        if is_even or now_s < self._uneven_since_s + UNEVEN_S or (given == MOST_GIVEN_UP and least == since_then):
             return False
         self._uneven_since_s = now_s - UNEVEN_S + GIVEN_UP_S
+        self._given_up = (given + 1 if least == since_then else 1, least)
         return True
 
     def end(self) -> None:
         """Take no part any more."""
+        self._is_over = True
         self._counts[self._own] = self.ABSENT
 
 

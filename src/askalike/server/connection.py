@@ -273,7 +273,7 @@ class _Requests(h11.Connection):
         """Return an event as bytes, and remember the status that it tells; the head of an answer of a length that is
         known comes with what follows it, so that both are sent at once. A connection that is given up ends with it.
         """
-        if isinstance(event, h11.Response) and self._gives_up is not None and self._gives_up():
+        if isinstance(event, h11.Response) and self._gives_up is not None and self._may_end(event) and self._gives_up():
             headers = [*event.headers, (b"connection", b"close")]
             event = h11.Response(status_code=event.status_code, reason=event.reason, headers=headers)
         found = super().send_with_data_passthrough(event)
@@ -284,6 +284,11 @@ class _Requests(h11.Connection):
         elif self._head and found is not None:
             found, self._head = [*self._head, *found], []
         return found
+
+    def _may_end(self, response: h11.Response) -> bool:
+        """Return whether the connection may end with an answer: all that came is read, else it would be reset."""
+        is_read = self.their_state is not h11.SEND_BODY and not self.trailing_data[0]
+        return is_read and all(name != b"connection" for name, _ in response.headers)
 
     def next_event(self) -> Any:
         """Return what has come.

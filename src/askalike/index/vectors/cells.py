@@ -26,8 +26,8 @@ CELLS: Final = 1_024
 DIVIDED: Final = 500_000
 """Segments of more vectors than this have cells."""
 PROBED: Final = 0.25
-"""The share of the cells that is read. Of the ten nearest of 300 among a million real and perturbed vectors .9930 are
-found so, .9993 by reading all; with an eighth .9757, with a half .9973."""
+"""The share of the cells that is read. Of the ten nearest of 300 among a million real and perturbed vectors .989 are
+found so, .995 by reading all; with an eighth .976, with a half .993."""
 ROOM: Final = 8
 """The cells that are read hold so many times as many vectors as are wanted."""
 SAMPLE: Final = 32
@@ -82,10 +82,15 @@ def read_cells(front: bytes, rows: int, dimensions: int) -> Cells | None:
 
 
 def divided(stored: NDArray[np.int16]) -> Cells | None:
-    """Return the cells of a segment's vectors (N, D), None where they are too few; the same vectors give the same."""
+    """Return the cells of a segment's vectors (N, D), None where they are too few; the same vectors give the same.
+
+    Args:
+        stored: at least ``CELLS`` are not of zeros.
+    """
     if len(stored) <= DIVIDED:
         return None
-    rows = np.linspace(0, len(stored) - 1, SAMPLE * CELLS).astype(np.int64)
+    said = np.flatnonzero(stored.any(axis=1))  # no direction is learned from zeros
+    rows = said[np.linspace(0, len(said) - 1, min(SAMPLE * CELLS, len(said))).astype(np.int64)]
     with one_thread():
         found = faiss().Kmeans(
             stored.shape[1], CELLS, niter=_PASSES, seed=_SEED, spherical=True, min_points_per_centroid=1

@@ -247,7 +247,7 @@ class VectorIndex(VectorSnapshot):
         return wants_codes(self._now.snapshot)
 
     def make_codes(self, patience_s: float = 0) -> None:
-        """Make the codes that are missing, in some seconds for a million vectors.
+        """Make the codes and cells that are missing, in half a minute for a million vectors.
 
         Raises:
             BusyForumError, ForumError: as ``writing`` and ``VectorWriter.commit``.

@@ -80,6 +80,7 @@ CHECKED_BYTES: Final = 16 * 1024 * 1024
 MOST_POSTINGS: Final = 2**31 - 1
 _AT_ONCE: Final = 1 << 22
 _BLOCK: Final = 64
+_FEW: Final = 8
 _ABOVE_NOTHING: Final = np.finfo(np.float32).smallest_subnormal
 _EXACT_LENGTHS: Final = 24
 _MOST_HASHES: Final = 1 << 17
@@ -421,13 +422,16 @@ def best(sums: NDArray[np.float32], limit: int) -> NDArray[np.int64]:
     [2, 0]
     """
     count = len(sums) // _BLOCK  # of blocks, whose rows lie that far apart, so that maxima are taken side by side
-    if limit >= count:
-        rows = np.flatnonzero(sums > 0)
-    else:
+    least, near = _ABOVE_NOTHING, None
+    if limit < count:
         tops = sums[: count * _BLOCK].reshape(_BLOCK, count).max(axis=0)
         # as many blocks hold one as good: none below is among the best
-        least = max(_ABOVE_NOTHING, np.partition(tops, -limit)[-limit])
-        within = (np.arange(0, count * _BLOCK, count)[:, None] + np.flatnonzero(tops >= least)).ravel()  # ascending
+        least = max(least, np.partition(tops, -limit)[-limit])
+        near = np.flatnonzero(tops >= least)
+    if near is None or _FEW * len(near) > count:  # as where many sums are equal
+        rows = np.flatnonzero(sums >= least)
+    else:
+        within = (np.arange(0, count * _BLOCK, count)[:, None] + near).ravel()  # ascending
         rows = np.concatenate([within, np.arange(count * _BLOCK, len(sums))])
         rows = rows[sums.take(rows) >= least]
     return rows[np.argsort(-sums[rows], kind="stable")[:limit]]
