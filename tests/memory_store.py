@@ -225,6 +225,10 @@ class MemoryStore:
     def questions_by_num(self, nums: Sequence[int]) -> dict[int, Question]:
         return {num: question for num, question in self.all_questions() if num in set(nums)}
 
+    def ids_by_num(self, nums: Iterable[int]) -> dict[int, str]:
+        wanted = set(nums)
+        return {num: question.id for num, question in self.all_questions() if num in wanted}
+
     def nums_by_id(self, ids: Iterable[str]) -> dict[str, int]:
         return {one: self._now.questions[one][0] for one in ids if one in self._now.questions}
 

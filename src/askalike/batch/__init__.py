@@ -36,14 +36,14 @@ from askalike.errors import AskalikeError, BusyForumError, ForumExistsError, Inp
 from askalike.files import held, replace_whole
 from askalike.forum import Forum
 from askalike.forum.groups import DEFAULT_MINIMUM, LEAST, Groups
-from askalike.forum.pairs import hashes_of
+from askalike.forum.pairs import TEXTS, hashes_of
 from askalike.index.encoder_settings import EncoderSettings, fingerprint, read_settings
 from askalike.index.encoder_settings import Kind as EncoderKind
 from askalike.index.text_questions import taken
 from askalike.index.vector_set import model_in
 from askalike.models.encoders.model import Model
 from askalike.progress import Progress, SilentProgress
-from askalike.records import arrow_rows, arrow_schema
+from askalike.records import arrow_rows, arrow_schema, batches
 from askalike.store import ForumLayout, open_pairs, open_store
 from askalike.store.pairs import Pair
 from askalike.text.settings import TextSettings
@@ -171,9 +171,8 @@ def _groups_of_forum(layout: ForumLayout, folder: Folder, minimum: float) -> int
                         if one is not None and other is not None  # or it has gone
                     ]
                 )
-            for num, question in store.all_questions():
-                if question.id in nums:
-                    writing.put_text(num, *hashes_of(question))
+            for part in batches((one for one in store.all_questions() if one[1].id in nums), TEXTS):
+                writing.put_texts({num: hashes_of(question) for num, question in part})
         made = Groups(store, pairs, forum.likelihoods)
         return write_groups(folder, made.described(made.found(minimum)))
 

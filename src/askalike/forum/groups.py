@@ -179,7 +179,7 @@ class EvidenceReader:
             found.update(chain.from_iterable(self._pairs.texts("hash", frontier)))
             found.update(chain.from_iterable(self._occasions(frontier)))
             found.update(chain.from_iterable(map(groups, frontier)))
-            ids = [one.id for one in self._records.questions_by_num(sorted(frontier)).values()]
+            ids = list(self._records.ids_by_num(sorted(frontier)).values())
             names = set(self._linked(ids))
             for one in ids:
                 verdicts = self._records.judgements_on(one).items()
@@ -194,9 +194,9 @@ class EvidenceReader:
             held = frozenset(self._records.numbers())
             links = set(self._records.links())
         else:
-            questions = self._records.questions_by_num(sorted(nums))
-            held = frozenset(questions)
-            links = {link for one in questions.values() for link in self._records.links_of(one.id)}
+            ids = self._records.ids_by_num(sorted(nums))
+            held = frozenset(ids)
+            links = {link for one in ids.values() for link in self._records.links_of(one)}
         linked = self._ends(links, "duplicate")
         related = self._ends(links, "related") - linked
         pairs = self._pairs.among(None if nums is None else held, minimum)

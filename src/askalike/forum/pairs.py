@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Final
 
@@ -70,7 +70,7 @@ KEPT_BELOW: Final = 0.05
 CHANGES: Final = 500
 FOLLOWED: Final = ("question", "link", "feedback")
 """What changes about a question so that its pairs are made anew."""
-TEXTS: Final = 200
+TEXTS: Final = 1_000
 AT_ONCE: Final = 20
 BLOCK: Final = 512
 """So many are searched for together, and go to another process at a time: of 20,000 candidates a third is read, where
@@ -112,6 +112,7 @@ class Pairs:
         self.store = open_pairs(layout)
         self._lacking: list[Ends] = []
         self._asked: set[Ends] = set()
+        self._looked = ("", 0)
         is_plain = indexes.settings == ForumSettings()  # another process knows no others
         self._remote = Remote(__name__, str(layout.folder.resolve()), _DECODER.decode) if is_plain else None
 
@@ -188,7 +189,7 @@ class Pairs:
     def _settled_as(self, pairs: Sequence[Pair]) -> list[str]:
         """Return of each pair "gone", the verdict, or ``MARKED``; "" for one that is open."""
         nums = sorted({num for pair in pairs for num in (pair.first, pair.second)})
-        ids = {num: one.id for num, one in self._records.questions_by_num(nums).items()}
+        ids = self._records.ids_by_num(nums)
         verdicts = {num: self._records.judgements_on(ids[num]) for num in {one.first for one in pairs} & ids.keys()}
         originals = self._records.originals_of(list(ids.values()))
 
@@ -285,8 +286,7 @@ class Pairs:
         """Find the questions that say the same as others do, without comparing them."""
         held = self._records.questions_by_num(nums)
         with self.store.writing() as store:
-            for num in nums:
-                store.put_text(num, *(hashes_of(held[num]) if num in held else (None, None)))
+            store.put_texts({num: hashes_of(held[num]) if num in held else (None, None) for num in nums})
             for num in nums:
                 copies = store.copies(num, 2)
                 if len(copies) == 2:  # it is the first of several, or one of those after it
@@ -322,22 +322,31 @@ class Pairs:
 
     def _keep(self, partners: _Partners) -> None:
         """Keep the pairs of questions that were compared, in place of those that they had."""
-        before = [pair for num in partners for pair in self.store.of(num)]
-        kept = self._kept([*before, *(pair for pairs in partners.values() for pair in pairs)])
-        ends = {(pair.first, pair.second) for pair in kept}
+        before = {(pair.first, pair.second): pair for pair in self.store.among(partners, 0.0)}
+        found = dict(before)
+        for pair in chain.from_iterable(partners.values()):
+            known = found.get(ends := (pair.first, pair.second))
+            if known is None or pair.score > known.score:
+                found[ends] = pair if known is None or pair.cosine is not None else replace(pair, cosine=known.cosine)
+            elif known.cosine is None and pair.cosine is not None:
+                found[ends] = replace(known, cosine=pair.cosine)
+        kept = {(pair.first, pair.second): pair for pair in self._kept(found.values())}
         with self.store.writing() as store:
-            store.remove(pair for pair in before if (pair.first, pair.second) not in ends)
-            store.put(kept)
+            store.remove(pair for ends, pair in before.items() if ends not in kept)
+            store.put([pair for ends, pair in kept.items() if pair != before.get(ends)])
             for num in partners:
                 store.remove_waiting(num)
 
     def _next_lacking(self) -> list[Ends]:
         """Take the pairs of one question that nobody compared and that keep groups from being joined; [] at the end."""
         if not self._lacking:
-            version = self.store.state("version") or "0"
-            changed = self.store.touched(int(self.store.state("filled") or 0))
-            if not changed:
+            version, begun = self.store.state("version") or "0", self.store.state("begun") or ""
+            filled = int(self.store.state("filled") or 0)
+            looked = self._looked[1] if self._looked[0] == begun else 0  # what was lacking then is asked already
+            changed = self.store.touched(max(filled, looked))
+            if not changed and looked <= filled:
                 return []
+            self._looked = (begun, int(version))
             reader = EvidenceReader(self._records, self.store)
             near = reader.near(changed) if len(changed) <= MOST_PARTIAL else None
             found = lacking(reader.evidence(near, 0.0), LEAST)

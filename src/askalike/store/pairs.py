@@ -7,7 +7,7 @@ says so, and the next who compares begins it again. A store that another process
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol
@@ -152,11 +152,9 @@ class PairStore(Protocol):
     def forget_texts(self) -> None:
         """Forget what was read of every question."""
 
-    def put_text(self, num: int, text_hash: bytes | None, template: bytes | None = None) -> None:
-        """Keep what the text of a question is known by; None where it has gone, or has no words.
-
-        Args:
-            template: what its title has in common with those that differ in dates and numbers alone.
+    def put_texts(self, texts: Mapping[int, tuple[bytes | None, bytes | None]]) -> None:
+        """Keep what the texts of questions are known by, and what the title of each has in common with those that
+        differ in dates and numbers alone; None for one that has gone, or has no words.
         """
 
     def mend(self) -> None:

@@ -306,6 +306,9 @@ class Store(ChangeLog, Protocol):
     def questions_by_id(self, ids: Sequence[str]) -> dict[str, Question]:
         """Return the questions with these ids; ids that are not there are left out."""
 
+    def ids_by_num(self, nums: Iterable[int]) -> dict[int, str]:
+        """Return the ids of the questions with these numbers; numbers that are gone are left out."""
+
     def nums_by_id(self, ids: Iterable[str]) -> dict[str, int]:
         """Return the numbers of those ids that are there."""
 

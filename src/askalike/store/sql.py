@@ -444,6 +444,10 @@ class SqlStore(ModerationStore, ABC):
         found = self._rows_of(f"SELECT num, {_QUESTION} FROM questions WHERE num IN ({{wanted}})", nums)
         return {row["num"]: rows.question_of(row, self.site) for row in found}
 
+    def ids_by_num(self, nums: Iterable[int]) -> dict[int, str]:
+        """Return the ids of the questions with these numbers; numbers that are gone are left out."""
+        return dict(self._rows_of("SELECT num, id FROM questions WHERE num IN ({wanted})", nums))
+
     def questions_by_id(self, ids: Sequence[str]) -> dict[str, Question]:
         """Return the questions with these ids; ids that are not there are left out."""
         found = self._rows_of_ids(f"SELECT {_QUESTION} FROM questions WHERE id IN ({{wanted}})", ids)

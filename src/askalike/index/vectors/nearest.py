@@ -24,6 +24,9 @@ Neighbour = tuple[int, float]
 BLOCK = 512
 """Rows that fit the second cache as float32 (512 × 384 × 4 bytes = 0.8 MB)."""
 QUERIES_AT_ONCE = 16
+SCANNED_AT_ONCE = 128
+"""Of queries near each other, which look into the same cells, codes are read for so many at once in a tenth less time
+than for 16."""
 UNCODED = 1_024
 """Segments up to this size have no codes: all their vectors are scored, in 0.15 ms."""
 FEW = 4_096
@@ -75,8 +78,8 @@ def search(
     openings = [_opening(part, rows, excluded) for part in snapshot.parts]
     found: list[list[Neighbour]] = []
     none = np.zeros(0, np.int64)
-    for start in range(0, len(aims), QUERIES_AT_ONCE):
-        chunk = aims[start : start + QUERIES_AT_ONCE]
+    for start in range(0, len(aims), SCANNED_AT_ONCE):
+        chunk = aims[start : start + SCANNED_AT_ONCE]
         proposed, beside = _proposed(openings, chunk, breadth(limit))
         also = shortlists(snapshot, chunk, limit, beside, none) if len(beside) > BLOCK else [beside] * len(chunk)
         for aim, near, more in zip(chunk, proposed, also, strict=True):
@@ -178,12 +181,8 @@ def search_exactly(
         rows: (n,) ascending rows to look at, None for all.
         excluded: (m,) rows that are not found, besides those of zeros.
     """
-    found: list[list[Neighbour]] = []
-    for start in range(0, len(aims), QUERIES_AT_ONCE):
-        chunk = aims[start : start + QUERIES_AT_ONCE]
-        for aim, near in zip(chunk, shortlists(snapshot, chunk, limit, rows, excluded), strict=True):
-            found.append(best(snapshot.nums(near), snapshot.codes(near), aim, limit))
-    return found
+    chosen = zip(aims, shortlists(snapshot, aims, limit, rows, excluded), strict=True)
+    return [best(snapshot.nums(near), snapshot.codes(near), aim, limit) for aim, near in chosen]
 
 
 def shortlists(
@@ -194,6 +193,9 @@ def shortlists(
     excluded: NDArray[np.int64],
 ) -> list[NDArray[np.int64]]:
     """Return for each query rows that hold its ``limit`` best ones; arguments as in ``search_exactly``."""
+    if len(aims) > QUERIES_AT_ONCE:
+        parts = (aims[start : start + QUERIES_AT_ONCE] for start in range(0, len(aims), QUERIES_AT_ONCE))
+        return [one for part in parts for one in shortlists(snapshot, part, limit, rows, excluded)]
     scores = _products(snapshot, aims, rows)  # (n, Q) float32
     if rows is None:
         scores[excluded] = -np.inf

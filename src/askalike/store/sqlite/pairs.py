@@ -229,13 +229,13 @@ class SqlitePairStore:
         self._run("DELETE FROM texts")
         self._run("DELETE FROM unread")
 
-    def put_text(self, num: int, text_hash: bytes | None, template: bytes | None = None) -> None:
-        """Keep what the text of a question is known by; None where it has gone, or has no words."""
-        self._run("DELETE FROM texts WHERE num = ?", (num,))
-        self._run("DELETE FROM unread WHERE num = ?", (num,))
-        self._touch([num])
-        if text_hash is not None:
-            self._run("INSERT INTO texts VALUES (?, ?, ?)", (num, text_hash, template))
+    def put_texts(self, texts: Mapping[int, tuple[bytes | None, bytes | None]]) -> None:
+        """Keep what the texts of questions are known by; None for one that has gone, or has no words."""
+        nums = [(num,) for num in texts]
+        self._run("DELETE FROM texts WHERE num = ?", *nums)
+        self._run("DELETE FROM unread WHERE num = ?", *nums)
+        self._touch(texts)
+        self._run("INSERT INTO texts VALUES (?, ?, ?)", *((num, *known) for num, known in texts.items() if known[0]))
 
     def _touch(self, nums: Iterable[int]) -> None:
         self._run(f"INSERT OR REPLACE INTO touched SELECT ?, {_VERSION}", *((num,) for num in nums))
