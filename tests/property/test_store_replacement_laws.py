@@ -146,6 +146,16 @@ class Others:
             self._act()
         self.numbers = self.numbers or numbers(self._store)
 
+    def take_over(self, store: SqliteStore) -> None:
+        """Go on with a copy of the archive."""
+        self._store = store
+
+    def go_on(self, left: int) -> int:
+        """Let them write until so many steps are left; return how many are."""
+        while len(self._waiting) > left:
+            self._act()
+        return len(self._waiting)
+
     def _act(self) -> None:
         self.refused.append(tried(self._waiting.pop(0)[0], self._store))
         self.followers.append(Follower(self._store))
@@ -281,5 +291,105 @@ def test_short_transactions_leave_what_one_leaves(
         if is_refused:
             for several, untouched in zip(outcomes["several"][:3], outcomes["untouched"][:3], strict=True):
                 assert several == untouched
+        if isinstance(outcomes["one"][3][0], str) or not is_refused:  # else others have ended what refused it
+            assert outcomes["several"] == outcomes["one"]
+
+
+class KilledError(BaseException):
+    """As a process that is killed: what it leaves is in a copy."""
+
+
+@contextlib.contextmanager
+def killed(folder: Path, others: Others, after: int) -> Iterator[Path]:
+    """Kill a load at one of its pauses, at the latest before the last transaction; give a copy of the files then."""
+    copy, left = folder.with_name(f"{folder.name} left"), [after]
+    fill, begin = replacement.Replacement.fill, staging.SqliteStaging.replacement
+
+    def kill() -> None:
+        copy.mkdir()
+        for one in folder.glob("archive.sqlite*"):
+            if not one.name.endswith("-shm"):
+                shutil.copy(one, copy)
+        raise KilledError
+
+    def pause(_: float) -> None:
+        others.pause()
+        left[0] -= 1
+        if not left[0]:
+            kill()
+
+    def filled(one: replacement.Replacement, progress: Progress) -> None:
+        fill(one, progress)
+        kill()
+
+    def begun(one: staging.SqliteStaging, gone: Any) -> Any:
+        return begin(one, gone) or kill()
+
+    with (
+        mock.patch.object(replacement.Replacement, "fill", filled),
+        mock.patch.object(staging.SqliteStaging, "replacement", begun),
+        mock.patch.object(beside.time, "sleep", pause),
+    ):
+        yield copy
+
+
+records = st.lists(st.one_of(questions, questions, answers, links, judgements), min_size=1, max_size=12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    first=st.lists(st.one_of(questions, answers, links), max_size=10),
+    before=st.lists(steps, max_size=4),
+    kills=st.lists(st.tuples(st.one_of(st.none(), records), st.integers(1, 60)), min_size=1, max_size=3),
+    last=records,
+    meanwhile=st.lists(st.tuples(steps, st.integers(0, 9)), max_size=8),
+    source=st.sampled_from([DUMP, DUMP, OTHER]),
+    unread=st.sampled_from([0, 0, 1]),
+    left_out=st.sampled_from([1_000_000, 1]),
+)
+def test_a_load_after_killed_ones_leaves_what_it_leaves_alone(
+    first: list[Record],
+    before: list[Step],
+    kills: list[tuple[list[Record] | None, int]],
+    last: list[Record],
+    meanwhile: list[tuple[Step, int]],
+    source: Source,
+    unread: int,
+    left_out: int,
+) -> None:
+    no_sync = ["synchronous = OFF" if one.startswith("synchronous") else one for one in schema._SETTINGS]
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(schema, "_SETTINGS", no_sync):
+        path = Path(folder)
+        made(path / "made" / "archive.sqlite", before, first)
+        outcomes, left = {}, len(meanwhile)
+        for name in ("untouched", "several", "one"):
+            place = path / name
+            shutil.copytree(path / "made", place)
+            store, theirs = (SqliteStore(place / "archive.sqlite") for _ in range(2))
+            others, fresh = Others(theirs, meanwhile), shape(store)
+            for records, after in kills if name == "several" else ():
+                with in_parts(others, left_out), killed(place, others, after) as copy:
+                    with contextlib.suppress(KilledError):
+                        loaded(store, last if records is None else records, source, unread, True)
+                if copy.exists():  # else the load was refused
+                    store.close(), theirs.close()
+                    place = copy
+                    store, theirs = (SqliteStore(place / "archive.sqlite") for _ in range(2))
+                    others.take_over(theirs)
+            told: Any = None
+            left = others.go_on(left)  # before the last load reads
+            with in_parts(others, left_out) if name == "several" else at_once(others):
+                told = loaded(store, last, source, unread, True) if name != "untouched" else None
+            if told and not isinstance(told[0], str):
+                told[0].resumed = 0
+            others.end()
+            for one in others.followers:
+                one.follow(theirs)
+            settled(theirs, fresh)
+            outcomes[name] = (others.refused, held(theirs), theirs.counts(), told, sorted(theirs.sources()))
+            store.close(), theirs.close()
+        is_refused = isinstance(outcomes["several"][3][0], str)
+        if is_refused:
+            assert outcomes["several"][:3] == outcomes["untouched"][:3]
         if isinstance(outcomes["one"][3][0], str) or not is_refused:  # else others have ended what refused it
             assert outcomes["several"] == outcomes["one"]

@@ -251,7 +251,7 @@ def test_who_follows_the_log_misses_nothing(archive: SqliteStore) -> None:
     assert {change.num for change in archive.changes(seen[0], 100)} == set(wanted.values())
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError(), OSError("disk")])
+@pytest.mark.parametrize("error", [MemoryError(), OSError("disk")])
 def test_a_load_that_ends_early_leaves_nothing(archive: SqliteStore, error: BaseException) -> None:
     def broken() -> None:
         raise error
@@ -261,6 +261,57 @@ def test_a_load_that_ends_early_leaves_nothing(archive: SqliteStore, error: Base
         archive.load(ALL, DUMP, no_reject)
     assert (ids(archive), archive.last_change(), archive.sources()) == before
     assert left(archive) == []
+
+
+def stopped_after(steps: int, archive: SqliteStore, records: list[Record]) -> None:
+    """Stop a load, as Ctrl-C does, after so many of its transactions."""
+    left = [steps]
+
+    def stop(_: float) -> None:
+        left[0] -= 1
+        if not left[0]:
+            raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(beside.time, "sleep", stop)
+        archive.load(records, DUMP, no_reject)
+
+
+def test_a_load_that_is_stopped_is_gone_on_with(archive: SqliteStore) -> None:
+    before, run = (ids(archive), archive.last_change(), archive.sources()), list[str]()
+    stopped_after(15, archive, ALL)
+    assert (ids(archive), archive.last_change(), archive.sources()) == before
+    assert left(archive)
+    archive.connection.set_trace_callback(run.append)
+    report = archive.load(ALL, DUMP, no_reject)
+    assert not [one for one in run if one.startswith("INSERT INTO loaded_new_questions SELECT * FROM questions")]
+    assert report.resumed > 3
+    assert (report.questions.added, report.answers.added, report.links.added) == (5, 3, 2)
+    assert left(archive) == []
+    logged = [(change.kind, change.num) for change in archive.changes(before[1], 100) if change.kind != "link"]
+    assert len(set(logged)) == len(logged) == 5
+
+
+def test_what_differs_from_a_stopped_load_is_as_the_new_one_has_it(archive: SqliteStore) -> None:
+    stopped_after(17, archive, ALL)
+    archive.put_questions([Question("by hand", "t"), Question("old0", "edited")])
+    records: list[Record] = [Question("new0", "another"), *NEW[2:], Question("newest", "t"), *NEW_ANSWERS[:2]]
+    rejects: list[Reject] = []
+    report = archive.load(records, DUMP, rejects.append)
+    assert [one.record_id for one in rejects] == ["newer1"]  # its question is in the archive no longer
+    assert (report.questions.added, report.answers.added, report.resumed > 0) == (5, 1, True)
+    assert ids(archive) == {"by hand", "newest", "new0", "new2", "new3", "new4", *(one.id for one in OLD)}
+    assert (archive.question("new0").title, archive.question("old0").title) == ("another", "edited")
+    assert left(archive) == []
+
+
+def test_what_a_stopped_load_has_left_goes_with_a_smaller_one_or_one_of_another_source(archive: SqliteStore) -> None:
+    stopped_after(15, archive, ALL)
+    assert archive.load(NEW[:2], DUMP, no_reject).resumed == 0
+    assert (left(archive), archive.count_questions()) == ([], 7)
+    stopped_after(15, archive, ALL)
+    archive.load([Question("third", "t")], Source("third", "jsonl"), no_reject)
+    assert (left(archive), archive.count_questions()) == ([], 8)
 
 
 def test_a_disk_that_is_full_is_named_and_leaves_what_was_there(archive: SqliteStore) -> None:
@@ -347,6 +398,7 @@ def test_a_writer_waits_for_one_part_at_most(archive: SqliteStore, monkeypatch: 
             pass
         parts.append(done[0])
 
+    monkeypatch.setattr(replacement, "SHARE", 0.0)  # however much the thread has written before
     monkeypatch.setattr(beside, "time", type("Time", (), {"sleep": staticmethod(wait)}))
     writer = threading.Thread(target=write)
     writer.start()

@@ -102,6 +102,10 @@ class Replaced:
 class Replacement(Protocol):
     """New tables that hold what a store will hold after a load."""
 
+    @property
+    def resumed(self) -> int:
+        """Return of how many of the records a load that was stopped had written the differences already."""
+
     def fill(self, progress: Progress) -> None:
         """Fill them, in short transactions; nobody sees them.
 
@@ -180,7 +184,7 @@ def load(
     if replacement is not None:
         replacement.clear(progress)
     report = loading.finished_report(replacement)
-    report.resumed = staging.resumed
+    report.resumed = staging.resumed + (0 if replacement is None else replacement.resumed)
     return report
 
 

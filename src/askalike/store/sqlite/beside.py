@@ -24,6 +24,10 @@ NOTES: Final = "noted_meanwhile"
 """What others have written while new tables were filled, as triggers note it: (kind, id, target, link). Neither its
 name nor theirs has the prefix: a version that knows only first loads drops what has it, and a trigger without its
 table would refuse every write."""
+STATE: Final = f"{NEW}state"
+"""How far new tables are filled: (table, first, last). For each table the last number that is copied, and the last that
+will be; "source" and its number; "log" and the last number of the log before the load's; "given questions" and so on,
+once for each load that has filled them, the numbers after the first that are kept free for it."""
 TRIGGERS: Final = "noted_"
 TABLES: Final = ("questions", "answers", "links", "changes")
 KINDS: Final[Mapping[str, writes.PostKind]] = {"questions": "question", "answers": "answer"}
@@ -103,6 +107,16 @@ def named(connection: sqlite3.Connection, pattern: str, kind: str = "table") -> 
 def posts(connection: sqlite3.Connection, prefix: str) -> list[str]:
     """Return those of the tables that hold questions or answers."""
     return [name for name in named(connection, prefix) if name.removeprefix(prefix) in KINDS]
+
+
+def are_alike(connection: sqlite3.Connection, prefix: str) -> bool:
+    """Return whether new tables have the columns of the archive's own: an upgrade may have changed these meanwhile."""
+    columns = 'SELECT group_concat(name || type || "notnull") FROM pragma_table_info(?)'
+    return all(
+        connection.execute(columns, (table,)).fetchone()[0]
+        == connection.execute(columns, (f"{prefix}{table}",)).fetchone()[0]
+        for table in TABLES
+    )
 
 
 def is_replaced(connection: sqlite3.Connection) -> bool:

@@ -9,6 +9,10 @@ after.
 
 What each record becomes is what ``load`` does in one transaction, by the state of the archive in the last one. A
 record that is new has the number ``_base + place``, which is kept free for it.
+
+The triggers go on after a load was killed, and so does the next one of the same source: it copies what was not copied
+yet, and of the differences that were applied, each of which is in the log, it keeps those that are its own as well. The
+others are copied again.
 """
 
 from __future__ import annotations
@@ -27,7 +31,21 @@ from askalike.store import rows, writes
 from askalike.store.load import STAGING, Gone, Replaced, refuse_contested
 from askalike.store.sql import SqlStore
 from askalike.store.sqlite import beside
-from askalike.store.sqlite.beside import KEYS, KINDS, LEFT_OUT, NEW, NOTES, OLD, TABLES, TRIGGERS, WEIGHTS, parts, step
+from askalike.store.sqlite.beside import (
+    KEYS,
+    KINDS,
+    LEFT_OUT,
+    NEW,
+    NOTES,
+    OLD,
+    PREFIX,
+    STATE,
+    TABLES,
+    TRIGGERS,
+    WEIGHTS,
+    parts,
+    step,
+)
 from askalike.store.sqlite.schema import FORMAT
 from askalike.types import Link, Source
 
@@ -44,6 +62,7 @@ _COLUMNS: Final = {"questions": rows.QUESTION_COLUMNS, "answers": rows.ANSWER_CO
 _LINK: Final = KEYS["links"]
 _LOG: Final = f"INSERT INTO {NEW}changes (at_us, kind, operation, id, num)"
 _NOTED: Final = {"questions": ("id", "''", "''"), "answers": ("id", "''", "''"), "links": tuple(_LINK.split(", "))}
+_EVENTS: Final = {"INSERT": ("new",), "UPDATE": ("old", "new"), "DELETE": ("old",)}
 _STAGED: Final = (
     *(f"CREATE TABLE {STAGING}.done_{table} (place INTEGER PRIMARY KEY, num INTEGER)" for table in KINDS),
     *(f"CREATE TABLE {STAGING}.gone_{table} (id TEXT PRIMARY KEY, num INTEGER) WITHOUT ROWID" for table in KINDS),
@@ -54,11 +73,16 @@ _STAGED: Final = (
         f" PRIMARY KEY ({_LINK})) WITHOUT ROWID"
         for name in ("new_links", "gone_links", "again_links")
     ),
+    *(
+        f"CREATE TABLE {STAGING}.begun_{table} (id TEXT PRIMARY KEY, num INTEGER, is_kept INTEGER) WITHOUT ROWID"
+        for table in KINDS
+    ),
     f"CREATE TABLE {STAGING}.orphans (id TEXT PRIMARY KEY, question_id TEXT) WITHOUT ROWID",
     f"CREATE INDEX {STAGING}.orphans_by_question ON orphans (question_id)",
 )
 """``done``: by place of what differs, the number that the archive has for it, or none. ``gone``: with the number that
-was deleted. ``again``: what others have written, with the number that it had in the new table before."""
+was deleted. ``again``: what others have written, with the number that it had in the new table before. ``begun``: what
+was applied by a load that was killed, with the number that it logged last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +101,11 @@ class Replacement:
         self._connection, self._store, self._source, self._gone = connection, store, source, gone
         self._at_us = time.time_ns() // 1000
         self._number = 0
-        self._last: dict[str, int] = {}
+        self._last: dict[str, int] = {}  # that is copied
+        self._base: dict[str, int] = {}
         self._places: dict[str, int] = {}
         self._first_change = 0
+        self.resumed = 0
         self._advance: Callable[[int], object] = lambda _: None
 
     # -- filling: each step is a transaction of its own ----------------------------------------------------------
@@ -91,10 +117,13 @@ class Replacement:
             InputError: an id stands for something else in another source.
         """
         self._stage()
-        self._begin()
+        is_begun = bool(beside.named(self._connection, STATE))
+        ends = self._go_on() if is_begun else self._begin()
         self._start(progress)
         for table in (*KINDS, "changes"):
-            self._copy(table, 0, self._last[table])
+            self._copy(table, ends[table])
+        if is_begun:
+            self._undo()
         self._copy_links()
         self._refuse_contested(again=False)
         self._change("questions")
@@ -115,6 +144,8 @@ class Replacement:
         differences = sum(self._places.values()) + sum(map(len, (self._gone.questions, self._gone.answers)))
         progress.start("writing", 2 * sum(map(count, TABLES)) + differences, "records")
         self._advance = progress.advance
+        for table, copied in self._last.items():
+            progress.advance(count(f"{table} WHERE {KEYS[table]} <= {copied}"))
 
     def _stage(self) -> None:
         """Note what has gone beside what was read."""
@@ -134,8 +165,8 @@ class Replacement:
         self._connection.executemany(statement, values)
         self._connection.execute("COMMIT")
 
-    def _begin(self) -> None:
-        """Make the tables, and let what others write from now on be noted."""
+    def _begin(self) -> dict[str, int]:
+        """Make the tables, and let what others write from now on be noted; return up to where each is to be copied."""
         execute, store, connection = self._connection.execute, self._store, self._connection
         with step(store):
             execute(
@@ -148,26 +179,112 @@ class Replacement:
                 execute(f"INSERT INTO {NOTES} VALUES ('source', ?, '', '')", (self._source.name,))
             for table in TABLES:
                 beside.make(connection, table, f"{NEW}{table}")
-            for table in KINDS:
-                self._last[table] = store.last_number(connection, table, "num")
-                store.keep_last_number(connection, table, "num", self._last[table] + self._places[table])
-            self._last["changes"] = store.last_number(connection, "changes", "seq")
-            self._first_change = self._last["changes"] + LEFT_OUT
+            execute(f"CREATE TABLE {STATE} (name TEXT, first INTEGER, last INTEGER)")
+            ends = {table: store.last_number(connection, table, KEYS[table]) for table in (*KINDS, "changes")}
+            self._last = dict.fromkeys(ends, 0)
+            self._first_change = ends["changes"] + LEFT_OUT
             store.keep_last_number(connection, f"{NEW}changes", "seq", self._first_change)
+            noted = [("source", self._number, 0), ("log", self._first_change, 0)]
+            noted += [(table, 0, end) for table, end in ends.items()]
+            self._connection.executemany(f"INSERT INTO {STATE} VALUES (?, ?, ?)", noted)
+            self._keep_free()
             for table in _NOTED:
-                for event, names in (("INSERT", ["new"]), ("UPDATE", ["old", "new"]), ("DELETE", ["old"])):
+                for event, names in _EVENTS.items():
                     execute(
                         f"CREATE TRIGGER {TRIGGERS}{table}_{event} AFTER {event} ON {table}"
                         f" BEGIN {' '.join(_note(table, name) for name in names)} END"
                     )
+        return ends
 
-    def _copy(self, table: str, last: int, end: int) -> None:
+    def _keep_free(self) -> None:
+        """Let nobody else be given the numbers of what is new."""
+        for table in KINDS:
+            base = self._base[table] = self._store.last_number(self._connection, table, "num")
+            self._store.keep_last_number(self._connection, table, "num", base + self._places[table])
+            given = (f"given {table}", base, base + self._places[table])
+            self._connection.execute(f"INSERT INTO {STATE} VALUES (?, ?, ?)", given)
+
+    def _is_given(self, table: str, column: str) -> str:
+        """Return the condition that a number was kept free for this load, or one that it goes on with."""
+        given = f"SELECT 1 FROM {STATE} WHERE name = 'given {table}' AND {column} > first AND {column} <= last"
+        return f"EXISTS ({given})"
+
+    # -- going on with what a killed load has begun --------------------------------------------------------------
+
+    def _go_on(self) -> dict[str, int]:
+        """Take over what a killed load has left; return up to where each table is to be copied."""
+        execute = self._connection.execute
+        state = {name: (first, last) for name, first, last in execute(f"SELECT * FROM {STATE}").fetchall()}
+        self._number, self._first_change = state["source"][0], state["log"][0]
+        self._last = {table: state[table][0] for table in (*KINDS, "changes")}
+        with step(self._store):
+            self._keep_free()
+        for one in self._ranges(f"{NEW}links", _LINK, schema="main"):  # they are copied, and put, again
+            with step(self._store):
+                execute(f"DELETE FROM {NEW}links WHERE {one.where}", one.values)
+        self._forget_log("kind = 'link'")
+        for table, kind in KINDS.items():
+            execute(
+                f"INSERT OR REPLACE INTO {STAGING}.begun_{table} SELECT id, num, 0 FROM {NEW}changes"
+                " WHERE seq > ? AND kind = ? ORDER BY seq",
+                (self._first_change, kind),
+            )
+            same = f"SELECT known.digest FROM {NEW}{table} AS known WHERE known.id = begun_{table}.id"
+            wanted = f"SELECT 1 FROM {STAGING}.{table} AS staged WHERE staged.id = begun_{table}.id"
+            gone = f"SELECT 1 FROM {STAGING}.gone_{table} AS gone WHERE gone.id = begun_{table}.id"
+            execute(
+                f"UPDATE {STAGING}.begun_{table} SET is_kept = EXISTS ({wanted} AND staged.digest = ({same}))"
+                f" OR (EXISTS ({gone}) AND NOT EXISTS ({same}))"
+            )
+            self.resumed += execute(f"SELECT count(*) FROM {STAGING}.begun_{table} WHERE is_kept").fetchone()[0]
+        return {table: max(state[table]) for table in self._last}
+
+    def _undo(self) -> None:
+        """Copy again what the killed load has changed, and this one does not, or does in another way."""
+        for table, kind in KINDS.items():
+            undone = f"SELECT id FROM {STAGING}.begun_{table} WHERE NOT is_kept"
+            for one in self._ranges(f"begun_{table}", "id"):
+                where = f"id IN ({undone} AND {one.where})"
+                with step(self._store):
+                    self._connection.execute(f"DELETE FROM {NEW}{table} WHERE {where}", one.values)
+                    copy = f"INSERT INTO {NEW}{table} SELECT * FROM main.{table} WHERE {where}"
+                    self._connection.execute(copy, one.values)
+            self._forget_log(f"kind = '{kind}' AND id IN ({undone})")
+
+    def _forget_log(self, where: str) -> None:
+        """Take out of the load's own log what is no longer so."""
+        end = self._store.last_number(self._connection, f"{NEW}changes", "seq")
+        for part in parts(self._connection, f"{NEW}changes", "seq", self._first_change, end, "0"):
+            with step(self._store):
+                self._connection.execute(f"DELETE FROM {NEW}changes WHERE seq > ? AND seq <= ? AND {where}", part)
+
+    def _count_begun(self, table: str) -> None:
+        """Count what the killed load has done, and this one has kept, as done."""
+        begun = f"{STAGING}.begun_{table} AS begun"
+        self._connection.execute(
+            f"INSERT OR IGNORE INTO {STAGING}.done_{table}"
+            f" SELECT staged.place, CASE WHEN {self._is_given(table, 'known.num')} THEN NULL ELSE known.num END"
+            f" FROM {begun} CROSS JOIN {STAGING}.{table} AS staged ON staged.id = begun.id"
+            f" CROSS JOIN {NEW}{table} AS known ON known.id = begun.id WHERE is_kept AND known.digest = staged.digest"
+        )
+        gone, same = f"{STAGING}.gone_{table}", f"begun.id = gone_{table}.id AND is_kept"
+        self._connection.execute(
+            f"UPDATE {gone} SET num = (SELECT begun.num FROM {begun} WHERE {same}) WHERE num IS NULL"
+        )
+
+    # -- filling, as from the beginning --------------------------------------------------------------------------
+
+    def _copy(self, table: str, end: int) -> None:
+        """Copy the rows after the last that is copied."""
         key = KEYS[table]
         copy = f"INSERT INTO {NEW}{table} SELECT * FROM {table} WHERE {key} > ? AND {key} <= ?"
-        for part in parts(self._connection, table, key, last, end, WEIGHTS[table]):
+        noted = f"UPDATE {STATE} SET first = ? WHERE name = ?"
+        for part in parts(self._connection, table, key, self._last[table], end, WEIGHTS[table]):
             with step(self._store):
                 copied = self._connection.execute(copy, part).rowcount
+                self._connection.execute(noted, (part[1], table))
             self._advance(copied)
+        self._last[table] = end
 
     def _copy_links(self) -> None:
         for one in self._ranges("links", _LINK, schema="main"):
@@ -201,6 +318,8 @@ class Replacement:
             with step(self._store):
                 deleted = self._delete_gone(table, one.where, one.values)
             self._advance(deleted)
+        if self.resumed:
+            self._count_begun(table)
 
     def _change_links(self) -> None:
         self._find_links(_Chosen(f"{STAGING}.seen_links AS seen", "true"))
@@ -224,7 +343,7 @@ class Replacement:
             + (f" AND NOT EXISTS ({orphan})" if table == "answers" else ""),
             chosen.values,
         )
-        source, base = f"{chosen.source} CROSS JOIN {done} AS done ON done.place = staged.place", self._last[table]
+        source, base = f"{chosen.source} CROSS JOIN {done} AS done ON done.place = staged.place", self._base[table]
         execute(
             f"{_LOG} SELECT ?, ?, CASE WHEN done.num IS NULL THEN 'add' ELSE 'edit' END, staged.id,"
             f" coalesce(done.num, ? + staged.place) FROM {source} WHERE {chosen.where} ORDER BY staged.place",
@@ -314,8 +433,8 @@ class Replacement:
             before = noted
         before = sys.maxsize
         while LEFT < (logged := (end := self._last_of_others()) - self._last["changes"]) < before:
-            self._copy("changes", self._last["changes"], end)
-            self._last["changes"], before = end, logged
+            self._copy("changes", end)
+            before = logged
 
     def _last_of_others(self) -> int:
         """Return how far the log of others goes, without what would have the numbers of the load's."""
@@ -340,9 +459,9 @@ class Replacement:
             self._put(table, staged)
             self._delete_gone(table, f"id IN (SELECT id FROM {STAGING}.again_{table})", ())
             execute(  # of the load, which nobody has seen
-                f"{_LOG} SELECT ?, ?, 'delete', id, num FROM {again} WHERE num > ? AND num <= ?"
+                f"{_LOG} SELECT ?, ?, 'delete', id, num FROM {again} WHERE {self._is_given(table, 'again.num')}"
                 f" AND NOT EXISTS (SELECT 1 FROM {NEW}{table} AS known WHERE known.num = again.num)",
-                (self._at_us, KINDS[table], self._last[table], self._last[table] + self._places[table]),
+                (self._at_us, KINDS[table]),
             )
         self._catch_up_with_links()
 
@@ -424,6 +543,7 @@ class Replacement:
         for name in beside.named(self._connection, TRIGGERS, "trigger"):
             execute(f"DROP TRIGGER {name}")
         execute(f"DROP TABLE {NOTES}")
+        execute(f"DROP TABLE {STATE}")
         for table in KINDS:
             beside.reserve(store, self._connection, table, f"{NEW}{table}")
         tables = list(TABLES)
@@ -461,6 +581,19 @@ class Replacement:
             for table in KINDS
         }
         return posts | {"links": Replaced(count("new_links"), 0, count("gone_links", "is_done"))}
+
+
+def can_go_on(connection: sqlite3.Connection, source: Source) -> bool:
+    """Return whether a killed load of the same source has left new tables that can still be filled."""
+    held = set(beside.named(connection, PREFIX))
+    triggers = len(_NOTED) * len(_EVENTS)
+    if held != {STATE, *(f"{NEW}{table}" for table in TABLES)} or not beside.named(connection, NOTES):
+        return False
+    if len(beside.named(connection, TRIGGERS, "trigger")) != triggers:
+        return False
+    begun = f"SELECT name, format FROM sources WHERE num = (SELECT first FROM {STATE} WHERE name = 'source')"
+    found = connection.execute(begun).fetchone()
+    return found is not None and (*found,) == (source.name, source.format) and beside.are_alike(connection, NEW)
 
 
 def _note(table: str, row: str) -> str:

@@ -28,7 +28,18 @@ from askalike.store import rows, writes
 from askalike.store.load import STAGING, Gone, Known
 from askalike.store.sql import SqlStore
 from askalike.store.sqlite import replacement
-from askalike.store.sqlite.beside import KINDS, LEFT_OUT, PREFIX, TABLES, drop_all, is_replaced, make, named, reserve
+from askalike.store.sqlite.beside import (
+    KINDS,
+    LEFT_OUT,
+    PREFIX,
+    TABLES,
+    are_alike,
+    drop_all,
+    is_replaced,
+    make,
+    named,
+    reserve,
+)
 from askalike.store.sqlite.replacement import Replacement
 from askalike.store.sqlite.schema import BUSY_TIMEOUT_S, refusal, roll_back
 from askalike.types import Answer, Link, Question, Source
@@ -77,7 +88,7 @@ def staging(path: Path, connection: sqlite3.Connection, store: SqlStore, source:
         BusyForumError: another load has been under way for too long.
         ForumError: the forum's folder cannot be written.
     """
-    archive, path, is_kept = path, path.with_name("loading.sqlite"), False
+    archive, path, is_stopped = path, path.with_name("loading.sqlite"), False
     with contextlib.ExitStack() as held:
         with writing_named(path):
             try:
@@ -103,12 +114,12 @@ def staging(path: Path, connection: sqlite3.Connection, store: SqlStore, source:
         except sqlite3.Error as error:
             raise refusal(path, error) or error from error
         except KeyboardInterrupt:
-            is_kept = not is_replaced(connection)  # of a first load, which is gone on with
+            is_stopped = True  # and is gone on with
             raise
         finally:
             roll_back(connection)
             with contextlib.suppress(ForumError, sqlite3.Error):  # such as a full disk: the next load does it
-                if not is_kept:
+                if not is_stopped or not _can_go_on(connection, source):
                     drop_all(connection, store)
             with contextlib.suppress(sqlite3.OperationalError):  # was never attached
                 connection.execute(f"DETACH {STAGING}")
@@ -122,12 +133,12 @@ class SqliteStaging:
         self._connection, self._store, self._source = connection, store, source
         self._cursor = connection.cursor()  # one for all: there are several calls a record
         self._records = self._characters = 0
-        self._is_first: bool | None = None
+        self._is_first = False if is_replaced(connection) else None  # else seen once much was read
         self._is_read = False
         self.resumed = 0
         self.filled: SqliteFilled | None = None
         self._left: dict[str, _Left] = {}
-        if named(connection, PREFIX):
+        if named(connection, PREFIX) and self._is_first is None:
             self.filled = SqliteFilled(connection, store, source, is_begun=True)
             self._left = {table: _Left(connection, table) for table in KINDS}
 
@@ -192,6 +203,7 @@ class SqliteStaging:
         many = self._cursor.execute(count.format(f"{STAGING}.")).fetchone()[0]
         many += len(gone.questions) + len(gone.answers) + len(gone.links)
         if many < replacement.LEAST or many < replacement.SHARE * self._cursor.execute(count.format("")).fetchone()[0]:
+            drop_all(self._connection, self._store)  # what a killed load has left
             return None
         return Replacement(self._connection, self._store, self._source, gone)
 
@@ -248,19 +260,14 @@ def forget_unfinished(path: Path, connection: sqlite3.Connection, store: SqlStor
 
 def _can_go_on(connection: sqlite3.Connection, source: Source) -> bool:
     """Return whether a killed load of the same source has left tables that can still be filled."""
+    if is_replaced(connection):
+        return replacement.can_go_on(connection, source)
     held = set(named(connection, PREFIX))
-    if not {f"{PREFIX}{table}" for table in TABLES} <= held or is_replaced(connection) or not _is_empty(connection):
+    if not {f"{PREFIX}{table}" for table in TABLES} <= held or not _is_empty(connection):
         return False
     begun = f"SELECT name, format FROM sources WHERE num = (SELECT source FROM {PREFIX}questions LIMIT 1)"
     found = connection.execute(begun).fetchone()
-    if found is None or tuple(found) != (source.name, source.format):
-        return False
-    columns = 'SELECT group_concat(name || type || "notnull") FROM pragma_table_info(?)'
-    return all(  # else an upgrade has changed the archive's own meanwhile
-        connection.execute(columns, (table,)).fetchone()[0]
-        == connection.execute(columns, (f"{PREFIX}{table}",)).fetchone()[0]
-        for table in TABLES
-    )
+    return found is not None and (*found,) == (source.name, source.format) and are_alike(connection, PREFIX)
 
 
 class _Left:
