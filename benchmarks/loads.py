@@ -8,7 +8,8 @@ with an edit of every tenth question, is loaded again, which is one transaction 
 
 ``--reddit`` takes questions of Reddit instead: 100,000 into forums that hold 20,000 and 100,000 others, in both ways,
 the last archive again with every other question edited, and 100,000 into an empty one by a process that is killed
-when it has read half of them, and by another that goes on.
+when it has read half of them, and by another that goes on. So is the load of 100,000 into as many killed when half was
+written, and that of the edited ones.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import argparse
 import contextlib
 import gzip
 import json
+import math
 import os
 import resource
 import shutil
@@ -42,12 +44,16 @@ LOADED, HELD = 100_000, (20_000, 100_000)
 
 
 class Halved(Course):
-    """Kills the process when half of an archive was read."""
+    """Kills the process when half of a phase is done."""
+
+    def __init__(self, phase: str) -> None:
+        super().__init__()
+        self._phase, self._left = phase, math.inf
 
     def start(self, phase: str, total: int, unit: str) -> None:
         """Begin a phase."""
         super().start(phase, total, unit)
-        self._left = total / 2
+        self._left = total / 2 if phase.split()[0] == self._phase else math.inf
 
     def advance(self, count: int) -> None:
         """Go on."""
@@ -91,12 +97,16 @@ def _never(_: object) -> bool:
     return False
 
 
-def watched(folder: Path, archive: Path, way: str, *, is_halved: bool = False) -> dict[str, Any]:
-    """Load in another process, and watch it."""
+def watched(folder: Path, archive: Path, way: str, halved: str = "") -> dict[str, Any]:
+    """Load in another process, and watch it.
+
+    Args:
+        halved: the phase at half of which it is killed.
+    """
     with Watcher(folder) as watcher:
         words = [sys.executable, "-m", "benchmarks.loads", "--load", str(folder), str(archive), way]
-        words += ["--halved"] * is_halved
-        done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=not is_halved)
+        words += ["--halved", halved] if halved else []
+        done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=not halved)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found | {
         "largest write-ahead log, MB": round(watcher.log_bytes / 1e6, 1),
@@ -149,8 +159,14 @@ def of_reddit() -> None:
         folder.mkdir()
         watched(folder, archive, WAYS[1])
         body[f"every other edited, in {way}"] = watched(folder, edited, way)
+    for name, first, then in (("others", held, archive), ("every other edited", archive, edited)):
+        folder = place / f"halved-{first.stem}"
+        folder.mkdir()
+        watched(folder, first, WAYS[1])
+        body[f"{name}, killed when half was written"] = watched(folder, then, WAYS[1], "writing")
+        body[f"{name}, and loaded again"] = watched(folder, then, WAYS[1])
     body["into an empty one"] = watched(folders[1], archive, WAYS[1])
-    body["killed when half was read"] = watched(folders[0], archive, WAYS[1], is_halved=True)
+    body["killed when half was read"] = watched(folders[0], archive, WAYS[1], "reading")
     body["and loaded again"] = watched(folders[0], archive, WAYS[1])
     print(json.dumps(body, indent=1), flush=True)
     body["load_15_min_at_end"] = round(os.getloadavg()[2], 2)
@@ -164,11 +180,11 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=REAL)
     parser.add_argument("--reddit", action="store_true")
     parser.add_argument("--load", nargs=3, help=argparse.SUPPRESS)
-    parser.add_argument("--halved", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--halved", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.load:
         folder, archive, way = given.load
-        print(json.dumps(load(Path(folder), Path(archive), way, Halved() if given.halved else Course())))
+        print(json.dumps(load(Path(folder), Path(archive), way, Halved(given.halved) if given.halved else Course())))
         return
     if given.reddit:
         of_reddit()

@@ -368,9 +368,13 @@ def test_a_load_after_killed_ones_leaves_what_it_leaves_alone(
             store, theirs = (SqliteStore(place / "archive.sqlite") for _ in range(2))
             others, fresh = Others(theirs, meanwhile), shape(store)
             for records, after in kills if name == "several" else ():
-                with in_parts(others, left_out), killed(place, others, after) as copy:
-                    with contextlib.suppress(KilledError):
-                        loaded(store, last if records is None else records, source, unread, True)
+                tried_before = last if records is None else records
+                with (
+                    in_parts(others, left_out),
+                    killed(place, others, after) as copy,
+                    contextlib.suppress(KilledError),
+                ):
+                    loaded(store, tried_before, source, unread, True)
                 if copy.exists():  # else the load was refused
                     store.close(), theirs.close()
                     place = copy
