@@ -241,6 +241,7 @@ def test_a_number_stays_with_its_question_and_is_never_given_again(store: Store)
     numbers = store.nums_by_id(["q1", "q2", "nowhere"])
     store.edit_questions([Question("q1", "changed")])
     assert store.nums_by_id(["q1", "q2"]) == numbers
+    assert store.ids_by_num([*numbers.values(), 999]) == {number: one for one, number in numbers.items()}
     store.put_questions([], ["q2"])
     store.put_questions([Question("q2", "t")])
     assert store.nums_by_id(["q2"])["q2"] > numbers["q2"]
