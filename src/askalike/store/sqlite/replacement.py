@@ -243,6 +243,8 @@ class Replacement:
         """Copy again what the killed load has changed, and this one does not, or does in another way."""
         for table, kind in KINDS.items():
             undone = f"SELECT id FROM {STAGING}.begun_{table} WHERE NOT is_kept"
+            if self._connection.execute(f"{undone} LIMIT 1").fetchone() is None:
+                continue
             for one in self._ranges(f"begun_{table}", "id"):
                 where = f"id IN ({undone} AND {one.where})"
                 with step(self._store):
@@ -253,6 +255,9 @@ class Replacement:
 
     def _forget_log(self, where: str) -> None:
         """Take out of the load's own log what is no longer so."""
+        some = f"SELECT EXISTS (SELECT 1 FROM {NEW}changes WHERE seq > ? AND {where})"
+        if not self._connection.execute(some, (self._first_change,)).fetchone()[0]:
+            return
         end = self._store.last_number(self._connection, f"{NEW}changes", "seq")
         for part in parts(self._connection, f"{NEW}changes", "seq", self._first_change, end, "0"):
             with step(self._store):
