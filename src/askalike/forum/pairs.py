@@ -110,7 +110,7 @@ class Pairs:
         self.store = open_pairs(layout)
         self._lacking: list[Ends] = []
         self._asked: set[Ends] = set()
-        self._looked = ("", 0)
+        self._looked = ("", 0)  # "begun" of the store, and the "version" up to which pairs were found lacking
         is_plain = indexes.settings == ForumSettings()  # another process knows no others
         self._remote = Remote(__name__, str(layout.folder.resolve()), _DECODER.decode) if is_plain else None
 
@@ -344,11 +344,11 @@ class Pairs:
             changed = self.store.touched(max(filled, looked))
             if not changed and looked <= filled:
                 return []
-            self._looked = (begun, int(version))
             reader = EvidenceReader(self._records, self.store)
             near = reader.near(changed) if len(changed) <= MOST_PARTIAL else None
             found = lacking(reader.evidence(near, 0.0), LEAST)
             self._lacking = sorted((ends for ends in found if ends not in self._asked), reverse=True)
+            self._looked = (begun, int(version))  # only now: what could not be read is looked at again
             if not self._lacking:
                 self._asked.clear()
                 with self.store.writing() as store:
