@@ -235,6 +235,16 @@ def made(path: Path, before: list[Step], first: list[Record]) -> None:
             tried(step, store)
 
 
+@contextlib.contextmanager
+def beginning(before: list[Step], first: list[Record]) -> Iterator[Path]:
+    """Give a folder in which loads begin with the archive in "made"; nothing is synchronised."""
+    no_sync = ["synchronous = OFF" if one.startswith("synchronous") else one for one in schema._SETTINGS]
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(schema, "_SETTINGS", no_sync):
+        path = Path(folder)
+        made(path / "made" / "archive.sqlite", before, first)
+        yield path
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     first=st.lists(st.one_of(questions, answers, links), max_size=10),
@@ -258,10 +268,7 @@ def test_short_transactions_leave_what_one_leaves(
     allowed: bool,
     left_out: int,
 ) -> None:
-    no_sync = ["synchronous = OFF" if one.startswith("synchronous") else one for one in schema._SETTINGS]
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(schema, "_SETTINGS", no_sync):
-        path = Path(folder)
-        made(path / "made" / "archive.sqlite", before, first)
+    with beginning(before, first) as path:
         outcomes = {}
         for name in ("untouched", "several", "one"):
             shutil.copytree(path / "made", path / name)
@@ -357,10 +364,7 @@ def test_a_load_after_killed_ones_leaves_what_it_leaves_alone(
     unread: int,
     left_out: int,
 ) -> None:
-    no_sync = ["synchronous = OFF" if one.startswith("synchronous") else one for one in schema._SETTINGS]
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(schema, "_SETTINGS", no_sync):
-        path = Path(folder)
-        made(path / "made" / "archive.sqlite", before, first)
+    with beginning(before, first) as path:
         outcomes, left = {}, len(meanwhile)
         for name in ("untouched", "several", "one"):
             place = path / name
