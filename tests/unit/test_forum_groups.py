@@ -16,7 +16,7 @@ from askalike.errors import SettingError
 from askalike.forum import groups as groups_module
 from askalike.forum.groups import EvidenceReader, differ_in_names
 from askalike.forum.linkage import Evidence, Linkage, lacking, with_link
-from askalike.forum.pairs import HASHED_BEFORE
+from askalike.forum.same_text import HASHED_BEFORE
 from askalike.store.pairs import Pair
 
 LONG = 60.0

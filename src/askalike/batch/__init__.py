@@ -36,7 +36,8 @@ from askalike.errors import AskalikeError, BusyForumError, ForumExistsError, Inp
 from askalike.files import held, replace_whole
 from askalike.forum import Forum
 from askalike.forum.groups import DEFAULT_MINIMUM, LEAST, Groups
-from askalike.forum.pairs import TEXTS, hashes_of
+from askalike.forum.pairs import TEXTS
+from askalike.forum.same_text import hashes_of
 from askalike.index.encoder_settings import EncoderSettings, fingerprint, read_settings
 from askalike.index.encoder_settings import Kind as EncoderKind
 from askalike.index.text_questions import taken

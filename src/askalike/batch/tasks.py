@@ -45,7 +45,8 @@ from askalike.forum.calibrations import SAMPLE
 from askalike.forum.engine import EncoderWords
 from askalike.forum.groups import LEAST
 from askalike.forum.linkage import Evidence, Linkage, Node
-from askalike.forum.pairs import LEAST_SCORE, hashes_of
+from askalike.forum.pairs import LEAST_SCORE
+from askalike.forum.same_text import hashes_of
 from askalike.index.encoder_settings import read_settings
 from askalike.index.text_questions import TextQuestions, taken
 from askalike.models.encoders.model import Model

@@ -5,7 +5,7 @@ only that one is compared with questions of other texts, for all. Two texts are 
 markup, case and white space.
 
 A question's other partners are the best that a search for it finds, by the most informative of its words that are in
-half as many questions together as there are. Their score is the probability that both ask the same, before what people
+100,000 questions together (``POSTINGS``). Their score is the probability that both ask the same, before what people
 judged; what they judged keeps the order of scores (``search.calibration``). Of the two directions the greater counts.
 Where many wait, blocks of questions near each other are searched for together (``Searcher.closest``): they have much of
 what is read in common. Pairs that are marked, lead to the same original, or were judged by a person
@@ -15,7 +15,6 @@ last.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import threading
 import time
@@ -33,9 +32,10 @@ from numpy.typing import NDArray
 
 from askalike.files import held
 from askalike.forum.engine import LocalEngine
-from askalike.forum.groups import LEAST, MOST_PARTIAL, EvidenceReader, template
+from askalike.forum.groups import LEAST, MOST_PARTIAL, EvidenceReader
 from askalike.forum.indexes import Indexes
 from askalike.forum.linkage import MOST_REFUSED, Ends, lacking
+from askalike.forum.same_text import HASHED, HASHED_BEFORE, HASHING, HashesByNumber, hashes_by_number
 from askalike.forum.settings import ForumSettings, stored_text_settings
 from askalike.index import workers
 from askalike.index.workers import Numbered, Remote
@@ -48,7 +48,6 @@ from askalike.search.settings import MAX_HITS, JoinSettings
 from askalike.store import ForumLayout, Store, open_pairs, open_store
 from askalike.store.pairs import DamagedPairsError, Pair, PairPosition, permanent_number
 from askalike.text.analyzer import Analyzer
-from askalike.text.markup import readable
 from askalike.types import Question
 
 _Partners = dict[int, list[Pair]]
@@ -71,32 +70,25 @@ CHANGES: Final = 500
 FOLLOWED: Final = ("question", "link", "feedback")
 """What changes about a question so that its pairs are made anew."""
 TEXTS: Final = 1_000
+READ_BESIDE: Final = 50_000
+"""So many texts are read by one process in the time that others take to start and read half as many."""
 AT_ONCE: Final = 20
 BLOCK: Final = 512
 """So many are searched for together, and go to another process at a time: of 20,000 candidates a third is read, where
 the questions are near each other; of 128 half."""
+KEPT_EACH_S: Final = 15.0
+"""So often pairs are stored while many are compared: each time most pages of their indexes change, however few pairs
+there are, and a killed process has compared for so long in vain."""
 _ORDERED: Final = 4_096
-DEPTH: Final = 32
+DEPTH: Final = 28
 """So many others are looked at by words, and so many by meaning."""
-SCORED: Final = 40
+SCORED: Final = 32
 """So many others are scored for each question, the best of the weighted sum."""
 
-POSTINGS: Final = 0.5
-"""The words by which others are looked for are in half as many questions together as there are: all words take a
-quarter more time among 224,741, and find hardly more."""
-
-LEAST_POSTINGS: Final = 100_000
-"""Fewer take no time."""
-MOST_POSTINGS: Final = 150_000
-"""So many are enough in a forum of any size. Of 2,345 pairs from .1 on of 600 among 1,000,000 questions, .9898 are
-found from one side of each with these settings, all of those from .3 on, and .998 of those from .2 on; with 40 looked
-at, 48 scored and 200,000 postings .9936, in a quarter more time; with 100,000 postings .9876, in a fourteenth less."""
-
-HASHED: Final = "title and body, no markup, case folded, 2"
-"""How a text's hash is made; another way makes every hash anew."""
-
-HASHED_BEFORE: Final = "title and body, no markup, case folded, 1"
-"""The same hash, without what titles have in common but for dates and numbers: no question is compared again."""
+POSTINGS: Final = 100_000
+"""So many are enough in a forum of any size. Of 2,345 pairs from .1 on of 600 among 1,000,000 questions, .983 are found
+from one side of each with these settings, .988 from either, and .999 of those from .2 on; with 32 looked at, 40 scored
+and 150,000 postings .990 and .992, in an eighth more time; with 24, 28 and 75,000 .974 and .983, in a tenth less."""
 
 
 class Pairs:
@@ -205,14 +197,16 @@ class Pairs:
     def _advance(self, end: float, is_stopped: Callable[[], bool]) -> int:
         if not self._follow():
             return self.waiting()
-        while nums := self.store.next_unread(TEXTS):
-            self._read(nums)
-            if (is_stopped() or time.monotonic() > end) and self.store.next_unread(1):
-                return self.store.waiting()
 
         def is_over() -> bool:
             return is_stopped() or time.monotonic() > end
 
+        if end == math.inf and len(unread := self.store.next_unread(-1)) >= READ_BESIDE:
+            self._read_beside(unread, is_over)
+        while nums := self.store.next_unread(TEXTS):
+            self._keep_texts(nums, hashes_by_number(list(self._records.questions_by_num(nums).items())))
+            if is_over() and self.store.next_unread(1):
+                return self.store.waiting()
         if end == math.inf and not is_over() and self.store.waiting() >= workers.WORTH_IT:
             self._compare_beside(is_over)
         while nums := self.store.next_waiting(AT_ONCE):
@@ -280,11 +274,19 @@ class Pairs:
                 store.keep("applied", str(last))
         return True
 
-    def _read(self, nums: list[int]) -> None:
-        """Find the questions that say the same as others do, without comparing them."""
-        held = self._records.questions_by_num(nums)
+    def _read_beside(self, unread: list[int], is_over: Callable[[], bool]) -> None:
+        """Read texts in other processes, one for each core."""
+        parts = (unread[start : start + TEXTS] for start in range(0, len(unread), TEXTS))
+        batches = ((nums, list(self._records.questions_by_num(nums).items())) for nums in parts)
+        for nums, _, hashes in workers.prepared(batches, len(unread), hashes_by_number, HASHING):
+            self._keep_texts(nums, hashes)
+            if is_over():
+                break
+
+    def _keep_texts(self, nums: list[int], hashes: HashesByNumber) -> None:
+        """Keep what texts are known by, and find the questions that say the same as others do."""
         with self.store.writing() as store:
-            store.put_texts({num: hashes_of(held[num]) if num in held else (None, None) for num in nums})
+            store.put_texts({num: hashes.get(num, (None, None)) for num in nums})
             for num in nums:
                 copies = store.copies(num, 2)
                 if len(copies) == 2:  # it is the first of several, or one of those after it
@@ -306,10 +308,17 @@ class Pairs:
             for start in range(0, len(waiting), BLOCK):
                 yield self._twins(waiting[start : start + BLOCK])
 
+        unkept: _Partners = {}
+        kept_s = time.monotonic()
         for partners, _, searched in workers.prepared(batches(), len(waiting), self.partners, self._remote):
-            self._keep(partners | searched)
-            if is_over():
+            unkept |= partners | searched
+            is_ending = is_over()
+            if is_ending or time.monotonic() - kept_s > KEPT_EACH_S:
+                self._keep(unkept)
+                unkept, kept_s = {}, time.monotonic()
+            if is_ending:
                 break
+        self._keep(unkept)
 
     def _twins(self, nums: list[int]) -> tuple[_Partners, Numbered]:
         """Return the pairs of questions that have a twin or have gone, and the others, which are to be compared."""
@@ -421,8 +430,7 @@ class Pairs:
             join = plain.settings.join
             depth = DEPTH if join.depth == JoinSettings().depth else join.depth
             join = replace(join, depth=depth, scored=max(SCORED, join.scored))
-            most = min(max(LEAST_POSTINGS, round(POSTINGS * by.engine.statistics(()).size)), MOST_POSTINGS)
-            asking = replace(plain.settings.query, max_postings=most)
+            asking = replace(plain.settings.query, max_postings=POSTINGS)
             plain = replace(plain, settings=replace(plain.settings, join=join, query=asking))
             for start in range(0, len(asked), block):
                 found |= self._partners(plain, dict(islice(asked.items(), start, start + block)))
@@ -524,21 +532,6 @@ def _compared(searcher: Searcher, query: Query, num: int, others: list[int]) -> 
     """Return the probabilities of these others."""
     searcher, query = searcher.for_query(query)
     return _plain(searcher, {num: query}).likelihoods(query, others)
-
-
-def hashes_of(question: Question) -> tuple[bytes | None, bytes | None]:
-    """Return what the questions that say the same have in common, and those whose titles do but for dates and numbers.
-
-    None for one without words.
-
-    >>> first, other = Question("a", "Hello  World"), Question("b", "hello", "<p>world</p>", markup="html")
-    >>> hashes_of(first)[0] == hashes_of(other)[0]
-    True
-    """
-    text = f"{question.title} {readable(question.body, question.markup, with_code=True)}"
-    shown = (" ".join(part.casefold().split()) for part in (text, template(question.title)))
-    of_text, of_title = (hashlib.blake2b(one.encode(), digest_size=16).digest() if one else None for one in shown)
-    return of_text, of_title
 
 
 _DECODER: Final = msgspec.msgpack.Decoder(_Partners)
