@@ -199,6 +199,26 @@ def test_reading_texts_starts_no_workers(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.usefixtures("two_cores")
+def test_many_texts_are_read_by_workers_as_one_process_reads_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("askalike.forum.pairs.TEXTS", 20)
+    twice = [replace(question, id=f"{question.id} {turn}") for turn in (1, 2) for _, question in QUESTIONS]
+    found = []
+    for least in (10_000, 100):
+        monkeypatch.setattr("askalike.forum.pairs.READ_BESIDE", least)
+        if least == 100:
+            monkeypatch.setattr("askalike.forum.pairs.hashes_by_number", refused)
+        with Forum.create(tmp_path / str(least)) as forum:
+            forum.add(twice)
+            assert forum.pairs.read_texts()
+            store = forum.pairs.store
+            found.append((store.texts("hash"), store.texts("template"), store.among(None, 0.0)))
+    assert found[0] == found[1]
+    assert found[0][0] == [[num, num + 60] for num in range(1, 61)]
+
+
+@pytest.mark.usefixtures("two_cores")
 def test_what_a_killed_worker_was_given_is_prepared_here(
     analyzer: Analyzer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
