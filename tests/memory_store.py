@@ -202,6 +202,8 @@ class MemoryStore:
         ]
 
     def delete_source(self, name: str) -> SourceCounts:
+        if self._is_loading:
+            raise BusyForumError("another load is under way", "wait until it has finished")
         counts = next((one for one in self.source_counts() if one.name == name), None)
         if counts is None:
             raise unknown_id("source", name)

@@ -97,6 +97,7 @@ PAGES: Mapping[str, Page] = {
             "loads-1000000": searching.loads,
             "likely-pairs-20000": searching.likely_pairs,
             "likely-pairs-224741": searching.likely_pairs,
+            "likely-pairs-1000000": searching.likely_pairs,
             "likely-pairs-1000000-drawn": searching.drawn_pairs,
             "search-cost": searching.cost,
             "many-queries": searching.many,

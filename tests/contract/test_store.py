@@ -506,6 +506,27 @@ def test_a_second_load_is_refused_while_one_is_under_way(store: Store, monkeypat
     assert (len(errors), held(store)) == (1, {"a": "t"})
 
 
+def test_a_source_is_not_deleted_while_an_archive_is_loaded(store: Store) -> None:
+    def records() -> Iterator[Record]:
+        yield Question("a", "t")
+        thread = threading.Thread(target=delete)
+        thread.start()
+        thread.join()
+        yield Question("b", "other")
+
+    def delete() -> None:
+        try:
+            store.delete_source(DUMP.name)
+        except BusyForumError as error:
+            errors.append(error)
+
+    errors: list[Exception] = []
+    store.load([Question("a", "t"), Question("b", "t")], DUMP, no_reject)
+    store.load(records(), DUMP, no_reject)
+    assert (len(errors), held(store)) == (1, {"a": "t", "b": "other"})
+    assert store.delete_source(DUMP.name).questions == 2
+
+
 def test_a_store_is_held_only_while_it_is_empty(store: Store) -> None:
     with store.held_if_empty() as is_empty:
         assert is_empty

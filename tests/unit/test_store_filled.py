@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +146,45 @@ def test_a_load_of_other_records_goes_on_where_they_are_the_same(
     assert (held(archive)[:3], report, archive.counts(), tables(archive)) == filled_anew(tmp_path, records)
     assert sorted(change.num for change in archive.changes(0, 100)) == archive.numbers()
     assert resumed < len(WITHOUT_LINKS)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_load_that_is_stopped_while_it_goes_on_with_another_leaves_nothing_half_deleted(
+    tmp_path: Path, name: str
+) -> None:
+    records = list({(type(one), getattr(one, "id", one)): one for one in OTHERS[name]}.values())
+    expected = filled_anew(tmp_path, ALL)
+    for turn in count(1):
+        made = SqliteStore.create(tmp_path / str(turn) / "archive.sqlite", {"language": '"english"'})
+        with contextlib.closing(made) as archive, pytest.MonkeyPatch.context() as patched:
+            stopped(archive, ALL)
+            began = count(1)
+            write = archive.write
+
+            @contextlib.contextmanager
+            def stopping(
+                write: Callable[[], contextlib.AbstractContextManager[Any]] = write,
+                began: Iterator[int] = began,
+                turn: int = turn,
+            ) -> Iterator[Any]:
+                if next(began) == turn:
+                    raise KeyboardInterrupt
+                with write() as connection:
+                    yield connection
+
+            patched.setattr(archive, "write", stopping)
+            try:
+                archive.load(records, DUMP, no_reject)
+            except KeyboardInterrupt:
+                report = archive.load(ALL, DUMP, no_reject)
+            else:
+                break
+            if archive.count_questions() and report.questions.added:
+                report.resumed = 0
+                assert (held(archive)[:3], report, archive.counts(), tables(archive)) == expected, turn
+            assert not list(stored_faults(ForumLayout(archive.path.parent), nothing, nothing, nothing))
+            assert sorted(change.num for change in archive.changes(0, 100)) == archive.numbers()
+    assert turn > 5
 
 
 def test_what_a_stopped_load_has_left_is_dropped_by_another_source_or_when_something_was_stored(

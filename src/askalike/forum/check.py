@@ -186,7 +186,8 @@ def _findings(layout: ForumLayout, progress: Progress) -> Iterator[Finding]:
         yield Finding("archive", layout.archive.name, what, "", is_damage=False)
     if contents is not None and contents.left:
         what = (
-            f"keeps {contents.left:,} records of a load that was stopped, and that nobody sees: the next removes them"
+            f"keeps {contents.left:,} records of a load that was stopped, and that nobody sees: the same load goes on"
+            " after them, any other removes them"
         )
         yield Finding("archive", layout.archive.name, what, "", is_damage=False)
     indexes: Indexes = LocalIndexes()

@@ -801,6 +801,7 @@ class Forum:
 
         Raises:
             UnknownIdError: there is no such source.
+            BusyForumError: an archive is being loaded.
         """
         counts = self._store.delete_source(name)
         self.catch_up()

@@ -80,18 +80,18 @@ KEPT_EACH_S: Final = 15.0
 """So often pairs are stored while many are compared: each time most pages of their indexes change, however few pairs
 there are, and a killed process has compared for so long in vain."""
 _ORDERED: Final = 4_096
-DEPTH: Final = 40
+DEPTH: Final = 36
 """So many others are looked at by words, and so many by meaning."""
-SCORED: Final = 48
+SCORED: Final = 44
 """So many others are scored for each question, the best of the weighted sum."""
 
 POSTINGS: Final = 100_000
 """The words by which others are looked for are in so many questions together, in a forum of any size.
 
-Of 1,314 pairs from .1 on of 597 among 224,741 questions, .977 are found from one side with these three settings, .989
-from either, and all from .2 on; of 2,345 among 1,000,000, most of which are others with some words changed, .990 and
-.993. With 36 looked at and 44 scored .972 and .984, .989 and .991, in a twentieth less time; with 28 and 32 .954 and
-.963, .983 and .988, in a tenth less. With 150,000 postings .981 and .990 of the former, in little more time."""
+Of 1,314 pairs from .1 on of 597 among 224,741 questions, .972 are found from one side with these three settings, .984
+from either, and all from .2 on; of 2,345 among 1,000,000, most of which are others with some words changed, .989 and
+.991. With 40 looked at and 48 scored .977 and .989, .990 and .993, in a twentieth more time; with 32 and 40 .969 and
+.979; with 28 and 32 .954 and .963, .983 and .988. With 150,000 postings hardly more are found."""
 
 
 class Pairs:
@@ -315,12 +315,11 @@ class Pairs:
         kept_s = time.monotonic()
         for partners, _, searched in workers.prepared(batches(), len(waiting), self.partners, self._remote):
             unkept |= partners | searched
-            is_ending = is_over()
-            if is_ending or time.monotonic() - kept_s > KEPT_EACH_S:
+            if is_over():
+                break
+            if time.monotonic() - kept_s > KEPT_EACH_S:
                 self._keep(unkept)
                 unkept, kept_s = {}, time.monotonic()
-            if is_ending:
-                break
         self._keep(unkept)
 
     def _twins(self, nums: list[int]) -> tuple[_Partners, Numbered]:

@@ -29,7 +29,7 @@ from askalike.errors import (
 from askalike.progress import Progress, SilentProgress
 from askalike.store import moderation, rows
 from askalike.store.load import STAGING, Gone, load
-from askalike.store.protocol import MOST_COUNTED, MOST_MATCHING, Contents, LoadReport
+from askalike.store.protocol import MOST_COUNTED, MOST_MATCHING, Contents, LoadReport, SourceCounts
 from askalike.store.sql import LANGUAGES, OUTCOMES, SqlStore, ThreadConnections
 from askalike.store.writes import Cursor
 from askalike.types import Answer, Link, Question, Record, Reject, Source
@@ -367,6 +367,19 @@ class PostgresStore(SqlStore):
             )
             self._connection().execute("ANALYZE questions, answers, links, changes")
         return report
+
+    def delete_source(self, name: str) -> SourceCounts:
+        """Delete all records of a source; return how many there were."""
+        with _explained(self._address):
+            connection = self._connection()
+            held = "SELECT pg_try_advisory_lock(?)"
+            if self.is_loading() or not connection.execute(held, (LOADING,)).fetchone()[0]:
+                raise BusyForumError("somebody else is loading an archive", "wait until it has finished")
+            try:
+                return super().delete_source(name)
+            finally:
+                if not connection.is_lost:
+                    connection.execute("SELECT pg_advisory_unlock(?)", (LOADING,))
 
     def check(self) -> None:
         """Read everything, and compare each question and answer with the digest of what was written."""

@@ -296,6 +296,7 @@ class Store(ChangeLog, Protocol):
 
         Raises:
             UnknownIdError: there is no such source.
+            BusyForumError: an archive is being loaded.
         """
 
     # -- records -----------------------------------------------------------------------------------------------

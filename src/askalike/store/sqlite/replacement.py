@@ -251,7 +251,8 @@ class Replacement:
                     self._connection.execute(f"DELETE FROM {NEW}{table} WHERE {where}", one.values)
                     copy = f"INSERT INTO {NEW}{table} SELECT * FROM main.{table} WHERE {where}"
                     self._connection.execute(copy, one.values)
-            self._forget_log(f"kind = '{kind}' AND id IN ({undone})")
+            of_it = f"{STAGING}.begun_{table} AS begun WHERE begun.id = {NEW}changes.id AND NOT is_kept"
+            self._forget_log(f"kind = '{kind}' AND EXISTS (SELECT 1 FROM {of_it})")
 
     def _forget_log(self, where: str) -> None:
         """Take out of the load's own log what is no longer so."""

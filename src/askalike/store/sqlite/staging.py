@@ -66,9 +66,9 @@ _TABLES: Final = (
 def is_loading(path: Path) -> bool:
     """Return whether another process, or another part of this one, loads an archive into the store's file."""
     try:
-        with _lock(path).acquire(timeout=0):
+        with not_loading(path):
             return False
-    except filelock.Timeout:
+    except BusyForumError:
         return True
 
 
@@ -112,18 +112,21 @@ def staging(path: Path, connection: sqlite3.Connection, store: SqlStore, source:
                 drop_all(connection, store)
             yield SqliteStaging(connection, store, source)
         except sqlite3.Error as error:
-            raise refusal(path, error) or error from error
+            raise refusal(archive, error) or error from error
         except KeyboardInterrupt:
             is_stopped = True  # and is gone on with
             raise
         finally:
-            roll_back(connection)
-            with contextlib.suppress(ForumError, sqlite3.Error):  # such as a full disk: the next load does it
-                if not is_stopped or not _can_go_on(connection, source):
-                    drop_all(connection, store)
-            with contextlib.suppress(sqlite3.OperationalError):  # was never attached
-                connection.execute(f"DETACH {STAGING}")
-            path.unlink(missing_ok=True)
+            try:
+                roll_back(connection)
+                with contextlib.suppress(ForumError, sqlite3.Error):  # such as a full disk: the next load does it
+                    if not is_stopped or not _can_go_on(connection, source):
+                        drop_all(connection, store)
+            finally:  # also where somebody is in a hurry
+                roll_back(connection)
+                with contextlib.suppress(sqlite3.OperationalError):  # was never attached
+                    connection.execute(f"DETACH {STAGING}")
+                path.unlink(missing_ok=True)
 
 
 class SqliteStaging:
@@ -191,7 +194,7 @@ class SqliteStaging:
         self._is_read = True
         self._fill(self.filled)
         left_out = self.filled.leave_out_orphans()
-        self.filled.log_answers()
+        self.filled.log_posts()
         self.filled.fill_links()
         return left_out
 
@@ -243,19 +246,21 @@ def _is_empty(connection: sqlite3.Connection) -> bool:
     return all(connection.execute(held.format(table, few + 1)).fetchone()[0] <= few for table, few in most.items())
 
 
-def forget_unfinished(path: Path, connection: sqlite3.Connection, store: SqlStore) -> None:
-    """Drop what a killed load has left.
+@contextlib.contextmanager
+def not_loading(path: Path) -> Iterator[None]:
+    """Let nobody load an archive into the store's file meanwhile.
 
     Raises:
         BusyForumError: a load is under way.
     """
-    try:
-        with _lock(path).acquire(timeout=0):
-            drop_all(connection, store)
-    except filelock.Timeout as error:
-        raise BusyForumError(
-            f"another process is loading an archive into {path.parent}", "wait until it has finished"
-        ) from error
+    with contextlib.ExitStack() as held:
+        try:
+            held.enter_context(_lock(path).acquire(timeout=0))
+        except filelock.Timeout as error:
+            raise BusyForumError(
+                f"another process is loading an archive into {path.parent}", "wait until it has finished"
+            ) from error
+        yield
 
 
 def _can_go_on(connection: sqlite3.Connection, source: Source) -> bool:
@@ -297,7 +302,7 @@ class SqliteFilled:
     """``load.Filled``: tables like those of the archive, in its file, that are filled in short transactions.
 
     Args:
-        is_begun: a killed load has left them; their links, and the log of these and of answers, are written again.
+        is_begun: a killed load has left them; their links, and the log, are written again.
     """
 
     def __init__(
@@ -307,45 +312,33 @@ class SqliteFilled:
         self.added = dict.fromkeys(TABLES[:3], 0)
         self._at_us = time.time_ns() // 1000
         if is_begun:
-            self._number = connection.execute(f"SELECT source FROM {PREFIX}questions LIMIT 1").fetchone()[0]
-            self._first_change = connection.execute(f"SELECT min(seq) - 1 FROM {PREFIX}changes").fetchone()[0]
-            logged = f"SELECT seq FROM {PREFIX}changes WHERE kind = 'question' ORDER BY seq DESC LIMIT 1"
-            self._delete("changes", "seq", connection.execute(logged).fetchone()[0])
+            self._delete("changes", "seq", 0)
             self._delete("links", "(source_id, target_id, kind)", ("", "", ""))
-            return
         with store.write():
             self._number = writes.source_number(connection, source.name, source.format)
-            for table in TABLES:
+            for table in () if is_begun else TABLES:
                 make(connection, table, f"{PREFIX}{table}")
             self._first_change = LEFT_OUT + store.last_number(connection, "changes", "seq")
             store.keep_last_number(connection, f"{PREFIX}changes", "seq", self._first_change)
 
     def fill(self) -> None:
-        """Write what is staged, and the log of its questions."""
+        """Write what is staged."""
         execute = self._connection.execute
         with self._store.write():
             for table, columns in (("questions", rows.QUESTION_COLUMNS), ("answers", rows.ANSWER_COLUMNS)):
                 filled, names = f"{PREFIX}{table}", ", ".join(columns)
-                last = self._reserved(table)
+                self._reserved(table)
                 self.added[table] += execute(
                     f"INSERT INTO {filled} ({names}, source, digest) SELECT {names}, ?, digest FROM {STAGING}.{table}"
                     " ORDER BY place",
                     (self._number,),
                 ).rowcount
                 self._reserved(table)
-                if table == "questions":
-                    log = f"{_LOG} SELECT ?, 'question', 'add', id, num FROM {filled} WHERE num > ? ORDER BY num"
-                    execute(log, (self._at_us, last))
         for table in ("questions", "answers"):
             execute(f"DELETE FROM {STAGING}.{table}")
 
     def cut(self, table: str, last: int) -> None:
-        """Delete the rows with greater numbers, and the log of them."""
-        if table == "questions":
-            logged = f"SELECT seq FROM {PREFIX}changes WHERE kind = 'question' AND num > ? ORDER BY seq LIMIT 1"
-            first = self._connection.execute(logged, (last,)).fetchone()
-            if first is not None:
-                self._delete("changes", "seq", first[0] - 1)
+        """Delete the rows with greater numbers."""
         self._delete(table, "num", last)
 
     def _delete(self, table: str, key: str, last: object) -> None:
@@ -373,17 +366,18 @@ class SqliteFilled:
         self.added["answers"] -= len(found)
         return [(row["id"], row["question_id"]) for row in found]
 
-    def log_answers(self) -> None:
-        """Log the answers."""
-        chosen = f"FROM {PREFIX}answers WHERE num > ? ORDER BY num LIMIT {WRITTEN_EACH}"
-        last: int | None = 0
-        while last is not None:
-            before = last
-            last = self._connection.execute(f"SELECT max(num) FROM (SELECT num {chosen})", (before,)).fetchone()[0]
-            if last is not None:
-                with self._store.write():
-                    log = f"{_LOG} SELECT ?, 'answer', 'add', id, num {chosen}"
-                    self._connection.execute(log, (self._at_us, before))
+    def log_posts(self) -> None:
+        """Log the questions and the answers: only now, so that no log can hold other rows than the tables do."""
+        for table, kind in KINDS.items():
+            chosen = f"FROM {PREFIX}{table} WHERE num > ? ORDER BY num LIMIT {WRITTEN_EACH}"
+            last: int | None = 0
+            while last is not None:
+                before = last
+                last = self._connection.execute(f"SELECT max(num) FROM (SELECT num {chosen})", (before,)).fetchone()[0]
+                if last is not None:
+                    with self._store.write():
+                        log = f"{_LOG} SELECT ?, '{kind}', 'add', id, num {chosen}"
+                        self._connection.execute(log, (self._at_us, before))
 
     def fill_links(self) -> None:
         """Write the links, and the log of them."""

@@ -19,12 +19,8 @@ from askalike.store.load import load
 from askalike.store.protocol import LoadReport, SourceCounts
 from askalike.store.sql import SqlStore, ThreadConnections
 from askalike.store.sqlite import schema
-from askalike.store.sqlite.beside import PREFIX, is_replaced, posts, unfinished_source
-from askalike.store.sqlite.staging import (
-    forget_unfinished,
-    is_loading,
-    staging,
-)
+from askalike.store.sqlite.beside import PREFIX, drop_all, is_replaced, posts, unfinished_source
+from askalike.store.sqlite.staging import is_loading, not_loading, staging
 from askalike.store.writes import Connection
 from askalike.types import Record, Reject, Source
 
@@ -147,9 +143,10 @@ class SqliteStore(SqlStore):
 
     def delete_source(self, name: str) -> SourceCounts:
         """Delete all records of a source, and what a killed load of it has left; return how many there were."""
-        if unfinished_source(self.connection) == name or is_replaced(self.connection):  # which refers to all sources
-            forget_unfinished(self.path, self.connection, self)
-        return super().delete_source(name)
+        with not_loading(self.path):  # which passes over what it finds unchanged
+            if unfinished_source(self.connection) == name or is_replaced(self.connection):  # refers to all sources
+                drop_all(self.connection, self)
+            return super().delete_source(name)
 
     def load(
         self,
