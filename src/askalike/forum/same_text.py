@@ -49,4 +49,4 @@ def preparing(_order: str) -> Callable[[Numbered], bytes]:
 
 
 HASHING: Final = Remote(__name__, "hashes", msgspec.msgpack.Decoder(HashesByNumber).decode)
-"""How another process makes them."""
+"""How another process makes them; the order says nothing, but a worker without one would wait for requests."""
