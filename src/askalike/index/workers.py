@@ -29,7 +29,7 @@ from typing import IO, Final, Generic, TypeVar
 import msgspec
 
 import askalike
-from askalike.processes import cores
+from askalike.processes import collect_rarely, cores
 from askalike.types import Question
 
 Numbered = Sequence[tuple[int, Question]]
@@ -241,6 +241,7 @@ def serve(module: str, order: str) -> None:
         answer = lambda request: prepare(decoder.decode(request))  # noqa: E731
     else:
         answer = loaded.answer
+    collect_rarely()
     while (request := _received(sys.stdin.buffer)) is not None:
         _send(answers, answer(request))
 

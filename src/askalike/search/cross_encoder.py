@@ -6,9 +6,10 @@ Source: Nogueira and Cho, "Passage Re-ranking with BERT", 2019.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import exp, isfinite
 from typing import Final, Protocol
+
+from msgspec import structs
 
 from askalike.errors import EncoderError
 from askalike.search.originals import Found
@@ -89,4 +90,4 @@ def reranked(scorer: PairScorer, query: Query, found: Sequence[Found], depth: in
 
 def _scored(one: Found, score: float, more: dict[str, float]) -> Found:
     components = {**one.scored.components, "first": one.scored.score, **more}
-    return one._replace(scored=replace(one.scored, score=score, components=components))
+    return one._replace(scored=structs.replace(one.scored, score=score, components=components))

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal, NamedTuple
 
+import msgspec
+
 from askalike.search.engine import Candidate, Encoder, Engine, WordEncoder
 from askalike.search.query import PreparedQuery
 from askalike.types import Question, Stage
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
+class Scored(msgspec.Struct, frozen=True, gc=False):
     """A candidate's score, and what it was made of."""
 
     key: int

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import repeat
 from typing import Final
 
@@ -187,7 +187,7 @@ def by_probability(scoring: Scoring, pools: Sequence[Pool], settings: JoinSettin
     values = zip(probability(moved).tolist(), same.tolist(), offsets or repeat(0.0), strict=False)
     return [
         [
-            Scored(key, likely, {**parts, "same": certain, **({OFFSET: off} if off else {})})
+            Scored(key, likely, {**parts, "same": certain, OFFSET: off} if off else {**parts, "same": certain})
             for (key, parts), (likely, certain, off) in zip(some, values, strict=False)
         ]
         for some in held
@@ -210,9 +210,12 @@ def _best(pool: Pool, weight: float, without: float) -> list[Scored]:
         own = weight if cosine else without
         if (score := own * cosine + (1.0 - own) * share) > 0:
             joined.append((-score, key, bm25, cosine, share))
+    best = sorted(joined)[: pool.read[0]]  # keys differ
+    if near is None:
+        return [Scored(key, -score, {"bm25": bm25, "bm25_share": share}) for score, key, bm25, _, share in best]
     return [
-        Scored(key, -score, {"bm25": bm25} | ({} if near is None else {"cosine": cosine}) | {"bm25_share": share})
-        for score, key, bm25, cosine, share in sorted(joined)[: pool.read[0]]  # keys differ
+        Scored(key, -score, {"bm25": bm25, "cosine": cosine, "bm25_share": share})
+        for score, key, bm25, cosine, share in best
     ]
 
 
@@ -250,7 +253,7 @@ def _by_interaction(pool: Pool, settings: JoinSettings) -> list[Scored]:
     highest = max((joined[place].score for place in others), default=0.0)
     for place in others:  # each was below every one that is compared, and stays there
         one = joined[place]
-        scored[place] = replace(one, score=one.score * min(1.0, lowest / highest) if highest > 0 else one.score)
+        scored[place] = structs.replace(one, score=one.score * min(1.0, lowest / highest) if highest > 0 else one.score)
     return [scored[place] for place in range(len(joined))]
 
 

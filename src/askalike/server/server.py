@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import gc
 import logging
 import os
 import socket
@@ -17,6 +16,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from askalike.errors import SettingError
+from askalike.processes import collect_rarely
 from askalike.server.admission import LEFT_S, Admission, Notices, Share
 from askalike.server.connection import Connection
 from askalike.server.settings import Limits, Network
@@ -28,8 +28,6 @@ GRACE_S: Final = 10
 BACKLOG: Final = 1_024
 AT_ONCE: Final = 16
 """Connections that are taken in one turn of the event loop; those that are too many are closed between two turns."""
-YOUNG: Final = 10_000
-"""Objects that are made until they are looked through for cycles: a search makes thousands, and hardly a cycle."""
 PAUSE_S: Final = 0.5
 """Nothing is accepted for so long when file handles or memory run out."""
 ABSENT: Final = frozenset([errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT])
@@ -81,9 +79,7 @@ class Server(uvicorn.Server):
         """Start the application, then accept."""
         asyncio.get_running_loop().set_exception_handler(_log_fault)
         await super().startup(sockets=[])
-        gc.collect()
-        gc.freeze()  # the model and the indexes stay: looking through them held up all searches for 30 ms
-        gc.set_threshold(YOUNG)
+        collect_rarely()  # the model and the indexes stay: looking through them held up all searches for 30 ms
         self._listening = sockets or []
         if self._share is not None:
             self._share.note(0)  # from now on it takes some
