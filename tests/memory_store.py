@@ -32,6 +32,7 @@ from askalike.store.rows import (
     answer_values,
     check_feedback,
     check_link,
+    check_source,
     from_microseconds,
     question_values,
     to_microseconds,
@@ -495,6 +496,7 @@ class MemoryStore:
     def replace_threads(
         self, threads: Sequence[Thread], gone: Sequence[str], source: Source, *, is_trial: bool = False
     ) -> LoadReport:
+        check_source(source)
         report, before, name = LoadReport(), copy.deepcopy(self._now), source.name
         with self._write() as tables:
             tables.sources.setdefault(name, source.format)
@@ -669,10 +671,11 @@ class MemoryStore:
 
     def give_back(self, pairs: Sequence[tuple[str, str]], by: str | None) -> int:
         with self._write() as tables:
-            held = [tables.taken.pop(frozenset(pair), None) for pair in pairs]
-            if by is not None and any(one is not None and one.by != by for one in held):
+            taken = [one for pair in pairs if (one := tables.taken.pop(frozenset(pair), None)) is not None]
+            held = [one for one in taken if one.until is None or one.until > datetime.now(UTC)]
+            if by is not None and any(one.by != by for one in held):
                 raise InputError("somebody else has taken one")
-            return sum(one is not None for one in held)
+            return len(held)
 
     def assignments(self) -> list[Assignment]:
         now = datetime.now(UTC)
@@ -730,6 +733,7 @@ class MemoryStore:
         is_mass_delete_allowed: bool = False,
         progress: Progress = SilentProgress(),  # noqa: B008 - it holds nothing
     ) -> LoadReport:
+        check_source(source)
         if self._is_loading:
             raise BusyForumError("another load is under way")
         self._is_loading = True

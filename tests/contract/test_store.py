@@ -783,8 +783,26 @@ def test_a_pair_that_was_taken_is_decided_by_nobody_else_until_it_is_free(store:
     assert store.assignments() == []
     store.take_pairs([("c", "d")], "ann", time.time_ns() // 1000 - 1)
     assert store.assignments() == []
+    assert store.give_back([("c", "d")], "bob") == 0, "nobody has it any longer"
     store.take_pairs([("d", "c")], "bob", None)
     assert store.give_back([("c", "d"), ("a", "d")], None) == 1
+
+
+def test_no_archive_takes_the_place_of_what_was_added_by_hand(store: Store) -> None:
+    store.put_questions([Question("a", "t"), Question("b", "t")])
+    store.put_answers([Answer("x", "a", "text")])
+    store.put_links([Link("a", "b")])
+    edited = Question("a", "another title")
+    with pytest.raises(InputError) as contested:
+        store.load([edited], Source("dump", "jsonl"), no_reject)
+    assert "manual" not in (contested.value.hint or "")
+    manual = Source("manual", "jsonl")
+    with pytest.raises(InputError, match="no archive replaces"):
+        store.load([edited], manual, no_reject)
+    with pytest.raises(InputError, match="no archive replaces"):
+        store.replace_threads([Thread(edited)], [], manual)
+    assert (store.links(), [one.id for one in store.answers_of(["a"])["a"]]) == ([Link("a", "b")], ["x"])
+    assert store.question("a").title == "t"
 
 
 def test_notes_stand_in_the_log(store: Store) -> None:

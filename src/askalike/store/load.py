@@ -21,7 +21,7 @@ from typing import Any, Final, Protocol
 from askalike.errors import ForumError, InputError
 from askalike.progress import Progress
 from askalike.store import moderation, rows
-from askalike.store.protocol import LoadCounts, LoadReport
+from askalike.store.protocol import MANUAL_SOURCE, LoadCounts, LoadReport
 from askalike.store.sql import SqlStore
 from askalike.store.writes import (
     Connection,
@@ -492,8 +492,11 @@ def refuse_contested(connection: Connection, name: str, joined: Mapping[str, str
 
 
 def _contested(name: str, count: int, owner: str, first: str) -> InputError:
+    hint = "nothing was changed; give this archive a forum of its own"
+    if owner == MANUAL_SOURCE:
+        hint += ", or delete those that were added by hand"
+    else:
+        hint += f', or say --source "{owner}" if it is a newer copy of that one'
     return InputError(
-        f"{count} ids of {name}, such as {first!r}, stand for other questions or answers that came from {owner}",
-        "nothing was changed; give this archive a forum of its own,"
-        f' or say --source "{owner}" if it is a newer copy of that one',
+        f"{count} ids of {name}, such as {first!r}, stand for other questions or answers that came from {owner}", hint
     )

@@ -243,15 +243,16 @@ class ModerationStore(ABC):
 
     def give_back(self, pairs: Sequence[tuple[str, str]], by: str | None) -> int:
         """Free pairs that somebody has taken; return how many there were."""
-        freed = 0
+        freed, now_us = 0, time.time_ns() // 1000
         with self.write() as connection:
             for pair in pairs:
                 if not all(map(rows.is_storable, pair)):
                     continue
-                held = _held(connection, pair, 0)
+                held = _held(connection, pair, now_us)
                 if held is not None and by is not None and held.by != by:
                     raise InputError(f"{held.by} has taken the pair {pair[0]!r} and {pair[1]!r}", "ask them")
-                freed += connection.execute(f"DELETE FROM assignments WHERE {OF_PAIR}", (*pair, *pair[::-1])).rowcount
+                freed += held is not None
+                connection.execute(f"DELETE FROM assignments WHERE {OF_PAIR}", (*pair, *pair[::-1]))
         return freed
 
     def assignments(self) -> list[Assignment]:

@@ -439,7 +439,8 @@ class Store(ChangeLog, Protocol):
 
         Raises:
             InputError: the stream has no question (nor links alone, between the questions of others), would delete
-                more than half of the source's questions, or holds ids that another source has with other content.
+                more than half of the source's questions, or holds ids that another source has with other content; or
+                the source is ``MANUAL_SOURCE``.
             BusyForumError: another load is under way.
         """
 
@@ -456,7 +457,8 @@ class Store(ChangeLog, Protocol):
             is_trial: take all of it back, and only return what would have been done.
 
         Raises:
-            InputError: a question or an answer with this id came from elsewhere, or a value cannot be stored.
+            InputError: a question or an answer with this id came from elsewhere, a value cannot be stored, or the
+                source is ``MANUAL_SOURCE``.
         """
 
     def ids_of(self, source: str) -> list[str]:

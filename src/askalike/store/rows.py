@@ -11,7 +11,20 @@ from typing import Any, get_args
 
 from askalike.addresses import address
 from askalike.errors import DamagedForumError, InputError, SettingError, UnknownIdError
-from askalike.types import Answer, Draw, DrawnBy, Feedback, Link, LinkKind, Markup, Question, Verdict, language_code
+from askalike.store.protocol import MANUAL_SOURCE
+from askalike.types import (
+    Answer,
+    Draw,
+    DrawnBy,
+    Feedback,
+    Link,
+    LinkKind,
+    Markup,
+    Question,
+    Source,
+    Verdict,
+    language_code,
+)
 
 QUESTION_COLUMNS = (
     *("id", "title", "body", "markup", "tags", "created_us", "closed_us", "score", "url", "author"),
@@ -160,6 +173,17 @@ def check_link(link: Link) -> None:
         raise InputError(f"link kind is {link.kind!r}", f"expected one of {sorted(_LINK_KINDS)}")
     if link.source_id == link.target_id:
         raise InputError(f"question {link.source_id!r} is linked to itself", "leave the link out")
+
+
+def check_source(source: Source) -> None:
+    """Raise InputError unless an archive, or a site that is followed, can be known by this name."""
+    if not (is_storable(source.name) and is_storable(source.format)):
+        raise InputError(f"the source's name {source.name!r:.80} is not UTF-8", "choose another name")
+    if source.name == MANUAL_SOURCE:
+        raise InputError(
+            f"the source {MANUAL_SOURCE!r} is what people and programs have added, which no archive replaces",
+            "choose another name",
+        )
 
 
 def digest(values: Iterable[Value]) -> bytes:

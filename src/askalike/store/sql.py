@@ -347,8 +347,7 @@ class SqlStore(ModerationStore, ABC):
         for thread in threads:
             for link in thread.links:
                 rows.check_link(link)
-        if not (rows.is_storable(source.name) and rows.is_storable(source.format)):
-            raise InputError(f"the source's name {source.name!r:.80} is not UTF-8", "choose another name")
+        rows.check_source(source)
         report = LoadReport()
         with contextlib.suppress(_TrialEnd), self.write() as connection:
             writes.replace_threads(connection, threads, gone, source, report)

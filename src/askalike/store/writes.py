@@ -255,10 +255,13 @@ def _put_owned(
         (identifier, source),
     ).fetchone()
     if owner is not None:
-        raise InputError(
-            f"the forum's {kind} {identifier!r} came from {owner['name']!r}, and another with this id is to be stored",
-            f"use a forum of its own; or, if that is the same forum, name it as the source: --source {owner['name']!r}",
+        hint = "use a forum of its own"
+        if owner["name"] != MANUAL_SOURCE:
+            hint += f"; or, if that is the same forum, name it as the source: --source {owner['name']!r}"
+        found = (
+            f"the forum's {kind} {identifier!r} came from {owner['name']!r}, and another with this id is to be stored"
         )
+        raise InputError(found, hint)
     return _put(connection, kind, identifier, values, source)
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 from askalike.errors import BusyForumError, DamagedForumError, ForumError, ForumNotFoundError
 from askalike.files import narrow, writing_named
 from askalike.progress import Progress, SilentProgress
+from askalike.store import rows
 from askalike.store.layout import not_found
 from askalike.store.load import load
 from askalike.store.protocol import LoadReport, SourceCounts
@@ -159,6 +160,7 @@ class SqliteStore(SqlStore):
         progress: Progress = SilentProgress(),  # noqa: B008 - it holds nothing
     ) -> LoadReport:
         """Make the store hold what ``records`` holds for ``source``, in one step."""
+        rows.check_source(source)
         with staging(self.path, self.connection, self, source) as staged:
             report = load(
                 self,
