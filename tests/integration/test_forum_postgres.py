@@ -96,6 +96,26 @@ def test_a_load_that_is_killed_changes_nothing_and_keeps_nobody_out(database: st
     store.close()
 
 
+def test_a_load_whose_connection_is_lost_after_reading_changes_nothing(database: str) -> None:
+    store = PostgresStore.create(database, {})
+    dump = Source("dump", "jsonl")
+    store.load([Question("1", "t")], dump, print)
+
+    def lost() -> int:
+        with psycopg.connect(database, autocommit=True) as other:
+            other.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        return 0
+
+    with pytest.raises(ForumError, match="cannot be used"):
+        store.load([Question("2", "t")], dump, print, unread=lost, is_mass_delete_allowed=True)
+    assert [question.id for _, question in store.all_questions()] == ["1"]
+    assert store.load([Question("2", "t")], dump, print, is_mass_delete_allowed=True).questions.added == 1
+    store.close()
+
+
 def test_a_connection_that_was_lost_in_a_write_stores_nothing_and_the_next_write_goes_on(database: str) -> None:
     store = PostgresStore.create(database, {})
 

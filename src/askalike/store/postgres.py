@@ -246,7 +246,7 @@ class PostgresStore(SqlStore):
                 raise
 
     def rows(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
-        """Return all rows that a statement finds; a connection that was lost is made again.
+        """Return all rows that a statement finds; a connection that was lost is made again, but not during a load.
 
         Raises:
             DatabaseError: the server cannot be reached, or refuses.
@@ -256,7 +256,7 @@ class PostgresStore(SqlStore):
             try:
                 return connection.execute(statement, values).fetchall()
             except _psycopg().OperationalError:
-                if not connection.is_lost or connection.is_writing:
+                if not connection.is_lost or connection.is_writing or connection.is_staging:
                     raise
                 return self._connection().execute(statement, values).fetchall()
 
@@ -276,7 +276,8 @@ class PostgresStore(SqlStore):
             connection.execute("SELECT setval(pg_get_serial_sequence(?, ?), ?)", (table, column, number))
 
     def _connection(self) -> _Connection:
-        if self._connections.get().is_lost:
+        held = self._connections.get()
+        if held.is_lost and not held.is_staging:
             self._connections.forget()
         return self._connections.get()
 
@@ -354,6 +355,7 @@ class PostgresStore(SqlStore):
         progress: Progress = SilentProgress(),  # noqa: B008 - it holds nothing
     ) -> LoadReport:
         """Make the store hold what ``records`` holds for ``source``, in one transaction."""
+        rows.check_source(source)
         with _explained(self._address), _staging(self._connection()) as staged:
             report = load(
                 self,
@@ -412,6 +414,9 @@ class PostgresStore(SqlStore):
 
 class _Connection:
     """A connection that takes ``?`` for values and any text, and gives rows by place and by name."""
+
+    is_staging = False
+    """Whether an archive is being loaded through it: what was read of it goes with the connection."""
 
     def __init__(self, address: str) -> None:
         psycopg = _psycopg()
@@ -474,9 +479,11 @@ def _staging(connection: _Connection) -> Iterator[_Staging]:
         connection.execute(f"DROP SCHEMA IF EXISTS {STAGING} CASCADE")  # of a load that was killed
         for statement in filter(str.strip, _STAGING_TABLES.split(";")):
             connection.execute(statement)
+        connection.is_staging = True
         with contextlib.closing(sqlite3.connect("")) as seen:
             yield _Staging(connection, seen)
     finally:
+        connection.is_staging = False
         if not connection.is_lost:
             connection.roll_back()
             connection.execute(f"DROP SCHEMA IF EXISTS {STAGING} CASCADE")
