@@ -388,6 +388,23 @@ def test_rejects_are_counted_named_and_kept(tmp_path: Path) -> None:
     assert {reject["record_id"] for reject in kept} == {"1", ""}
 
 
+def test_a_load_that_waited_in_vain_leaves_the_rejects_of_the_one_under_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = write_archive(tmp_path / "a.jsonl", [{"id": "1", "title": "one"}, {"title": ""}])
+
+    def busy(*_: object, **__: object) -> None:
+        raise BusyForumError("another process is loading an archive")
+
+    with Forum.create(tmp_path / "f") as forum:
+        forum.load(archive, options=ImportOptions(format="jsonl"))
+        before = ForumLayout(tmp_path / "f").rejects.read_bytes()
+        monkeypatch.setattr("askalike.store.sqlite.store.SqliteStore.load", busy)
+        with pytest.raises(BusyForumError):
+            forum.load(archive, options=ImportOptions(format="jsonl"))
+    assert ForumLayout(tmp_path / "f").rejects.read_bytes() == before
+
+
 def test_an_archive_of_rejects_alone_says_the_first(tmp_path: Path) -> None:
     archive = write_archive(tmp_path / "a.jsonl", [{"id": "1", "title": ""}, {"title": "x"}])
     with (

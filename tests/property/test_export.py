@@ -164,6 +164,17 @@ def test_a_table_that_was_cut_is_refused_and_nothing_is_loaded(homenet: Forum, t
         assert again.size() == 0
 
 
+def test_a_table_in_another_encoding_is_refused_with_its_line(homenet: Forum, tmp_path: Path) -> None:
+    homenet.export(tmp_path / "export", form="csv")
+    file = tmp_path / "export" / "questions.csv"
+    first, second, *rest = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join([first, b"caf\xe9" + second, *rest]))
+    with Forum.create(tmp_path / "again.forum", settings=PLAIN) as again:
+        with pytest.raises(DamagedInputError, match=r"questions\.csv, line 2: not UTF-8"):
+            again.load(tmp_path / "export")
+        assert again.size() == 0
+
+
 def test_a_record_that_does_not_fit_is_rejected_and_named(homenet: Forum, tmp_path: Path) -> None:
     homenet.export(tmp_path / "export")
     file = tmp_path / "export" / "judgements.jsonl"

@@ -86,7 +86,7 @@ def import_archive(
     source = Source(_source_name(options.source, path), reader.name)
     with _refusals_named(path):
         progress.start(f"reading {path.name} ({reader.name})", reader.size_bytes(path), "bytes")
-    with Rejects(rejects_path) as rejects:
+    with Rejects() as rejects:
         context = ReadContext(options=options.read, rejects=rejects, advance=progress.advance, notice=progress.notice)
         refused = 0
 
@@ -95,9 +95,13 @@ def import_archive(
             refused += 1
             rejects.add(reject)
 
+        def read() -> Iterator[Record]:
+            rejects.keep_in(rejects_path)  # only now: another load may have been under way, which writes this file
+            yield from _checked(reader, path, context)
+
         try:
             report = store.load(
-                (told(one) if isinstance(one, Question) else one for one in _checked(reader, path, context)),
+                (told(one) if isinstance(one, Question) else one for one in read()),
                 source,
                 refuse,
                 unread=lambda: rejects.count - refused,

@@ -106,12 +106,19 @@ def _json_lines(path: Path, name: str, kind: type, context: ReadContext) -> Iter
 
 def _csv(path: Path, name: str, kind: type, context: ReadContext) -> Iterator[_Unread]:
     long = _patient(context)
-    lines = (line.decode("utf-8") + "\n" for _, line in read_lines(path, name, long))
+    lines = (_decoded(line, name, number) for number, line in read_lines(path, name, long))
     rows = csv_rows(lines, name, long.options.limits, strict=True)
     header = [str(cell) for cell in next(rows, Row(1, [])).cells]
     for row in rows:
         cells = [row.problem] if row.problem else row.cells  # does not fit the header, and is rejected
         yield row.line, partial(record_of_cells, header, cells, kind)
+
+
+def _decoded(line: bytes, name: str, number: int) -> str:
+    try:
+        return line.decode("utf-8") + "\n"
+    except UnicodeDecodeError as error:
+        raise DamagedInputError(f"{name}, line {number}: not UTF-8", _AGAIN) from error
 
 
 def _parquet(path: Path, name: str, kind: type, context: ReadContext) -> Iterator[_Unread]:

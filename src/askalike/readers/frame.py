@@ -92,13 +92,18 @@ class Rejects:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self.path = path
+        self.path: Path | None = None
         self.count = 0
         self.first: list[Reject] = []
         self._file: IO[str] | None = None
         if path is not None:
-            with writing_named(path):
-                path.unlink(missing_ok=True)
+            self.keep_in(path)
+
+    def keep_in(self, path: Path) -> None:
+        """Keep what is rejected from now on in this file, and remove that of an earlier reading."""
+        self.path = path
+        with writing_named(path):
+            path.unlink(missing_ok=True)
 
     def add(self, reject: Reject) -> None:
         """Count a reject, keep it among the first 20, and write it to the reject file."""
