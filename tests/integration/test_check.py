@@ -6,9 +6,11 @@ import errno
 import json
 import os
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.command import Run
@@ -16,7 +18,7 @@ from tests.tiny_models import synonym_model
 
 from askalike import Answer, Forum, Query, Question
 from askalike.errors import DamagedForumError, ForumNotFoundError, ModelError
-from askalike.store import ForumLayout, open_store
+from askalike.store import ForumLayout, open_store, stored_faults
 
 QUESTIONS = [
     Question(
@@ -216,6 +218,21 @@ def test_an_index_that_lacks_a_question_or_has_one_more_is_seen(path: Path) -> N
     report = Forum.check(path)
     assert [one.part for one in report.findings] == ["words", "vectors"]
     assert all("though the archive does not hold them" in one.what for one in report.findings)
+    assert Forum.repair(path).is_sound
+
+
+def test_what_is_written_while_a_forum_is_checked_is_no_damage(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Forum.open(path) as forum:
+        forum.pairs.advance(60)
+
+        def while_written(*given: Any) -> Iterator[str]:
+            yield from stored_faults(*given)
+            forum.add(Question("late", "Wifi drops at noon"))
+            forum.delete("other")
+            forum.pairs.advance(60)
+
+        monkeypatch.setattr("askalike.forum.check.stored_faults", while_written)
+        assert Forum.check(path).findings == ()
 
 
 @pytest.mark.parametrize("pattern", ["*.segment", "current.json", "index/mark.json", "*/model/weights.safetensors"])

@@ -77,7 +77,7 @@ from askalike.models.folder import ModelLayout
 from askalike.models.student import Student
 from askalike.progress import Progress, SilentProgress
 from askalike.search.texts import unpacked
-from askalike.store import Contents, ForumLayout, open_store, pair_faults, stored_faults
+from askalike.store import Contents, ForumLayout, open_store, pair_faults, stored_contents, stored_faults
 from askalike.store.layout import not_found
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
@@ -275,6 +275,7 @@ def _words(layout: ForumLayout, progress: Progress, contents: Contents | None) -
     yield from (Finding("words", f"{name}/{file}", what) for file, what in damaged)
     if len(numbers) != index.entries:
         yield Finding("words", name, f"counts {index.entries:,} questions and holds {len(numbers):,}")
+    contents = _as_of(index.cursor.applied, layout, contents)
     if contents is not None:
         settings = _text_settings(contents)
         if isinstance(settings, str):
@@ -317,6 +318,7 @@ def _engine_words(layout: ForumLayout, engine: Milvus, contents: Contents | None
         return
     if index.cursor.is_complete and numbers and size != len(numbers):
         yield Finding("words", name, f"counts {size:,} questions and holds {len(numbers):,}")
+    contents = _as_of(index.cursor.applied, layout, contents) or contents
     yield from _agreement("words", name, index.cursor, numbers, contents)
 
 
@@ -326,6 +328,13 @@ def _text_settings(contents: Contents) -> TextSettings | str:
         return TextSettings.from_json({name: json.loads(value) for name, value in contents.settings.items()})
     except (SettingError, ValueError) as error:
         return f"its settings are not understood: {error}"
+
+
+def _as_of(change: int, layout: ForumLayout, contents: Contents | None) -> Contents | None:
+    """Return what the archive holds, read again where it has been written to since."""
+    if contents is None or contents.last_change >= change:
+        return contents
+    return stored_contents(layout) or contents
 
 
 def _agreement(
@@ -419,6 +428,7 @@ def _set(
         yield Finding("vectors", path, f"is not there, though the set {place.name} is complete")
     if place.name == answering and not index.cursor.is_complete:
         yield Finding("vectors", f"{name}/index", "answers, though it is not complete")
+    contents = _as_of(index.cursor.applied, layout, contents)
     if contents is not None:
         text = _text_settings(contents)
         if isinstance(text, TextSettings) and text.languages:
@@ -477,7 +487,11 @@ def _pairs(layout: ForumLayout, contents: Contents | None) -> Iterator[Finding]:
     path = layout.pairs
     if not path.exists() and not path.is_symlink():
         return
-    last_change = None if contents is None else contents.last_change
+
+    def last_change(applied: int) -> int | None:
+        found = _as_of(applied, layout, contents)
+        return None if found is None else found.last_change
+
     yield from (Finding("pairs", path.name, what) for what in pair_faults(layout, last_change))
 
 
@@ -600,10 +614,11 @@ def _are_sound_without_codes(layout: ForumLayout) -> bool:
         for path in one.vectors.glob("*/index"):
             with contextlib.suppress(DamagedForumError):
                 VectorIndex.forget_codes(path)
+    contents = stored_contents(layout)
     return not any(
         finding.is_damage
         for code, one in holders
-        for finding in _vectors(layout, one, SilentProgress(), None, LocalIndexes(), code)
+        for finding in _vectors(layout, one, SilentProgress(), contents, LocalIndexes(), code)
     )
 
 

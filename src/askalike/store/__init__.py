@@ -63,6 +63,7 @@ __all__ = [
     "open_store",
     "pair_faults",
     "refuse_chain",
+    "stored_contents",
     "stored_faults",
     "take_over_helped",
 ]
@@ -163,6 +164,17 @@ def stored_faults(
         store.close()
     except AskalikeError as error:
         yield f"cannot be read: {error}"
+
+
+def stored_contents(layout: ForumLayout) -> Contents | None:
+    """Return what indexes are compared with, as it is now; None where it cannot be read."""
+    try:
+        if not layout.attached.is_file():
+            return soundness.stored_contents(layout)
+        with contextlib.closing(PostgresStore(_attached(layout))) as store:
+            return store.contents()
+    except (AskalikeError, sqlite3.Error, OSError):
+        return None
 
 
 def migrate_store(layout: ForumLayout, target: Path, database: str, progress: Progress) -> None:

@@ -81,6 +81,17 @@ def _contents(connection: sqlite3.Connection) -> Contents:
     )
 
 
+def stored_contents(layout: ForumLayout) -> Contents:
+    """Return what indexes are compared with, as it is at one moment.
+
+    Raises:
+        sqlite3.Error: it cannot be read.
+    """
+    with _opened(layout.archive) as connection:
+        connection.execute("BEGIN")
+        return _contents(connection)
+
+
 def stored_faults(
     layout: ForumLayout,
     on_start: Callable[[int], None],
@@ -175,11 +186,12 @@ def _posts(connection: sqlite3.Connection, kind: str, on_rows: Callable[[int], N
                 yield f"{named} cannot be read: {error}"
 
 
-def pair_faults(layout: ForumLayout, last_change: int | None) -> Iterator[str]:
+def pair_faults(layout: ForumLayout, last_change: Callable[[int], int | None]) -> Iterator[str]:
     """Yield what is wrong with a forum's likely pairs, without writing to them.
 
     Args:
-        last_change: of the forum's store; None where it cannot be read.
+        last_change: given the change up to which they have come, returns the last of the forum's store; None where it
+            cannot be read.
     """
     try:
         with _opened(layout.pairs) as connection:
@@ -189,7 +201,8 @@ def pair_faults(layout: ForumLayout, last_change: int | None) -> Iterator[str]:
             if count := connection.execute(f"SELECT count(*) FROM pairs WHERE {odd}").fetchone()[0]:
                 yield f"holds {count:,} pairs with scores or numbers that cannot be"
             applied = int(dict(connection.execute("SELECT key, value FROM state").fetchall()).get("applied", 0))
-            if last_change is not None and applied > last_change:
-                yield f"has seen change {applied}, and the archive's last is {last_change}"
+            last = last_change(applied)
+            if last is not None and applied > last:
+                yield f"has seen change {applied}, and the archive's last is {last}"
     except (sqlite3.Error, ValueError, UnicodeError, OSError) as error:
         yield f"cannot be read: {error}"
