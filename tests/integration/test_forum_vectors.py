@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 from collections.abc import Iterator
@@ -325,6 +326,40 @@ def test_what_takes_long_is_left_to_encode_and_words_answer_until_then(
         forum.encode()
         assert forum.vectors.waiting == 0
         assert nearest(forum, "wireless disconnects") == ["a", "wifi", "b"]
+
+
+def test_pairs_that_were_compared_by_words_are_compared_again_by_meaning(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors_module, "AT_ONCE", 1)
+    with Forum.open(path) as forum:
+        forum.pairs.advance(60)
+        forum.add([Question("a", "Wlan lost today"), Question("b", "Wlan disconnects today")])
+        forum.pairs.advance(60)
+        nums = forum.numbers(["a", "b"])
+        [by_words] = [one for one in forum.pairs.store.of(nums["a"]) if one.second == nums["b"]]
+        assert by_words.cosine is None or by_words.cosine == 0
+        forum.pairs.advance(60)
+        assert forum.pairs.waiting() == 0
+        forum.encode()
+        forum.pairs.advance(60)
+        [again] = [one for one in forum.pairs.store.of(nums["a"]) if one.second == nums["b"]]
+        assert again.cosine == pytest.approx(1, abs=0.01)
+        assert again.score != by_words.score
+        before = forum.pairs.store.state("version")
+        forum.pairs.advance(60)
+        assert (forum.pairs.waiting(), forum.pairs.store.state("version")) == (0, before), "once is enough"
+
+
+def test_many_questions_without_a_vector_are_compared_too(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors_module, "AT_ONCE", 1)
+    monkeypatch.setattr("askalike.index.workers.WORTH_IT", 4)
+    with Forum.open(path) as forum:
+        forum.pairs.advance(60)
+        forum.add([Question(f"q{number}", f"Wlan lost {number // 2} times") for number in range(12)])
+        forum.pairs.advance(math.inf)
+        assert forum.pairs.waiting() == 0
+        assert forum.pairs.store.count() > 0
 
 
 def test_a_large_forum_without_vectors_opens_at_once_and_says_what_waits(

@@ -237,6 +237,24 @@ def test_nothing_is_compared_that_searches_do_not_see_yet(forum: Forum) -> None:
     assert "df" in pairs(forum)
 
 
+def test_of_several_changes_only_those_are_followed_that_searches_see(forum: Forum) -> None:
+    pairs(forum)
+    forum.store([Question("f", "cat sleeps all day")])
+    forum.catch_up()
+    forum.store([Question("g", "a parrot talks"), Question("h", "a parrot talks too much")])
+    forum.pairs.advance(LONG)
+    forum.catch_up()
+    assert set(pairs(forum)) == {"ab", "ac", "de", "gh"}
+
+
+def test_a_pair_comes_back_when_the_link_goes_by_which_it_was_settled(forum: Forum) -> None:
+    forum.add([Question("m", "a parrot talks"), Question("x", "wifi drops every evening again")])
+    forum.add_links([Link("x", "m"), Link("m", "a")])  # x leads to a
+    assert "ax" not in pairs(forum)
+    forum.remove_links([Link("m", "a")])
+    assert "ax" in pairs(forum)
+
+
 def test_a_pair_with_a_question_that_was_deleted_meanwhile_is_not_kept(forum: Forum) -> None:
     first, other = forum.numbers(["a", "c"]).values()
     kept = forum.pairs._kept([Pair(first, other, 0.5), Pair(first, 999, 0.9)])  # the second was still found

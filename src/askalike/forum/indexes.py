@@ -645,6 +645,11 @@ class Indexes:
             student = self._students.of(answering)
         return replace(found, queries=queries, student="" if student is None else student.name)
 
+    def encoded(self) -> int:
+        """Return the last change that all vectors have seen by which is searched; the log's last without any."""
+        sets = [one.answering() for one in self._all_vectors()]
+        return min([self._store.last_change(), *(one.index.cursor.applied for one in sets if one is not None)])
+
     def behind(self) -> int:
         """Return how many changes the word index has not seen."""
         self.lexical.refresh()

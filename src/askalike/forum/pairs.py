@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
@@ -238,13 +238,14 @@ class Pairs:
         last = self._records.last_change()
         if self._records.count_changes(cursor.applied):
             last = min(last, cursor.applied)
-        applied = int(self.store.state("applied") or 0)
+        applied, seen = int(self.store.state("applied") or 0), self._indexes.encoded()
         if self._is_new() or applied > self._records.last_change():
             with self.store.writing() as store:
                 store.clear()
                 store.keep("texts", "")
                 store.add_waiting(self._records.numbers())
                 store.keep("applied", str(last))
+                store.keep("encoded", str(min(last, seen)))
                 store.keep("made by", self._made_by())
             applied = last
         if self.store.state("texts") != HASHED:
@@ -255,11 +256,23 @@ class Pairs:
                     store.add_waiting(everything)
                 store.add_unread(everything)
                 store.keep("texts", HASHED)
-        while applied < last and (changes := self._records.changes(applied, CHANGES, FOLLOWED)):
+        encoded = int(self.store.state("encoded") or applied)
+        self._note(encoded, min(applied, seen), "encoded")  # compared by words, before they had a vector
+        self._note(applied, last, "applied")
+        if (come := min(last, seen)) > encoded:
+            with self.store.writing() as store:
+                store.keep("encoded", str(come))
+        return True
+
+    def _note(self, applied: int, last: int, name: str) -> None:
+        """Note which questions these changes are of, and how far that has come as the state of this name."""
+        while applied < last:
+            changes = [one for one in self._records.changes(applied, CHANGES, FOLLOWED) if one.seq <= last]
             edited = {change.num for change in changes if change.kind == "question"}
             marked = {change.num for change in changes}
+            marked |= self._leading_to({change.num for change in changes if change.kind == "link"})
             held = self._records.questions_by_num(sorted(marked)).keys()
-            applied = changes[-1].seq
+            applied = changes[-1].seq if changes else last
             with self.store.writing() as store:
                 for num in edited:
                     pairs = store.of(num)
@@ -271,11 +284,18 @@ class Pairs:
                     store.remove_waiting(num)
                 store.add_unread(edited)
                 store.add_waiting(marked & held)
-                store.keep("applied", str(applied))
-        if applied < last:
-            with self.store.writing() as store:
-                store.keep("applied", str(last))
-        return True
+                store.keep(name, str(applied))
+
+    def _leading_to(self, nums: Collection[int]) -> set[int]:
+        """Return the questions that duplicate links lead from to one of these: a link that has gone settles no more."""
+        links_of = self._records.links_of
+
+        def sources(name: str) -> list[str]:
+            return [one.source_id for one in links_of(name) if (one.target_id, one.kind) == (name, "duplicate")]
+
+        ids = self._records.ids_by_num(sorted(nums)).values()
+        leading = {one for identifier in ids for one in reached(identifier, sources)}
+        return set(self._records.nums_by_id(leading).values())
 
     def _read_beside(self, unread: list[int], is_over: Callable[[], bool]) -> None:
         """Read texts in other processes, one for each core."""
@@ -510,6 +530,8 @@ def _side_by_side(searcher: Searcher, nums: list[int]) -> list[int]:
         return nums
     drawn = np.random.default_rng(0).choice(nums, math.isqrt(len(nums)), replace=False)
     _, centres = engine.vectors.vectors(drawn)
+    if not len(centres):  # hardly any has a vector yet
+        return nums
     left = np.zeros(len(centres))
     rank = np.empty(len(centres), np.int64)
     place = 0

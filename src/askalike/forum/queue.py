@@ -119,8 +119,9 @@ class Queue:
         """
         place = after or QueuePlace()
         shown, drawn, position = place.shown, place.drawn, place.likely
-        keys = {(one.pair.first, one.pair.second): key for key, one in self._sample()}
-        waiting = iter([entry for entry in self._sample() if entry[0] > drawn])
+        sample = self._sample()
+        keys = {(one.pair.first, one.pair.second): key for key, one in sample}
+        waiting = iter([entry for entry in sample if entry[0] > drawn])
         found: list[Proposal] = []
         for pair in self._likely(minimum, position):
             while (shown + 1) % EVERY == 0 and len(found) < limit:
