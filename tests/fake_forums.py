@@ -140,12 +140,14 @@ class FakeGitHub(FakeForum):
             return 401, {"message": "Bad credentials"}, {}
         if path == "/graphql":
             return self._graph(body)
-        found = re.fullmatch(r"/repos/own/name/issues/([0-9]+)(/comments|/labels)?(?:\?per_page=100)?(&page=2)?", path)
+        place = r"/repos/own/name/issues/([0-9]+)(/comments|/labels)?(?:\?per_page=100)?(&after=Y3Vy%3D&page=2)?"
+        found = re.fullmatch(place, path)
         thread = self.threads.get(int(found[1])) if found else None
         if found is None or thread is None or thread.is_private or thread.is_discussion:
             return 404, {"message": "Not Found"}, {}
         if method == "GET" and found[2] == "/comments":
-            more = f'<{self.address}{path}&page=2>; rel="next", <{self.address}/x>; rel="last"'
+            by_number = f"https://api.github.com/repositories/1300192/issues/{found[1]}/comments?per_page=100"
+            more = f'<{by_number}&after=Y3Vy%3D&page=2>; rel="next", <{by_number}&page=9>; rel="last"'
             is_first = len(thread.comments) > 2 and not found[3]
             page = thread.comments[:2] if not found[3] else thread.comments[2:]
             return 200, page, {"Link": more} if is_first else {}

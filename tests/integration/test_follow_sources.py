@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 from tests.command import Run
@@ -150,8 +150,15 @@ def test_the_last_line_on_a_thread_counts(run: Run, tmp_path: Path, folder: Path
 # -- GitHub ------------------------------------------------------------------------------------------------------------
 
 
+MOST_BARE_PAGES = 1
+"""So many pages of a list are given by number alone, without the cursor of the one before."""
+
+
 class FakeGitHub:
-    """The issues of one repository, as GitHub's REST API describes them: paged by ``Link``, with tags and limits."""
+    """The issues of one repository, as GitHub's REST API describes them: paged by ``Link``, with tags and limits.
+
+    Links name the repository by its number, and have a cursor.
+    """
 
     def __init__(self) -> None:
         self.issues: dict[int, dict[str, Any]] = {}
@@ -160,7 +167,7 @@ class FakeGitHub:
         self.graph_errors: list[dict[str, Any]] = []
         self.asked: list[str] = []
         self.limited_until = 0
-        self.address = ""
+        self.are_cursors_refused = False
 
     def add(self, number: int, title: str, at: str, *comments: str, **more: Any) -> None:
         self.issues[number] = {
@@ -248,15 +255,17 @@ class FakeGitHub:
         rows = [row for row in rows if row["updated_at"] >= asked.get("since", "") and not row.get("moved")]
         rows = rows[::-1] if asked.get("direction") == "desc" else rows
         size, page = 2, int(asked.get("page", 1))
+        if self.are_cursors_refused if "after" in asked else page > MOST_BARE_PAGES:
+            said = "Pagination with the page parameter is not supported for large datasets"
+            return 422, {}, json.dumps({"message": said}).encode()
         found = json.dumps(rows[(page - 1) * size : page * size]).encode()
         tag = f'W/"{hash((found, str(asked)))}"'
         if headers.get("If-None-Match") == tag:
             return 304, {"ETag": tag}, b""
-        more = "&".join(f"{name}={value}" for name, value in asked.items() if name != "page")
-        links = (
-            {"Link": f'<{self.address}{path}?{more}&page={page + 1}>; rel="next"'} if len(rows) > page * size else {}
-        )
-        return 200, {"ETag": tag, **links}, found
+        place = f"https://api.github.com/repositories/1300192{path.removeprefix('/repos/a/b')}"
+        more = urlencode({name: value for name, value in asked.items() if name not in ("page", "after")})
+        following = f'<{place}?{more}&after=Y3Vyc29yOnYyOpHO%3D%3D&page={page + 1}>; rel="next"'
+        return 200, {"ETag": tag} | ({"Link": following} if len(rows) > page * size else {}), found
 
 
 def _connection(rows: list[dict[str, Any]], first: int) -> dict[str, Any]:
@@ -288,7 +297,6 @@ def test_discussions_are_followed_beside_issues_with_their_answers_and_replies(f
     )
     settings = FollowSettings("https://github.com/a/b", "github", discussions=True)
     with site(fake.answer) as address, Forum.open(folder) as forum, State.create(ForumLayout(folder)) as state:
-        fake.address = address
         with pytest.raises(SourceError, match="key"):
             GitHub("https://github.com/a/b", Pace(0, state), api=address, has_discussions=True)
         source = GitHub("https://github.com/a/b", Pace(0, state), "k", address, has_discussions=True)
@@ -339,28 +347,64 @@ def test_issues_are_followed_with_their_comments_and_members_marks_of_duplicates
         6, "Crash again", "2026-01-06T00:00:00Z", "Duplicate of #1", closed_at="2026-01-06T00:00:00Z", state="closed"
     )
     fake.add(7, "A pull request", "2026-01-07T00:00:00Z", pull_request={})
-    with site(fake.answer) as address:
-        fake.address = address
-        with Forum.open(folder) as forum, State.create(ForumLayout(folder)) as state:
-            source = GitHub("https://github.com/a/b", Pace(0, state), api=address)
-            follower = Follower(forum, source, state, FollowSettings("https://github.com/a/b", "github").origin)
-            assert follower.once()
-            assert held(folder).keys() == {"1", "2", "3", "4", "5", "6"}
-            question = forum.question("6")
-            assert (question.closed, question.score, question.tags) == (datetime(2026, 1, 6, tzinfo=UTC), 2, ("bug",))
-            assert (forum.links(), len(forum.answers("3"))) == ([Link("6", "1", "duplicate")], 3)
-            follower._poll()  # comments of the last moment are looked at once more
-            follower._read(3)
-            fake.asked.clear()
-            follower._poll()
-            assert len(fake.asked) == 2
-            assert not state.take(9, 1e12), "nothing has changed, and two requests with a tag say so"
-            fake.add(2, "Issue 2, edited", "2026-02-01T00:00:00Z", "first")
-            fake.issues[4]["moved"] = True
-            del fake.issues[5]
-            assert follower.once()
-            assert held(folder) == {"1": "Issue 1", "2": "Issue 2, edited", "3": "Issue 3", "6": "Crash again"}
-            assert len(forum.answers("2")) == 1
+    with site(fake.answer) as address, Forum.open(folder) as forum, State.create(ForumLayout(folder)) as state:
+        source = GitHub("https://github.com/a/b", Pace(0, state), api=address)
+        follower = Follower(forum, source, state, FollowSettings("https://github.com/a/b", "github").origin)
+        assert follower.once()
+        assert held(folder).keys() == {"1", "2", "3", "4", "5", "6"}
+        question = forum.question("6")
+        assert (question.closed, question.score, question.tags) == (datetime(2026, 1, 6, tzinfo=UTC), 2, ("bug",))
+        assert (forum.links(), len(forum.answers("3"))) == ([Link("6", "1", "duplicate")], 3)
+        follower._poll()  # comments of the last moment are looked at once more
+        follower._read(3)
+        fake.asked.clear()
+        follower._poll()
+        assert len(fake.asked) == 2
+        assert not state.take(9, 1e12), "nothing has changed, and two requests with a tag say so"
+        fake.add(2, "Issue 2, edited", "2026-02-01T00:00:00Z", "first")
+        fake.issues[4]["moved"] = True
+        del fake.issues[5]
+        assert follower.once()
+        assert held(folder) == {"1": "Issue 1", "2": "Issue 2, edited", "3": "Issue 3", "6": "Crash again"}
+        assert len(forum.answers("2")) == 1
+
+
+def test_a_sweep_whose_place_is_refused_begins_again_once(folder: Path) -> None:
+    fake = FakeGitHub()
+    for number in range(1, 8):
+        fake.add(number, f"Issue {number}", f"2026-01-0{number}T00:00:00Z")
+    with site(fake.answer) as address, State.create(ForumLayout(folder)) as state:
+        source = GitHub("https://github.com/a/b", Pace(0, state), api=address)
+        second = source.sweep(source.sweep(None).cursor)
+        assert [one.id for one in second.seen] == ["3", "4"]
+        assert [one.id for one in source.sweep(7).seen] == ["1", "2"], "an earlier version kept the page's number"
+        fake.are_cursors_refused = True
+        anew = source.sweep(second.cursor)
+        assert anew.seen == ()
+        fake.are_cursors_refused = False
+        place, found = anew.cursor, []
+        while place is not None:
+            piece = source.sweep(place)
+            found += [one.id for one in piece.seen]
+            place, last = piece.cursor, place
+        assert found == list("1234567")
+        fake.are_cursors_refused = True
+        with pytest.raises(SourceError, match="answered 422"):
+            source.sweep(last)
+
+
+def test_a_link_to_another_site_is_not_followed(folder: Path) -> None:
+    asked: list[str] = []
+
+    def answer(path: str, _: Any) -> Answer:
+        asked.append(path)
+        link = {"Link": '<http://169.254.169.254/meta?page=2&after=x>; rel="next"'}
+        return 200, link if len(asked) == 1 else {}, b"[]"
+
+    with site(answer) as address, State.create(ForumLayout(folder)) as state:
+        source = GitHub("https://github.com/a/b", Pace(0, state), api=address)
+        assert source.sweep(source.sweep(None).cursor).cursor is None
+    assert asked[1] == "/repos/a/b/issues?page=2&after=x"
 
 
 def test_a_limit_that_is_reached_is_waited_for_and_is_no_deletion(folder: Path) -> None:
@@ -368,7 +412,6 @@ def test_a_limit_that_is_reached_is_waited_for_and_is_no_deletion(folder: Path) 
     fake.add(1, "Issue 1", "2026-01-01T00:00:00Z")
     now = [1_750_000_000.0]
     with site(fake.answer) as address, State.create(ForumLayout(folder)) as state:
-        fake.address = address
         pace = Pace(0, state, lambda: now[0], lambda seconds: now.__setitem__(0, now[0] + seconds))
         source = GitHub("https://github.com/a/b", pace, api=address)
         fake.limited_until = 1_750_000_900

@@ -263,13 +263,13 @@ class GitHubTarget(GitHub):
             labels = issue.get("labels")
             names = [one.get("name") if isinstance(one, dict) else one for one in labels or ()]
             return "labelled already" if _label(write.action) in names else ""
-        path: str | None = f"/issues/{write.question_id}/comments?per_page=100"
-        while path is not None:
-            rows, headers = self._page(path, {})
+        query: str | None = "per_page=100"
+        while query is not None:
+            rows, headers = self._page(f"/issues/{write.question_id}/comments?{query}", {})
             for row in rows or ():
                 if self._marker(write) in str(row.get("body")) or duplicate_of(row) == write.candidate_id:
                     return f"comment {row.get('id')} says so"
-            path = self._next(headers)
+            query = self._next(headers)
         return ""
 
     def _thread(self, identifier: str, write: Write | None = None) -> dict[str, Any] | str:
