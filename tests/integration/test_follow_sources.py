@@ -501,6 +501,53 @@ def test_an_address_at_which_no_discourse_answers_ends_with_what_to_do(run: Run,
         assert (done.code, "elsewhere.example.org" in done.err) == (1, True)
 
 
+def _one_topic(path: str, _: Any) -> Answer:
+    """Answer as a Discourse with one topic does."""
+    found: Any = {"/site.json": SITE_JSON, "/posts.json": {"latest_posts": []}}.get(path)
+    if path.startswith("/latest.json"):
+        found = {"topic_list": {"topics": [TOPIC] if "page=0" in path else []}}
+    return 200, {}, json.dumps(found or TOPIC | {"post_stream": {"posts": [POST]}}).encode()
+
+
+INVALID_ACCESS = (
+    b'{"errors": ["You are not permitted to view the requested resource."], "error_type": "invalid_access"}'
+)
+RENAMED = {"Location": "https://api.github.com/repositories/1300192/issues/7"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "refusal", "wanted"),
+    [
+        ("discourse", (403, {}, INVALID_ACCESS), "answered 403"),
+        ("github", (301, RENAMED, b"{}"), "leads to"),
+        ("github", (404, {}, b'{"message": "Not Found"}'), "answered 404"),
+        ("github", (410, {}, b'{"message": "Issues has been disabled in this repository."}'), "answered 410"),
+    ],
+)
+def test_a_site_that_refuses_everything_has_deleted_nothing(
+    folder: Path, kind: str, refusal: Answer, wanted: str
+) -> None:
+    fake = FakeGitHub()
+    fake.add(7, "T", "2026-01-01T00:00:00Z")
+    answers = {"discourse": _one_topic, "github": fake.answer}
+    with (
+        site(lambda *asked: answers[kind](*asked)) as address,
+        Forum.open(folder) as forum,
+        State.create(ForumLayout(folder)) as state,
+    ):
+        pace = Pace(0, state)
+        source = Discourse(address, pace, "k") if kind == "discourse" else GitHub(f"{address}/a/b", pace, "k", address)
+        follower = Follower(forum, source, state, FollowSettings(source.address, kind).origin)
+        assert follower.once()
+        answers[kind] = lambda *_: refusal
+        state.receive("e", ["7"], 1.0)
+        waiting = state.take(9, 2.0)
+        with pytest.raises(SourceError, match=wanted):
+            follower.turn()
+        assert state.take(9, 2.0) == waiting != []
+        assert held(folder) == {"7": "T"}
+
+
 def test_a_private_category_is_followed_where_it_is_named_alone(folder: Path) -> None:
     categories = {
         "categories": [*SITE_JSON["categories"], {"id": 2, "name": "Staff", "slug": "staff", "read_restricted": True}]

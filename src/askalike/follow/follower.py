@@ -254,6 +254,8 @@ class Follower:
             else:
                 done.append((one, reading))
                 self._succeeded()
+        if not all(reading.is_there for _, reading in done):
+            self._source.check_access()
         threads = [reading.thread for _, reading in done if reading.thread is not None]
         refused = self._store(threads, [one.id for one, reading in done if reading.thread is None])
         if last <= 1:

@@ -263,6 +263,10 @@ class GitHub:
         found = self._read_issue(identifier)
         return self._read_discussion(identifier) if self._has_discussions and not found.is_there else found
 
+    def check_access(self) -> None:
+        """List an issue: where a repository was renamed or closed, every issue redirects or is missing."""
+        self._page("/issues?per_page=1", {})
+
     def _read_issue(self, identifier: str) -> Reading:
         try:
             issue, _ = self._asked(f"/issues/{identifier}")
