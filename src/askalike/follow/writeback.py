@@ -139,13 +139,18 @@ class DiscourseTarget(Discourse):
         return self.api + request.path
 
     def reads(self, write: Write) -> tuple[Request, ...]:
-        """Return the two topics."""
-        return tuple(Request("GET", f"/t/{one}.json", {}) for one in (write.candidate_id, write.question_id))
+        """Return the two topics, and the categories, which are read once."""
+        paths = (f"/t/{write.candidate_id}.json", f"/t/{write.question_id}.json", "/site.json")
+        return tuple(Request("GET", one, {}) for one in paths)
 
     def found(self, write: Write) -> str:
-        """Look into both topics."""
-        self._topic(write.candidate_id)
+        """Look into both topics, and whether those who read the one may read the other."""
+        original = self._topic(write.candidate_id)
         topic = self._topic(write.question_id)
+        if self._categories is None:
+            self._read_categories()
+        if not self._is_public(original) and original.get("category_id") != topic.get("category_id"):
+            raise RefusedError(f"topic {write.candidate_id} is in a category that is not public", 0, b"", {})
         if write.action == "close":
             return "closed already" if topic.get("closed") is True else ""
         self._add_posts(write.question_id, topic)
