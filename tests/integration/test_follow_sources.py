@@ -139,6 +139,19 @@ def test_a_feed_with_since_gives_what_is_new_and_what_is_deleted(tmp_path: Path,
             assert (held(folder), asked[-1]) == ({"1": "one more", "2": "back"}, "2026-01-02T00:00:00Z")
 
 
+def test_a_thread_whose_new_version_cannot_be_stored_stays_as_it_was(run: Run, tmp_path: Path, folder: Path) -> None:
+    feed = tmp_path / "feed.ndjson"
+    feed.write_text(line(1, "one") + line(2, "two"))
+    assert run("follow", folder, "--from", feed, "--once").code == 0
+    feed.write_text(line(1, "one more", answers=[{"id": "a" * 600, "body": "Move it"}]))
+    told = json.loads(run("follow", folder, "--once", "--json").out)
+    assert (held(folder), told["rejected"]) == ({"1": "one"}, 1)
+    assert told["first_rejects"][0]["id"] == "1"
+    feed.write_text(line(1, "one more"))
+    told = json.loads(run("follow", folder, "--once", "--json").out)
+    assert (held(folder), told["rejected"]) == ({"1": "one more"}, 0)
+
+
 def test_the_last_line_on_a_thread_counts(run: Run, tmp_path: Path, folder: Path) -> None:
     feed = tmp_path / "feed.ndjson"
     gone = [json.dumps({"id": number, "deleted": True}) + "\n" for number in (1, 2)]

@@ -226,8 +226,8 @@ class Follower:
         known = self._state.stamps(ids)
         fresh = [thread for thread, stamp in piece.threads if known.get(thread.question.id) != stamp]
         refused = self._store(fresh, list(piece.gone))
-        held = [(thread.question.id, stamp) for thread, stamp in piece.threads if thread.question.id not in refused]
-        self._state.hold(held, sweep, [*piece.rejects, *refused.items()], self._clock())
+        stamps = {thread.question.id: stamp for thread, stamp in piece.threads} | dict.fromkeys(refused, "")
+        self._state.hold(stamps.items(), sweep, [*piece.rejects, *refused.items()], self._clock())
         self._state.forget(piece.gone)
 
     # -- threads -----------------------------------------------------------------------------------------------

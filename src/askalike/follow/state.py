@@ -279,7 +279,10 @@ class State:
         now_s: float,
         **values: Any,
     ) -> None:
-        """Take threads for stored that a list held whole, each with its stamp; keep values in the same step."""
+        """Take threads for seen that a list held whole, each with its stamp, "" where it could not be stored.
+
+        Values are kept in the same step.
+        """
         with self.write():
             for identifier, stamp in held:
                 self._run(
