@@ -152,6 +152,36 @@ def test_a_thread_whose_new_version_cannot_be_stored_stays_as_it_was(run: Run, t
     assert (held(folder), told["rejected"]) == ({"1": "one more"}, 0)
 
 
+@pytest.mark.parametrize("gone", ["", json.dumps({"id": 2, "deleted": True}) + "\n"], ids=["missing", "deleted"])
+def test_a_thread_that_comes_back_after_a_kill_is_stored(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, gone: str
+) -> None:
+    feed = tmp_path / "feed.ndjson"
+    whole = line(1, "one") + line(2, "two")
+    feed.write_text(whole)
+    replace_threads = Forum.replace_threads
+
+    def killed(self: Forum, *given: Any) -> Any:
+        replace_threads(self, *given)
+        raise KeyboardInterrupt
+
+    def follow() -> None:
+        with Forum.open(folder) as forum, State.create(ForumLayout(folder)) as state:
+            settings = FollowSettings(str(feed), "feed")
+            assert Follower(forum, Feed(str(feed), Pace(0, state)), state, settings.origin).once()
+
+    follow()
+    feed.write_text(line(1, "one") + gone)
+    with monkeypatch.context() as patch:
+        patch.setattr(Forum, "replace_threads", killed)
+        with pytest.raises(KeyboardInterrupt):
+            follow()
+    assert held(folder) == {"1": "one"}
+    feed.write_text(whole)
+    follow()
+    assert held(folder) == {"1": "one", "2": "two"}
+
+
 def test_the_last_line_on_a_thread_counts(run: Run, tmp_path: Path, folder: Path) -> None:
     feed = tmp_path / "feed.ndjson"
     gone = [json.dumps({"id": number, "deleted": True}) + "\n" for number in (1, 2)]

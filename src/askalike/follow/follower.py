@@ -212,8 +212,8 @@ class Follower:
         if not self._source.are_lists_whole:
             self._state.find([Seen(one) for one in missing], 2, self._clock())
         elif missing and not sweep["rejects"]:  # what could not be read may be among those that seem to be gone
+            self._state.forget(missing)  # before they are deleted, so that one that comes back after a kill is stored
             self._store([], missing)
-            self._state.forget(missing)
         sweep |= {"ended_s": self._clock(), "missing": len(missing)}
         self._state.keep(sweep=self._next_sweep() if sweep.get("is_again") else sweep, gone=0, swept=sweep)
         self._state.count("sweeps")
@@ -225,10 +225,10 @@ class Follower:
         ids = [thread.question.id for thread, _ in piece.threads]
         known = self._state.stamps(ids)
         fresh = [thread for thread, stamp in piece.threads if known.get(thread.question.id) != stamp]
+        self._state.forget(piece.gone)
         refused = self._store(fresh, list(piece.gone))
         stamps = {thread.question.id: stamp for thread, stamp in piece.threads} | dict.fromkeys(refused, "")
         self._state.hold(stamps.items(), sweep, [*piece.rejects, *refused.items()], self._clock())
-        self._state.forget(piece.gone)
 
     # -- threads -----------------------------------------------------------------------------------------------
 
