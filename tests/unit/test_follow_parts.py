@@ -113,6 +113,20 @@ def test_a_site_that_says_its_limit_is_reached_is_not_asked_before_it_says(state
     assert clock.now_s >= 1_750_000_000 + 1_800
 
 
+def test_a_clock_that_is_set_back_stops_no_requests_and_allows_no_more_of_them(state: State) -> None:
+    clock = Clock()
+    pace = Pace(10, state, clock, clock.pause)
+    for _ in range(10):
+        pace.begin()
+        pace.end()
+    pace.close_until(clock.now_s + 90)
+    clock.now_s -= 86_400
+    assert 0 < Pace(10, state, clock, clock.pause).wait_s() <= 60
+    assert 60 < pace.wait_s() <= 90
+    clock.now_s += 91
+    assert pace.wait_s() == 0
+
+
 # -- what is on disk ---------------------------------------------------------------------------------------------------
 
 
@@ -134,6 +148,26 @@ def test_a_thread_is_read_where_its_stamp_is_new_and_events_come_first(state: St
     state.finish([(one, "held", ()) for one in taken], 2.0, 2.0)
     assert state.find([Seen("1", "a"), Seen("2", "b2"), Seen("3", "")], 1, 3.0) == 2
     assert [one.id for one in state.take(9, 4.0)] == ["2", "3"]
+
+
+def test_a_thread_that_was_postponed_before_the_clock_was_set_back_is_due(state: State) -> None:
+    now_s = 1_750_000_000.0
+    state.receive("e", ["7"], now_s)
+    (one,) = state.take(9, now_s)
+    state.postpone(one, now_s + 3_600, "answered 500")
+    assert (state.take(9, now_s), state.has_urgent(now_s)) == ([], False)
+    now_s -= 30 * 86_400
+    assert ([found.id for found in state.take(9, now_s)], state.has_urgent(now_s)) == (["7"], True)
+
+
+def test_a_thread_that_was_read_before_the_clock_was_set_back_is_read_again(state: State) -> None:
+    now_s = 1_750_000_000.0
+    state.find([Seen("7")], 1, now_s)
+    state.finish([(one, "held", ()) for one in state.take(9, now_s)], now_s, now_s)
+    assert state.ask_again(now_s - 60, 9, now_s) == 0
+    now_s -= 30 * 86_400
+    assert state.ask_again(now_s - 60, 9, now_s) == 1
+    assert [one.id for one in state.take(9, now_s)] == ["7"]
 
 
 def test_an_event_counts_once_and_too_many_are_refused(state: State, monkeypatch: pytest.MonkeyPatch) -> None:

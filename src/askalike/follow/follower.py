@@ -14,7 +14,7 @@ from askalike.errors import BusyForumError, DatabaseError, InputError, ModelErro
 from askalike.follow.pace import BACKGROUND, POLLED, Pace
 from askalike.follow.settings import FollowSettings, open_source
 from askalike.follow.source import Piece, Reading, Seen, Source
-from askalike.follow.state import KEPT_S, Fate, State, Waiting
+from askalike.follow.state import KEPT_S, LONGEST_WAIT_S, Fate, State, Waiting
 from askalike.forum import Forum
 from askalike.progress import Progress, SilentProgress
 from askalike.readers.values import Unreadable
@@ -27,7 +27,6 @@ BATCH: Final = 20
 """Threads that are read, and then stored together."""
 FIRST_REST_S: Final = 1.0
 LONGEST_REST_S: Final = 120.0
-_LONGEST_ASKED_S: Final = 86_400.0
 _FIRST_RETRY_S: Final = 1.0
 _LONGEST_RETRY_S: Final = 3_600.0
 _HOPELESS_TRIES: Final = 3
@@ -96,6 +95,7 @@ class Follower:
         self._is_behind, self._indexed_s = True, 0.0
         self._forgot_s = 0.0
         self._is_sweep_next = False
+        self._turned_s = 0.0
 
     def run(self) -> None:
         """Follow until told to stop, also while what is followed does not answer: it is asked less and less often.
@@ -134,7 +134,15 @@ class Follower:
         Raises:
             SourceError: as ``run``.
         """
-        if (rest_s := self._rest_until_s - self._clock()) > 0:
+        now = self._clock()
+        if (back_s := self._turned_s - now) > 0:  # the clock was set back: what is due goes back with it
+            self._rest_until_s -= back_s
+            self._failing_s -= back_s
+            self._poll_s -= back_s
+            self._indexed_s -= back_s
+            self._forgot_s -= back_s
+        self._turned_s = now
+        if (rest_s := self._rest_until_s - now) > 0:
             return max(rest_s, _LEAST_S)
         try:
             return self._work(is_rechecking)
@@ -186,7 +194,7 @@ class Follower:
 
     def _is_sweeping(self, now: float) -> bool:
         sweep = self._state.value("sweep")
-        if sweep is None or (not sweep["is_on"] and now >= sweep["began_s"] + self._rhythm.sweep_s):
+        if sweep is None or (not sweep["is_on"] and not 0 <= now - sweep["began_s"] < self._rhythm.sweep_s):
             sweep = self._next_sweep()
             self._state.keep(sweep=sweep)
         return bool(sweep["is_on"])
@@ -387,7 +395,7 @@ class Follower:
 def later_s(first_s: float, failures: int, longest_s: float, asked_s: float | None) -> float:
     """Return how long to wait after failures: what was asked for, or twice as long each time, and not all at once."""
     if asked_s is not None:
-        return min(max(asked_s, 0.0), _LONGEST_ASKED_S)
+        return min(max(asked_s, 0.0), LONGEST_WAIT_S)
     return min(longest_s, first_s * 2.0 ** min(failures, 20)) * random.uniform(0.75, 1.25)
 
 

@@ -24,6 +24,8 @@ MOST_EVENTS: Final = 100_000
 """So many events may wait for who follows; more are refused, and found by the poll."""
 KEPT_S: Final = 30 * 86_400.0
 """For so long the id of an event is known, so that it counts once."""
+LONGEST_WAIT_S: Final = 86_400.0
+"""No thread is postponed for longer: one that would have to wait for longer is due, since the clock was set back."""
 MOST_LAGS: Final = 10_000
 MOST_REJECTS: Final = 10_000
 
@@ -70,6 +72,7 @@ CREATE TABLE rejects (
     PRIMARY KEY (id, reason)
 ) WITHOUT ROWID;
 """
+_DUE: Final = f"(not_before_s <= ? OR not_before_s > ? + {LONGEST_WAIT_S})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,15 +212,15 @@ class State:
     def take(self, most: int, now_s: float, last: Rank = 3) -> list[Waiting]:
         """Return the threads that are most urgent to read, of this rank or a more urgent one."""
         found = self._rows(
-            "SELECT id, rank, revision, stamp, tries FROM waiting WHERE rank <= ? AND not_before_s <= ?"
+            f"SELECT id, rank, revision, stamp, tries FROM waiting WHERE rank <= ? AND {_DUE}"
             " ORDER BY rank, since_s LIMIT ?",
-            (last, now_s, most),
+            (last, now_s, now_s, most),
         )
         return [Waiting(*row) for row in found]
 
     def has_urgent(self, now_s: float) -> bool:
         """Return whether an event waits."""
-        return bool(self._rows("SELECT 1 FROM waiting WHERE rank = 0 AND not_before_s <= ? LIMIT 1", (now_s,)))
+        return bool(self._rows(f"SELECT 1 FROM waiting WHERE rank = 0 AND {_DUE} LIMIT 1", (now_s, now_s)))
 
     def postpone(self, one: Waiting, until_s: float, why: str) -> None:
         """Read a thread later: it failed."""
@@ -315,11 +318,12 @@ class State:
         return {row[0] for row in self._rows("SELECT id FROM known WHERE sweep = ?", (sweep,))}
 
     def ask_again(self, before_s: float, most: int, now_s: float) -> int:
-        """Ask for threads to be read that were read before a moment, the oldest first; return how many there are."""
-        found = self._rows(
-            "SELECT id FROM known WHERE read_s < ? AND id NOT IN (SELECT id FROM waiting) ORDER BY read_s LIMIT ?",
-            (before_s, most),
-        )
+        """Ask for threads to be read that were read before a moment, the oldest first; return how many there are.
+
+        Those that were read later than now, before the clock was set back, come last.
+        """
+        known = "SELECT id FROM known WHERE read_s {} ? AND id NOT IN (SELECT id FROM waiting) ORDER BY read_s LIMIT ?"
+        found = self._rows(known.format("<"), (before_s, most)) or self._rows(known.format(">"), (now_s, most))
         with self.write():
             self._ask((Seen(row[0]) for row in found), 3, now_s)
         return len(found)
