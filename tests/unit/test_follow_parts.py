@@ -221,6 +221,24 @@ def test_a_file_that_is_none_is_named_with_what_to_do(layout: ForumLayout) -> No
         State(layout)
 
 
+def test_a_file_that_another_process_writes_is_not_taken_for_a_damaged_one(
+    layout: ForumLayout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(states, "BUSY_TIMEOUT_S", 0.05)
+    State.create(layout).close()
+    with contextlib.closing(sqlite3.connect(layout.follow, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(BusyForumError, match="locked by another process"):
+            State.create(layout)
+
+
+def test_a_disk_that_is_full_is_not_taken_for_damage(layout: ForumLayout, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(states, "_TABLES", f"PRAGMA max_page_count = 1;\n{states._TABLES}")
+    with pytest.raises(ForumError, match="free space") as told:
+        State.create(layout)
+    assert not isinstance(told.value, DamagedForumError)
+
+
 def test_secrets_are_given_by_the_names_of_variables_alone() -> None:
     with pytest.raises(SettingError, match="no name of an environment variable") as told:
         FollowSettings("https://a.example.org", "discourse", key_variable="0123456789-very-secret")

@@ -11,6 +11,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, Literal
 
 from askalike.errors import BusyForumError, DamagedForumError, ForumError
@@ -112,7 +113,7 @@ class State:
             self._path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
         )
         try:
-            with self._explained():
+            with _explained(self._path):
                 self._connection.execute(f"PRAGMA synchronous = {'FULL' if is_durable else 'NORMAL'}")
                 found = self._connection.execute("PRAGMA user_version").fetchone()[0]
             if not found:  # another process is making it, or was killed while it did
@@ -130,19 +131,15 @@ class State:
         """Return the state of a forum, empty where there was none."""
         with open(layout.follow, "ab", opener=narrow):  # SQLite gives its log the same rights
             pass
-        with contextlib.closing(sqlite3.connect(layout.follow, timeout=BUSY_TIMEOUT_S, isolation_level=None)) as made:
-            try:
-                made.execute("PRAGMA journal_mode = WAL")
-                made.execute("BEGIN IMMEDIATE")
-                if not made.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                    for statement in _TABLES.split(";\n"):
-                        made.execute(statement)
-                    made.execute(f"PRAGMA user_version = {FORMAT}")
-                made.execute("COMMIT")
-            except sqlite3.DatabaseError as error:
-                raise DamagedForumError(
-                    f"{layout.follow} cannot be read: {error}", "delete it, and begin anew"
-                ) from error
+        made = sqlite3.connect(layout.follow, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+        with contextlib.closing(made), _explained(layout.follow):
+            made.execute("PRAGMA journal_mode = WAL")
+            made.execute("BEGIN IMMEDIATE")
+            if not made.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                for statement in _TABLES.split(";\n"):
+                    made.execute(statement)
+                made.execute(f"PRAGMA user_version = {FORMAT}")
+            made.execute("COMMIT")
         return cls(layout)
 
     def close(self) -> None:
@@ -393,11 +390,11 @@ class State:
         if self._connection.in_transaction:
             yield
             return
-        with self._explained():
+        with _explained(self._path):
             self._connection.execute("BEGIN IMMEDIATE")
         try:
             yield
-            with self._explained():
+            with _explained(self._path):
                 self._connection.execute("COMMIT")
         except BaseException:
             with contextlib.suppress(sqlite3.Error):
@@ -405,30 +402,24 @@ class State:
             raise
 
     def _run(self, statement: str, values: Sequence[object] = ()) -> None:
-        with self._explained():
+        with _explained(self._path):
             self._connection.execute(statement, values)
 
     def _rows(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
-        with self._explained():
+        with _explained(self._path):
             return self._connection.execute(statement, values).fetchall()
 
-    @contextlib.contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.DatabaseError as error:
-            if (getattr(error, "sqlite_errorcode", 0) & 0xFF) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                raise BusyForumError(
-                    f"{self._path} is locked by another process", "try again when it has finished"
-                ) from error
-            if (getattr(error, "sqlite_errorcode", 0) & 0xFF) in (
-                sqlite3.SQLITE_FULL,
-                sqlite3.SQLITE_IOERR,
-                sqlite3.SQLITE_READONLY,
-            ):
-                raise ForumError(
-                    f"{self._path} cannot be written: {error}", "free space, or check its rights"
-                ) from error
-            raise DamagedForumError(
-                f"{self._path} cannot be read: {error}", "delete it: what is followed is then compared from zero"
-            ) from error
+
+@contextlib.contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise BusyForumError(f"{path} is locked by another process", "try again when it has finished") from error
+        if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY):
+            raise ForumError(f"{path} cannot be written: {error}", "free space, or check its rights") from error
+        raise DamagedForumError(
+            f"{path} cannot be read: {error}", "delete it: what is followed is then compared from zero"
+        ) from error
