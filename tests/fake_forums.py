@@ -55,6 +55,7 @@ class Thread:
     is_closed: bool = False
     is_private: bool = False
     is_discussion: bool = False
+    category: int = 1
 
 
 @dataclass
@@ -84,13 +85,19 @@ class FakeForum:
 
 
 class FakeDiscourse(FakeForum):
-    """https://docs.discourse.org: ``PUT /t/{id}/status.json``, ``POST /posts.json``, ``GET /t/{id}.json``."""
+    """https://docs.discourse.org: ``PUT /t/{id}/status.json``, ``POST /posts.json``, ``GET /t/{id}.json``.
+
+    Category 2 is not for everybody; the key may read it.
+    """
 
     def reply(self, method: str, path: str, headers: Any, body: Any) -> Reply:
         if headers["Api-Key"] != KEY or headers["Api-Username"] != "helper":
             return 403, {"errors": ["You are not permitted to view the requested resource."]}, {}
         if method == "GET" and (found := re.fullmatch(r"/t/([0-9]+)\.json", path)):
             return self._topic(int(found[1]))
+        if (method, path) == ("GET", "/site.json"):
+            named = ((1, "Help", False), (2, "Staff", True))
+            return 200, {"categories": [{"id": n, "name": one, "read_restricted": is_} for n, one, is_ in named]}, {}
         if method == "PUT" and (found := re.fullmatch(r"/t/([0-9]+)/status\.json", path)):
             if not _fits(body, {"status": str, "enabled": str}) or body != {"status": "closed", "enabled": "true"}:
                 self.odd.append(json.dumps(body))
@@ -115,7 +122,7 @@ class FakeDiscourse(FakeForum):
         posts += [{"post_number": at, "topic_id": number, **one} for at, one in enumerate(thread.comments, 2)]
         stream = {"posts": posts, "stream": [one["id"] for one in posts]}
         shown = {"closed": thread.is_closed, "visible": True, "archetype": "regular", "post_stream": stream}
-        return 200, {"id": number, "title": f"Topic {number}", "category_id": 1, **shown}, {}
+        return 200, {"id": number, "title": f"Topic {number}", "category_id": thread.category, **shown}, {}
 
 
 _INPUTS: dict[str, dict[str, Any]] = {
@@ -140,12 +147,14 @@ class FakeGitHub(FakeForum):
             return 401, {"message": "Bad credentials"}, {}
         if path == "/graphql":
             return self._graph(body)
-        found = re.fullmatch(r"/repos/own/name/issues/([0-9]+)(/comments|/labels)?(?:\?per_page=100)?(&page=2)?", path)
+        place = r"/repos/own/name/issues/([0-9]+)(/comments|/labels)?(?:\?per_page=100)?(&after=Y3Vy%3D&page=2)?"
+        found = re.fullmatch(place, path)
         thread = self.threads.get(int(found[1])) if found else None
         if found is None or thread is None or thread.is_private or thread.is_discussion:
             return 404, {"message": "Not Found"}, {}
         if method == "GET" and found[2] == "/comments":
-            more = f'<{self.address}{path}&page=2>; rel="next", <{self.address}/x>; rel="last"'
+            by_number = f"https://api.github.com/repositories/1300192/issues/{found[1]}/comments?per_page=100"
+            more = f'<{by_number}&after=Y3Vy%3D&page=2>; rel="next", <{by_number}&page=9>; rel="last"'
             is_first = len(thread.comments) > 2 and not found[3]
             page = thread.comments[:2] if not found[3] else thread.comments[2:]
             return 200, page, {"Link": more} if is_first else {}

@@ -19,7 +19,8 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
-import select
+import selectors
+import socket
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -478,9 +479,15 @@ class Client:
             if connection is None:
                 make = http.client.HTTPSConnection if self._is_secure else http.client.HTTPConnection
                 return make(self._host, self._port, timeout=self._timeout_s), False
-            if connection.sock is not None and not select.select([connection.sock], [], [], 0)[0]:
+            if connection.sock is not None and not _is_readable(connection.sock):
                 return connection, True
             connection.close()  # there is something to read before anything was asked: that it was closed
+
+
+def _is_readable(connection: socket.socket) -> bool:
+    with selectors.DefaultSelector() as selector:
+        selector.register(connection, selectors.EVENT_READ)
+        return bool(selector.select(0))
 
 
 def _awaited(
@@ -591,7 +598,7 @@ def _read(content: bytes, kind: type[_Found]) -> _Found:
 
 def _refusal(answer: http.client.HTTPResponse, content: bytes) -> ServiceError:
     wait = answer.headers.get("Retry-After", "")
-    wait_s = float(wait) if wait.isdigit() else None
+    wait_s = float(wait) if wait.isascii() and wait.isdecimal() else None
     try:
         found = _read(content, Error)
     except ServiceError as error:

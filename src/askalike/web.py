@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import time
 import urllib.error
@@ -87,6 +88,7 @@ class Web:
         """Return what answers a request; a 304 is an answer too.
 
         Args:
+            timeout_s: for the whole answer, but its headers, of which each wait for more may take as long.
             method: "" for a GET, or with ``content`` a POST.
 
         Raises:
@@ -106,7 +108,7 @@ class Web:
             with error:
                 if error.code == 304:
                     return Answer(304, lowered(error.headers), b"")
-                raise self._refused(error) from error
+                raise self._refused(error, until) from error
         except (OSError, HTTPException, ValueError) as error:  # URLError and TimeoutError are OSErrors
             reason = getattr(error, "reason", None) or error
             raise FailedError(f"cannot be reached: {self.quoted(str(reason) or type(reason).__name__)}") from error
@@ -130,11 +132,13 @@ class Web:
             raise FailedError(f"broke off its answer after {size:,} bytes")
         return b"".join(parts)
 
-    def _refused(self, error: urllib.error.HTTPError) -> Exception:
-        try:
-            said = error.read(_READ_AT_ONCE)
-        except (OSError, HTTPException):
-            said = b""
+    def _refused(self, error: urllib.error.HTTPError, until: float) -> Exception:
+        """Return the error of a refusal, with what came of its text in time."""
+        answer: Any = error  # it has the methods of the response
+        said = b""
+        with contextlib.suppress(OSError, HTTPException):
+            while self._clock() < until and (part := answer.read1(_READ_AT_ONCE - len(said))):
+                said += part
         what = f"answered {error.code}: {self.quoted(said.decode(errors='replace')) or error.reason}"
         if error.code in AGAIN:
             return FailedError(what, retry_after(error.headers), error.code)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import hmac
 import http.client
 import inspect
+import os
 import re
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +19,7 @@ import pytest
 from tests.integration.test_server_process import serving
 
 from askalike import Forum, Question
-from askalike.client import ROUTES, AsyncClient, Client, ServiceError
+from askalike.client import ROUTES, AsyncClient, Client, ServiceError, _refusal
 from askalike.errors import SettingError
 from askalike.follow.settings import FollowSettings
 from askalike.follow.state import State
@@ -25,6 +28,7 @@ from askalike.store import ForumLayout
 from askalike.types import Outcome
 
 SECRET = "FOLLOWED_FORUM_SECRET"
+MANY_FILES = 1_024
 WEBHOOK = b'{"post": {"topic_id": 7}}'
 SIGNED = {
     "X-Discourse-Event-Id": "1",
@@ -123,6 +127,35 @@ def test_a_connection_is_used_again_and_replaced_where_the_service_has_closed_it
     with pytest.raises(ServiceError, match="no question"):
         client.question("none")
     assert len(client._idle) == 1
+
+
+def test_a_connection_is_used_again_in_a_program_with_many_open_files(
+    client: Client, sent: list[tuple[str, str, int]]
+) -> None:
+    resource = pytest.importorskip("resource")
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= limits[1] < MANY_FILES + 100:
+        pytest.skip(f"this machine opens {limits[1]} files")
+    client.close()
+    with contextlib.ExitStack() as held:
+        held.callback(resource.setrlimit, resource.RLIMIT_NOFILE, limits)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limits[1], limits[1]))
+        while held.enter_context(Path(os.devnull).open()).fileno() < MANY_FILES:
+            pass
+        for _ in range(2):
+            assert client.health().status == "ok"
+        assert client._idle[0].sock.fileno() > MANY_FILES
+    assert len({connection for *_, connection in sent}) == 1
+
+
+@pytest.mark.parametrize(("asked", "wanted"), [(b"7", 7.0), (b"\xb2", None), (b"", None), (b"soon", None)])
+def test_a_refusal_has_the_seconds_after_which_to_try_again(asked: bytes, wanted: float | None) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(b"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\nRetry-After: " + asked + b"\r\n\r\n")
+        with http.client.HTTPResponse(ours) as answer:
+            answer.begin()
+            assert _refusal(answer, b"{}").retry_after_s == wanted
 
 
 def test_filters_of_both_searches_hold(client: Client) -> None:

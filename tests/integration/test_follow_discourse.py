@@ -135,6 +135,23 @@ def test_what_people_said_of_a_hidden_topic_counts_again_when_it_is_shown(tmp_pa
             assert [one.verdict for one in forum.feedback()] == ["different"]
 
 
+def test_a_clock_that_is_set_back_keeps_nothing_waiting(tmp_path: Path) -> None:
+    with living(tmp_path / "f", 14, 20, chances=CALM, rate=0) as following:
+        following.prepare(SECRET)
+        with following.follower() as follower, State(following.layout) as state:
+            assert follower.once()
+            polls, sweep = state.value("polls"), state.value("sweep")["number"]
+            following.fake._new_topic(following.fake.now_s)
+            following.fake.topics.pop(1)
+            follower._clock = lambda: following.fake.now_s - 30 * 86_400
+            until_s = following.fake.now_s + 150
+            while following.fake.now_s < until_s:
+                following.fake.advance(min(max(follower.turn(), 0.01), 60.0))
+            assert state.value("polls") == polls + 2
+            assert state.value("sweep")["number"] == sweep + 1
+        assert following.differences() == []
+
+
 class Told(SilentProgress):
     def __init__(self) -> None:
         self.notices: list[str] = []

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 from tests.command import Run
@@ -139,6 +139,49 @@ def test_a_feed_with_since_gives_what_is_new_and_what_is_deleted(tmp_path: Path,
             assert (held(folder), asked[-1]) == ({"1": "one more", "2": "back"}, "2026-01-02T00:00:00Z")
 
 
+def test_a_thread_whose_new_version_cannot_be_stored_stays_as_it_was(run: Run, tmp_path: Path, folder: Path) -> None:
+    feed = tmp_path / "feed.ndjson"
+    feed.write_text(line(1, "one") + line(2, "two"))
+    assert run("follow", folder, "--from", feed, "--once").code == 0
+    feed.write_text(line(1, "one more", answers=[{"id": "a" * 600, "body": "Move it"}]))
+    told = json.loads(run("follow", folder, "--once", "--json").out)
+    assert (held(folder), told["rejected"]) == ({"1": "one"}, 1)
+    assert told["first_rejects"][0]["id"] == "1"
+    feed.write_text(line(1, "one more"))
+    told = json.loads(run("follow", folder, "--once", "--json").out)
+    assert (held(folder), told["rejected"]) == ({"1": "one more"}, 0)
+
+
+@pytest.mark.parametrize("gone", ["", json.dumps({"id": 2, "deleted": True}) + "\n"], ids=["missing", "deleted"])
+def test_a_thread_that_comes_back_after_a_kill_is_stored(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, gone: str
+) -> None:
+    feed = tmp_path / "feed.ndjson"
+    whole = line(1, "one") + line(2, "two")
+    feed.write_text(whole)
+    replace_threads = Forum.replace_threads
+
+    def killed(self: Forum, *given: Any) -> Any:
+        replace_threads(self, *given)
+        raise KeyboardInterrupt
+
+    def follow() -> None:
+        with Forum.open(folder) as forum, State.create(ForumLayout(folder)) as state:
+            settings = FollowSettings(str(feed), "feed")
+            assert Follower(forum, Feed(str(feed), Pace(0, state)), state, settings.origin).once()
+
+    follow()
+    feed.write_text(line(1, "one") + gone)
+    with monkeypatch.context() as patch:
+        patch.setattr(Forum, "replace_threads", killed)
+        with pytest.raises(KeyboardInterrupt):
+            follow()
+    assert held(folder) == {"1": "one"}
+    feed.write_text(whole)
+    follow()
+    assert held(folder) == {"1": "one", "2": "two"}
+
+
 def test_the_last_line_on_a_thread_counts(run: Run, tmp_path: Path, folder: Path) -> None:
     feed = tmp_path / "feed.ndjson"
     gone = [json.dumps({"id": number, "deleted": True}) + "\n" for number in (1, 2)]
@@ -150,8 +193,15 @@ def test_the_last_line_on_a_thread_counts(run: Run, tmp_path: Path, folder: Path
 # -- GitHub ------------------------------------------------------------------------------------------------------------
 
 
+MOST_BARE_PAGES = 1
+"""So many pages of a list are given by number alone, without the cursor of the one before."""
+
+
 class FakeGitHub:
-    """The issues of one repository, as GitHub's REST API describes them: paged by ``Link``, with tags and limits."""
+    """The issues of one repository, as GitHub's REST API describes them: paged by ``Link``, with tags and limits.
+
+    Links name the repository by its number, and have a cursor.
+    """
 
     def __init__(self) -> None:
         self.issues: dict[int, dict[str, Any]] = {}
@@ -160,7 +210,7 @@ class FakeGitHub:
         self.graph_errors: list[dict[str, Any]] = []
         self.asked: list[str] = []
         self.limited_until = 0
-        self.address = ""
+        self.are_cursors_refused = False
 
     def add(self, number: int, title: str, at: str, *comments: str, **more: Any) -> None:
         self.issues[number] = {
@@ -248,15 +298,17 @@ class FakeGitHub:
         rows = [row for row in rows if row["updated_at"] >= asked.get("since", "") and not row.get("moved")]
         rows = rows[::-1] if asked.get("direction") == "desc" else rows
         size, page = 2, int(asked.get("page", 1))
+        if self.are_cursors_refused if "after" in asked else page > MOST_BARE_PAGES:
+            said = "Pagination with the page parameter is not supported for large datasets"
+            return 422, {}, json.dumps({"message": said}).encode()
         found = json.dumps(rows[(page - 1) * size : page * size]).encode()
         tag = f'W/"{hash((found, str(asked)))}"'
         if headers.get("If-None-Match") == tag:
             return 304, {"ETag": tag}, b""
-        more = "&".join(f"{name}={value}" for name, value in asked.items() if name != "page")
-        links = (
-            {"Link": f'<{self.address}{path}?{more}&page={page + 1}>; rel="next"'} if len(rows) > page * size else {}
-        )
-        return 200, {"ETag": tag, **links}, found
+        place = f"https://api.github.com/repositories/1300192{path.removeprefix('/repos/a/b')}"
+        more = urlencode({name: value for name, value in asked.items() if name not in ("page", "after")})
+        following = f'<{place}?{more}&after=Y3Vyc29yOnYyOpHO%3D%3D&page={page + 1}>; rel="next"'
+        return 200, {"ETag": tag} | ({"Link": following} if len(rows) > page * size else {}), found
 
 
 def _connection(rows: list[dict[str, Any]], first: int) -> dict[str, Any]:
@@ -288,7 +340,6 @@ def test_discussions_are_followed_beside_issues_with_their_answers_and_replies(f
     )
     settings = FollowSettings("https://github.com/a/b", "github", discussions=True)
     with site(fake.answer) as address, Forum.open(folder) as forum, State.create(ForumLayout(folder)) as state:
-        fake.address = address
         with pytest.raises(SourceError, match="key"):
             GitHub("https://github.com/a/b", Pace(0, state), api=address, has_discussions=True)
         source = GitHub("https://github.com/a/b", Pace(0, state), "k", address, has_discussions=True)
@@ -339,28 +390,64 @@ def test_issues_are_followed_with_their_comments_and_members_marks_of_duplicates
         6, "Crash again", "2026-01-06T00:00:00Z", "Duplicate of #1", closed_at="2026-01-06T00:00:00Z", state="closed"
     )
     fake.add(7, "A pull request", "2026-01-07T00:00:00Z", pull_request={})
-    with site(fake.answer) as address:
-        fake.address = address
-        with Forum.open(folder) as forum, State.create(ForumLayout(folder)) as state:
-            source = GitHub("https://github.com/a/b", Pace(0, state), api=address)
-            follower = Follower(forum, source, state, FollowSettings("https://github.com/a/b", "github").origin)
-            assert follower.once()
-            assert held(folder).keys() == {"1", "2", "3", "4", "5", "6"}
-            question = forum.question("6")
-            assert (question.closed, question.score, question.tags) == (datetime(2026, 1, 6, tzinfo=UTC), 2, ("bug",))
-            assert (forum.links(), len(forum.answers("3"))) == ([Link("6", "1", "duplicate")], 3)
-            follower._poll()  # comments of the last moment are looked at once more
-            follower._read(3)
-            fake.asked.clear()
-            follower._poll()
-            assert len(fake.asked) == 2
-            assert not state.take(9, 1e12), "nothing has changed, and two requests with a tag say so"
-            fake.add(2, "Issue 2, edited", "2026-02-01T00:00:00Z", "first")
-            fake.issues[4]["moved"] = True
-            del fake.issues[5]
-            assert follower.once()
-            assert held(folder) == {"1": "Issue 1", "2": "Issue 2, edited", "3": "Issue 3", "6": "Crash again"}
-            assert len(forum.answers("2")) == 1
+    with site(fake.answer) as address, Forum.open(folder) as forum, State.create(ForumLayout(folder)) as state:
+        source = GitHub("https://github.com/a/b", Pace(0, state), api=address)
+        follower = Follower(forum, source, state, FollowSettings("https://github.com/a/b", "github").origin)
+        assert follower.once()
+        assert held(folder).keys() == {"1", "2", "3", "4", "5", "6"}
+        question = forum.question("6")
+        assert (question.closed, question.score, question.tags) == (datetime(2026, 1, 6, tzinfo=UTC), 2, ("bug",))
+        assert (forum.links(), len(forum.answers("3"))) == ([Link("6", "1", "duplicate")], 3)
+        follower._poll()  # comments of the last moment are looked at once more
+        follower._read(3)
+        fake.asked.clear()
+        follower._poll()
+        assert len(fake.asked) == 2
+        assert not state.take(9, 1e12), "nothing has changed, and two requests with a tag say so"
+        fake.add(2, "Issue 2, edited", "2026-02-01T00:00:00Z", "first")
+        fake.issues[4]["moved"] = True
+        del fake.issues[5]
+        assert follower.once()
+        assert held(folder) == {"1": "Issue 1", "2": "Issue 2, edited", "3": "Issue 3", "6": "Crash again"}
+        assert len(forum.answers("2")) == 1
+
+
+def test_a_sweep_whose_place_is_refused_begins_again_once(folder: Path) -> None:
+    fake = FakeGitHub()
+    for number in range(1, 8):
+        fake.add(number, f"Issue {number}", f"2026-01-0{number}T00:00:00Z")
+    with site(fake.answer) as address, State.create(ForumLayout(folder)) as state:
+        source = GitHub("https://github.com/a/b", Pace(0, state), api=address)
+        second = source.sweep(source.sweep(None).cursor)
+        assert [one.id for one in second.seen] == ["3", "4"]
+        assert [one.id for one in source.sweep(7).seen] == ["1", "2"], "an earlier version kept the page's number"
+        fake.are_cursors_refused = True
+        anew = source.sweep(second.cursor)
+        assert anew.seen == ()
+        fake.are_cursors_refused = False
+        place, found = anew.cursor, []
+        while place is not None:
+            piece = source.sweep(place)
+            found += [one.id for one in piece.seen]
+            place, last = piece.cursor, place
+        assert found == list("1234567")
+        fake.are_cursors_refused = True
+        with pytest.raises(SourceError, match="answered 422"):
+            source.sweep(last)
+
+
+def test_a_link_to_another_site_is_not_followed(folder: Path) -> None:
+    asked: list[str] = []
+
+    def answer(path: str, _: Any) -> Answer:
+        asked.append(path)
+        link = {"Link": '<http://169.254.169.254/meta?page=2&after=x>; rel="next"'}
+        return 200, link if len(asked) == 1 else {}, b"[]"
+
+    with site(answer) as address, State.create(ForumLayout(folder)) as state:
+        source = GitHub("https://github.com/a/b", Pace(0, state), api=address)
+        assert source.sweep(source.sweep(None).cursor).cursor is None
+    assert asked[1] == "/repos/a/b/issues?page=2&after=x"
 
 
 def test_a_limit_that_is_reached_is_waited_for_and_is_no_deletion(folder: Path) -> None:
@@ -368,7 +455,6 @@ def test_a_limit_that_is_reached_is_waited_for_and_is_no_deletion(folder: Path) 
     fake.add(1, "Issue 1", "2026-01-01T00:00:00Z")
     now = [1_750_000_000.0]
     with site(fake.answer) as address, State.create(ForumLayout(folder)) as state:
-        fake.address = address
         pace = Pace(0, state, lambda: now[0], lambda seconds: now.__setitem__(0, now[0] + seconds))
         source = GitHub("https://github.com/a/b", pace, api=address)
         fake.limited_until = 1_750_000_900
@@ -456,6 +542,53 @@ def test_an_address_at_which_no_discourse_answers_ends_with_what_to_do(run: Run,
     with site(lambda path, _: (301, {"Location": "https://elsewhere.example.org/"}, b"")) as address:
         done = run("follow", folder, "--from", address, "--once")
         assert (done.code, "elsewhere.example.org" in done.err) == (1, True)
+
+
+def _one_topic(path: str, _: Any) -> Answer:
+    """Answer as a Discourse with one topic does."""
+    found: Any = {"/site.json": SITE_JSON, "/posts.json": {"latest_posts": []}}.get(path)
+    if path.startswith("/latest.json"):
+        found = {"topic_list": {"topics": [TOPIC] if "page=0" in path else []}}
+    return 200, {}, json.dumps(found or TOPIC | {"post_stream": {"posts": [POST]}}).encode()
+
+
+INVALID_ACCESS = (
+    b'{"errors": ["You are not permitted to view the requested resource."], "error_type": "invalid_access"}'
+)
+RENAMED = {"Location": "https://api.github.com/repositories/1300192/issues/7"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "refusal", "wanted"),
+    [
+        ("discourse", (403, {}, INVALID_ACCESS), "answered 403"),
+        ("github", (301, RENAMED, b"{}"), "leads to"),
+        ("github", (404, {}, b'{"message": "Not Found"}'), "answered 404"),
+        ("github", (410, {}, b'{"message": "Issues has been disabled in this repository."}'), "answered 410"),
+    ],
+)
+def test_a_site_that_refuses_everything_has_deleted_nothing(
+    folder: Path, kind: str, refusal: Answer, wanted: str
+) -> None:
+    fake = FakeGitHub()
+    fake.add(7, "T", "2026-01-01T00:00:00Z")
+    answers = {"discourse": _one_topic, "github": fake.answer}
+    with (
+        site(lambda *asked: answers[kind](*asked)) as address,
+        Forum.open(folder) as forum,
+        State.create(ForumLayout(folder)) as state,
+    ):
+        pace = Pace(0, state)
+        source = Discourse(address, pace, "k") if kind == "discourse" else GitHub(f"{address}/a/b", pace, "k", address)
+        follower = Follower(forum, source, state, FollowSettings(source.address, kind).origin)
+        assert follower.once()
+        answers[kind] = lambda *_: refusal
+        state.receive("e", ["7"], 1.0)
+        waiting = state.take(9, 2.0)
+        with pytest.raises(SourceError, match=wanted):
+            follower.turn()
+        assert state.take(9, 2.0) == waiting != []
+        assert held(folder) == {"7": "T"}
 
 
 def test_a_private_category_is_followed_where_it_is_named_alone(folder: Path) -> None:

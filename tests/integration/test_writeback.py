@@ -101,7 +101,7 @@ def test_without_send_each_request_is_shown_and_nothing_is_asked_or_kept(
         ("4", "2", "close"),
     ]
     first, second = done.json[:2]
-    assert first["looks"] == [f"GET {discourse.address}/t/1.json", f"GET {discourse.address}/t/3.json"]
+    assert first["looks"] == [f"GET {discourse.address}/{one}.json" for one in ("t/1", "t/3", "site")]
     raw = f"This asks the same as {discourse.address}/t/1"
     body = {"topic_id": 3, "raw": raw, "auto_track": False}
     assert first["request"] == {"method": "POST", "url": f"{discourse.address}/posts.json", "body": body}
@@ -256,6 +256,17 @@ def test_an_original_that_is_not_public_is_named_and_never_linked_to(
     assert run("writeback", path, *words(discourse, "--link", "--close", *SEND, "--json")).json == []
     retried = run("writeback", path, *words(discourse, "--link", "--close", *SEND, "--retry", "--json"))
     assert [one["state"] for one in retried.json] == ["done", "done"]
+
+
+def test_an_original_in_a_closed_category_is_named_within_that_alone(
+    run: Run, path: Path, discourse: FakeDiscourse
+) -> None:
+    discourse.threads[1].category = discourse.threads[2].category = discourse.threads[4].category = 2
+    done = run("writeback", path, *words(discourse, "--link", *SEND, "--json"))
+    assert (done.code, [one["state"] for one in done.json]) == (1, ["failed", "done"])
+    assert "topic 1 is in a category that is not public" in done.json[0]["why"]
+    assert [len(thread.comments) for thread in discourse.threads.values()] == [0, 0, 0, 1, 0, 0]
+    assert [one[1] for one in discourse.asked].count("/site.json") == 1
 
 
 def sender(path: Path, site: FakeForum, paused: Callable[[float], object]) -> tuple[Forum, WriteBack]:

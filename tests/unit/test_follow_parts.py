@@ -6,8 +6,10 @@ import contextlib
 import hashlib
 import hmac
 import json
+import socket
 import sqlite3
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +78,28 @@ def test_an_answer_that_did_not_come_is_waited_for_longer_the_next_time(
     assert waited == [10, 10, 30, 10, 10, 30]
 
 
+def test_a_refusal_that_comes_byte_by_byte_is_read_until_its_time_is_over() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def drip() -> None:
+            connection, _ = server.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.recv(4_096)
+                connection.sendall(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 60000\r\n\r\n")
+                for _ in range(200):
+                    connection.sendall(b"x")
+                    time.sleep(0.2)
+
+        thread = threading.Thread(target=drip, daemon=True)
+        thread.start()
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/"
+        began_s = time.monotonic()
+        with pytest.raises(FailedError, match="answered 503: x"):
+            Web(address).send(address, {}, 1_000, 0.5)
+        assert time.monotonic() - began_s < 30
+        thread.join()
+
+
 # -- pace --------------------------------------------------------------------------------------------------------------
 
 
@@ -113,6 +137,20 @@ def test_a_site_that_says_its_limit_is_reached_is_not_asked_before_it_says(state
     assert clock.now_s >= 1_750_000_000 + 1_800
 
 
+def test_a_clock_that_is_set_back_stops_no_requests_and_allows_no_more_of_them(state: State) -> None:
+    clock = Clock()
+    pace = Pace(10, state, clock, clock.pause)
+    for _ in range(10):
+        pace.begin()
+        pace.end()
+    pace.close_until(clock.now_s + 90)
+    clock.now_s -= 86_400
+    assert 0 < Pace(10, state, clock, clock.pause).wait_s() <= 60
+    assert 60 < pace.wait_s() <= 90
+    clock.now_s += 91
+    assert pace.wait_s() == 0
+
+
 # -- what is on disk ---------------------------------------------------------------------------------------------------
 
 
@@ -134,6 +172,26 @@ def test_a_thread_is_read_where_its_stamp_is_new_and_events_come_first(state: St
     state.finish([(one, "held", ()) for one in taken], 2.0, 2.0)
     assert state.find([Seen("1", "a"), Seen("2", "b2"), Seen("3", "")], 1, 3.0) == 2
     assert [one.id for one in state.take(9, 4.0)] == ["2", "3"]
+
+
+def test_a_thread_that_was_postponed_before_the_clock_was_set_back_is_due(state: State) -> None:
+    now_s = 1_750_000_000.0
+    state.receive("e", ["7"], now_s)
+    (one,) = state.take(9, now_s)
+    state.postpone(one, now_s + 3_600, "answered 500")
+    assert (state.take(9, now_s), state.has_urgent(now_s)) == ([], False)
+    now_s -= 30 * 86_400
+    assert ([found.id for found in state.take(9, now_s)], state.has_urgent(now_s)) == (["7"], True)
+
+
+def test_a_thread_that_was_read_before_the_clock_was_set_back_is_read_again(state: State) -> None:
+    now_s = 1_750_000_000.0
+    state.find([Seen("7")], 1, now_s)
+    state.finish([(one, "held", ()) for one in state.take(9, now_s)], now_s, now_s)
+    assert state.ask_again(now_s - 60, 9, now_s) == 0
+    now_s -= 30 * 86_400
+    assert state.ask_again(now_s - 60, 9, now_s) == 1
+    assert [one.id for one in state.take(9, now_s)] == ["7"]
 
 
 def test_an_event_counts_once_and_too_many_are_refused(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,6 +219,24 @@ def test_a_file_that_is_none_is_named_with_what_to_do(layout: ForumLayout) -> No
     connection.close()
     with pytest.raises(DamagedForumError, match="format 99"):
         State(layout)
+
+
+def test_a_file_that_another_process_writes_is_not_taken_for_a_damaged_one(
+    layout: ForumLayout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(states, "BUSY_TIMEOUT_S", 0.05)
+    State.create(layout).close()
+    with contextlib.closing(sqlite3.connect(layout.follow, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(BusyForumError, match="locked by another process"):
+            State.create(layout)
+
+
+def test_a_disk_that_is_full_is_not_taken_for_damage(layout: ForumLayout, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(states, "_TABLES", f"PRAGMA max_page_count = 1;\n{states._TABLES}")
+    with pytest.raises(ForumError, match="free space") as told:
+        State.create(layout)
+    assert not isinstance(told.value, DamagedForumError)
 
 
 def test_secrets_are_given_by_the_names_of_variables_alone() -> None:

@@ -212,6 +212,10 @@ class Discourse:
         found = reading_of(topic_records(topic, name, 0, self._categories or {}, context), context)
         return Reading(found.thread, (*found.rejects, *rejects))
 
+    def check_access(self) -> None:
+        """Read the categories: a revoked key gets the same 403 for everything as for a hidden topic."""
+        self._read_categories()
+
     def _gone(self, identifier: str, error: RefusedError) -> Reading:
         """Return that a topic is gone, where Discourse says so: not a proxy, nor a site that is being set up."""
         if error.status in _GONE:

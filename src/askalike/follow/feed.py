@@ -90,6 +90,9 @@ class Feed:
         """Raise: threads come by lists alone."""
         raise SourceError(f"{self.address} gives no single thread", "read the feed")
 
+    def check_access(self) -> None:
+        """Do nothing: a feed that is refused gives no lines."""
+
     def _mark(self) -> str:
         """Return what differs when the file does."""
         try:

@@ -14,7 +14,7 @@ from askalike.errors import BusyForumError, DatabaseError, InputError, ModelErro
 from askalike.follow.pace import BACKGROUND, POLLED, Pace
 from askalike.follow.settings import FollowSettings, open_source
 from askalike.follow.source import Piece, Reading, Seen, Source
-from askalike.follow.state import KEPT_S, Fate, State, Waiting
+from askalike.follow.state import KEPT_S, LONGEST_WAIT_S, Fate, State, Waiting
 from askalike.forum import Forum
 from askalike.progress import Progress, SilentProgress
 from askalike.readers.values import Unreadable
@@ -27,7 +27,6 @@ BATCH: Final = 20
 """Threads that are read, and then stored together."""
 FIRST_REST_S: Final = 1.0
 LONGEST_REST_S: Final = 120.0
-_LONGEST_ASKED_S: Final = 86_400.0
 _FIRST_RETRY_S: Final = 1.0
 _LONGEST_RETRY_S: Final = 3_600.0
 _HOPELESS_TRIES: Final = 3
@@ -96,6 +95,7 @@ class Follower:
         self._is_behind, self._indexed_s = True, 0.0
         self._forgot_s = 0.0
         self._is_sweep_next = False
+        self._turned_s = 0.0
 
     def run(self) -> None:
         """Follow until told to stop, also while what is followed does not answer: it is asked less and less often.
@@ -134,7 +134,15 @@ class Follower:
         Raises:
             SourceError: as ``run``.
         """
-        if (rest_s := self._rest_until_s - self._clock()) > 0:
+        now = self._clock()
+        if (back_s := self._turned_s - now) > 0:  # the clock was set back: what is due goes back with it
+            self._rest_until_s -= back_s
+            self._failing_s -= back_s
+            self._poll_s -= back_s
+            self._indexed_s -= back_s
+            self._forgot_s -= back_s
+        self._turned_s = now
+        if (rest_s := self._rest_until_s - now) > 0:
             return max(rest_s, _LEAST_S)
         try:
             return self._work(is_rechecking)
@@ -186,7 +194,7 @@ class Follower:
 
     def _is_sweeping(self, now: float) -> bool:
         sweep = self._state.value("sweep")
-        if sweep is None or (not sweep["is_on"] and now >= sweep["began_s"] + self._rhythm.sweep_s):
+        if sweep is None or (not sweep["is_on"] and not 0 <= now - sweep["began_s"] < self._rhythm.sweep_s):
             sweep = self._next_sweep()
             self._state.keep(sweep=sweep)
         return bool(sweep["is_on"])
@@ -212,8 +220,8 @@ class Follower:
         if not self._source.are_lists_whole:
             self._state.find([Seen(one) for one in missing], 2, self._clock())
         elif missing and not sweep["rejects"]:  # what could not be read may be among those that seem to be gone
+            self._state.forget(missing)  # before they are deleted, so that one that comes back after a kill is stored
             self._store([], missing)
-            self._state.forget(missing)
         sweep |= {"ended_s": self._clock(), "missing": len(missing)}
         self._state.keep(sweep=self._next_sweep() if sweep.get("is_again") else sweep, gone=0, swept=sweep)
         self._state.count("sweeps")
@@ -225,10 +233,10 @@ class Follower:
         ids = [thread.question.id for thread, _ in piece.threads]
         known = self._state.stamps(ids)
         fresh = [thread for thread, stamp in piece.threads if known.get(thread.question.id) != stamp]
-        refused = self._store(fresh, list(piece.gone))
-        held = [(thread.question.id, stamp) for thread, stamp in piece.threads if thread.question.id not in refused]
-        self._state.hold(held, sweep, [*piece.rejects, *refused.items()], self._clock())
         self._state.forget(piece.gone)
+        refused = self._store(fresh, list(piece.gone))
+        stamps = {thread.question.id: stamp for thread, stamp in piece.threads} | dict.fromkeys(refused, "")
+        self._state.hold(stamps.items(), sweep, [*piece.rejects, *refused.items()], self._clock())
 
     # -- threads -----------------------------------------------------------------------------------------------
 
@@ -254,6 +262,8 @@ class Follower:
             else:
                 done.append((one, reading))
                 self._succeeded()
+        if not all(reading.is_there for _, reading in done):
+            self._source.check_access()
         threads = [reading.thread for _, reading in done if reading.thread is not None]
         refused = self._store(threads, [one.id for one, reading in done if reading.thread is None])
         if last <= 1:
@@ -385,7 +395,7 @@ class Follower:
 def later_s(first_s: float, failures: int, longest_s: float, asked_s: float | None) -> float:
     """Return how long to wait after failures: what was asked for, or twice as long each time, and not all at once."""
     if asked_s is not None:
-        return min(max(asked_s, 0.0), _LONGEST_ASKED_S)
+        return min(max(asked_s, 0.0), LONGEST_WAIT_S)
     return min(longest_s, first_s * 2.0 ** min(failures, 20)) * random.uniform(0.75, 1.25)
 
 

@@ -111,7 +111,7 @@ class GitHub:
                     seen |= {one.id: one for row in rows if (one := self._seen(row, name)) is not None}
                 if (following := self._next(headers)) is None:
                     break
-                path = following
+                path = f"/{name}?{following}"
             if found[name] != since:
                 found[f"{name} tag"] = ""  # it belongs to another question
         if self._has_discussions:
@@ -132,21 +132,34 @@ class GitHub:
         return newest, seen
 
     def sweep(self, place: Cursor) -> Piece:
-        """Return the issues of a page, oldest first: no change moves them to another page."""
+        """Return the issues of a page, oldest first: no change moves them to another page.
+
+        A place that GitHub no longer takes begins again, once.
+        """
         if isinstance(place, str):
             found, after = self._discussions(place or None, "CREATED_AT", "ASC")
             return Piece(after, tuple(one for row in found if (one := self._topic(row)) is not None))
-        page = place if isinstance(place, int) else 1
-        rows, headers = self._page(f"/issues?state=all&sort=created&direction=asc&per_page={A_PAGE}&page={page}", {})
+        at: dict[str, Any] = place if isinstance(place, dict) else {}
+        query = at.get("query", f"state=all&sort=created&direction=asc&per_page={A_PAGE}")
+        try:
+            rows, headers = self._listed(f"/issues?{query}", {})
+        except RefusedError as error:
+            if error.status == 422 and "query" in at and "is_second" not in at:
+                return Piece({"is_second": True})
+            raise refused(error, self._site, "its issues") from error
         seen = tuple(one for row in rows or () if (one := self._seen(row, "issues")) is not None)
         rest = "" if self._has_discussions else None
-        return Piece(page + 1 if self._next(headers) else rest, seen)
+        following = self._next(headers)
+        return Piece(at | {"query": following} if following else rest, seen)
 
     def _page(self, path: str, headers: Mapping[str, str]) -> tuple[list[dict[str, Any]] | None, Mapping[str, str]]:
         try:
-            found, told = self._asked(path, headers)
+            return self._listed(path, headers)
         except RefusedError as error:
             raise refused(error, self._site, "its issues") from error
+
+    def _listed(self, path: str, headers: Mapping[str, str]) -> tuple[list[dict[str, Any]] | None, Mapping[str, str]]:
+        found, told = self._asked(path, headers)
         if found is not None and not isinstance(found, list):
             raise FailedError(f"{self.address} answered a JSON {type(found).__name__}, expected a list")
         return None if found is None else [one for one in found if isinstance(one, dict)], told
@@ -222,12 +235,12 @@ class GitHub:
             self.pace.close_until(float(reset[:12]) + 1)
 
     def _next(self, headers: Mapping[str, str]) -> str | None:
-        """Return the path of the next page, as ``Link`` names it; another site's is none."""
+        """Return the query of the next page, as ``Link`` names it; the path there names the repository by a number."""
         for part in headers.get("link", "").split(","):
             place, _, about = part.partition(";")
-            place = place.strip().removeprefix("<").removesuffix(">")
-            if 'rel="next"' in about and place.startswith(f"{self._site.address}/"):
-                return place.removeprefix(self._site.address)
+            query = place.strip().removesuffix(">").partition("?")[2]
+            if 'rel="next"' in about and query:
+                return query
         return None
 
     def _seen(self, row: Mapping[str, Any], name: str) -> Seen | None:
@@ -250,6 +263,10 @@ class GitHub:
         found = self._read_issue(identifier)
         return self._read_discussion(identifier) if self._has_discussions and not found.is_there else found
 
+    def check_access(self) -> None:
+        """List an issue: where a repository was renamed or closed, every issue redirects or is missing."""
+        self._page("/issues?per_page=1", {})
+
     def _read_issue(self, identifier: str) -> Reading:
         try:
             issue, _ = self._asked(f"/issues/{identifier}")
@@ -266,15 +283,15 @@ class GitHub:
         if "pull_request" in issue:
             return Reading(None, is_there=False)
         comments: list[dict[str, Any]] = []
-        path: str | None = f"/issues/{identifier}/comments?per_page={A_PAGE}"
+        query: str | None = f"per_page={A_PAGE}"
         for _ in range(MOST_COMMENT_PAGES if issue.get("comments") else 0):
-            rows, headers = self._page(path or "", {})
+            rows, headers = self._page(f"/issues/{identifier}/comments?{query}", {})
             comments += rows or ()
-            if (path := self._next(headers)) is None:
+            if (query := self._next(headers)) is None:
                 break
         context = reading_context()
         found = reading_of(_records(issue, comments, context), context)
-        left_out = () if path is None or not comments else (f"comments beyond the first {len(comments):,}",)
+        left_out = () if query is None or not comments else (f"comments beyond the first {len(comments):,}",)
         return Reading(found.thread, (*found.rejects, *left_out))
 
     def _read_discussion(self, identifier: str) -> Reading:

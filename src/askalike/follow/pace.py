@@ -47,8 +47,8 @@ class Pace:
     ) -> None:
         self.rate = rate
         self._ledger, self._clock, self._pause = ledger, clock, pause
-        now = clock()
-        begun = ledger.requests(now - WINDOW_S) if rate else []
+        self._now_s = now = clock()
+        begun = [min(one, now) for one in ledger.requests(now - WINDOW_S)] if rate else []
         self._sent = deque([*begun[1:], *([now] if begun else [])])  # one after the other; the last may be under way
         self._closed_until = 0.0
 
@@ -59,7 +59,7 @@ class Pace:
             share: of the window that may be taken.
             room: so many, one after the other; half of what the window has, where that is less.
         """
-        now = self._clock()
+        now = self._now()
         while self._sent and self._sent[0] <= now - WINDOW_S:
             self._sent.popleft()
         wait = max(0.0, self._closed_until - now)
@@ -79,8 +79,17 @@ class Pace:
     def end(self) -> None:
         """Count the request that was sent last from now on."""
         if self.rate:
-            self._sent.append(self._clock())
+            self._sent.append(self._now())
 
     def close_until(self, at_s: float) -> None:
         """Send nothing before a moment: the site says that the limit is reached."""
         self._closed_until = max(self._closed_until, at_s)
+
+    def _now(self) -> float:
+        """Return the moment; where the clock was set back, what was before goes back with it."""
+        now = self._clock()
+        if (back_s := self._now_s - now) > 0:
+            self._sent = deque(one - back_s for one in self._sent)
+            self._closed_until -= back_s
+        self._now_s = now
+        return now

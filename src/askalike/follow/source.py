@@ -93,6 +93,9 @@ class Source(Protocol):
     def read(self, identifier: str) -> Reading:
         """Return a thread as it is now; raise Unreadable where its question cannot be read."""
 
+    def check_access(self) -> None:
+        """Ask for what is always there. A site that refuses this too refuses us: its threads are not gone."""
+
 
 class Site:
     """Asks a site for JSON, no faster than it allows.

@@ -11,6 +11,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, Literal
 
 from askalike.errors import BusyForumError, DamagedForumError, ForumError
@@ -24,6 +25,8 @@ MOST_EVENTS: Final = 100_000
 """So many events may wait for who follows; more are refused, and found by the poll."""
 KEPT_S: Final = 30 * 86_400.0
 """For so long the id of an event is known, so that it counts once."""
+LONGEST_WAIT_S: Final = 86_400.0
+"""No thread is postponed for longer: one that would have to wait for longer is due, since the clock was set back."""
 MOST_LAGS: Final = 10_000
 MOST_REJECTS: Final = 10_000
 
@@ -70,6 +73,7 @@ CREATE TABLE rejects (
     PRIMARY KEY (id, reason)
 ) WITHOUT ROWID;
 """
+_DUE: Final = f"(not_before_s <= ? OR not_before_s > ? + {LONGEST_WAIT_S})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +113,7 @@ class State:
             self._path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
         )
         try:
-            with self._explained():
+            with _explained(self._path):
                 self._connection.execute(f"PRAGMA synchronous = {'FULL' if is_durable else 'NORMAL'}")
                 found = self._connection.execute("PRAGMA user_version").fetchone()[0]
             if not found:  # another process is making it, or was killed while it did
@@ -127,19 +131,15 @@ class State:
         """Return the state of a forum, empty where there was none."""
         with open(layout.follow, "ab", opener=narrow):  # SQLite gives its log the same rights
             pass
-        with contextlib.closing(sqlite3.connect(layout.follow, timeout=BUSY_TIMEOUT_S, isolation_level=None)) as made:
-            try:
-                made.execute("PRAGMA journal_mode = WAL")
-                made.execute("BEGIN IMMEDIATE")
-                if not made.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                    for statement in _TABLES.split(";\n"):
-                        made.execute(statement)
-                    made.execute(f"PRAGMA user_version = {FORMAT}")
-                made.execute("COMMIT")
-            except sqlite3.DatabaseError as error:
-                raise DamagedForumError(
-                    f"{layout.follow} cannot be read: {error}", "delete it, and begin anew"
-                ) from error
+        made = sqlite3.connect(layout.follow, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+        with contextlib.closing(made), _explained(layout.follow):
+            made.execute("PRAGMA journal_mode = WAL")
+            made.execute("BEGIN IMMEDIATE")
+            if not made.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                for statement in _TABLES.split(";\n"):
+                    made.execute(statement)
+                made.execute(f"PRAGMA user_version = {FORMAT}")
+            made.execute("COMMIT")
         return cls(layout)
 
     def close(self) -> None:
@@ -209,15 +209,15 @@ class State:
     def take(self, most: int, now_s: float, last: Rank = 3) -> list[Waiting]:
         """Return the threads that are most urgent to read, of this rank or a more urgent one."""
         found = self._rows(
-            "SELECT id, rank, revision, stamp, tries FROM waiting WHERE rank <= ? AND not_before_s <= ?"
+            f"SELECT id, rank, revision, stamp, tries FROM waiting WHERE rank <= ? AND {_DUE}"
             " ORDER BY rank, since_s LIMIT ?",
-            (last, now_s, most),
+            (last, now_s, now_s, most),
         )
         return [Waiting(*row) for row in found]
 
     def has_urgent(self, now_s: float) -> bool:
         """Return whether an event waits."""
-        return bool(self._rows("SELECT 1 FROM waiting WHERE rank = 0 AND not_before_s <= ? LIMIT 1", (now_s,)))
+        return bool(self._rows(f"SELECT 1 FROM waiting WHERE rank = 0 AND {_DUE} LIMIT 1", (now_s, now_s)))
 
     def postpone(self, one: Waiting, until_s: float, why: str) -> None:
         """Read a thread later: it failed."""
@@ -279,7 +279,10 @@ class State:
         now_s: float,
         **values: Any,
     ) -> None:
-        """Take threads for stored that a list held whole, each with its stamp; keep values in the same step."""
+        """Take threads for seen that a list held whole, each with its stamp, "" where it could not be stored.
+
+        Values are kept in the same step.
+        """
         with self.write():
             for identifier, stamp in held:
                 self._run(
@@ -312,11 +315,12 @@ class State:
         return {row[0] for row in self._rows("SELECT id FROM known WHERE sweep = ?", (sweep,))}
 
     def ask_again(self, before_s: float, most: int, now_s: float) -> int:
-        """Ask for threads to be read that were read before a moment, the oldest first; return how many there are."""
-        found = self._rows(
-            "SELECT id FROM known WHERE read_s < ? AND id NOT IN (SELECT id FROM waiting) ORDER BY read_s LIMIT ?",
-            (before_s, most),
-        )
+        """Ask for threads to be read that were read before a moment, the oldest first; return how many there are.
+
+        Those that were read later than now, before the clock was set back, come last.
+        """
+        known = "SELECT id FROM known WHERE read_s {} ? AND id NOT IN (SELECT id FROM waiting) ORDER BY read_s LIMIT ?"
+        found = self._rows(known.format("<"), (before_s, most)) or self._rows(known.format(">"), (now_s, most))
         with self.write():
             self._ask((Seen(row[0]) for row in found), 3, now_s)
         return len(found)
@@ -386,11 +390,11 @@ class State:
         if self._connection.in_transaction:
             yield
             return
-        with self._explained():
+        with _explained(self._path):
             self._connection.execute("BEGIN IMMEDIATE")
         try:
             yield
-            with self._explained():
+            with _explained(self._path):
                 self._connection.execute("COMMIT")
         except BaseException:
             with contextlib.suppress(sqlite3.Error):
@@ -398,30 +402,24 @@ class State:
             raise
 
     def _run(self, statement: str, values: Sequence[object] = ()) -> None:
-        with self._explained():
+        with _explained(self._path):
             self._connection.execute(statement, values)
 
     def _rows(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
-        with self._explained():
+        with _explained(self._path):
             return self._connection.execute(statement, values).fetchall()
 
-    @contextlib.contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.DatabaseError as error:
-            if (getattr(error, "sqlite_errorcode", 0) & 0xFF) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                raise BusyForumError(
-                    f"{self._path} is locked by another process", "try again when it has finished"
-                ) from error
-            if (getattr(error, "sqlite_errorcode", 0) & 0xFF) in (
-                sqlite3.SQLITE_FULL,
-                sqlite3.SQLITE_IOERR,
-                sqlite3.SQLITE_READONLY,
-            ):
-                raise ForumError(
-                    f"{self._path} cannot be written: {error}", "free space, or check its rights"
-                ) from error
-            raise DamagedForumError(
-                f"{self._path} cannot be read: {error}", "delete it: what is followed is then compared from zero"
-            ) from error
+
+@contextlib.contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise BusyForumError(f"{path} is locked by another process", "try again when it has finished") from error
+        if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY):
+            raise ForumError(f"{path} cannot be written: {error}", "free space, or check its rights") from error
+        raise DamagedForumError(
+            f"{path} cannot be read: {error}", "delete it: what is followed is then compared from zero"
+        ) from error

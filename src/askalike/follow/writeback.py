@@ -139,13 +139,18 @@ class DiscourseTarget(Discourse):
         return self.api + request.path
 
     def reads(self, write: Write) -> tuple[Request, ...]:
-        """Return the two topics."""
-        return tuple(Request("GET", f"/t/{one}.json", {}) for one in (write.candidate_id, write.question_id))
+        """Return the two topics, and the categories, which are read once."""
+        paths = (f"/t/{write.candidate_id}.json", f"/t/{write.question_id}.json", "/site.json")
+        return tuple(Request("GET", one, {}) for one in paths)
 
     def found(self, write: Write) -> str:
-        """Look into both topics."""
-        self._topic(write.candidate_id)
+        """Look into both topics, and whether those who read the one may read the other."""
+        original = self._topic(write.candidate_id)
         topic = self._topic(write.question_id)
+        if self._categories is None:
+            self._read_categories()
+        if not self._is_public(original) and original.get("category_id") != topic.get("category_id"):
+            raise RefusedError(f"topic {write.candidate_id} is in a category that is not public", 0, b"", {})
         if write.action == "close":
             return "closed already" if topic.get("closed") is True else ""
         self._add_posts(write.question_id, topic)
@@ -263,13 +268,13 @@ class GitHubTarget(GitHub):
             labels = issue.get("labels")
             names = [one.get("name") if isinstance(one, dict) else one for one in labels or ()]
             return "labelled already" if _label(write.action) in names else ""
-        path: str | None = f"/issues/{write.question_id}/comments?per_page=100"
-        while path is not None:
-            rows, headers = self._page(path, {})
+        query: str | None = "per_page=100"
+        while query is not None:
+            rows, headers = self._page(f"/issues/{write.question_id}/comments?{query}", {})
             for row in rows or ():
                 if self._marker(write) in str(row.get("body")) or duplicate_of(row) == write.candidate_id:
                     return f"comment {row.get('id')} says so"
-            path = self._next(headers)
+            query = self._next(headers)
         return ""
 
     def _thread(self, identifier: str, write: Write | None = None) -> dict[str, Any] | str:
