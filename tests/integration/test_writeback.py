@@ -245,6 +245,17 @@ def test_what_is_there_already_is_not_written(
     assert (discourse.writes, github.writes) == ([], [])
 
 
+def test_comments_that_never_end_are_looked_through_for_so_long_alone(
+    run: Run, path: Path, github: FakeGitHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("askalike.follow.writeback.MOST_COMMENT_PAGES", 1)
+    github.threads[3].comments = [{"id": one, "body": "no", "author_association": "NONE"} for one in range(3)]
+    done = run("writeback", path, *words(github, "--link", "--limit", 1, *SEND, "--json")).json
+    assert [one["state"] for one in done] == ["failed"]
+    assert "more comments than are looked through" in done[0]["why"]
+    assert github.writes == []
+
+
 def test_an_original_that_is_not_public_is_named_and_never_linked_to(
     run: Run, path: Path, discourse: FakeDiscourse
 ) -> None:

@@ -269,13 +269,14 @@ class GitHubTarget(GitHub):
             names = [one.get("name") if isinstance(one, dict) else one for one in labels or ()]
             return "labelled already" if _label(write.action) in names else ""
         query: str | None = "per_page=100"
-        while query is not None:
+        for _ in range(MOST_COMMENT_PAGES):
             rows, headers = self._page(f"/issues/{write.question_id}/comments?{query}", {})
             for row in rows or ():
                 if self._marker(write) in str(row.get("body")) or duplicate_of(row) == write.candidate_id:
                     return f"comment {row.get('id')} says so"
-            query = self._next(headers)
-        return ""
+            if (query := self._next(headers)) is None:
+                return ""
+        raise RefusedError(f"issue {write.question_id} has more comments than are looked through", 0, b"", {})
 
     def _thread(self, identifier: str, write: Write | None = None) -> dict[str, Any] | str:
         """Return an issue; of a discussion, by what a write of it is done, "" where it is to be done.
