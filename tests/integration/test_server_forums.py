@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -14,6 +17,7 @@ from tests.command import Run
 from askalike import Forum, Question
 from askalike.server.forums import Forums
 from askalike.server.guards import Keys
+from askalike.server.service import Service
 from askalike.server.settings import Limits, ServeSettings
 from askalike.store.layout import forum_names
 
@@ -132,6 +136,72 @@ def test_what_is_idle_is_closed_and_opens_again(serve: Serve, monkeypatch: pytes
     else:
         pytest.fail("it stays open")
     assert client.get("/travel/v1/status").status_code == 200
+
+
+@pytest.fixture
+def slow_close(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event]:
+    """Let the forum ``travel`` close slowly; return what is set once it begins, and what lets it end."""
+    begins, may_end, close = threading.Event(), threading.Event(), Service.close
+
+    def slowly(service: Service) -> None:
+        if service.settings.folder.name == "travel":
+            begins.set()
+            assert may_end.wait(60)
+        close(service)
+
+    monkeypatch.setattr(Service, "close", slowly)
+    return begins, may_end
+
+
+def test_a_forum_that_is_asked_while_another_closes_for_idleness_stays_open(
+    folder: Path, slow_close: tuple[threading.Event, threading.Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begins, may_end = slow_close
+    forums = Forums(ServeSettings(str(folder), limits=LIMITS))
+
+    async def steps() -> None:
+        async with forums._lifespan(forums._root):
+            for name in ("travel", "cooking"):
+                await forums._opened(name)
+            for one in forums._open.values():
+                one.used_s = -math.inf
+            assert await asyncio.to_thread(begins.wait, 60)
+            asked = forums._open["cooking"]
+            asked.busy += 1
+            may_end.set()
+            await asyncio.sleep(0.1)  # many looks
+            assert forums._open == {"cooking": asked}
+            asked.busy -= 1
+
+    monkeypatch.setattr("askalike.server.forums.LOOK_S", 0.001)
+    asyncio.run(steps())
+
+
+def test_a_forum_that_is_asked_while_another_closes_for_a_third_stays_open(
+    folder: Path, slow_close: tuple[threading.Event, threading.Event]
+) -> None:
+    begins, may_end = slow_close
+    Forum.create(folder / "third").close()
+    forums = Forums(ServeSettings(str(folder), limits=Limits(rate=0, timeout_s=30, open_forums=1)))
+
+    async def steps() -> None:
+        async with forums._lifespan(forums._root):
+            travel = await forums._opened("travel")
+            travel.busy += 1
+            asked = await forums._opened("cooking")  # more than may be open, since none could be closed
+            travel.busy -= 1
+            opening = asyncio.create_task(forums._opened("third"))
+            assert await asyncio.to_thread(begins.wait, 60)
+            asked.busy += 1
+            may_end.set()
+            third = await opening
+            assert forums._open == {"cooking": asked, "third": third}
+            asked.busy -= 1
+
+    try:
+        asyncio.run(steps())
+    finally:
+        shutil.rmtree(folder / "third")
 
 
 def test_many_who_ask_at_once_open_a_forum_once(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -159,9 +159,11 @@ class Forums:
         async with self._turns:
             if self._is_stopping:
                 raise Refused(503, "the service stops", "try again soon", {"Retry-After": "1"})
-            idle = sorted((one for one in self._open.items() if not one[1].busy), key=lambda one: one[1].used_s)
-            for other, _ in idle[: len(self._open) + 1 - self.settings.limits.open_forums]:
-                await self._close(other)
+            while len(self._open) >= self.settings.limits.open_forums:
+                idle = [other for other, one in self._open.items() if not one.busy]
+                if not idle:
+                    break
+                await self._close(min(idle, key=lambda other: self._open[other].used_s))
             service = await asyncio.to_thread(self._begin, name)
             app = application(self._routes, self._files)
             app.state.service = service
@@ -176,6 +178,7 @@ class Forums:
         return any(one.busy for one in list(self._open.values()))
 
     async def _close(self, name: str) -> None:
+        """Close a forum that nobody asks now, which is no longer open as soon as this is awaited."""
         if (going := self._open.pop(name, None)) is not None:
             await asyncio.to_thread(going.service.close)
 
@@ -184,8 +187,10 @@ class Forums:
         while True:
             await asyncio.sleep(LOOK_S)
             latest_s = time.monotonic() - self.settings.limits.forum_idle_s
-            for name in [name for name, one in self._open.items() if not one.busy and one.used_s < latest_s]:
-                await self._close(name)
+            for name in list(self._open):
+                one = self._open.get(name)  # what was idle may be asked, or be gone, since another began to close
+                if one is not None and not one.busy and one.used_s < latest_s:
+                    await self._close(name)
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
