@@ -727,6 +727,45 @@ def test_who_waits_in_vain_takes_no_thread() -> None:
     asyncio.run(steps())
 
 
+def test_what_is_done_when_the_pool_closes_is_told_and_what_waits_is_refused() -> None:
+    async def steps() -> None:
+        pool, is_free = Pool("test", 1, 20, _squares), threading.Event()
+        working = asyncio.create_task(pool.run(lambda: is_free.wait(60), 60))
+        waiting = [asyncio.create_task(pool.run(lambda: pytest.fail("it is closed"), 60, "other")) for _ in range(2)]
+        waiting += [asyncio.create_task(pool.run(Joined(one), 60)) for one in range(10)]
+        await asyncio.sleep(0)
+        assert not pool.close(0)
+        is_free.set()
+        assert await working
+        refused = await asyncio.gather(*waiting, return_exceptions=True)
+        assert [type(one) for one in refused] == [RuntimeError] * 12
+        assert pool.busy == 0
+        assert pool.close(60)
+
+    asyncio.run(steps())
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+def test_where_no_thread_can_be_started_a_call_fails_and_its_place_is_free_again(
+    is_large: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def steps() -> None:
+        pool = Pool("test", 2, 1)
+        with monkeypatch.context() as patched:
+            patched.setattr(threading.Thread, "start", fail)
+            for _ in range(5):
+                with pytest.raises(RuntimeError, match="start new thread"):
+                    await pool.run(lambda: 7, 60, is_large=is_large)
+        assert pool.busy == 0
+        assert await asyncio.gather(*(pool.run(lambda: 8, 60, is_large=is_large) for _ in range(3))) == [8] * 3
+        assert pool.close(60)
+
+    asyncio.run(steps())
+
+
 # -- what is sent ------------------------------------------------------------------------------------------------------
 
 
