@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -202,6 +203,32 @@ def test_a_forum_that_is_asked_while_another_closes_for_a_third_stays_open(
         asyncio.run(steps())
     finally:
         shutil.rmtree(folder / "third")
+
+
+class Turn(threading.Semaphore):
+    """A lock that somebody holds, and that shows whether another waits for it."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.is_wanted = threading.Event()
+
+    def acquire(self, *given: Any, **named: Any) -> bool:
+        self.is_wanted.set()
+        return super().acquire(*given, **named)
+
+    __enter__ = acquire
+
+
+def test_a_forum_closes_while_another_has_the_turn_to_work_in_the_background(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("askalike.server.maintenance.PAUSE_S", 0.01)
+    turn = Turn()
+    service = Service.started_for(ServeSettings(str(folder / "travel")), None, None, lambda: False, turn)
+    assert turn.is_wanted.wait(60)
+    service.close()
+    assert not service.maintenance._thread.is_alive()
+    assert service.engine.forum._is_closed
 
 
 def test_many_who_ask_at_once_open_a_forum_once(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
