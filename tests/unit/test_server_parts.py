@@ -43,6 +43,7 @@ from askalike.server.guards import (
     rights_of,
     rights_without_key,
 )
+from askalike.server.handles import most_connections, most_forums
 from askalike.server.metrics import Gauge, Metrics
 from askalike.server.pool import Joined, Pool
 from askalike.server.presentation import LONGEST_MARKDOWN, highlights, safe_html
@@ -548,6 +549,31 @@ def test_while_what_all_have_sent_is_still_to_be_read_some_more_are_taken_and_cl
     assert len(full.closed) == 2 * SPARE
     full.comes("the next", "192.0.2.1")
     assert len(full.closed) == 2 * SPARE + 1
+
+
+@pytest.mark.parametrize(
+    ("limit", "connections", "forums"),
+    [(64, 16, 1), (320, 64, 2), (1_024, 512, 6), (8_192, 512, 100), (None, 512, 100)],
+)
+def test_connections_and_open_forums_share_the_file_handles(
+    limit: int | None, connections: int, forums: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resource = pytest.importorskip("resource", reason="the system does not limit file handles")
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY if limit is None else limit, 10_000))
+    assert most_connections(Limits()) == Admission(Limits()).most == connections
+    assert most_forums(Limits()) == forums
+    assert most_connections(Limits(connections=2)) == 2
+    assert most_forums(Limits(open_forums=1, threads=64)) == 1
+
+
+def test_a_process_takes_as_many_file_handles_as_it_may_have() -> None:
+    pytest.importorskip("resource", reason="the system does not limit file handles")
+    program = (
+        "import resource; from askalike.server.handles import raise_limit; one = resource.RLIMIT_NOFILE; "
+        "resource.setrlimit(one, (100, 200)); raise_limit(); print(resource.getrlimit(one))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "(200, 200)\n"
 
 
 def test_clients_take_turns_where_calls_wait() -> None:

@@ -31,6 +31,7 @@ from askalike import schemas
 from askalike.errors import AskalikeError
 from askalike.server.app import CONTENT_POLICY, application, forum_routes, static_files
 from askalike.server.guards import CHALLENGE, Keys, host_names, rights_of, rights_without_key
+from askalike.server.handles import most_forums
 from askalike.server.metrics import Counters, Metrics
 from askalike.server.problem import Refused
 from askalike.server.requests import JSON
@@ -96,6 +97,9 @@ class Forums:
         self._routes, self._files = forum_routes(), static_files()
         self._open: dict[str, _Open] = {}
         self._opening: dict[str, asyncio.Task[None]] = {}
+        self._most, wanted = most_forums(settings.limits), settings.limits.open_forums
+        if self._most < min(wanted, len(forum_names(settings.folder))):
+            LOG.warning("%d forums are open at once in place of %d: file handles are few", self._most, wanted)
         self._turns = asyncio.Semaphore(OPENED_AT_ONCE)
         self._background = threading.Lock()
         self._is_stopping = False
@@ -159,7 +163,7 @@ class Forums:
         async with self._turns:
             if self._is_stopping:
                 raise Refused(503, "the service stops", "try again soon", {"Retry-After": "1"})
-            while len(self._open) >= self.settings.limits.open_forums:
+            while len(self._open) >= self._most:
                 idle = [other for other, one in self._open.items() if not one.busy]
                 if not idle:
                     break
