@@ -164,15 +164,14 @@ def test_a_forum_that_is_asked_while_another_closes_for_idleness_stays_open(
         async with forums._lifespan(forums._root):
             for name in ("travel", "cooking"):
                 await forums._opened(name)
-            for one in forums._open.values():
+            for one in forums._forums.values():
                 one.used_s = -math.inf
             assert await asyncio.to_thread(begins.wait, 60)
             asked = forums._open["cooking"]
-            asked.busy += 1
+            forums._forums["cooking"].busy += 1
             may_end.set()
             await asyncio.sleep(0.1)  # many looks
             assert forums._open == {"cooking": asked}
-            asked.busy -= 1
 
     monkeypatch.setattr("askalike.server.forums.LOOK_S", 0.001)
     asyncio.run(steps())
@@ -187,17 +186,16 @@ def test_a_forum_that_is_asked_while_another_closes_for_a_third_stays_open(
 
     async def steps() -> None:
         async with forums._lifespan(forums._root):
-            travel = await forums._opened("travel")
-            travel.busy += 1
+            await forums._opened("travel")
+            forums._forums["travel"].busy += 1
             asked = await forums._opened("cooking")  # more than may be open, since none could be closed
-            travel.busy -= 1
+            forums._forums["travel"].busy -= 1
             opening = asyncio.create_task(forums._opened("third"))
             assert await asyncio.to_thread(begins.wait, 60)
-            asked.busy += 1
+            forums._forums["cooking"].busy += 1
             may_end.set()
             third = await opening
             assert forums._open == {"cooking": asked, "third": third}
-            asked.busy -= 1
 
     try:
         asyncio.run(steps())
@@ -256,10 +254,30 @@ def test_a_damaged_forum_keeps_no_other_from_answering(serve: Serve, folder: Pat
         answer = client.get("/broken/v1/status")
         assert answer.status_code == 500
         assert "archive.sqlite" in answer.json()["error"]
+        for method in ("POST", "PUT", "DELETE"):
+            path = "/broken/v1/similar" if method == "POST" else "/broken/v1/questions/1"
+            answer = client.request(method, path, json={"title": "wifi"})
+            assert (answer.status_code, "archive.sqlite" in answer.json()["error"]) == (500, True), method
+        told = client.post("/broken/v1/embeddings", json={"input": "wifi"}).json()["error"]
+        assert "archive.sqlite" in told["message"]
         assert client.get("/travel/v1/status").status_code == 200
     finally:
         (folder / "broken" / "archive.sqlite").unlink()
         (folder / "broken").rmdir()
+
+
+@pytest.mark.parametrize("error", [OSError("Too many open files"), RuntimeError("can't start new thread")])
+def test_why_a_forum_cannot_be_opened_is_told_as_json_whatever_the_reason(
+    serve: Serve, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> Service:
+        raise error
+
+    client = serve()
+    monkeypatch.setattr(Service, "started_for", fail)
+    answer = client.get("/travel/v1/status")
+    assert (answer.status_code, set(answer.json())) == (500, {"error", "hint"})
+    assert answer.headers["x-request-id"]
 
 
 def test_a_forum_that_is_put_there_later_is_found(serve: Serve, folder: Path) -> None:

@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from http import HTTPStatus
 from typing import Final
 
@@ -28,7 +29,6 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from askalike import schemas
-from askalike.errors import AskalikeError
 from askalike.server.app import CONTENT_POLICY, application, forum_routes, static_files
 from askalike.server.guards import CHALLENGE, Keys, host_names, rights_of, rights_without_key
 from askalike.server.handles import most_forums
@@ -46,8 +46,6 @@ LOG: Final = logging.getLogger("askalike.server")
 LOOK_S: Final = 5.0
 """Between two looks for forums that are idle."""
 OPENED_AT_ONCE: Final = 2
-UNOPENED: Final = "/-"
-"""The path under which a forum is refused that cannot be opened; no forum is called so."""
 
 _PAGE: Final = """<!doctype html>
 <html lang="en">
@@ -67,15 +65,18 @@ _PAGE: Final = """<!doctype html>
 
 
 @dataclass(slots=True)
-class _Open:
-    """A forum that is open.
+class _ServedForum:
+    """One of the forums: what its application has for a service while the forum is closed.
 
     Args:
-        busy: requests that it answers now.
+        busy: requests that it answers now, or will once it is open.
     """
 
     app: Starlette
-    service: Service
+    settings: ServeSettings
+    metrics: Metrics
+    proxies: tuple[Network, ...]
+    host_names: frozenset[str]
     busy: int = 0
     used_s: float = field(default_factory=time.monotonic)
 
@@ -95,7 +96,8 @@ class Forums:
         self.metrics = Metrics(self._counters, "-")
         self._keys = Keys(settings.folder)
         self._routes, self._files = forum_routes(), static_files()
-        self._open: dict[str, _Open] = {}
+        self._forums: dict[str, _ServedForum] = {}
+        self._open: dict[str, Service] = {}
         self._opening: dict[str, asyncio.Task[None]] = {}
         self._most, wanted = most_forums(settings.limits), settings.limits.open_forums
         if self._most < min(wanted, len(forum_names(settings.folder))):
@@ -112,7 +114,7 @@ class Forums:
         }
         files = {path: file for path, file in self._files.items() if not path.endswith(".html") and path not in paths}
         routes = [Route(path, answer, methods=["GET", "HEAD"]) for path, answer in paths.items()]
-        self._root = application([*routes, Route(UNOPENED, _refuse)], files, self._lifespan)
+        self._root = application(routes, files, self._lifespan)
         self._root.state.service = self
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -125,28 +127,42 @@ class Forums:
         elif not slash:
             await RedirectResponse(f"{name}/", HTTPStatus.TEMPORARY_REDIRECT)(scope, receive, send)
         else:
+            forum = self._served(name)
+            under = {**scope, "path": f"/{rest.decode('latin-1')}", "raw_path": b"/" + rest}
+            forum.busy += 1
             try:
-                opened = await self._opened(name)
-            except (AskalikeError, Refused) as error:
-                refused = {**scope, "path": UNOPENED, "raw_path": UNOPENED.encode(), "askalike.error": error}
-                await self._root(refused, receive, send)
-                return
-            opened.busy += 1
-            try:
-                under = {**scope, "path": f"/{rest.decode('latin-1')}", "raw_path": b"/" + rest}
-                await opened.app(under, receive, send)
+                await forum.app(under, receive, send)
             finally:
-                opened.busy -= 1
-                opened.used_s = time.monotonic()
+                forum.busy -= 1
+                forum.used_s = time.monotonic()
 
     def stop_soon(self) -> None:
         """Answer no longer that it is ready, and begin nothing new in the background."""
         self._is_stopping = True
-        for one in self._open.values():
-            one.service.stop_soon()
+        for service in self._open.values():
+            service.stop_soon()
 
-    async def _opened(self, name: str) -> _Open:
-        """Return a forum that is open, whoever opened it.
+    def _served(self, name: str) -> _ServedForum:
+        """Return a forum, open or not."""
+        if (found := self._forums.get(name)) is None:
+            app = application(self._routes, self._files, before=partial(self._open_for, name))
+            metrics = Metrics(self._counters, name)
+            settings = replace(self.settings, forum=str(self.settings.folder / name))
+            found = _ServedForum(app, settings, metrics, self.proxies, self.host_names)
+            app.state.service = self._forums[name] = found
+        return found
+
+    async def _open_for(self, name: str, scope: Scope) -> None:
+        """Open a forum for a request, unless it is open.
+
+        Raises:
+            AskalikeError: it cannot be opened.
+            Refused: the service stops.
+        """
+        await self._opened(name)
+
+    async def _opened(self, name: str) -> Service:
+        """Return the service of a forum that is open, whoever opened it.
 
         Raises:
             AskalikeError: it cannot be opened.
@@ -164,36 +180,34 @@ class Forums:
             if self._is_stopping:
                 raise Refused(503, "the service stops", "try again soon", {"Retry-After": "1"})
             while len(self._open) >= self._most:
-                idle = [other for other, one in self._open.items() if not one.busy]
+                idle = [other for other in self._open if not self._forums[other].busy]
                 if not idle:
                     break
-                await self._close(min(idle, key=lambda other: self._open[other].used_s))
-            service = await asyncio.to_thread(self._begin, name)
-            app = application(self._routes, self._files)
-            app.state.service = service
-            self._open[name] = _Open(app, service)
+                await self._close(min(idle, key=lambda other: self._forums[other].used_s))
+            forum, service = self._served(name), await asyncio.to_thread(self._begin, name)
+            forum.used_s = time.monotonic()
+            forum.app.state.service = self._open[name] = service
 
     def _begin(self, name: str) -> Service:
-        settings = replace(self.settings, forum=str(self.settings.folder / name))
-        counts = Metrics(self._counters, name)
-        return Service.started_for(settings, counts, self._keys, self._is_busy, self._background)
+        forum = self._served(name)
+        return Service.started_for(forum.settings, forum.metrics, self._keys, self._is_busy, self._background)
 
     def _is_busy(self) -> bool:
-        return any(one.busy for one in list(self._open.values()))
+        return any(self._forums[name].busy for name in list(self._open))
 
     async def _close(self, name: str) -> None:
         """Close a forum that nobody asks now, which is no longer open as soon as this is awaited."""
         if (going := self._open.pop(name, None)) is not None:
-            await asyncio.to_thread(going.service.close)
+            self._forums[name].app.state.service = self._forums[name]
+            await asyncio.to_thread(going.close)
 
     async def _close_idle(self) -> None:
         """Close what nobody has asked for some time, again and again."""
         while True:
             await asyncio.sleep(LOOK_S)
             latest_s = time.monotonic() - self.settings.limits.forum_idle_s
-            for name in list(self._open):
-                one = self._open.get(name)  # what was idle may be asked, or be gone, since another began to close
-                if one is not None and not one.busy and one.used_s < latest_s:
+            for name in list(self._open):  # others may be asked, or go, while one closes: each is looked at in its turn
+                if not self._forums[name].busy and self._forums[name].used_s < latest_s:
                     await self._close(name)
 
     @contextlib.asynccontextmanager
@@ -253,11 +267,6 @@ class Forums:
             raise Refused(
                 401, "a key of the whole service is needed", "send it as Authorization: Bearer KEY", CHALLENGE
             )
-        services = [one.service for one in self._open.values()]
+        services = list(self._open.values())
         text = await asyncio.to_thread(lambda: self._counters.text(gauges(services)))
         return Response(text, media_type=PROMETHEUS)
-
-
-async def _refuse(request: Request) -> Response:
-    """Say why a forum cannot be opened."""
-    raise request.scope.get("askalike.error") or Refused(404, "there is nothing at this path")
