@@ -229,6 +229,78 @@ def test_a_forum_closes_while_another_has_the_turn_to_work_in_the_background(
     assert service.engine.forum._is_closed
 
 
+def opened(client: TestClient) -> list[str]:
+    """Return the names of the forums that are open."""
+    app = client.app
+    assert isinstance(app, Forums)
+    return sorted(app._open)
+
+
+def test_what_a_forum_would_refuse_does_not_open_it(serve: Serve, folder: Path) -> None:
+    reads = {"Authorization": f"Bearer {Keys(folder / 'travel').add('', 'read')[1]}"}
+    client, asked = serve(host="0.0.0.0"), {"title": "visa"}
+    for method, path, headers, status in (
+        ("GET", "/v1/status", {}, 401),
+        ("HEAD", "/v1/status", {}, 401),
+        ("POST", "/v1/similar", {}, 401),
+        ("GET", "/v1/status", {"Authorization": "Bearer ask_wrong"}, 401),
+        ("PUT", "/v1/questions/1", reads, 403),
+        ("POST", "/v1/status", {}, 405),
+        ("GET", "/v1/nothing", reads, 404),
+    ):
+        answer = client.request(method, f"/travel{path}", headers=headers, json=asked)
+        assert answer.status_code == status, path
+        assert opened(client) == []
+        if method != "HEAD":
+            assert client.post("/travel/v1/similar", headers=reads, json=asked).status_code == 200
+            before = client.request(method, f"/travel{path}", headers=headers, json=asked)
+            assert (answer.status_code, answer.content) == (before.status_code, before.content)
+            assert client.portal is not None
+            client.portal.call(client.app._close, "travel")  # type: ignore[attr-defined]
+    local = serve()
+    answer = local.get("/travel/v1/status", headers={"Host": "elsewhere.example"})
+    assert (answer.status_code, opened(local)) == (421, [])
+
+
+def test_what_needs_no_forum_does_not_open_one(serve: Serve) -> None:
+    client = serve(host="0.0.0.0", allow_origins=("https://forum.example.org",))
+    for path in ("", "widget.js", "healthz", "openapi.json"):
+        assert client.get(f"/travel/{path}").status_code == 200, path
+    preflight = {"Origin": "https://forum.example.org", "Access-Control-Request-Method": "POST"}
+    answer = client.options("/travel/v1/similar", headers=preflight)
+    assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (204, preflight["Origin"])
+    assert opened(client) == []
+
+
+def test_who_asks_too_often_is_refused_by_all_forums_and_opens_none(serve: Serve) -> None:
+    client = serve(limits=Limits(rate=0.001, burst=3, timeout_s=30))
+    assert client.get("/travel/v1/status").status_code == 200
+    assert client.get("/v1/forums").status_code == 200
+    assert client.get("/").status_code == 200
+    for path in ("/travel/v1/status", "/cooking/v1/status", "/cooking/readyz", "/v1/forums", "/", "/metrics"):
+        answer = client.get(path)
+        assert (answer.status_code, answer.json()["error"]) == (429, "too many requests"), path
+    assert client.get("/healthz").status_code == 200
+    assert opened(client) == ["travel"]
+
+
+def test_who_waits_too_long_for_a_forum_to_open_is_refused_and_it_opens_all_the_same(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_open, begin = threading.Event(), Forums._begin
+    monkeypatch.setattr(Forums, "_begin", lambda self, name: (may_open.wait(60), begin(self, name))[1])
+    client = serve(limits=Limits(rate=0, timeout_s=0.01))
+    answer = client.get("/travel/v1/status")
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    assert "not open within 0.01 s" in answer.json()["error"]
+    may_open.set()
+    for _ in range(1_000):
+        if opened(client):
+            break
+        threading.Event().wait(0.01)
+    assert opened(client) == ["travel"]
+
+
 def test_many_who_ask_at_once_open_a_forum_once(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     client = serve()
     opened: list[object] = []

@@ -410,6 +410,8 @@ def test_a_client_that_asks_too_often_waits_and_others_do_not() -> None:
     assert rates.wait_s("b", 0.0) == 0.0
     assert rates.wait_s("a", 0.1) == 0.0
     assert Rates(rate=0.0, burst=1).wait_s("a", 0.0) == 0.0
+    assert [Rates(rate=1.0, burst=1).wait_s("a", 0.0, taken=0) for _ in range(2)] == [0.0, 0.0]
+    assert rates.wait_s("a", 0.1, taken=0) == rates.wait_s("a", 0.1)
     for number in range(MOST_CLIENTS + 5):
         rates.wait_s(str(number), 1.0)
     assert len(rates._buckets) == MOST_CLIENTS

@@ -25,18 +25,18 @@ import msgspec
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
 
 from askalike import schemas
 from askalike.server.app import CONTENT_POLICY, application, forum_routes, static_files
-from askalike.server.guards import CHALLENGE, Keys, host_names, rights_of, rights_without_key
+from askalike.server.guards import CHALLENGE, Keys, Rates, host_names, rights_of, rights_without_key
 from askalike.server.handles import most_forums
 from askalike.server.metrics import Counters, Metrics
 from askalike.server.problem import Refused
-from askalike.server.requests import JSON
-from askalike.server.routes import PROMETHEUS
-from askalike.server.service import Service
+from askalike.server.requests import JSON, admit
+from askalike.server.routes import PROMETHEUS, ROUTES
+from askalike.server.service import Service, rates_of
 from askalike.server.settings import Network, ServeSettings
 from askalike.server.status import gauges
 from askalike.store.layout import forum_names, holds_forum
@@ -46,6 +46,8 @@ LOG: Final = logging.getLogger("askalike.server")
 LOOK_S: Final = 5.0
 """Between two looks for forums that are idle."""
 OPENED_AT_ONCE: Final = 2
+UNOPENED: Final = ("", "/healthz", "/openapi.json")
+"""Paths of routes that answer while the forum is closed; "" where there is no route."""
 
 _PAGE: Final = """<!doctype html>
 <html lang="en">
@@ -69,12 +71,16 @@ class _ServedForum:
     """One of the forums: what its application has for a service while the forum is closed.
 
     Args:
+        keys: its own and those of the whole service.
         busy: requests that it answers now, or will once it is open.
     """
 
     app: Starlette
     settings: ServeSettings
     metrics: Metrics
+    keys: Keys
+    rates: Rates
+    rights_without_key: frozenset[str]
     proxies: tuple[Network, ...]
     host_names: frozenset[str]
     busy: int = 0
@@ -94,7 +100,8 @@ class Forums:
         self.host_names = host_names(settings)
         self._counters = Counters(is_by_forum=True)
         self.metrics = Metrics(self._counters, "-")
-        self._keys = Keys(settings.folder)
+        self.keys, self.rates = Keys(settings.folder), rates_of(settings)
+        self.rights_without_key = rights_without_key(settings)
         self._routes, self._files = forum_routes(), static_files()
         self._forums: dict[str, _ServedForum] = {}
         self._open: dict[str, Service] = {}
@@ -148,18 +155,43 @@ class Forums:
             app = application(self._routes, self._files, before=partial(self._open_for, name))
             metrics = Metrics(self._counters, name)
             settings = replace(self.settings, forum=str(self.settings.folder / name))
-            found = _ServedForum(app, settings, metrics, self.proxies, self.host_names)
+            keys = Keys(settings.folder, self.keys)
+            guards = (keys, self.rates, self.rights_without_key, self.proxies, self.host_names)
+            found = _ServedForum(app, settings, metrics, *guards)
             app.state.service = self._forums[name] = found
         return found
 
     async def _open_for(self, name: str, scope: Scope) -> None:
-        """Open a forum for a request, unless it is open.
+        """Open a forum for a request that it would not refuse and that needs it open.
 
         Raises:
             AskalikeError: it cannot be opened.
-            Refused: the service stops.
+            Refused: 401, 403 or 429, as the forum would refuse it; 503, it is not open in time, or the service stops.
         """
-        await self._opened(name)
+        if name in self._open or not self._needs_open(name, Request(scope)):
+            return
+        timeout_s = self.settings.limits.timeout_s
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._opened(name)
+        except TimeoutError as error:
+            found = f"the forum was not open within {timeout_s:g} s"
+            raise Refused(503, found, "try again soon", {"Retry-After": "1"}) from error
+
+    def _needs_open(self, name: str, request: Request) -> bool:
+        """Return whether a request needs an open forum, as none does for a file of the page.
+
+        Raises:
+            Refused: 401, 403 or 429.
+        """
+        path = next((one.path for one in self._routes if one.matches(request.scope)[0] is Match.FULL), "")
+        if path in UNOPENED:
+            return False
+        method = "GET" if request.method == "HEAD" else request.method
+        right = next(row.permission for row in ROUTES if (row.method, row.path) == (method, path))
+        taken = 0 if right else 1  # what needs a right is counted once the forum is open
+        admit(request, self._served(name), right, taken)
+        return True
 
     async def _opened(self, name: str) -> Service:
         """Return the service of a forum that is open, whoever opened it.
@@ -190,7 +222,8 @@ class Forums:
 
     def _begin(self, name: str) -> Service:
         forum = self._served(name)
-        return Service.started_for(forum.settings, forum.metrics, self._keys, self._is_busy, self._background)
+        given = (forum.metrics, self.keys, self._is_busy, self._background, self.rates)
+        return Service.started_for(forum.settings, *given)
 
     def _is_busy(self) -> bool:
         return any(self._forums[name].busy for name in list(self._open))
@@ -229,12 +262,12 @@ class Forums:
         Raises:
             Refused: 401, a key was sent that opens none of them.
         """
-        folder, without_key = self.settings.folder, rights_without_key(self.settings)
+        folder, without_key = self.settings.folder, self.rights_without_key
         found: list[str] = []
         refused: Refused | None = None
         for name in forum_names(folder):
             try:
-                if "read" in rights_of(request.headers, Keys(folder / name, self._keys), without_key):
+                if "read" in rights_of(request.headers, Keys(folder / name, self.keys), without_key):
                     found.append(name)
             except Refused as error:
                 refused = error
@@ -243,11 +276,13 @@ class Forums:
         return found
 
     async def _list(self, request: Request) -> Response:
+        admit(request, self, None)
         names = await asyncio.to_thread(self._readable, request)
         listed = schemas.Forums(tuple(schemas.ServedForum(name, f"/{name}/", name in self._open) for name in names))
         return Response(msgspec.json.encode(listed), media_type=JSON)
 
     async def _page(self, request: Request) -> Response:
+        admit(request, self, None)
         names = await asyncio.to_thread(self._readable, request)
         links = "".join(f'<li><a href="{html.escape(name)}/">{html.escape(name)}</a></li>' for name in names)
         content = f"<ul>{links}</ul>" if names else "<p>No forum can be read without a key.</p>"
@@ -263,7 +298,8 @@ class Forums:
         return Response(msgspec.json.encode(schemas.Health("ready")), media_type=JSON)
 
     async def _metrics(self, request: Request) -> Response:
-        if "read" not in rights_of(request.headers, self._keys, rights_without_key(self.settings)):
+        admit(request, self, None)
+        if "read" not in rights_of(request.headers, self.keys, self.rights_without_key):
             raise Refused(
                 401, "a key of the whole service is needed", "send it as Authorization: Bearer KEY", CHALLENGE
             )
