@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 from tests.command import Run
 
 from askalike import Forum, Question
+from askalike.errors import DatabaseError
 from askalike.server.forums import Forums
 from askalike.server.guards import Keys
 from askalike.server.service import Service
@@ -116,6 +117,45 @@ def test_counts_are_kept_by_forum(serve: Serve) -> None:
     own = client.get("/cooking/metrics").text
     assert 'askalike_requests_total{forum="cooking",route="GET /v1/status",status="200"} 1.0' in own
     assert "travel" not in own
+
+
+def test_metrics_leave_out_what_a_forum_in_trouble_cannot_tell(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    client, size = serve(), Forum.size
+
+    def fails(forum: Forum) -> int:
+        if forum.path.name == "travel":
+            raise DatabaseError("the database is away")
+        return size(forum)
+
+    for name in ("travel", "cooking"):
+        assert client.get(f"/{name}/v1/status").status_code == 200
+    monkeypatch.setattr(Forum, "size", fails)
+    answer = client.get("/metrics")
+    assert answer.status_code == 200
+    assert 'askalike_questions{forum="cooking"} 1.0' in answer.text
+    assert 'askalike_questions{forum="travel"}' not in answer.text
+    for name in ("travel", "cooking"):
+        assert f'askalike_requests_total{{forum="{name}",route="GET /v1/status",status="200"}} 1.0' in answer.text
+    assert "no gauges of travel: the database is away" in caplog.text
+
+
+def test_no_forum_closes_while_its_gauges_are_read(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    busy: list[int] = []
+    client, size = serve(), Forum.size
+    app = client.app
+    assert isinstance(app, Forums)
+
+    def looks(forum: Forum) -> int:
+        busy.append(app._forums[forum.path.name].busy)
+        return size(forum)
+
+    assert client.get("/travel/v1/status").status_code == 200
+    monkeypatch.setattr(Forum, "size", looks)
+    assert client.get("/metrics").status_code == 200
+    assert busy == [1]
+    assert app._forums["travel"].busy == 0
 
 
 def test_what_was_asked_least_recently_is_closed_for_another(serve: Serve) -> None:

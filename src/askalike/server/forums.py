@@ -304,5 +304,12 @@ class Forums:
                 401, "a key of the whole service is needed", "send it as Authorization: Bearer KEY", CHALLENGE
             )
         services = list(self._open.values())
-        text = await asyncio.to_thread(lambda: self._counters.text(gauges(services)))
+        asked = [self._forums[name] for name in self._open]
+        for forum in asked:
+            forum.busy += 1
+        try:
+            text = await asyncio.to_thread(lambda: self._counters.text(gauges(services)))
+        finally:
+            for forum in asked:
+                forum.busy -= 1
         return Response(text, media_type=PROMETHEUS)
