@@ -375,10 +375,10 @@ def main() -> None:
     options = parser.parse_args()
     folder, bodies = forum_of(QUESTIONS)
     most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (HANDLES, most[1]))  # what the service gets
     chosen = {name: attack for name, attack in ATTACKS.items() if options.only in name}
     rows: dict[str, dict[str, Any]] = {}
     with serving(folder, "--rate", "50", "--threads", "4") as running:
+        resource.prlimit(running.process.pid, resource.RLIMIT_NOFILE, (HANDLES, HANDLES))
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(8_192, most[1]), most[1]))
         _wait_until_compared(running.client)
         rows["none"] = measured(running.port, bodies, options.seconds, None)

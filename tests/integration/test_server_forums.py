@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 from tests.command import Run
 
 from askalike import Forum, Question
+from askalike.errors import DatabaseError
 from askalike.server.forums import Forums
 from askalike.server.guards import Keys
+from askalike.server.service import Service
 from askalike.server.settings import Limits, ServeSettings
 from askalike.store.layout import forum_names
 
@@ -113,6 +119,45 @@ def test_counts_are_kept_by_forum(serve: Serve) -> None:
     assert "travel" not in own
 
 
+def test_metrics_leave_out_what_a_forum_in_trouble_cannot_tell(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    client, size = serve(), Forum.size
+
+    def fails(forum: Forum) -> int:
+        if forum.path.name == "travel":
+            raise DatabaseError("the database is away")
+        return size(forum)
+
+    for name in ("travel", "cooking"):
+        assert client.get(f"/{name}/v1/status").status_code == 200
+    monkeypatch.setattr(Forum, "size", fails)
+    answer = client.get("/metrics")
+    assert answer.status_code == 200
+    assert 'askalike_questions{forum="cooking"} 1.0' in answer.text
+    assert 'askalike_questions{forum="travel"}' not in answer.text
+    for name in ("travel", "cooking"):
+        assert f'askalike_requests_total{{forum="{name}",route="GET /v1/status",status="200"}} 1.0' in answer.text
+    assert "no gauges of travel: the database is away" in caplog.text
+
+
+def test_no_forum_closes_while_its_gauges_are_read(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    busy: list[int] = []
+    client, size = serve(), Forum.size
+    app = client.app
+    assert isinstance(app, Forums)
+
+    def looks(forum: Forum) -> int:
+        busy.append(app._forums[forum.path.name].busy)
+        return size(forum)
+
+    assert client.get("/travel/v1/status").status_code == 200
+    monkeypatch.setattr(Forum, "size", looks)
+    assert client.get("/metrics").status_code == 200
+    assert busy == [1]
+    assert app._forums["travel"].busy == 0
+
+
 def test_what_was_asked_least_recently_is_closed_for_another(serve: Serve) -> None:
     client = serve(limits=Limits(rate=0, timeout_s=30, open_forums=1))
     for name in ("travel", "cooking", "travel"):
@@ -132,6 +177,168 @@ def test_what_is_idle_is_closed_and_opens_again(serve: Serve, monkeypatch: pytes
     else:
         pytest.fail("it stays open")
     assert client.get("/travel/v1/status").status_code == 200
+
+
+@pytest.fixture
+def slow_close(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event]:
+    """Let the forum ``travel`` close slowly; return what is set once it begins, and what lets it end."""
+    begins, may_end, close = threading.Event(), threading.Event(), Service.close
+
+    def slowly(service: Service) -> None:
+        if service.settings.folder.name == "travel":
+            begins.set()
+            assert may_end.wait(60)
+        close(service)
+
+    monkeypatch.setattr(Service, "close", slowly)
+    return begins, may_end
+
+
+def test_a_forum_that_is_asked_while_another_closes_for_idleness_stays_open(
+    folder: Path, slow_close: tuple[threading.Event, threading.Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begins, may_end = slow_close
+    forums = Forums(ServeSettings(str(folder), limits=LIMITS))
+
+    async def steps() -> None:
+        async with forums._lifespan(forums._root):
+            for name in ("travel", "cooking"):
+                await forums._opened(name)
+            for one in forums._forums.values():
+                one.used_s = -math.inf
+            assert await asyncio.to_thread(begins.wait, 60)
+            asked = forums._open["cooking"]
+            forums._forums["cooking"].busy += 1
+            may_end.set()
+            await asyncio.sleep(0.1)  # many looks
+            assert forums._open == {"cooking": asked}
+
+    monkeypatch.setattr("askalike.server.forums.LOOK_S", 0.001)
+    asyncio.run(steps())
+
+
+def test_a_forum_that_is_asked_while_another_closes_for_a_third_stays_open(
+    folder: Path, slow_close: tuple[threading.Event, threading.Event]
+) -> None:
+    begins, may_end = slow_close
+    Forum.create(folder / "third").close()
+    forums = Forums(ServeSettings(str(folder), limits=Limits(rate=0, timeout_s=30, open_forums=1)))
+
+    async def steps() -> None:
+        async with forums._lifespan(forums._root):
+            await forums._opened("travel")
+            forums._forums["travel"].busy += 1
+            asked = await forums._opened("cooking")  # more than may be open, since none could be closed
+            forums._forums["travel"].busy -= 1
+            opening = asyncio.create_task(forums._opened("third"))
+            assert await asyncio.to_thread(begins.wait, 60)
+            forums._forums["cooking"].busy += 1
+            may_end.set()
+            third = await opening
+            assert forums._open == {"cooking": asked, "third": third}
+
+    try:
+        asyncio.run(steps())
+    finally:
+        shutil.rmtree(folder / "third")
+
+
+class Turn(threading.Semaphore):
+    """A lock that somebody holds, and that shows whether another waits for it."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.is_wanted = threading.Event()
+
+    def acquire(self, *given: Any, **named: Any) -> bool:
+        self.is_wanted.set()
+        return super().acquire(*given, **named)
+
+    __enter__ = acquire
+
+
+def test_a_forum_closes_while_another_has_the_turn_to_work_in_the_background(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("askalike.server.maintenance.PAUSE_S", 0.01)
+    turn = Turn()
+    service = Service.started_for(ServeSettings(str(folder / "travel")), None, None, lambda: False, turn)
+    assert turn.is_wanted.wait(60)
+    service.close()
+    assert not service.maintenance._thread.is_alive()
+    assert service.engine.forum._is_closed
+
+
+def opened(client: TestClient) -> list[str]:
+    """Return the names of the forums that are open."""
+    app = client.app
+    assert isinstance(app, Forums)
+    return sorted(app._open)
+
+
+def test_what_a_forum_would_refuse_does_not_open_it(serve: Serve, folder: Path) -> None:
+    reads = {"Authorization": f"Bearer {Keys(folder / 'travel').add('', 'read')[1]}"}
+    client, asked = serve(host="0.0.0.0"), {"title": "visa"}
+    for method, path, headers, status in (
+        ("GET", "/v1/status", {}, 401),
+        ("HEAD", "/v1/status", {}, 401),
+        ("POST", "/v1/similar", {}, 401),
+        ("GET", "/v1/status", {"Authorization": "Bearer ask_wrong"}, 401),
+        ("PUT", "/v1/questions/1", reads, 403),
+        ("POST", "/v1/status", {}, 405),
+        ("GET", "/v1/nothing", reads, 404),
+    ):
+        answer = client.request(method, f"/travel{path}", headers=headers, json=asked)
+        assert answer.status_code == status, path
+        assert opened(client) == []
+        if method != "HEAD":
+            assert client.post("/travel/v1/similar", headers=reads, json=asked).status_code == 200
+            before = client.request(method, f"/travel{path}", headers=headers, json=asked)
+            assert (answer.status_code, answer.content) == (before.status_code, before.content)
+            assert client.portal is not None
+            client.portal.call(client.app._close, "travel")  # type: ignore[attr-defined]
+    local = serve()
+    answer = local.get("/travel/v1/status", headers={"Host": "elsewhere.example"})
+    assert (answer.status_code, opened(local)) == (421, [])
+
+
+def test_what_needs_no_forum_does_not_open_one(serve: Serve) -> None:
+    client = serve(host="0.0.0.0", allow_origins=("https://forum.example.org",))
+    for path in ("", "widget.js", "healthz", "openapi.json"):
+        assert client.get(f"/travel/{path}").status_code == 200, path
+    preflight = {"Origin": "https://forum.example.org", "Access-Control-Request-Method": "POST"}
+    answer = client.options("/travel/v1/similar", headers=preflight)
+    assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (204, preflight["Origin"])
+    assert opened(client) == []
+
+
+def test_who_asks_too_often_is_refused_by_all_forums_and_opens_none(serve: Serve) -> None:
+    client = serve(limits=Limits(rate=0.001, burst=3, timeout_s=30))
+    assert client.get("/travel/v1/status").status_code == 200
+    assert client.get("/v1/forums").status_code == 200
+    assert client.get("/").status_code == 200
+    for path in ("/travel/v1/status", "/cooking/v1/status", "/cooking/readyz", "/v1/forums", "/", "/metrics"):
+        answer = client.get(path)
+        assert (answer.status_code, answer.json()["error"]) == (429, "too many requests"), path
+    assert client.get("/healthz").status_code == 200
+    assert opened(client) == ["travel"]
+
+
+def test_who_waits_too_long_for_a_forum_to_open_is_refused_and_it_opens_all_the_same(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_open, begin = threading.Event(), Forums._begin
+    monkeypatch.setattr(Forums, "_begin", lambda self, name: (may_open.wait(60), begin(self, name))[1])
+    client = serve(limits=Limits(rate=0, timeout_s=0.01))
+    answer = client.get("/travel/v1/status")
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    assert "not open within 0.01 s" in answer.json()["error"]
+    may_open.set()
+    for _ in range(1_000):
+        if opened(client):
+            break
+        threading.Event().wait(0.01)
+    assert opened(client) == ["travel"]
 
 
 def test_many_who_ask_at_once_open_a_forum_once(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,10 +366,30 @@ def test_a_damaged_forum_keeps_no_other_from_answering(serve: Serve, folder: Pat
         answer = client.get("/broken/v1/status")
         assert answer.status_code == 500
         assert "archive.sqlite" in answer.json()["error"]
+        for method in ("POST", "PUT", "DELETE"):
+            path = "/broken/v1/similar" if method == "POST" else "/broken/v1/questions/1"
+            answer = client.request(method, path, json={"title": "wifi"})
+            assert (answer.status_code, "archive.sqlite" in answer.json()["error"]) == (500, True), method
+        told = client.post("/broken/v1/embeddings", json={"input": "wifi"}).json()["error"]
+        assert "archive.sqlite" in told["message"]
         assert client.get("/travel/v1/status").status_code == 200
     finally:
         (folder / "broken" / "archive.sqlite").unlink()
         (folder / "broken").rmdir()
+
+
+@pytest.mark.parametrize("error", [OSError("Too many open files"), RuntimeError("can't start new thread")])
+def test_why_a_forum_cannot_be_opened_is_told_as_json_whatever_the_reason(
+    serve: Serve, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> Service:
+        raise error
+
+    client = serve()
+    monkeypatch.setattr(Service, "started_for", fail)
+    answer = client.get("/travel/v1/status")
+    assert (answer.status_code, set(answer.json())) == (500, {"error", "hint"})
+    assert answer.headers["x-request-id"]
 
 
 def test_a_forum_that_is_put_there_later_is_found(serve: Serve, folder: Path) -> None:

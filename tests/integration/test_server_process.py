@@ -236,6 +236,22 @@ def test_more_connections_than_file_handles_end_nothing_and_fill_no_log(folder: 
     assert len(lines) < 100
 
 
+def test_more_forums_than_file_handles_are_all_answered(tmp_path: Path) -> None:
+    folder, names = tmp_path / "network", [f"f{number}" for number in range(30)]
+    with Forum.create(folder / names[0]) as forum:
+        forum.add([Question("1", "Wifi drops at night")])
+    for name in names[1:]:
+        shutil.copytree(folder / names[0], folder / name)
+    asked = json.dumps({"title": "wifi at night"}).encode()
+    with serving(folder, "--rate", "0", before="ulimit -n 320") as (_, client):
+        for name in names:
+            assert json.loads(client._send("POST", f"/{name}/v1/similar", asked))["hits"], name
+            client._send("PUT", f"/{name}/v1/questions/2", b'{"title": "Printer vanishes"}')
+    lines = (tmp_path / "log").read_text().splitlines()[1:]
+    told = [one["message"] for one in map(json.loads, lines) if one["level"] != "info"]
+    assert told == ["2 forums are open at once in place of 100: file handles are few"]
+
+
 @pytest.fixture
 def away(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path, str]:
     """Return a forum whose database is away, the link that brings it back, and where that has to lead."""

@@ -43,6 +43,7 @@ from askalike.server.guards import (
     rights_of,
     rights_without_key,
 )
+from askalike.server.handles import most_connections, most_forums
 from askalike.server.metrics import Gauge, Metrics
 from askalike.server.pool import Joined, Pool
 from askalike.server.presentation import LONGEST_MARKDOWN, highlights, safe_html
@@ -409,6 +410,8 @@ def test_a_client_that_asks_too_often_waits_and_others_do_not() -> None:
     assert rates.wait_s("b", 0.0) == 0.0
     assert rates.wait_s("a", 0.1) == 0.0
     assert Rates(rate=0.0, burst=1).wait_s("a", 0.0) == 0.0
+    assert [Rates(rate=1.0, burst=1).wait_s("a", 0.0, taken=0) for _ in range(2)] == [0.0, 0.0]
+    assert rates.wait_s("a", 0.1, taken=0) == rates.wait_s("a", 0.1)
     for number in range(MOST_CLIENTS + 5):
         rates.wait_s(str(number), 1.0)
     assert len(rates._buckets) == MOST_CLIENTS
@@ -548,6 +551,31 @@ def test_while_what_all_have_sent_is_still_to_be_read_some_more_are_taken_and_cl
     assert len(full.closed) == 2 * SPARE
     full.comes("the next", "192.0.2.1")
     assert len(full.closed) == 2 * SPARE + 1
+
+
+@pytest.mark.parametrize(
+    ("limit", "connections", "forums"),
+    [(64, 16, 1), (320, 64, 2), (1_024, 512, 6), (8_192, 512, 100), (None, 512, 100)],
+)
+def test_connections_and_open_forums_share_the_file_handles(
+    limit: int | None, connections: int, forums: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resource = pytest.importorskip("resource", reason="the system does not limit file handles")
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY if limit is None else limit, 10_000))
+    assert most_connections(Limits()) == Admission(Limits()).most == connections
+    assert most_forums(Limits()) == forums
+    assert most_connections(Limits(connections=2)) == 2
+    assert most_forums(Limits(open_forums=1, threads=64)) == 1
+
+
+def test_a_process_takes_as_many_file_handles_as_it_may_have() -> None:
+    pytest.importorskip("resource", reason="the system does not limit file handles")
+    program = (
+        "import resource; from askalike.server.handles import raise_limit; one = resource.RLIMIT_NOFILE; "
+        "resource.setrlimit(one, (100, 200)); raise_limit(); print(resource.getrlimit(one))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "(200, 200)\n"
 
 
 def test_clients_take_turns_where_calls_wait() -> None:
@@ -722,6 +750,45 @@ def test_who_waits_in_vain_takes_no_thread() -> None:
         is_free.set()
         assert await working
         assert await pool.run(lambda: 7, 60) == 7
+        assert pool.close(60)
+
+    asyncio.run(steps())
+
+
+def test_what_is_done_when_the_pool_closes_is_told_and_what_waits_is_refused() -> None:
+    async def steps() -> None:
+        pool, is_free = Pool("test", 1, 20, _squares), threading.Event()
+        working = asyncio.create_task(pool.run(lambda: is_free.wait(60), 60))
+        waiting = [asyncio.create_task(pool.run(lambda: pytest.fail("it is closed"), 60, "other")) for _ in range(2)]
+        waiting += [asyncio.create_task(pool.run(Joined(one), 60)) for one in range(10)]
+        await asyncio.sleep(0)
+        assert not pool.close(0)
+        is_free.set()
+        assert await working
+        refused = await asyncio.gather(*waiting, return_exceptions=True)
+        assert [type(one) for one in refused] == [RuntimeError] * 12
+        assert pool.busy == 0
+        assert pool.close(60)
+
+    asyncio.run(steps())
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+def test_where_no_thread_can_be_started_a_call_fails_and_its_place_is_free_again(
+    is_large: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def steps() -> None:
+        pool = Pool("test", 2, 1)
+        with monkeypatch.context() as patched:
+            patched.setattr(threading.Thread, "start", fail)
+            for _ in range(5):
+                with pytest.raises(RuntimeError, match="start new thread"):
+                    await pool.run(lambda: 7, 60, is_large=is_large)
+        assert pool.busy == 0
+        assert await asyncio.gather(*(pool.run(lambda: 8, 60, is_large=is_large) for _ in range(3))) == [8] * 3
         assert pool.close(60)
 
     asyncio.run(steps())

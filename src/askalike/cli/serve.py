@@ -44,7 +44,7 @@ def serve(
         float, typer.Option("--wait", help="Seconds to wait at the start for a database that is away.", min=0)
     ] = 300,
     open_forums: Annotated[
-        int, typer.Option("--open-forums", help="Of a folder of forums, open at once per process.", min=1)
+        int, typer.Option("--open-forums", help="Of a folder of forums, open at once per process, at most.", min=1)
     ] = 100,
     outcomes: Annotated[
         bool, typer.Option("--outcomes", help="Let pages count, without names, what becomes of suggestions.")

@@ -13,13 +13,11 @@ from itertools import islice
 from typing import ClassVar, Final, Literal, Protocol
 
 from askalike.server.guards import is_trusted, rate_key
+from askalike.server.handles import most_connections
 from askalike.server.settings import Limits, Network
 
 LOG: Final = logging.getLogger("askalike.server")
 
-HANDLES_KEPT: Final = 256
-"""File handles that a worker needs for the forum itself; connections get the others."""
-FEWEST: Final = 16
 STRANGE_WEIGHT: Final = 100.0
 """A connection whose client has never got anything goes as if it had waited so many times as long."""
 TRIES: Final = 16
@@ -142,7 +140,7 @@ class Admission:
     """
 
     def __init__(self, limits: Limits, proxies: Sequence[Network] = (), share: Share | None = None) -> None:
-        self.most = min(limits.connections, _handles())
+        self.most = most_connections(limits)
         self._share = share
         self.gives_one_up = None if share is None else share.gives_one_up
         self._most_of_one = limits.client_connections
@@ -246,13 +244,3 @@ class Notices:
         counts = dict(self._counts)
         self._counts.clear()
         LOG.warning("", extra={"fields": {"message": "connections were closed or refused", "counts": counts}})
-
-
-def _handles() -> int:
-    """Return how many connections this process has file handles for."""
-    try:
-        import resource
-    except ImportError:  # not on Windows, where sockets are no file handles
-        return 10_000
-    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return 10_000 if soft == resource.RLIM_INFINITY else max(FEWEST, soft - HANDLES_KEPT)

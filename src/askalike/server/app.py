@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from askalike.errors import DatabaseError
 from askalike.server.middleware import Middleware, problem_response
@@ -128,13 +129,32 @@ def application(
     routes: Sequence[StarletteRoute],
     files: Mapping[str, StaticFile],
     lifespan: Callable[[Starlette], AbstractAsyncContextManager[None]] | None = None,
+    before: Callable[[Scope], Awaitable[None]] | None = None,
 ) -> Starlette:
-    """Return an application of these routes and files; its ``state.service`` is set before it is asked."""
+    """Return an application of these routes and files; its ``state.service`` is set before it is asked.
+
+    Args:
+        before: awaited with each request before it is answered; what it raises is told as what a route raises.
+    """
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _without_route})
     app.state.files = files
     app.router.redirect_slashes = False
+    if before is not None:
+        app.add_middleware(_Before, before=before)
     app.add_middleware(Middleware)
     return app
+
+
+class _Before:
+    """Wraps what answers a request."""
+
+    def __init__(self, app: ASGIApp, before: Callable[[Scope], Awaitable[None]]) -> None:
+        self._app = app
+        self._before = before
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._before(scope)
+        await self._app(scope, receive, send)
 
 
 async def _without_route(request: Request, error: Exception) -> Response:

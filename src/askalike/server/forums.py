@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from http import HTTPStatus
 from typing import Final
 
@@ -24,18 +25,18 @@ import msgspec
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
 
 from askalike import schemas
-from askalike.errors import AskalikeError
 from askalike.server.app import CONTENT_POLICY, application, forum_routes, static_files
-from askalike.server.guards import CHALLENGE, Keys, host_names, rights_of, rights_without_key
+from askalike.server.guards import CHALLENGE, Keys, Rates, host_names, rights_of, rights_without_key
+from askalike.server.handles import most_forums
 from askalike.server.metrics import Counters, Metrics
 from askalike.server.problem import Refused
-from askalike.server.requests import JSON
-from askalike.server.routes import PROMETHEUS
-from askalike.server.service import Service
+from askalike.server.requests import JSON, admit
+from askalike.server.routes import PROMETHEUS, ROUTES
+from askalike.server.service import Service, rates_of
 from askalike.server.settings import Network, ServeSettings
 from askalike.server.status import gauges
 from askalike.store.layout import forum_names, holds_forum
@@ -45,8 +46,8 @@ LOG: Final = logging.getLogger("askalike.server")
 LOOK_S: Final = 5.0
 """Between two looks for forums that are idle."""
 OPENED_AT_ONCE: Final = 2
-UNOPENED: Final = "/-"
-"""The path under which a forum is refused that cannot be opened; no forum is called so."""
+UNOPENED: Final = ("", "/healthz", "/openapi.json")
+"""Paths of routes that answer while the forum is closed; "" where there is no route."""
 
 _PAGE: Final = """<!doctype html>
 <html lang="en">
@@ -66,15 +67,22 @@ _PAGE: Final = """<!doctype html>
 
 
 @dataclass(slots=True)
-class _Open:
-    """A forum that is open.
+class _ServedForum:
+    """One of the forums: what its application has for a service while the forum is closed.
 
     Args:
-        busy: requests that it answers now.
+        keys: its own and those of the whole service.
+        busy: requests that it answers now, or will once it is open.
     """
 
     app: Starlette
-    service: Service
+    settings: ServeSettings
+    metrics: Metrics
+    keys: Keys
+    rates: Rates
+    rights_without_key: frozenset[str]
+    proxies: tuple[Network, ...]
+    host_names: frozenset[str]
     busy: int = 0
     used_s: float = field(default_factory=time.monotonic)
 
@@ -92,10 +100,15 @@ class Forums:
         self.host_names = host_names(settings)
         self._counters = Counters(is_by_forum=True)
         self.metrics = Metrics(self._counters, "-")
-        self._keys = Keys(settings.folder)
+        self.keys, self.rates = Keys(settings.folder), rates_of(settings)
+        self.rights_without_key = rights_without_key(settings)
         self._routes, self._files = forum_routes(), static_files()
-        self._open: dict[str, _Open] = {}
+        self._forums: dict[str, _ServedForum] = {}
+        self._open: dict[str, Service] = {}
         self._opening: dict[str, asyncio.Task[None]] = {}
+        self._most, wanted = most_forums(settings.limits), settings.limits.open_forums
+        if self._most < min(wanted, len(forum_names(settings.folder))):
+            LOG.warning("%d forums are open at once in place of %d: file handles are few", self._most, wanted)
         self._turns = asyncio.Semaphore(OPENED_AT_ONCE)
         self._background = threading.Lock()
         self._is_stopping = False
@@ -108,7 +121,7 @@ class Forums:
         }
         files = {path: file for path, file in self._files.items() if not path.endswith(".html") and path not in paths}
         routes = [Route(path, answer, methods=["GET", "HEAD"]) for path, answer in paths.items()]
-        self._root = application([*routes, Route(UNOPENED, _refuse)], files, self._lifespan)
+        self._root = application(routes, files, self._lifespan)
         self._root.state.service = self
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -121,28 +134,67 @@ class Forums:
         elif not slash:
             await RedirectResponse(f"{name}/", HTTPStatus.TEMPORARY_REDIRECT)(scope, receive, send)
         else:
+            forum = self._served(name)
+            under = {**scope, "path": f"/{rest.decode('latin-1')}", "raw_path": b"/" + rest}
+            forum.busy += 1
             try:
-                opened = await self._opened(name)
-            except (AskalikeError, Refused) as error:
-                refused = {**scope, "path": UNOPENED, "raw_path": UNOPENED.encode(), "askalike.error": error}
-                await self._root(refused, receive, send)
-                return
-            opened.busy += 1
-            try:
-                under = {**scope, "path": f"/{rest.decode('latin-1')}", "raw_path": b"/" + rest}
-                await opened.app(under, receive, send)
+                await forum.app(under, receive, send)
             finally:
-                opened.busy -= 1
-                opened.used_s = time.monotonic()
+                forum.busy -= 1
+                forum.used_s = time.monotonic()
 
     def stop_soon(self) -> None:
         """Answer no longer that it is ready, and begin nothing new in the background."""
         self._is_stopping = True
-        for one in self._open.values():
-            one.service.stop_soon()
+        for service in self._open.values():
+            service.stop_soon()
 
-    async def _opened(self, name: str) -> _Open:
-        """Return a forum that is open, whoever opened it.
+    def _served(self, name: str) -> _ServedForum:
+        """Return a forum, open or not."""
+        if (found := self._forums.get(name)) is None:
+            app = application(self._routes, self._files, before=partial(self._open_for, name))
+            metrics = Metrics(self._counters, name)
+            settings = replace(self.settings, forum=str(self.settings.folder / name))
+            keys = Keys(settings.folder, self.keys)
+            guards = (keys, self.rates, self.rights_without_key, self.proxies, self.host_names)
+            found = _ServedForum(app, settings, metrics, *guards)
+            app.state.service = self._forums[name] = found
+        return found
+
+    async def _open_for(self, name: str, scope: Scope) -> None:
+        """Open a forum for a request that it would not refuse and that needs it open.
+
+        Raises:
+            AskalikeError: it cannot be opened.
+            Refused: 401, 403 or 429, as the forum would refuse it; 503, it is not open in time, or the service stops.
+        """
+        if name in self._open or not self._needs_open(name, Request(scope)):
+            return
+        timeout_s = self.settings.limits.timeout_s
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._opened(name)
+        except TimeoutError as error:
+            found = f"the forum was not open within {timeout_s:g} s"
+            raise Refused(503, found, "try again soon", {"Retry-After": "1"}) from error
+
+    def _needs_open(self, name: str, request: Request) -> bool:
+        """Return whether a request needs an open forum, as none does for a file of the page.
+
+        Raises:
+            Refused: 401, 403 or 429.
+        """
+        path = next((one.path for one in self._routes if one.matches(request.scope)[0] is Match.FULL), "")
+        if path in UNOPENED:
+            return False
+        method = "GET" if request.method == "HEAD" else request.method
+        right = next(row.permission for row in ROUTES if (row.method, row.path) == (method, path))
+        taken = 0 if right else 1  # what needs a right is counted once the forum is open
+        admit(request, self._served(name), right, taken)
+        return True
+
+    async def _opened(self, name: str) -> Service:
+        """Return the service of a forum that is open, whoever opened it.
 
         Raises:
             AskalikeError: it cannot be opened.
@@ -159,33 +211,37 @@ class Forums:
         async with self._turns:
             if self._is_stopping:
                 raise Refused(503, "the service stops", "try again soon", {"Retry-After": "1"})
-            idle = sorted((one for one in self._open.items() if not one[1].busy), key=lambda one: one[1].used_s)
-            for other, _ in idle[: len(self._open) + 1 - self.settings.limits.open_forums]:
-                await self._close(other)
-            service = await asyncio.to_thread(self._begin, name)
-            app = application(self._routes, self._files)
-            app.state.service = service
-            self._open[name] = _Open(app, service)
+            while len(self._open) >= self._most:
+                idle = [other for other in self._open if not self._forums[other].busy]
+                if not idle:
+                    break
+                await self._close(min(idle, key=lambda other: self._forums[other].used_s))
+            forum, service = self._served(name), await asyncio.to_thread(self._begin, name)
+            forum.used_s = time.monotonic()
+            forum.app.state.service = self._open[name] = service
 
     def _begin(self, name: str) -> Service:
-        settings = replace(self.settings, forum=str(self.settings.folder / name))
-        counts = Metrics(self._counters, name)
-        return Service.started_for(settings, counts, self._keys, self._is_busy, self._background)
+        forum = self._served(name)
+        given = (forum.metrics, self.keys, self._is_busy, self._background, self.rates)
+        return Service.started_for(forum.settings, *given)
 
     def _is_busy(self) -> bool:
-        return any(one.busy for one in list(self._open.values()))
+        return any(self._forums[name].busy for name in list(self._open))
 
     async def _close(self, name: str) -> None:
+        """Close a forum that nobody asks now, which is no longer open as soon as this is awaited."""
         if (going := self._open.pop(name, None)) is not None:
-            await asyncio.to_thread(going.service.close)
+            self._forums[name].app.state.service = self._forums[name]
+            await asyncio.to_thread(going.close)
 
     async def _close_idle(self) -> None:
         """Close what nobody has asked for some time, again and again."""
         while True:
             await asyncio.sleep(LOOK_S)
             latest_s = time.monotonic() - self.settings.limits.forum_idle_s
-            for name in [name for name, one in self._open.items() if not one.busy and one.used_s < latest_s]:
-                await self._close(name)
+            for name in list(self._open):  # others may be asked, or go, while one closes: each is looked at in its turn
+                if not self._forums[name].busy and self._forums[name].used_s < latest_s:
+                    await self._close(name)
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
@@ -206,12 +262,12 @@ class Forums:
         Raises:
             Refused: 401, a key was sent that opens none of them.
         """
-        folder, without_key = self.settings.folder, rights_without_key(self.settings)
+        folder, without_key = self.settings.folder, self.rights_without_key
         found: list[str] = []
         refused: Refused | None = None
         for name in forum_names(folder):
             try:
-                if "read" in rights_of(request.headers, Keys(folder / name, self._keys), without_key):
+                if "read" in rights_of(request.headers, Keys(folder / name, self.keys), without_key):
                     found.append(name)
             except Refused as error:
                 refused = error
@@ -220,11 +276,13 @@ class Forums:
         return found
 
     async def _list(self, request: Request) -> Response:
+        admit(request, self, None)
         names = await asyncio.to_thread(self._readable, request)
         listed = schemas.Forums(tuple(schemas.ServedForum(name, f"/{name}/", name in self._open) for name in names))
         return Response(msgspec.json.encode(listed), media_type=JSON)
 
     async def _page(self, request: Request) -> Response:
+        admit(request, self, None)
         names = await asyncio.to_thread(self._readable, request)
         links = "".join(f'<li><a href="{html.escape(name)}/">{html.escape(name)}</a></li>' for name in names)
         content = f"<ul>{links}</ul>" if names else "<p>No forum can be read without a key.</p>"
@@ -240,15 +298,18 @@ class Forums:
         return Response(msgspec.json.encode(schemas.Health("ready")), media_type=JSON)
 
     async def _metrics(self, request: Request) -> Response:
-        if "read" not in rights_of(request.headers, self._keys, rights_without_key(self.settings)):
+        admit(request, self, None)
+        if "read" not in rights_of(request.headers, self.keys, self.rights_without_key):
             raise Refused(
                 401, "a key of the whole service is needed", "send it as Authorization: Bearer KEY", CHALLENGE
             )
-        services = [one.service for one in self._open.values()]
-        text = await asyncio.to_thread(lambda: self._counters.text(gauges(services)))
+        services = list(self._open.values())
+        asked = [self._forums[name] for name in self._open]
+        for forum in asked:
+            forum.busy += 1
+        try:
+            text = await asyncio.to_thread(lambda: self._counters.text(gauges(services)))
+        finally:
+            for forum in asked:
+                forum.busy -= 1
         return Response(text, media_type=PROMETHEUS)
-
-
-async def _refuse(request: Request) -> Response:
-    """Say why a forum cannot be opened."""
-    raise request.scope.get("askalike.error") or Refused(404, "there is nothing at this path")

@@ -310,18 +310,19 @@ class Rates:
         self._burst = float(burst)
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def wait_s(self, client: str, now: float) -> float:
+    def wait_s(self, client: str, now: float, taken: int = 1) -> float:
         """Take a token and return 0, or return in how many seconds there will be one.
 
         Args:
             now: seconds of a clock that never goes back.
+            taken: how many tokens are taken where there is one; 0 for a look.
         """
         if self._rate <= 0:
             return 0.0
         held, since = self._buckets.pop(client, (self._burst, now))
         held = min(self._burst, held + (now - since) * self._rate)
         is_allowed = held >= 1
-        self._buckets[client] = (held - 1 if is_allowed else held, now)
+        self._buckets[client] = (held - taken if is_allowed else held, now)
         if len(self._buckets) > MOST_CLIENTS:
             self._buckets.popitem(last=False)
         return 0.0 if is_allowed else (1 - held) / self._rate

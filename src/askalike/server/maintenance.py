@@ -10,7 +10,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from askalike.errors import BusyForumError, ModelNotFoundError
@@ -62,7 +62,7 @@ class MaintenanceWorker:
         told = ""
         while not self._stop.wait(pause_s):
             try:
-                with self._turn:
+                with self._having_turn():
                     pause_s = SHORT_PAUSE_S if self.keep() else PAUSE_S
                 told = ""
             except _Stopped:
@@ -72,6 +72,23 @@ class MaintenanceWorker:
                     told = str(error)
                     LOG.exception("keeping the forum in step failed")
                 pause_s = 10 * PAUSE_S
+
+    @contextlib.contextmanager
+    def _having_turn(self) -> Iterator[None]:
+        """Wait for the turn, and hold it inside.
+
+        Raises:
+            _Stopped: the service stops meanwhile.
+        """
+        while not self._turn.acquire(timeout=PAUSE_S):
+            if self._stop.is_set():
+                raise _Stopped
+        try:
+            if self._stop.is_set():
+                raise _Stopped
+            yield
+        finally:
+            self._turn.release()
 
     def keep(self) -> bool:
         """Do a slice of what is to be done; return whether there is more."""

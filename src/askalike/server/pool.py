@@ -110,17 +110,17 @@ class Pool:
             raise Refused(503, f"{self.busy} requests are waiting already", "try again soon", {"Retry-After": "1"})
         self.busy += 1
         turn = _Turn(asyncio.get_running_loop().create_future(), call, is_large)
-        if isinstance(call, Joined) or is_large or self._free <= 0 or self._calls or self._joined:
-            waiting = self._joined if isinstance(call, Joined) else self._calls
-            waiting.setdefault(client, deque()).append(turn)
-            self._give_turns()
-        else:  # what nobody waits for begins here, as in ``_begin``: most calls pass no more hands
-            self._free -= 1
-            turn.is_begun = True
-            future: Future[Sequence[Any]] = self._executor.submit(contextvars.copy_context().run, lambda: [call()])
-            self._running.add(future)
-            asyncio.wrap_future(future).add_done_callback(partial(self._end, [turn], future, None))
         try:
+            if isinstance(call, Joined) or is_large or self._free <= 0 or self._calls or self._joined:
+                waiting = self._joined if isinstance(call, Joined) else self._calls
+                waiting.setdefault(client, deque()).append(turn)
+                self._give_turns()
+            else:  # what nobody waits for begins here, as in ``_begin``: most calls pass no more hands
+                future: Future[Sequence[Any]] = self._executor.submit(contextvars.copy_context().run, lambda: [call()])
+                self._free -= 1
+                turn.is_begun = True
+                self._running.add(future)
+                asyncio.wrap_future(future).add_done_callback(partial(self._end, [turn], future, None))
             async with asyncio.timeout(timeout_s):
                 return await turn.found
         except TimeoutError as error:
@@ -147,7 +147,6 @@ class Pool:
                 self._holding = asyncio.get_running_loop().call_later(LONG_S, self._let_go)
                 self._begin(turns, self._holding)
             elif turn := _next_of(self._calls, with_large=bool(self._free_large)):
-                self._free_large -= turn.is_large
                 self._begin([turn])
             else:
                 return
@@ -158,8 +157,7 @@ class Pool:
         self._give_turns()
 
     def _begin(self, turns: Sequence[_Turn], holding: asyncio.TimerHandle | None = None) -> None:
-        """Let a thread make one call, or together what is joined."""
-        self._free -= 1
+        """Let a thread make one call, or together what is joined; who waits for it hears where no thread can."""
         for turn in turns:
             turn.is_begun = True
         calls = [turn.call for turn in turns if not isinstance(turn.call, Joined)]
@@ -167,7 +165,19 @@ class Pool:
         work: Callable[[], Sequence[Any]] = lambda: [call() for call in calls]  # noqa: E731
         if self._together is not None and joined:
             work = partial(self._together, joined)
-        future = self._executor.submit(contextvars.copy_context().run, work)
+        try:
+            future = self._executor.submit(contextvars.copy_context().run, work)
+        except RuntimeError as error:  # the pool is closed, or the system starts no more threads
+            self.busy -= len(turns)
+            if holding is not None:
+                holding.cancel()
+                self._holding = None
+            for turn in turns:
+                if not turn.found.done():
+                    turn.found.set_exception(error)
+            return
+        self._free -= 1
+        self._free_large -= turns[0].is_large
         self._running.add(future)
         asyncio.wrap_future(future).add_done_callback(partial(self._end, turns, future, holding))
 

@@ -7,15 +7,14 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 
-from askalike.server.guards import CHALLENGE, Right, check_origin, rights_of
+from askalike.server.guards import CHALLENGE, Keys, Rates, Right, check_origin, rights_of
 from askalike.server.problem import Refused
-from askalike.server.service import Service
 
 _Body = TypeVar("_Body", bound=msgspec.Struct)
 
@@ -52,17 +51,31 @@ class Call:
     name: str = ""
 
 
-def admit(request: Request, service: Service, right: Right) -> frozenset[str]:
-    """Return what a request may do, having counted it.
+class Guarded(Protocol):
+    """What a request is admitted to."""
+
+    keys: Keys
+    rates: Rates
+    rights_without_key: frozenset[str]
+
+
+def admit(request: Request, guarded: Guarded, right: Right | None, taken: int = 1) -> frozenset[str]:
+    """Return what a request may do, having counted it; nothing where it is only counted.
+
+    Args:
+        right: what it needs; None where no key is looked at.
+        taken: as ``Rates.wait_s`` takes it.
 
     Raises:
         Refused: 401 or 403, it may not do this; 429, its client asks too often.
     """
-    wait_s = service.rates.wait_s(request.scope["state"]["client"], time.monotonic())
+    wait_s = guarded.rates.wait_s(request.scope["state"]["client"], time.monotonic(), taken)
     if wait_s > 0:
         headers = {"Retry-After": str(max(1, round(wait_s + 0.5)))}
         raise Refused(429, "too many requests", "slow down; many questions at once go to /v1/questions:bulk", headers)
-    rights = rights_of(request.headers, service.keys, service.rights_without_key)
+    if right is None:
+        return frozenset()
+    rights = rights_of(request.headers, guarded.keys, guarded.rights_without_key)
     has_key = bool(request.headers.get("authorization"))
     if right not in rights:
         if has_key:

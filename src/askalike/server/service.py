@@ -143,6 +143,11 @@ class Waiting:
         self.stopped.set()
 
 
+def rates_of(settings: ServeSettings) -> Rates:
+    """Return how often each client may ask one of the workers."""
+    return Rates(settings.limits.rate / settings.workers, settings.limits.burst)
+
+
 @dataclass(slots=True)
 class Service:
     """What a worker answers with.
@@ -177,6 +182,7 @@ class Service:
         keys: Keys | None = None,
         is_busy: Callable[[], bool] = lambda: False,
         turn: threading.Lock | None = None,
+        rates: Rates | None = None,
     ) -> Service:
         """Open a forum and what answers for it.
 
@@ -185,6 +191,7 @@ class Service:
             keys: taken beside the forum's own.
             is_busy: whether other forums of the service are being searched.
             turn: whose turn it is to work in the background.
+            rates: of all forums of the service.
 
         Raises:
             ForumError: it cannot be opened.
@@ -198,7 +205,7 @@ class Service:
             engine=engine,
             metrics=metrics,
             keys=Keys(settings.folder, keys),
-            rates=Rates(limits.rate / settings.workers, limits.burst),
+            rates=rates or rates_of(settings),
             readers=readers,
             writer=Pool("write", WRITERS, limits.waiting),
             maintenance=MaintenanceWorker(engine, lambda: readers.busy or engine.is_searched or is_busy(), turn),

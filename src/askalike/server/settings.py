@@ -41,8 +41,8 @@ class Limits:
         linger_s: for what is left of a body once its request is answered.
         write_s: until a client that does not read its answer is cut off; in this time it must take 64 kB, or all.
         stream_s: between two lines of a bulk stream, and until a client reads what it is told of them.
-        open_forums: of a folder of forums, open at once in each worker; for another, the one that was asked least
-            recently is closed.
+        open_forums: of a folder of forums, open at once in each worker, or as many as it has file handles for; for the
+            next, the one that was asked least recently is closed.
         forum_idle_s: a forum of several that nobody has asked for so long is closed.
     """
 

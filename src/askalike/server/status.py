@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections import Counter
 from collections.abc import Collection, Sequence
+from typing import Final
 
 from askalike import schemas
 from askalike._version import __version__
+from askalike.errors import AskalikeError
 from askalike.forum.pairs import LEAST_SCORE
 from askalike.search import RANKERS, RERANKERS
 from askalike.search.rankers import CROSS_ENCODER
 from askalike.server.metrics import Gauge
 from askalike.server.service import Service
 from askalike.store.rows import from_microseconds
+
+LOG: Final = logging.getLogger("askalike.server")
 
 
 def status(service: Service, rights: Collection[str]) -> schemas.Status:
@@ -81,27 +86,37 @@ def status(service: Service, rights: Collection[str]) -> schemas.Status:
 
 
 def gauges(services: Sequence[Service]) -> list[Gauge]:
-    """Return what Prometheus watches beside the counts of requests, of each forum."""
+    """Return what Prometheus watches beside the counts of requests, of each forum; none of one that is in trouble."""
     found: dict[str, tuple[str, dict[str, float]]] = {}
     for service in services:
-        forum = service.engine.forum
-        vectors = forum.vectors
-        languages = vectors.by_language.values()
-        for name, about, value in (
-            ("questions", "Questions in the forum.", forum.size()),
-            ("index_behind", "Changes that no search sees yet.", forum.behind),
-            ("vectors", "Vectors in the sets that answer.", sum(one.entries for one in (vectors, *languages))),
-            (
-                "vectors_waiting",
-                "Questions that wait to be encoded, by each encoder.",
-                sum(one.waiting for one in (vectors, *languages)),
-            ),
-            ("pairs", "Pairs that may ask the same.", forum.pairs.store.count(LEAST_SCORE)),
-            ("pairs_waiting", "Questions that wait to be compared.", forum.pairs.waiting()),
-            ("workers", "Worker processes.", service.settings.workers),
-        ):
+        try:
+            numbers = _numbers(service)
+        except AskalikeError as error:
+            LOG.warning("no gauges of %s: %s", service.settings.folder.name, error)
+            continue
+        for name, about, value in numbers:
             found.setdefault(f"askalike_{name}", (about, {}))[1][service.metrics.forum] = value
     return [Gauge(name, about, values) for name, (about, values) in found.items()]
+
+
+def _numbers(service: Service) -> tuple[tuple[str, str, float], ...]:
+    """Return the name of each gauge, what it is about, and its value for a forum."""
+    forum = service.engine.forum
+    vectors = forum.vectors
+    languages = vectors.by_language.values()
+    return (
+        ("questions", "Questions in the forum.", forum.size()),
+        ("index_behind", "Changes that no search sees yet.", forum.behind),
+        ("vectors", "Vectors in the sets that answer.", sum(one.entries for one in (vectors, *languages))),
+        (
+            "vectors_waiting",
+            "Questions that wait to be encoded, by each encoder.",
+            sum(one.waiting for one in (vectors, *languages)),
+        ),
+        ("pairs", "Pairs that may ask the same.", forum.pairs.store.count(LEAST_SCORE)),
+        ("pairs_waiting", "Questions that wait to be compared.", forum.pairs.waiting()),
+        ("workers", "Worker processes.", service.settings.workers),
+    )
 
 
 def metrics_text(service: Service) -> bytes:

@@ -30,6 +30,7 @@ from askalike.server.admission import Share
 from askalike.server.app import build
 from askalike.server.forums import Forums
 from askalike.server.guards import Keys
+from askalike.server.handles import raise_limit
 from askalike.server.metrics import SHARED
 from askalike.server.server import GRACE_S, Server, listen
 from askalike.server.service import Waiting
@@ -63,6 +64,7 @@ def run(settings: ServeSettings, on_start: Callable[[], None] = lambda: None) ->
             Forum.open(settings.folder).close()  # refused here, with a message, rather than in a worker
     listening = listen(settings.host, settings.port)
     on_start()
+    raise_limit()
     few_arenas()
     keep_one_native_thread()
     set_up_logs()
