@@ -269,6 +269,28 @@ def test_a_forum_closes_while_another_has_the_turn_to_work_in_the_background(
     assert service.engine.forum._is_closed
 
 
+def test_a_forum_whose_work_takes_long_is_closed_after_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("askalike.server.service.CLOSE_S", 0.05)
+    service, is_over, is_closed = (
+        Service.started_for(ServeSettings(str(folder / "travel"))),
+        threading.Event(),
+        threading.Event(),
+    )
+    close = service.engine.forum.close
+    monkeypatch.setattr(service.engine.forum, "close", lambda: (close(), is_closed.set()))
+
+    async def search() -> None:
+        asked = asyncio.create_task(service.readers.run(lambda: is_over.wait(60), 60))
+        await asyncio.sleep(0)
+        service.close()
+        assert not is_closed.is_set()
+        is_over.set()
+        assert await asked
+
+    asyncio.run(search())
+    assert is_closed.wait(60)
+
+
 def opened(client: TestClient) -> list[str]:
     """Return the names of the forums that are open."""
     app = client.app

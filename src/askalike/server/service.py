@@ -244,7 +244,8 @@ class Service:
     def close(self) -> None:
         """Finish what is under way, then close the forum.
 
-        What takes too long is left as it is: everything that was acknowledged is on disk.
+        What takes too long is left as it is, since everything that was acknowledged is on disk; the forum is closed
+        after it, where the process goes on with other forums.
         """
         self.stop_soon()
         end_s = time.monotonic() + CLOSE_S
@@ -255,3 +256,10 @@ class Service:
             self.engine.forum.close()
         else:
             LOG.warning("stopped while something was still under way; it is done again when the service starts")
+            threading.Thread(target=self._close_later, name="close", daemon=True).start()
+
+    def _close_later(self) -> None:
+        for close in (self.maintenance.stop, self.readers.close, self.writer.close):
+            while not close(CLOSE_S):
+                pass
+        self.engine.forum.close()
