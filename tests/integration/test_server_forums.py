@@ -301,6 +301,9 @@ def opened(client: TestClient) -> list[str]:
 def test_what_a_forum_would_refuse_does_not_open_it(serve: Serve, folder: Path) -> None:
     reads = {"Authorization": f"Bearer {Keys(folder / 'travel').add('', 'read')[1]}"}
     client, asked = serve(host="0.0.0.0"), {"title": "visa"}
+    app, portal = client.app, client.portal
+    assert isinstance(app, Forums)
+    assert portal is not None
     for method, path, headers, status in (
         ("GET", "/v1/status", {}, 401),
         ("HEAD", "/v1/status", {}, 401),
@@ -317,8 +320,7 @@ def test_what_a_forum_would_refuse_does_not_open_it(serve: Serve, folder: Path) 
             assert client.post("/travel/v1/similar", headers=reads, json=asked).status_code == 200
             before = client.request(method, f"/travel{path}", headers=headers, json=asked)
             assert (answer.status_code, answer.content) == (before.status_code, before.content)
-            assert client.portal is not None
-            client.portal.call(client.app._close, "travel")  # type: ignore[attr-defined]
+            portal.call(app._close, "travel")
     local = serve()
     answer = local.get("/travel/v1/status", headers={"Host": "elsewhere.example"})
     assert (answer.status_code, opened(local)) == (421, [])
