@@ -29,6 +29,7 @@ __all__ = ["DOCUMENTS", "RESULTS"]
 
 README_RESULTS = (
     "scale-224741",
+    "sizes-in-turns",
     "updates",
     "kill",
     "forum-students",
@@ -45,6 +46,10 @@ def readme() -> str:
     """Return the README with the figures of the newest results and, where there is a model, what its search prints."""
     found = {name: loaded(name) for name in README_RESULTS}
     search, indexing, kill = found["scale-224741"]["search"], found["scale-224741"]["indexing"], found["kill"]
+    elsewhere, processors = (
+        found["sizes-in-turns"]["rows"][0],
+        [re.sub(r"\(R\)| Processor", "", found[name]["machine"]["cpu"]) for name in ("scale-224741", "sizes-in-turns")],
+    )
     slowest = max(values["p50_ms"] for values in found["updates"]["until_shown"].values())
     rows = {name: f"{row['all']:.1f}" for name, row in found["forum-students"]["rows"].items()}
     mistyped = {name: one["misspelled"]["mean"] for name, one in found["misspelling"]["systems"].items()}
@@ -74,9 +79,11 @@ def readme() -> str:
         f" {drawn['readings']['queries']} other queries, drawn by chance from eight forums, its order with MiniLM is"
         f" {more:.1f} points ({low:.1f} to {high:.1f}) above MiniLM's cosine alone. So MiniLM in pgvector finds nearly"
         " as much: choose askalike for what surrounds the ranking.",
-        f"- On 2 cores and {indexing['questions']:,} real questions a search takes {search['title']['p50_ms']:.0f} ms"
-        f" by title, {search['title and body']['p50_ms']:.0f} ms with a body; indexing them takes"
-        f" {indexing['seconds']:.0f} s and {indexing['peak_memory_mb']['this process']:,} MB of memory.",
+        f"- On 2 cores of an {processors[0]} and {indexing['questions']:,} real questions a search takes"
+        f" {search['title']['p50_ms']:.0f} ms by title, {search['title and body']['p50_ms']:.0f} ms with a body, on an"
+        f" {processors[1]} that others share {elsewhere['title']['p50_ms']:.0f} and"
+        f" {elsewhere['title and body']['p50_ms']:.0f} ms; indexing them takes {indexing['seconds']:.0f} s and"
+        f" {indexing['peak_memory_mb']['this process']:,} MB of memory.",
         f"- With the bundled encoder the service answers {min(many):.0f} to {max(many):.0f} times as many titles a"
         " second as a plain one of FastAPI, MiniLM and FAISS, in half the memory.",
         f"- A change shows in searches after {slowest:.0f} ms. Killed {kill['kills']} times while writing, a forum lost"
