@@ -46,10 +46,9 @@ def readme() -> str:
     """Return the README with the figures of the newest results and, where there is a model, what its search prints."""
     found = {name: loaded(name) for name in README_RESULTS}
     search, indexing, kill = found["scale-224741"]["search"], found["scale-224741"]["indexing"], found["kill"]
-    elsewhere, processors = (
-        found["sizes-in-turns"]["rows"][0],
-        [re.sub(r"\(R\)| Processor", "", found[name]["machine"]["cpu"]) for name in ("scale-224741", "sizes-in-turns")],
-    )
+    elsewhere = found["sizes-in-turns"]["rows"][0]
+    cpus = [found[name]["machine"]["cpu"] for name in ("scale-224741", "sizes-in-turns")]
+    processors = [re.sub(r"\(R\)| Processor", "", cpu) for cpu in cpus]
     slowest = max(values["p50_ms"] for values in found["updates"]["until_shown"].values())
     rows = {name: f"{row['all']:.1f}" for name, row in found["forum-students"]["rows"].items()}
     mistyped = {name: one["misspelled"]["mean"] for name, one in found["misspelling"]["systems"].items()}
