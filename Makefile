@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: help setup demo test test-page check format bench docs journeys pythons release-check clean constraints
+.PHONY: help setup demo test test-slow check format bench docs journeys pythons release-check clean constraints
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -28,11 +28,11 @@ $(VENV)/.ready: $(VENV)/.core
 demo: $(VENV)/.core  ## index the bundled forum and answer three questions
 	@$(BIN)/askalike demo
 
-test: setup  ## run the tests
-	$(BIN)/python -m pytest --ignore tests/browser --numprocesses auto --dist loadfile
+test: setup  ## run the tests that a contributor runs, and the examples in docstrings
+	$(BIN)/python -m pytest tests src/askalike --doctest-modules -m "not slow" --numprocesses auto --dist loadfile
 
-test-page: setup  ## run the tests of the page and the widget, in Chromium
-	$(BIN)/python -m pytest tests/browser
+test-slow: setup  ## run the rest: kills, databases, engines, the page in Chromium, journeys, longer trainings
+	$(BIN)/python -m pytest tests -m slow --numprocesses auto --dist loadfile
 
 check: setup  ## lint, format, types, architecture
 	$(BIN)/ruff check .

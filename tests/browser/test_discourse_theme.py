@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.browser.conftest import Site, accessibility_wrongs
 
+pytestmark = pytest.mark.slow
+
 yaml = pytest.importorskip("yaml", reason="PyYAML is not installed (make setup)")
 if TYPE_CHECKING:
     from playwright.sync_api import Page, expect

@@ -16,6 +16,8 @@ from tools.serving import wait_for_pairs
 
 from askalike.types import Question
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route, expect
 else:

@@ -12,6 +12,8 @@ from tests.browser.conftest import Site, accessibility_wrongs
 
 from askalike.server.app import PAGE
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route, expect
 else:

@@ -15,6 +15,8 @@ from askalike.data import bundled_forum, default_model
 from askalike.forum.check import check_forum
 from askalike.progress import SilentProgress
 
+pytestmark = pytest.mark.slow
+
 DAY = timedelta(days=1)
 FIRST = datetime(2024, 1, 1, tzinfo=UTC)
 SIZE = 60

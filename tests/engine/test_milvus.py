@@ -30,6 +30,8 @@ from askalike.server.app import build
 from askalike.server.settings import ServeSettings
 from askalike.store import ForumLayout
 
+pytestmark = pytest.mark.slow
+
 AWAY = "milvus://127.0.0.1:1"
 
 

@@ -32,6 +32,8 @@ from askalike.errors import (
 from askalike.forum.linkage import Evidence, Linkage
 from askalike.store.pairs import Pair
 
+pytestmark = pytest.mark.slow
+
 parquet = pytest.importorskip("pyarrow.parquet")
 pyarrow = pytest.importorskip("pyarrow")
 

@@ -16,6 +16,8 @@ from askalike import Forum, Question
 from askalike.index.vectors import VectorIndex
 from askalike.store import ForumLayout
 
+pytestmark = pytest.mark.slow
+
 QUESTIONS = 5_000
 KILLS = 5
 WAIT_S = 300

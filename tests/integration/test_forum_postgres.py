@@ -26,6 +26,8 @@ from askalike.store.postgres import WRITING, PostgresStore
 from askalike.store.sql import SqlStore
 from askalike.types import Feedback, Outcome, Source, Write
 
+pytestmark = pytest.mark.slow
+
 WRITERS, CHANGES = 8, 500
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")

@@ -15,6 +15,8 @@ from tests.tiny_models import synonym_model
 from askalike import Forum, Query, Question
 from askalike.store import ForumLayout
 
+pytestmark = pytest.mark.slow
+
 WORKER = """
 import sys
 from askalike import Forum, Question

@@ -14,6 +14,8 @@ import pytest
 
 from askalike.index.vectors import VectorIndex
 
+pytestmark = pytest.mark.slow
+
 WRITER = """
 import sys
 from dataclasses import replace

@@ -32,6 +32,8 @@ from askalike.store import ForumLayout, open_store
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 
+pytestmark = pytest.mark.slow
+
 QUESTIONS = [
     (num, Question(f"q{num}", f"Wifi <b>drops</b> {num}", "<p>since the *update*, naïve café</p>", "html", ("home",)))
     for num in range(1, 61)

@@ -16,6 +16,8 @@ from tools.journeys.people import PEOPLE, REPOSITORY, play
 from askalike import Forum, ImportOptions
 from askalike.data import default_model
 
+pytestmark = pytest.mark.slow
+
 DOCS = REPOSITORY / "docs"
 GUIDES = [
     REPOSITORY / "README.md",

@@ -26,6 +26,8 @@ from askalike.store.sqlite.soundness import stored_faults
 from askalike.store.sqlite.store import SqliteStore
 from askalike.types import Answer, Link, Question, Record, Reject, Source
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def versions(tmp_path_factory: pytest.TempPathFactory) -> Versions:

@@ -17,6 +17,8 @@ from askalike.data import bundled_forum
 from askalike.errors import InputError, NotLearnedError, SettingError
 from askalike.types import Hits
 
+pytestmark = pytest.mark.slow
+
 WORDS = ForumSettings(has_vectors=False)
 
 

@@ -20,6 +20,8 @@ from tests.postgres_server import server_address
 from askalike import Forum, ForumSettings, Question
 from askalike.errors import AskalikeError
 
+pytestmark = pytest.mark.slow
+
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
 SETTINGS = ForumSettings(has_vectors=False)
 PORTS = {"first": 5432, "standby": 5433}

@@ -24,6 +24,8 @@ from askalike.client import Client, ServiceError
 from askalike.errors import SettingError
 from askalike.server.guards import Keys
 
+pytestmark = pytest.mark.slow
+
 START_S = 60.0
 
 
