@@ -59,7 +59,6 @@ BY_WEIGHTS = {
     "encoders": ("encoders --build", "encoders"),
     "quality-search": ("quality_search --test",),
     "whole-forums": ("whole_forums",),
-    "forum-students": ("forum_students --again",),
     "several-vectors": ("several_vectors",),
 }
 """Name of the results file → the measurements that write it."""

@@ -1,7 +1,7 @@
 """The scorer on queries that were drawn by chance and read after it had been learned: its order and its probabilities.
 
-Command: ``OMP_NUM_THREADS=1 python -m benchmarks.drawn_queries``, after ``python -m benchmarks.encoders --build`` and,
-for the rows of students, ``python -m benchmarks.drawn_queries --students``.
+Command: ``OMP_NUM_THREADS=1 python -m benchmarks.drawn_queries``, after
+``python -m benchmarks.encoders --build``.
 
 404 queries of eight forums with 5,178 candidates, graded by the guide of the judged pools (``benchmarks.reading``; the
 data of ``judged-drawn.jsonl``). No weight, feature or threshold was chosen by them, and all figures of a forum are by
@@ -15,10 +15,8 @@ too.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,7 +30,7 @@ from askalike.types import Filters, Query
 from benchmarks import encoders, scorer
 from benchmarks.agreement import agreement
 from benchmarks.reading import WHOLE
-from benchmarks.record import WORK, write
+from benchmarks.record import write
 from benchmarks.scorer_sets import (
     ARCHIVES,
     CACHE,
@@ -42,7 +40,6 @@ from benchmarks.scorer_sets import (
     Sentences,
     Site,
     drawn,
-    graded,
     judged_pairs,
     known_pairs,
     rows,
@@ -50,8 +47,7 @@ from benchmarks.scorer_sets import (
 
 COMMAND: Final = "OMP_NUM_THREADS=1 python -m benchmarks.drawn_queries"
 ORDERS: Final = ("words", "general", "MiniLM's cosine", "MiniLM")
-STUDENT: Final = "student"
-COMPARED: Final = (("general", "words"), ("MiniLM", "MiniLM's cosine"), (STUDENT, "general"))
+COMPARED: Final = (("general", "words"), ("MiniLM", "MiniLM's cosine"))
 ENCODERS: Final = ("general", "minilm")
 LEAST: Final = {"grade 2 or 3": 1.75, "grade 3": 2.75}
 DRAWINGS: Final = 1_000
@@ -91,7 +87,7 @@ def ordered(pairs: Sequence[Pairs], weights: Fits) -> dict[str, list[tuple[float
 
 
 def searched(weights: Fits) -> tuple[dict[str, list[tuple[float, ...]]], dict[str, Any]]:
-    """Ask whole forums. Return forum → what a query has by each of ``ORDERS``, the student last where there is one;
+    """Ask whole forums. Return forum → what a query has by each of ``ORDERS``;
     and how far the probabilities of the queries as they were asked are off."""
     found: dict[str, list[tuple[float, ...]]] = {}
     off: dict[str, Any] = {}
@@ -101,17 +97,13 @@ def searched(weights: Fits) -> tuple[dict[str, list[tuple[float, ...]]], dict[st
         with scorer.using(own), ExitStack() as opened:
             general, minilm = (opened.enter_context(_opened(encoders.build(name, one))) for one in ENCODERS)
             asked = [(general, "lexical"), (general, None), (minilm, "vector"), (minilm, None)]
-            if taught(name).exists():
-                student = opened.enter_context(_opened(taught(name)))
-                student.use_queries("student")
-                asked.append((student, None))
             for _, forum, query, as_asked, grades in drawn():
                 if forum != name:
                     continue
                 one, filters = general.question(query), Filters(exclude_ids=frozenset({query}))
                 for body in {"", one.body} if one.body.strip() else {""}:
                     gains = []
-                    for by, (place, ranker) in zip((*ORDERS, STUDENT), asked, strict=False):
+                    for by, (place, ranker) in zip(ORDERS, asked, strict=False):
                         listed = place.ranking(Query(one.title, body, one.markup, encoders.LISTED, filters, ranker))
                         if any(grades.values()):
                             gains.append(100 * encoders.ndcg([it for it, _ in listed], grades))
@@ -129,32 +121,6 @@ def searched(weights: Fits) -> tuple[dict[str, list[tuple[float, ...]]], dict[st
     return found, off
 
 
-def taught(name: str) -> Path:
-    """Return the folder of a forum with a student of MiniLM, which is there once ``--students`` has trained it."""
-    return WORK / f"drawn-queries-{name}-taught.forum"
-
-
-def teach() -> None:
-    """Train a student in each whole forum; from no text of a judged query, or of travel's dev and test queries."""
-    import torch
-
-    from askalike.evaluation.forum.links import duplicate_task
-    from benchmarks import forum_students
-    from benchmarks.students import KeptTeacher
-
-    torch.set_num_threads(1)
-    for name in WHOLE:
-        if taught(name).exists():
-            continue
-        held = {query for _, forum, query, _, _ in chain(graded(), drawn()) if forum == name}
-        folder = forum_students.copied(name, "minilm", "drawn")
-        if name == "travel":
-            with _opened(folder) as forum:
-                held |= {one for split in ("dev", "test") for one in duplicate_task(forum, split).queries}
-        forum_students.taught(folder, name, frozenset(held), KeptTeacher("int8"), "")
-        folder.rename(taught(name))
-
-
 def _opened(folder: Path) -> Forum:
     return Forum.open(folder, settings=ForumSettings())
 
@@ -164,7 +130,7 @@ def compared(outcomes: Mapping[str, Sequence[tuple[float, ...]]]) -> dict[str, A
     whole = {**outcomes, "all": [one for part in outcomes.values() for one in part]}
     found: dict[str, Any] = {}
     for name, part in whole.items():
-        by = dict(zip((*ORDERS, STUDENT), zip(*part, strict=True), strict=False))
+        by = dict(zip(ORDERS, zip(*part, strict=True), strict=False))
         found[name] = {
             "queries": len(part),
             "ndcg@5": {order: round(float(np.mean(values)), 1) for order, values in by.items()},
@@ -239,10 +205,7 @@ def readings() -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure and write results/drawn-queries.json, or train students."""
-    if "--students" in sys.argv[1:]:
-        teach()
-        return
+    """Measure and write results/drawn-queries.json."""
     minilm = Sentences(1, CACHE)
     sites = {name: Site(name, minilm) for name in ARCHIVES}
     before, new, known = judged_pairs(sites), judged_pairs(sites, judged=drawn()), known_pairs(sites, COPIES, 1, 20)

@@ -97,11 +97,6 @@ def _folder(name: str, encoder: str) -> Path:
     return WORK / f"encoders-{name}-{encoder.replace(' ', '-')}.forum"
 
 
-def taught_folder(name: str) -> Path:
-    """Return where ``benchmarks.forum_students`` leaves a forum that has a student of MiniLM."""
-    return WORK / f"forum-students-{name}-taught.forum"
-
-
 def is_built(name: str, encoder: str) -> bool:
     """Return whether a forum with the vectors of an encoder is complete."""
     return _folder(name, encoder).with_suffix(".complete").exists()

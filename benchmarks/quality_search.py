@@ -34,10 +34,8 @@ from askalike.evaluation.forum.tasks import RerankTask, VectorScorer
 from askalike.forum import Forum
 from askalike.index.encoder_settings import MAX_CHARACTERS
 from askalike.index.text_questions import text_of
-from askalike.models.student import Student
 from askalike.models.text_encoder import TextEncoder
 from askalike.search.scorer import Scorer
-from askalike.store import ForumLayout
 from askalike.types import Question, Run
 from benchmarks import encoders
 from benchmarks.quality_rows import shown
@@ -136,9 +134,6 @@ def systems_of(name: str, forums: Mapping[str, Forum]) -> dict[str, System]:
         assert vectors is not None
         alone[encoder] = Vectors(VectorScorer(vectors))
         searches[f"search, {encoder}"] = Search(forum)
-    student = ForumLayout(encoders.taught_folder(name)).student
-    if student.exists():
-        searches["search, student"] = Search(forums["minilm"], Student.load(student))
     if name not in LEARNED_HERE:
         return alone | searches
     weights = left_out(LEARNED_HERE[name])

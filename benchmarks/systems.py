@@ -33,7 +33,6 @@ from askalike.evaluation.forum.tasks import (
 )
 from askalike.forum import Forum
 from askalike.models.encoders.model import Model
-from askalike.models.student import Student
 from askalike.search.interaction import WeighedStates, interactions, meaning, rarities
 from askalike.search.settings import JoinSettings
 from askalike.text.settings import TextSettings
@@ -290,14 +289,13 @@ class Search:
     """A forum's search as its users get it, by the default ranker; the forum holds every question of its tasks.
 
     Args:
-        student: encodes queries in place of the forum's encoder.
         shown: so many hits are asked for, which decides how many candidates are compared.
     """
 
-    def __init__(self, forum: Forum, student: Student | None = None, shown: int = Query("").k) -> None:
+    def __init__(self, forum: Forum, shown: int = Query("").k) -> None:
         self._forum = forum
-        self._searcher = forum._indexes.searcher() if student is None else forum._indexes.searcher_by(student)
-        self._rank = forum.ranking if student is None else forum.searches_by(student)
+        self._searcher = forum._indexes.searcher()
+        self._rank = forum.ranking
         self._shown = shown
 
     def rerank(self, task: RerankTask) -> Run:

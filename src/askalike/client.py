@@ -179,7 +179,7 @@ class Client:
 
         Args:
             more: further fields of the request: markup, tags, not_tags, before, after, answered, closed, minimum,
-                order, exclude, ranker, explain, id, draft, session.
+                order, exclude, ranker, explain, id, session.
         """
         return self._ask(Similar, "POST", "/v1/similar", {"title": title, "body": body, "k": k, **more})
 

@@ -159,7 +159,6 @@ class SimilarRequest(_Request, frozen=True):
     answered: Answered | None = None
     closed: Closed | None = None
     minimum: Minimum = 0.0
-    draft: Annotated[bool, Meta(description="It is still being typed: a student may encode it.")] = False
     order: HitOrder = "probability"
     languages: Annotated[tuple[Language, ...], Meta(max_length=20, description="Only questions in one of these.")] = ()
     query_language: QueryLanguage = ""
@@ -184,7 +183,6 @@ class SimilarRequest(_Request, frozen=True):
             self.id or "",
             is_explained=self.explain,
             minimum=self.minimum,
-            is_draft=self.draft,
             order=self.order,
             language=self.query_language,
         )
@@ -833,8 +831,6 @@ class VectorsState(Struct, frozen=True):
     entries: int
     waiting: int
     next_model: str
-    student: str = ""
-    queries: str = "teacher"
     by_language: dict[str, LanguageVectors] = {}
 
 

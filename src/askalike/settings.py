@@ -136,31 +136,6 @@ RANGES: Final[Mapping[str, Mapping[str, Range]]] = {
     "SiameseRecipe": {"min_count": _COUNT, "max_size": (1, 10_000_000), **_SIAMESE},
     "PairOptions": {"batch_size": (4, 65_536), "margin": _BELOW_ONE, "held_out": _HELD_OUT},
     "RamnSettings": {"alpha": (0, 0.1), "floor": (1e-9, 1), "mismatch_weight": (0, 10)},
-    "StudentSettings": {
-        "row_size": _SIZE,
-        "dimensions": (1, 1 << 14),
-        "words": (1, 1 << 21),
-        "pairs": _TABLE,
-        "buckets": _TABLE,
-        "word_limit": _SIZE,
-    },
-    "StudentRecipe": {
-        "row_size": _SIZE,
-        "most_words": (1, 1 << 21),
-        "least_count": _COUNT,
-        "most_pairs": _TABLE,
-        "least_pair_count": _COUNT,
-        "buckets": _TABLE,
-        "word_limit": _SIZE,
-        "damping": (_TINIEST, 1),
-        "epochs": (0, 100_000),
-        "batch_size": _BATCH,
-        "learning_rate": (_TINIEST, 100),
-        "order_weight": _WEIGHT,
-        "temperature": (1e-4, 1_000),
-        "held_out": (_TINIEST, 0.5),
-        "seed": _SEED,
-    },
 }
 """Name of a class of settings → setting → its range; of a list or table of numbers, that of each. Settings of a class
 that a class extends are those of both. Beyond it a training could not begin, or would never end."""

@@ -528,7 +528,6 @@ class Query:
         order: "probability", or "help": the same hits for who asks, those with a good answer before others that are
             about as likely (``search.rankers``).
         is_explained: each hit comes with how much each word counts.
-        is_draft: it is still being typed: a student encodes it where the forum has one for drafts.
         language: code of the language that it is in; "" where a forum of several is to find out.
         minimum: the least score of a hit, by default its probability, which counts where a reranker has given it
             another score, too; or a promise such as "precision:0.9", or "default": see ``Forum.least``.
@@ -543,7 +542,6 @@ class Query:
     own: str = ""
     is_canonical: bool = True
     is_explained: bool = False
-    is_draft: bool = False
     minimum: float | str = 0.0
     order: Order = "probability"
     language: str = ""

@@ -203,17 +203,6 @@ def test_a_misspelt_word_is_told_as_what_it_was_read(opened: Opened) -> None:
     assert "wireless" in [mark.lower() for mark in page.locator(".hit h3 mark").all_inner_texts()]
 
 
-def test_what_is_typed_is_a_draft_until_enter(opened: Opened) -> None:
-    page = opened()
-    ask(page)
-    with page.expect_request("**/v1/similar") as typed:
-        page.locator("#title").press_sequentially(" now")
-    assert typed.value.post_data_json["draft"] is True
-    with page.expect_request("**/v1/similar") as submitted:
-        page.locator("#title").press("Enter")
-    assert submitted.value.post_data_json["draft"] is False
-
-
 def test_the_best_answer_unfolds_and_folds_and_stays_open_while_one_types(opened: Opened) -> None:
     page = opened()
     ask(page)

@@ -68,7 +68,6 @@ def test_encode_as_json_says_what_answers(run: Run, forum: Path, model: Path) ->
         "model": "own (cnn, 4 dimensions)",
         "encoded": 2,
         "not_encoded": 0,
-        "queries": "teacher",
     }
 
 

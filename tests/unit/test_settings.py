@@ -22,7 +22,6 @@ from askalike.models.language.topics import TopicLearning, TopicModel
 from askalike.models.language.translation import Alignment
 from askalike.models.ramn import RamnSettings
 from askalike.models.siamese.config import SiameseConfig
-from askalike.models.student import StudentSettings
 from askalike.settings import RANGES, check_values, ranges_of
 from askalike.training.encoder import TrainingRun
 from askalike.training.language import LanguageRecipe
@@ -38,15 +37,13 @@ from askalike.training.recipe import (
     load_recipe,
     shipped_recipes,
 )
-from askalike.training.student import StudentRecipe
 from askalike.training.words import Word2VecSettings
 
 MODELS = (EncoderConfig, ModelSettings, Word2VecSettings, TrainingRun, RamnSettings)
 NETWORK = (Recipe, WordSettings, StageSettings, LoopSettings, *OBJECTIVES.values())
 LANGUAGE = (LanguageRecipe, Alignment, Smoothing, PhraseLearning, TopicLearning, *KINDS.values())
 SIAMESE = (SiameseRecipe, SiameseConfig, PairOptions, SgdSettings)
-STUDENT = (StudentSettings, StudentRecipe)
-SETTINGS: tuple[type, ...] = (*MODELS, *NETWORK, *LANGUAGE, *SIAMESE, *STUDENT)
+SETTINGS: tuple[type, ...] = (*MODELS, *NETWORK, *LANGUAGE, *SIAMESE)
 
 ENCODER = """
 [words]

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Final, get_args
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -33,19 +33,8 @@ from askalike.index.vector_sets import VectorsState
 from askalike.progress import Progress
 from askalike.store import ForumLayout
 
-WHO: Final = {
-    "teacher": "what encodes the questions",
-    "student": "its student",
-    "both": "the student while one types, its teacher when the question is submitted",
-}
-"""Who encodes queries → in words."""
 DEFAULT_VARIABLE = "ASKALIKE_ENCODER"
 """Environment variable that names what new forums are encoded with."""
-
-
-def _is_waiting(forum: Forum) -> bool:
-    """Return whether something is to be encoded: who encodes queries can be chosen where the encoder is away."""
-    return bool(forum.vectors.is_behind or forum.vectors.next_model)
 
 
 def is_text_encoder(written: str) -> bool:
@@ -180,14 +169,6 @@ def encode(
             help="Of a forum in several languages, the one that --model is for, such as de; none takes it away again.",
         ),
     ] = "",
-    queries: Annotated[
-        str,
-        typer.Option(
-            "--queries",
-            help="Who encodes queries: teacher (what encodes the questions), student (trained with askalike train"
-            " --teacher), or both: the student while one types, the teacher what is submitted.",
-        ),
-    ] = "",
     reranker: Annotated[
         str,
         typer.Option(
@@ -216,8 +197,8 @@ def encode(
         "max_characters": characters,
     }
     given = {name: value for name, value in options.items() if value is not None}
-    if language and (not model or reranker or queries):
-        raise SettingError("--language says whose encoder --model is", "give both, without --queries and --reranker")
+    if language and (not model or reranker):
+        raise SettingError("--language says whose encoder --model is", "give both, without --reranker")
     named = _encoder_of(model, given, language)
     with (
         telling_how_to_go_on(lambda: ("vectors encoded so far are kept", same_again())),
@@ -229,10 +210,8 @@ def encode(
             opened.use_reranker(ranked_by)
         if ranked_by is not None:
             keep_agreement(ranked_by, progress)
-        if queries:
-            opened.use_queries(queries)
         is_taken = model not in ("", "none")
-        if is_taken or not (model or reranker or queries) or (queries and _is_waiting(opened)):
+        if is_taken or not (model or reranker):
             opened.encode(progress=progress)
         vectors = opened.info().vectors
     seconds = round(time.monotonic() - began, 2)
@@ -245,7 +224,6 @@ def encode(
                 "not_encoded": vectors.waiting,
                 **({"by_language": of_languages(vectors)} if vectors.by_language else {}),
                 **({"reranker": ranked_by and ranked_by.written} if reranker else {}),
-                "queries": vectors.queries,
                 "seconds": seconds,
             }
         )
@@ -258,6 +236,4 @@ def encode(
         console.print(f"{vectors.entries:,} questions are encoded by the model {safe(vectors.model)} ({seconds:.1f} s)")
     for code, one in vectors.by_language.items():
         console.print(f"{one.entries:,} questions in {code} are encoded by {safe(one.model or one.next_model)}")
-    if vectors.student:
-        console.print(f"queries are encoded by: {WHO[vectors.queries]}")
     print_whole(f'  {command("search", forum)} "your question"')

@@ -24,8 +24,6 @@ UNUSUAL = (
     "encoder_problem",
     "by_language",
     "engine",
-    "student",
-    "queries_by",
     "upkeep",
 )
 """Shown only where there are some."""
@@ -92,8 +90,6 @@ def info_object(found: Info, learned: list[str]) -> dict[str, Any]:
         "encoded_by_next_model": found.vectors.next_entries,
         "not_encoded": found.vectors.waiting,
         "by_language": of_languages(found.vectors),
-        "student": found.vectors.student or None,
-        "queries_by": found.vectors.queries if found.vectors.student else None,
         "encoder_problem": found.vectors.problem or None,
         "learned_rankers": learned,
         "upkeep": list(found.upkeep),

@@ -11,13 +11,10 @@ import typer
 
 from askalike.cli.arguments import ForumArgument, JsonOption, command, same_again, telling_how_to_go_on
 from askalike.cli.display import BarProgress, print_json, print_whole, safe
-from askalike.cli.encode import WHO, is_text_encoder, use_named
-from askalike.errors import SettingError
-from askalike.evaluation import Comparison, Interval
+from askalike.evaluation import Comparison
 from askalike.evaluation.forum.tasks import COLLAPSED
 from askalike.forum import Forum, ForumSettings
 from askalike.forum.forum import size_bytes
-from askalike.index.encoder_settings import SHAPES, EncoderSettings
 from askalike.search import learned_with
 from askalike.store import ForumLayout
 from askalike.training.language import LanguageRecipe
@@ -31,7 +28,6 @@ from askalike.training.session import (
     TrainingSession,
     checked_recipe,
 )
-from askalike.training.teaching import TeachingOptions, TeachingResult, is_named, train_forum_student
 from askalike.training.work_folder import Beginning
 
 CHANCE: Final = 0.05
@@ -93,14 +89,6 @@ def train(
             "was finished and not taken is taken without training again, unless more than new questions has changed.",
         ),
     ] = False,
-    teacher: Annotated[
-        str,
-        typer.Option(
-            "--teacher",
-            help=f"Train a student of this text encoder ({SHAPES.replace('general, ', '')}): the encoder encodes the"
-            " questions once, and the student encodes queries in its place, in less than half a millisecond.",
-        ),
-    ] = "",
     as_json: JsonOption = False,
 ) -> None:
     """Train a model on a forum's own questions and answers.
@@ -114,18 +102,7 @@ def train(
     A recipe of a ranker (ramn, scqa, dsqa, lmir, translation, translm, phrase, qatm, sqatm) leaves the model as it is:
     what it makes answers askalike search --ranker with its name; of scqa and dsqa also as t-scqa and t-dsqa. ramn, scqa
     and dsqa are networks; all others are counted and learned in minutes, without torch and on one core.
-
-    --teacher encodes the questions with a text encoder and trains a student of it from the forum's texts, in minutes.
-    It is taken where, for titles not learned from, it finds more of what the encoder finds than words do; labels decide
-    where there are enough. From then on it encodes queries while they are typed, and the encoder what is submitted.
     """
-    if teacher:
-        given = {"--recipe": recipe != DEFAULT, "--device": device != "cpu", "--processes": processes > 1}
-        given["--from"] = begin not in ("", "nothing")
-        if wrong := [option for option, is_given in given.items() if is_given]:
-            raise SettingError(f"{wrong[0]} with --teacher, which trains a student", "leave it out")
-        _teach(forum, teacher, TeachingOptions(hold_out, seed, threads, not resume, keep, begin), as_json=as_json)
-        return
     options = TrainingOptions(begin, hold_out, seed, device, threads, processes, is_fresh=not resume, is_kept=keep)
     ranker = checked_recipe(recipe, options).ranker  # an error before the forum is read
     place = ForumLayout(forum).training(ranker)
@@ -146,43 +123,6 @@ def train(
     else:
         for line in result_lines(result, forum):
             print_whole(line)
-
-
-def _teach(path: Path, teacher: str, options: TeachingOptions, *, as_json: bool) -> None:
-    if not is_text_encoder(teacher):
-        hint = f"expected {SHAPES.replace('general, ', '')}"
-        raise SettingError(f"there is no text encoder {teacher[:200]!r}", hint)
-    kept = "vectors of questions and texts so far are kept"
-    with telling_how_to_go_on(lambda: (kept, same_again())), Forum.open(path) as forum, BarProgress() as progress:
-        if not is_named(forum, teacher):
-            use_named(forum, EncoderSettings.parse(teacher), progress)
-        found = train_forum_student(forum, teacher, options, progress)
-    if as_json:
-        print_json({**asdict(found), "folder": str(found.folder)})
-        return
-    for line in taught_lines(found, path):
-        print_whole(line)
-
-
-def taught_lines(found: TeachingResult, forum: Path) -> Iterator[str]:
-    """Yield what came of training a student as lines."""
-    yield f"student    of {safe(found.teacher)}, from {found.texts:,} texts of the forum ({found.seconds:.1f} s)"
-    yield (
-        f"agreement  {_between(found.agreement)} of the ten questions nearest to the teacher, for {found.compared:,}"
-        f" titles not learned from; {_between(found.gain, '+')} more than words find"
-    )
-    if found.label_gain is not None:
-        yield f"labels     MRR {_between(found.label_gain, '+')} over words alone, {found.labelled:,} duplicates"
-    if not found.is_taken:
-        yield "the student does not find more than words do, and is left: its teacher encodes queries as before"
-        yield f"  run again with --keep to use it anyway (nothing is retrained); it is kept in {found.folder}"
-        return
-    yield f"queries are encoded by: {WHO[found.queries]}"
-    yield f"  {command('encode', forum)} --queries student, teacher or both changes that; nothing is encoded anew"
-
-
-def _between(value: Interval, sign: str = "") -> str:
-    return f"{value.mean:{sign}.2f} ({value.low:{sign}.2f} to {value.high:{sign}.2f})"
 
 
 def plan_object(plan: TrainingPlan) -> dict[str, Any]:

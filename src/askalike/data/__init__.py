@@ -13,7 +13,7 @@ from pathlib import Path
 
 from askalike.errors import InputError
 
-__all__ = ["DEFAULT_MODEL_CODE", "DEFAULT_MODEL_LANGUAGE", "bundled_forum", "default_model", "default_students"]
+__all__ = ["DEFAULT_MODEL_CODE", "DEFAULT_MODEL_LANGUAGE", "bundled_forum", "default_model"]
 
 DEFAULT_MODEL_LANGUAGE, DEFAULT_MODEL_CODE = "english", "en"
 """The language that the general model reads; words of others are unknown to it, and all such questions look alike."""
@@ -35,9 +35,3 @@ def default_model() -> Path | None:
     """Return the folder of the general model, or None where the package carries none."""
     path = Path(str(files("askalike.data") / "models" / "general"))
     return path if (path / "manifest.json").is_file() else None
-
-
-def default_students() -> list[Path]:
-    """Return the folders of the general students of encoders that the package carries."""
-    root = Path(str(files("askalike.data") / "models"))
-    return sorted(path.parent for path in root.glob("student-*/manifest.json"))

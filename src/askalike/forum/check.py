@@ -40,7 +40,6 @@ from askalike.files import (
     sync_folder,
     writing_whole,
 )
-from askalike.forum.encoders import chosen_queries
 from askalike.forum.indexes import LOCK_TIMEOUT_S, remove_indexes
 from askalike.forum.rerankers import MAKERS, load_learned
 from askalike.forum.settings import ForumSettings
@@ -74,7 +73,6 @@ from askalike.index.words.texts import TEXTS_FILE, text_faults
 from askalike.models.encoders.model import Model
 from askalike.models.folder import OWNED as MODEL_FILES
 from askalike.models.folder import ModelLayout
-from askalike.models.student import Student
 from askalike.progress import Progress, SilentProgress
 from askalike.search.texts import unpacked
 from askalike.store import Contents, ForumLayout, open_store, pair_faults, stored_contents, stored_faults
@@ -82,7 +80,7 @@ from askalike.store.layout import not_found
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 
-Part = Literal["archive", "words", "vectors", "pairs", "model", "student", "ranker", "files"]
+Part = Literal["archive", "words", "vectors", "pairs", "model", "ranker", "files"]
 
 _PAIRS: Final = ("pairs.sqlite", "pairs.sqlite-wal", "pairs.sqlite-shm", "pairs.sqlite-journal")
 REPAIR: Final = 'run "askalike check FORUM --repair"'
@@ -149,13 +147,12 @@ _LANGUAGE: Final = Owned(
 )
 _FORUM: Final = Owned(
     rf"(archive|pairs|loading|helped|follow){_SQLITE}|(index|words|pairs|loading|follow|writeback|keys|keys\.json)\.lock"
-    r"|(archive|keys|parts|learned|encoder|engine|reranker|queries)\.json(\.\d+\.tmp)?"
+    r"|(archive|keys|parts|learned|encoder|engine|reranker)\.json(\.\d+\.tmp)?"
     r"|rejects\.jsonl|config\.toml(\.\d+\.tmp)?",
     (
         (r"lexical(\.(next|replaced))?", LEXICAL_FILES),
         ("vectors", VECTOR_FILES),
         (r"model|\.model\.(replaced|going)", MODEL_FILES),
-        (r"student|\.student\.replaced", MODEL_FILES),
         ("languages", Owned(folders=((r"[a-z]{2,4}", _LANGUAGE),))),
         ("rankers", Owned(folders=((r"[\w-]+|\.[\w-]+\.replaced", MODEL_FILES),))),
     ),
@@ -508,13 +505,6 @@ def _models(layout: ForumLayout, progress: Progress) -> Iterator[Finding]:
             read(path)
         except AskalikeError as error:
             yield refused("files", path.name, error)
-    try:
-        chosen_queries(layout)
-        if layout.student.exists() or layout.student.is_symlink():
-            Student.load(layout.student)
-    except AskalikeError as error:
-        mend = 'train it again with "askalike train FORUM --teacher MODEL"'
-        yield refused("student", layout.student.name, error, mend)
     rankers = layout.ranker("").resolve()
     for place in sorted(rankers.iterdir()) if rankers.is_dir() else ():
         if place.name in MAKERS:

@@ -16,8 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.data import DEFAULT_MODEL_CODE
-from askalike.errors import EncoderError
-from askalike.index.text_questions import TextQuestions
 from askalike.index.vector_set import VectorSet
 from askalike.index.vectors import VectorSnapshot
 from askalike.index.words import FieldWeights, WordSnapshot
@@ -237,19 +235,15 @@ class EncoderWords:
 
 
 class TextQueryEncoder:
-    """``search.Encoder`` through the text encoder of a set of vectors, or its student; it knows no single words.
+    """``search.Encoder`` through the text encoder of a set of vectors; it knows no single words.
 
     Args:
         analyzer: the forum's; a query that it makes no term of says nothing.
-        student: encodes queries in place of the set's encoder; or why it cannot be had.
     """
 
-    def __init__(
-        self, vectors: VectorSet, analyzer: Analyzer, student: TextQuestions | EncoderError | None = None
-    ) -> None:
+    def __init__(self, vectors: VectorSet, analyzer: Analyzer) -> None:
         self._vectors = vectors
         self._analyzer = analyzer
-        self._student = student
 
     def encode(self, queries: Sequence[Query]) -> NDArray[np.float32]:
         """Return the vectors (N, D) of queries, zeros where one has no informative word.
@@ -257,8 +251,6 @@ class TextQueryEncoder:
         Raises:
             EncoderError: the encoder cannot be had, does not answer, or gave something else than vectors.
         """
-        if isinstance(self._student, EncoderError):
-            raise self._student
         found = np.zeros((len(queries), self._vectors.dimensions), dtype=np.float32)
         said = [
             place
@@ -267,7 +259,7 @@ class TextQueryEncoder:
         ]
         if said:
             asked = [Question("", one.title, one.body, one.markup) for one in map(queries.__getitem__, said)]
-            found[said] = (self._student or self._vectors.texts).encode_queries(asked)
+            found[said] = self._vectors.texts.encode_queries(asked)
         return found
 
     def _has_terms(self, query: Query) -> bool:

@@ -31,7 +31,7 @@ from askalike.files import Owned, remove_owned
 from askalike.forum.calibrations import Encode, PairProbabilities
 from askalike.forum.check import CheckReport, check_forum, clear_damage
 from askalike.forum.duplicates import Duplicate, compare, open_duplicates, proposals
-from askalike.forum.encoders import AnyEncoder, AnyReranker, choose_queries, take_encoder
+from askalike.forum.encoders import AnyEncoder, AnyReranker, take_encoder
 from askalike.forum.exchange import (
     FrameLibrary,
     ImportOptions,
@@ -109,9 +109,7 @@ from askalike.types import (
 
 if TYPE_CHECKING:
     from askalike.index.vector_set import VectorSet
-    from askalike.models.student import Student
     from askalike.training.session import TrainingResult
-    from askalike.training.teaching import TeachingResult
 
 
 MANY = 256
@@ -1152,19 +1150,6 @@ class Forum:
         self._indexes.open()
         self.catch_up()
 
-    def use_queries(self, by: str) -> None:
-        """Let queries be encoded by what encodes the questions, by its student, or by both; no vector is made anew.
-
-        Args:
-            by: "teacher"; "student", which never calls the encoder; or "both", the student while a query is a draft
-                (``Query.is_draft``) or the encoder cannot be had, and the encoder for every other.
-
-        Raises:
-            SettingError: it is none of these.
-            NotLearnedError, ModelError: the forum has no student, or it cannot be read.
-        """
-        choose_queries(self._layout, by)
-
     def answering_vectors(self) -> VectorSet | None:
         """Return the set of vectors that answers, None where words alone do; for training.
 
@@ -1172,15 +1157,6 @@ class Forum:
             DamagedForumError: it cannot be read.
         """
         return None if self._indexes.vectors is None else self._indexes.vectors.answering()
-
-    def searches_by(self, student: Student) -> Callable[[Query], list[tuple[str, float]]]:
-        """Return ``ranking`` as it would be if this student encoded queries.
-
-        Raises:
-            NotLearnedError: the forum has no vectors that a text encoder made.
-        """
-        searcher = self._indexes.searcher_by(student)
-        return lambda query: [(one.question.id, one.scored.score) for one in searcher.ranking(query).found]
 
     def scores_by(
         self, model: Model | None = None, encode: Encode | None = None, encode_queries: Encode | None = None
@@ -1198,41 +1174,6 @@ class Forum:
             EncoderError: it cannot be had.
         """
         return self._indexes.scores_by(model, encode, encode_queries)
-
-    def train_student(
-        self,
-        teacher: AnyEncoder | None = None,
-        *,
-        start: str = "",
-        is_test_held_out: bool = False,
-        seed: int = 0,
-        threads: int = 0,
-        is_fresh: bool = False,
-        is_kept: bool = False,
-        progress: Progress | None = None,
-    ) -> TeachingResult:
-        """Encode the questions with an encoder, and train a student that encodes queries in its place where they agree.
-
-        The student needs neither torch nor the encoder, takes less than half a millisecond, and reads the vectors that
-        the encoder made. A training that was interrupted goes on at the stage where it was.
-
-        Args:
-            teacher: as ``use_encoder`` takes it, such as "minilm"; None for the encoder that the forum has.
-            start, …, is_kept: see ``training.teaching.TeachingOptions``.
-
-        Returns:
-            How near the student comes to its teacher, with intervals, and whether it was taken.
-
-        Raises:
-            SettingError: there is no such encoder, or the forum has too few questions.
-            MissingExtraError: torch is not installed.
-            BusyForumError: another training of a student of this forum runs, or another process encodes.
-            EncoderError, ModelError: the encoder cannot be had, or the student cannot be written.
-        """
-        from askalike.training.teaching import TeachingOptions, train_forum_student  # here: it imports this module
-
-        options = TeachingOptions(is_test_held_out, seed, threads, is_fresh, is_kept, start)
-        return train_forum_student(self, teacher, options, progress)
 
     def use_reranker(self, reranker: AnyReranker | None) -> None:
         """Let a scorer of pairs put the 20 best hits of searches that name no ranker in its order, from now on.

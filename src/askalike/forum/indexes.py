@@ -26,7 +26,7 @@ from askalike.errors import (
 from askalike.files import UnlockableError, held
 from askalike.forum.calibrations import Encode, JudgedPair, PairProbabilities, Scorings
 from askalike.forum.distributed import DatabaseEngine, MilvusEngine
-from askalike.forum.encoders import NamedReranker, StudentQueries, Students
+from askalike.forum.encoders import NamedReranker
 from askalike.forum.engine import (
     GeneralWords,
     LanguageWords,
@@ -59,7 +59,6 @@ from askalike.index.words import WordIndex
 from askalike.index.words.index import replaced_of, successor_of
 from askalike.index.words.postings import LEAST
 from askalike.models.encoders.model import Model
-from askalike.models.student import Student
 from askalike.models.text_encoder import TextEncoder, checked
 from askalike.processes import one_blas_thread
 from askalike.progress import Progress
@@ -118,7 +117,6 @@ class Indexes:
         self._rerankers = Rerankers(layout, settings.search, store.answers_of)
         self._scorings = Scorings(store, analyzer)
         self._scorings_of = {code: Scorings(store, analyzer) for code in analyzer.settings.languages}
-        self._students = Students(layout)
         self._states = QuestionStates(store)
         words = default_model() if text.reads(DEFAULT_MODEL_LANGUAGE) else None
         self._speller = None if words is None else GeneralWords(words)
@@ -170,7 +168,8 @@ class Indexes:
             self._tuned[answering.name] = replace(settings.search, join=join)
         found = replace(searcher, settings=self._tuned[answering.name])
         if answering.settings is not None:
-            return self._with_texts(found, answering)
+            encoder = TextQueryEncoder(answering, self._analyzer)
+            return replace(found, encoder=encoder, speller=self._speller, corrects=GeneralWords.reads)
         words = QueryEncoder(answering, self._analyzer)
         return replace(found, encoder=words, speller=words, corrects=words.reads)
 
@@ -216,47 +215,6 @@ class Indexes:
     def scores_by(self, model: Model | None, encode: Encode | None, encode_queries: Encode | None) -> PairProbabilities:
         """Return what scores pairs by an encoder that the forum need not have taken; see ``Forum.scores_by``."""
         return self._scorings.by(self.searcher().engine, model, encode, encode_queries)
-
-    def searcher_by(self, student: Student) -> Searcher:
-        """Return a searcher whose queries a student encodes that the forum need not have taken.
-
-        Raises:
-            NotLearnedError: the forum has no vectors that a text encoder made.
-        """
-        answering = None if self.vectors is None else self.vectors.answering()
-        if answering is None or answering.settings is None:
-            raise NotLearnedError(
-                f"no text encoder has encoded the forum at {self._layout.folder}", "encode it with its teacher first"
-            )
-        searcher = replace(self.searcher(), of_language=None)
-        return self._by_student(searcher, answering, StudentQueries(student, answering))
-
-    def _by_student(self, searcher: Searcher, answering: VectorSet, student: StudentQueries) -> Searcher:
-        return replace(
-            searcher,
-            speller=self._speller,
-            corrects=GeneralWords.reads,
-            encoder=TextQueryEncoder(answering, self._analyzer, student.texts),
-            settings=replace(searcher.settings, join=self.settings.search.join.for_encoder(student.name)),
-            for_drafts=None,
-        )
-
-    def _with_texts(self, searcher: Searcher, answering: VectorSet) -> Searcher:
-        """Return a searcher whose queries a text encoder encodes, or its student, or both."""
-        by_encoder = replace(
-            searcher,
-            encoder=TextQueryEncoder(answering, self._analyzer),
-            speller=self._speller,
-            corrects=GeneralWords.reads,
-        )
-        queries, student = self._students.asked(answering)
-        if student is None:
-            return by_encoder
-        if isinstance(student, EncoderError):
-            by_student = replace(searcher, encoder=TextQueryEncoder(answering, self._analyzer, student))
-        else:
-            by_student = self._by_student(searcher, answering, student)
-        return by_student if queries == "student" else replace(by_encoder, for_drafts=by_student)
 
     def judged(self) -> list[JudgedPair]:
         """Return the pairs that people have judged, with their logits by the indexes as they are on disk now."""
@@ -628,22 +586,10 @@ class Indexes:
 
     def state(self) -> VectorsState:
         """Return how far the vectors have come."""
-        found = self._main_state()
+        found = VectorsState() if self.vectors is None else self.vectors.state()
         of = {code: one.state() for code, one in self.by_language.items()}
         own = {code: one for code, one in of.items() if one.model or one.next_model or one.problem}
         return replace(found, by_language=own) if own else found
-
-    def _main_state(self) -> VectorsState:
-        answering = None if self.vectors is None else self.vectors.answering()
-        if self.vectors is None or answering is None or answering.settings is None:
-            return VectorsState() if self.vectors is None else self.vectors.state()
-        found = self.vectors.state()
-        queries, student = self._students.asked(answering)
-        if isinstance(student, EncoderError):
-            return replace(found, queries=queries, problem=found.problem or str(student))
-        with suppress(EncoderError):
-            student = self._students.of(answering)
-        return replace(found, queries=queries, student="" if student is None else student.name)
 
     def encoded(self) -> int:
         """Return the last change that all vectors have seen by which is searched; the log's last without any."""

@@ -93,8 +93,6 @@ class VectorsState:
         waiting: questions and changes that are still to be encoded, for the model that is wanted.
         problem: what keeps queries from being encoded, so that words alone answer, and what mends it; or "".
         is_of_texts: a text encoder made what answers, which knows nothing of single words.
-        student: the name of the encoder's student, or "".
-        queries: who encodes queries: "teacher" is what made the vectors; see ``forum.encoders``.
         by_language: code → the same of each language that has an encoder of its own.
     """
 
@@ -105,8 +103,6 @@ class VectorsState:
     next_entries: int = 0
     problem: str = ""
     is_of_texts: bool = False
-    student: str = ""
-    queries: str = "teacher"
     by_language: Mapping[str, VectorsState] = field(default_factory=dict)
 
     @property

@@ -76,7 +76,6 @@ class Searcher:
         reranker: name in ``RERANKERS`` → what the forum has learned of it, None where that is nothing.
         speller: knows the words by which misspelt ones are corrected; None where nothing does.
         scoring: what the default ranker scores by; None is the package's scorer over words alone.
-        for_drafts: searches for queries that are still being typed, and where the encoder cannot be had: by a student.
         language_of: tells what language a query is in that does not say it, in a forum of several.
         corrects: whether the speller's words are of a language, by its code.
         spells: gives the speller of any other language.
@@ -93,7 +92,6 @@ class Searcher:
     reranker: Callable[[str], Reranker | None] = lambda _: None
     speller: Speller | None = None
     scoring: Scoring | None = None
-    for_drafts: Searcher | None = None
     pair_scorer: Callable[[], PairScorer | None] = lambda: None
     language_of: Callable[[Query], str] | None = None
     corrects: Callable[[str], bool] = lambda _: True
@@ -148,7 +146,7 @@ class Searcher:
         for query in queries:
             _check(query)
         try:
-            if self.pair_scorer() is None and not any(one.is_draft or one.ranker == CROSS_ENCODER for one in queries):
+            if self.pair_scorer() is None and not any(one.ranker == CROSS_ENCODER for one in queries):
                 results: dict[int, SearchResult] = {}
                 laps = Laps()
                 for searcher, some in self.by_language(queries):
@@ -287,7 +285,7 @@ class Searcher:
         candidate search saw it is left out, so that nothing is shown that the forum no longer holds. A threshold of the
         settings is that of as many candidates as a joining ranker looks at, whichever ranker answers.
 
-        Where no ranker was named and the encoder cannot be had now, its student answers, or else words do, and the
+        Where no ranker was named and the encoder cannot be had now, words answer, and the
         notice says why. Where the
         forum has a scorer of pairs, it puts the best in its order unless another ranker was named; where it cannot be
         asked now, the order is the first one's, and the notice says why.
@@ -332,19 +330,13 @@ class Searcher:
 
     def _first_ranking(self, query: Query, laps: Laps) -> Ranking:
         """Return a ranking before the scorer of pairs; see ``ranking``."""
-        if query.is_draft and self.for_drafts is not None:
-            return self.for_drafts._first_ranking(query, laps)
         try:
             return next(self.rankings([query], laps))
         except EncoderError as error:
             if query.ranker is not None:
                 raise
-            if self.for_drafts is not None:
-                found, notice = next(self.for_drafts.rankings([query], laps)), f"found by a student: {error}"
-            else:
-                by_words = replace(self, encoder=None, speller=None, scoring=Scoring(self.analyzer))
-                found, notice = next(by_words.rankings([query], laps)), f"found by words alone: {error}"
-            return replace(found, notice=notice)
+            by_words = replace(self, encoder=None, speller=None, scoring=Scoring(self.analyzer))
+            return replace(next(by_words.rankings([query], laps)), notice=f"found by words alone: {error}")
 
     def _ranked(self, asked: PreparedQuery, name: str, ranker: Ranker, candidates: _Candidates, laps: Laps) -> Ranking:
         """Return a ranking.

@@ -56,8 +56,6 @@ def status(service: Service, rights: Collection[str]) -> schemas.Status:
             vectors.entries,
             vectors.waiting,
             vectors.next_model,
-            student=vectors.student,
-            queries=vectors.queries,
             by_language={
                 code: schemas.LanguageVectors(one.model, one.entries, one.waiting, one.next_model)
                 for code, one in vectors.by_language.items()

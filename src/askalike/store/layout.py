@@ -31,7 +31,6 @@ class ForumLayout:
           model/              the forum's own model, where it has one
           config.toml         defaults of the forum's own for options of commands, where some were set
           encoder.json        the text encoder that was named for the forum, where one was
-          student/            the student of that encoder, where one was trained; queries.json: who encodes queries
           languages/CODE/     encoder.json, model/ and vectors/ of a language that has an encoder of its own
           reranker.json       what puts the best hits in its order, where something was named
           vectors/            the questions' vectors and the model that made them, rebuilt from the archive at need
@@ -99,16 +98,6 @@ class ForumLayout:
     def encoder(self) -> Path:
         """Return the file that names the forum's text encoder; it need not be there."""
         return self.folder / "encoder.json"
-
-    @property
-    def student(self) -> Path:
-        """Return the folder of the student of the text encoder; it need not be there."""
-        return self.folder / "student"
-
-    @property
-    def queries(self) -> Path:
-        """Return the file that says whether encoder or student encodes queries; it need not be there."""
-        return self.folder / "queries.json"
 
     @property
     def reranker(self) -> Path:

@@ -54,11 +54,10 @@ _TABLES: Final = (
 )
 """Each table with its key and its columns, in an order that never refers to what is not there yet."""
 
-_FOLDERS: Final = ("lexical", "vectors", "model", "student", "rankers", "languages")
+_FOLDERS: Final = ("lexical", "vectors", "model", "rankers", "languages")
 _FILES: Final = (
     "config.toml",
     "encoder.json",
-    "queries.json",
     "reranker.json",
     "parts.json",
     "learned.json",

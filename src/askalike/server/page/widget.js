@@ -175,7 +175,7 @@ button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:point
   }
 
   async function look() {
-    const question = { title: textOf(title).slice(0, 1000), body: textOf(body).slice(0, 200000), k: limit, minimum, order: "help", markup: set.markup || "markdown", draft: true, ...(visit && { session: visit }) };
+    const question = { title: textOf(title).slice(0, 1000), body: textOf(body).slice(0, 200000), k: limit, minimum, order: "help", markup: set.markup || "markdown", ...(visit && { session: visit }) };
     const typed = JSON.stringify(question);
     if (!question.title) hiddenFor = null;
     if (typed === lastAsked || hiddenFor === title || Date.now() < quietUntil) return;

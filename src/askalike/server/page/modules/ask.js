@@ -86,20 +86,20 @@ export function showAsk(section, { query }) {
 function listen(parts) {
   let timer = 0;
   let running = null;
-  const look = (isDraft = false) => {
+  const look = () => {
     clearTimeout(timer);
     running?.abort();
     running = new AbortController();
-    search(parts, running.signal, isDraft === true);
+    search(parts, running.signal);
   };
   const later = () => {
     running?.abort(); // what is on its way answers a question that is no longer asked
     clearTimeout(timer);
-    timer = setTimeout(look, PAUSE_MS, true);
+    timer = setTimeout(look, PAUSE_MS);
   };
   parts.title.addEventListener("input", later);
   parts.body.addEventListener("input", later);
-  parts.title.addEventListener("keydown", ({ key }) => key === "Enter" && look()); // no longer a draft
+  parts.title.addEventListener("keydown", ({ key }) => key === "Enter" && look());
   parts.answered.addEventListener("change", look);
   parts.again = look;
   if (kept.answer) draw(parts, kept.answer);
@@ -111,7 +111,7 @@ function listen(parts) {
   };
 }
 
-async function search(parts, signal, isDraft) {
+async function search(parts, signal) {
   kept.title = parts.title.value;
   kept.body = parts.body.value;
   kept.isAnswered = parts.answered.checked;
@@ -121,7 +121,7 @@ async function search(parts, signal, isDraft) {
   if (!parts.results.querySelector(".hit")) fill(parts.results, waiting(3));
   const slow = setTimeout(() => fill(parts.took, "Still searching…"), SLOW_MS);
   try {
-    const asked = { title: kept.title, body: kept.body, k: HITS, markup: "markdown", explain: true, order: "help", draft: isDraft };
+    const asked = { title: kept.title, body: kept.body, k: HITS, markup: "markdown", explain: true, order: "help" };
     const answer = await similar(kept.isAnswered ? { ...asked, answered: true } : asked, signal);
     if (signal.aborted) return;
     kept.answer = answer;

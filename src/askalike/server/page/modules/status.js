@@ -109,15 +109,12 @@ function stepTile({ index, vectors, duplicates }) {
   ]);
 }
 
-const QUERIES = { teacher: "the model", student: "its student", both: "its student while typing, then the model" };
-
 function modelTile({ vectors, ranker, rankers }) {
   const isThere = rankers.filter((one) => one.available).map((one) => one.name);
   const [, name, kind] = /^(.*?)(?: \((.*)\))?$/.exec(vectors.model ?? "") ?? [];
   return tile("Model", name || "Words alone", [
     kind ? ["Kind", kind] : null,
     ["Vectors", whole(vectors.entries)],
-    vectors.student ? ["Queries by", QUERIES[vectors.queries]] : null,
     vectors.next_model ? ["Being taken", vectors.next_model] : null,
     ...Object.entries(vectors.by_language).map(([code, one]) => [`In ${code}`, one.model || one.next_model]),
     ["Ranker", ranker],
