@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import askalike
@@ -123,8 +121,7 @@ def python_document() -> str:
     parts = [
         "# The Python API",
         "",
-        f"{WRITTEN} The names of `askalike`, of its client, and of its classes for other libraries. Everything else may"
-        " change without notice.",
+        f"{WRITTEN} The names of `askalike` and of its client. Everything else may change without notice.",
         "",
         "Everything takes and returns plain values; `Forum` is where to start.",
     ]
@@ -135,10 +132,6 @@ def python_document() -> str:
     parts += ["", "## Of a running service: askalike.client"]
     for name in ("Client", "AsyncClient", "ServiceError"):
         parts += _markdown(_entry(name, getattr(client, name)), "###")
-    parts += ["", "## For other libraries: askalike.integrations"]
-    folder = Path(askalike.__file__).parent / "integrations"
-    for path in sorted(folder.glob("*.py")):
-        parts += _parsed_module(path)
     parts += [
         "",
         "## Judging runs: askalike.evaluation",
@@ -194,23 +187,6 @@ def _plain(annotation: Any) -> Any:
     if annotation is inspect.Signature.empty:
         return annotation
     return _Written(annotation.__name__ if inspect.isclass(annotation) else str(annotation))
-
-
-def _parsed_module(path: Path) -> Iterator[str]:
-    """Yield what a module offers, which is read and not imported: the libraries that it serves may be absent."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-            made = next((one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"), None)
-            arguments = ast.unparse(made.args).removeprefix("self, ") if made else ""
-            entry = Entry(node.name, f"class {path.stem}.{node.name}({arguments})", ast.get_docstring(node) or "")
-        elif isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
-            entry = Entry(
-                node.name, f"{path.stem}.{node.name}({ast.unparse(node.args)})", ast.get_docstring(node) or ""
-            )
-        else:
-            continue
-        yield from _markdown(entry, "###")
 
 
 def _markdown(entry: Entry, level: str) -> Iterator[str]:

@@ -78,13 +78,6 @@ def test_one_forum_follows_one_other_and_one_process_at_a_time_does(run: Run, fo
     assert (missing.code, "NO_SUCH_VARIABLE" in missing.err) == (2, True)
 
 
-def test_a_file_that_is_not_there_is_said_at_once_and_not_waited_for(run: Run, tmp_path: Path) -> None:
-    Forum.create(tmp_path / "forum").close()
-    for option in ("--once", "--dry-run"):
-        done = run("follow", tmp_path / "forum", "--from", tmp_path / "nonsense", option)
-        assert (done.code, done.err.splitlines()[0]) == (1, f"error: there is no file {tmp_path / 'nonsense'}")
-
-
 def test_once_ends_where_nobody_answers_and_says_what_to_do(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,4 @@
-"""Feeds, GitHub's issues, and sites that answer anything: nothing worse than an error that is named."""
+"""GitHub's issues, and sites that answer anything: nothing worse than an error that is named."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from askalike import Forum
 from askalike.errors import SourceError
 from askalike.follow import github
 from askalike.follow.discourse import Discourse
-from askalike.follow.feed import Feed
 from askalike.follow.follower import Follower, Rhythm
 from askalike.follow.github import GitHub
 from askalike.follow.pace import Pace
@@ -81,113 +80,6 @@ def folder(tmp_path: Path) -> Path:
 def held(folder: Path) -> dict[str, str]:
     with Forum.open(folder) as forum:
         return {one.id: one.title for one in forum.questions()}
-
-
-# -- feeds -------------------------------------------------------------------------------------------------------------
-
-
-def line(number: int, title: str, **more: Any) -> str:
-    return json.dumps({"id": number, "title": title, **more}) + "\n"
-
-
-def test_a_file_is_read_again_when_it_has_changed(run: Run, tmp_path: Path, folder: Path) -> None:
-    feed = tmp_path / "feed.ndjson"
-    feed.write_text(
-        line(1, "Wifi drops", answers=[{"id": "a", "body": "Move it"}]) + line(2, "Printer jams", related=[1])
-    )
-    dry = run("follow", folder, "--from", feed, "--dry-run", "--json")
-    assert (json.loads(dry.out)["questions_added"], held(folder)) == (2, {})
-    assert not ForumLayout(folder).follow.exists()
-    assert run("follow", folder, "--from", feed, "--once").code == 0
-    assert held(folder) == {"1": "Wifi drops", "2": "Printer jams"}
-    feed.write_text(line(1, "Wifi drops often", answers=[]) + line(3, "Fan is loud"))
-    assert run("follow", folder, "--once").code == 0
-    assert held(folder) == {"1": "Wifi drops often", "3": "Fan is loud"}
-    with Forum.open(folder) as forum:
-        assert (forum.answers("1"), forum.links()) == ([], [])
-    feed.write_text(line(1, "Wifi drops often") + "{no json\n")
-    done = run("follow", folder, "--once", "--json")
-    told = json.loads(done.out)
-    assert (held(folder).keys(), told["rejected"]) == ({"1", "3"}, 1), (
-        "a line that cannot be read may be the missing one"
-    )
-    assert told["first_rejects"][0]["id"] == "line 2"
-
-
-def test_a_feed_with_since_gives_what_is_new_and_what_is_deleted(tmp_path: Path, folder: Path) -> None:
-    rows = [line(1, "one", updated="2026-01-01T00:00:00Z"), line(2, "two", updated="2026-01-01T00:00:00Z")]
-    asked: list[str] = []
-
-    def answer(path: str, _: Any) -> Answer:
-        since = parse_qs(urlsplit(path).query, keep_blank_values=True)["since"][0]
-        asked.append(since)
-        found = [row for row in rows if json.loads(row)["updated"] >= since]
-        return 200, {}, "".join(found).encode()
-
-    with site(answer) as address:
-        place = f"{address}/feed.ndjson?since="
-        with Forum.open(folder) as forum, State.create(ForumLayout(folder)) as state:
-            follower = Follower(forum, Feed(place, Pace(0, state)), state, FollowSettings(place, "feed").origin)
-            assert follower.once()
-            assert held(folder) == {"1": "one", "2": "two"}
-            rows[0] = line(1, "one more", updated="2026-01-02T00:00:00Z")
-            rows[1] = json.dumps({"id": 2, "deleted": True, "updated": "2026-01-02T00:00:00Z"}) + "\n"
-            follower._poll()
-            assert (held(folder), asked[-1]) == ({"1": "one more"}, "2026-01-01T00:00:00Z")
-            rows[1] = line(2, "back", updated="2026-01-02T00:00:00Z")
-            follower._poll()
-            assert (held(folder), asked[-1]) == ({"1": "one more", "2": "back"}, "2026-01-02T00:00:00Z")
-
-
-def test_a_thread_whose_new_version_cannot_be_stored_stays_as_it_was(run: Run, tmp_path: Path, folder: Path) -> None:
-    feed = tmp_path / "feed.ndjson"
-    feed.write_text(line(1, "one") + line(2, "two"))
-    assert run("follow", folder, "--from", feed, "--once").code == 0
-    feed.write_text(line(1, "one more", answers=[{"id": "a" * 600, "body": "Move it"}]))
-    told = json.loads(run("follow", folder, "--once", "--json").out)
-    assert (held(folder), told["rejected"]) == ({"1": "one"}, 1)
-    assert told["first_rejects"][0]["id"] == "1"
-    feed.write_text(line(1, "one more"))
-    told = json.loads(run("follow", folder, "--once", "--json").out)
-    assert (held(folder), told["rejected"]) == ({"1": "one more"}, 0)
-
-
-@pytest.mark.parametrize("gone", ["", json.dumps({"id": 2, "deleted": True}) + "\n"], ids=["missing", "deleted"])
-def test_a_thread_that_comes_back_after_a_kill_is_stored(
-    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, gone: str
-) -> None:
-    feed = tmp_path / "feed.ndjson"
-    whole = line(1, "one") + line(2, "two")
-    feed.write_text(whole)
-    replace_threads = Forum.replace_threads
-
-    def killed(self: Forum, *given: Any) -> Any:
-        replace_threads(self, *given)
-        raise KeyboardInterrupt
-
-    def follow() -> None:
-        with Forum.open(folder) as forum, State.create(ForumLayout(folder)) as state:
-            settings = FollowSettings(str(feed), "feed")
-            assert Follower(forum, Feed(str(feed), Pace(0, state)), state, settings.origin).once()
-
-    follow()
-    feed.write_text(line(1, "one") + gone)
-    with monkeypatch.context() as patch:
-        patch.setattr(Forum, "replace_threads", killed)
-        with pytest.raises(KeyboardInterrupt):
-            follow()
-    assert held(folder) == {"1": "one"}
-    feed.write_text(whole)
-    follow()
-    assert held(folder) == {"1": "one", "2": "two"}
-
-
-def test_the_last_line_on_a_thread_counts(run: Run, tmp_path: Path, folder: Path) -> None:
-    feed = tmp_path / "feed.ndjson"
-    gone = [json.dumps({"id": number, "deleted": True}) + "\n" for number in (1, 2)]
-    feed.write_text(line(1, "one") + gone[0] + line(1, "one again") + line(2, "two") + gone[1])
-    assert run("follow", folder, "--from", feed, "--once").code == 0
-    assert held(folder) == {"1": "one again"}
 
 
 # -- GitHub ------------------------------------------------------------------------------------------------------------

@@ -402,7 +402,7 @@ def test_a_folder_that_names_an_address_gets_no_key_without_a_word(
         (),
         ("--link", "--text", "no place for the original"),
         ("--tag", "a, b"),
-        ("--link", "--kind", "feed"),
+        ("--link", "--kind", "vanilla"),
         ("--tag", "duplicate"),
     ],
     ids=" ".join,
@@ -422,8 +422,6 @@ def test_texts_of_comments_are_the_operators(discourse: FakeDiscourse) -> None:
     assert Wanted(has_link=True, tag="x", is_closed=True).actions == ("link", "tag x", "close")
     with pytest.raises(SettingError):
         Wanted().actions  # noqa: B018
-    with pytest.raises(SettingError):
-        open_target(FollowSettings("x.ndjson", "feed"), Pace(0, State.__new__(State)), needs_key=False)
 
 
 def test_a_site_that_leads_elsewhere_is_not_followed(path: Path, discourse: FakeDiscourse) -> None:

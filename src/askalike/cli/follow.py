@@ -25,7 +25,7 @@ from askalike.errors import BusyForumError, DatabaseError, SettingError
 from askalike.files import held
 from askalike.follow.follower import FIRST_REST_S, LONGEST_REST_S, Follower, Rhythm, later_s, preview
 from askalike.follow.pace import Pace
-from askalike.follow.settings import FollowSettings, kind_of, open_source, stored_address
+from askalike.follow.settings import FollowSettings, kind_of, open_source
 from askalike.follow.state import State
 from askalike.follow.writeback import RATE, Wanted, WriteBack, open_target, previews
 from askalike.forum import Forum
@@ -47,18 +47,16 @@ def follow(
         str | None,
         typer.Option(
             "--from",
-            help="What to follow: a Discourse site, a GitHub repository, a feed, a database. Kept.",
+            help="What to follow: a Discourse site, or a GitHub repository. Kept.",
             show_default=False,
         ),
     ] = None,
     kind: Annotated[
-        str | None, typer.Option("--kind", help="discourse, github, feed or database; default: as the address looks.")
+        str | None, typer.Option("--kind", help="discourse or github; default: as the address looks.")
     ] = None,
     key_variable: Annotated[
         str | None,
-        typer.Option(
-            "--key-variable", help="The environment variable that holds the API key, or the password of a database."
-        ),
+        typer.Option("--key-variable", help="The environment variable that holds the API key."),
     ] = None,
     username: Annotated[str | None, typer.Option("--username", help="Whose key it is (Discourse).")] = None,
     secret_variable: Annotated[
@@ -68,9 +66,6 @@ def follow(
     private: Annotated[
         list[str] | None,
         typer.Option("--private", help="Follow this category though not everybody may read it; repeatable."),
-    ] = None,
-    query: Annotated[
-        str | None, typer.Option("--query", help="Of a database: a file, a ready query's name, or a SELECT.")
     ] = None,
     source: Annotated[
         str | None,
@@ -116,7 +111,6 @@ def follow(
         "username": username,
         "secret_variable": secret_variable,
         "private": None if private is None else tuple(private),
-        "query": query,
         "source": source,
         "api": api,
         "discussions": discussions,
@@ -134,7 +128,7 @@ def follow(
             return
         settings = _settings(_kept(layout), address, kind, given)
         with State.create(layout) as state, BarProgress() as progress:
-            pace = Pace(settings.rate if "://" in settings.address else 0, state, pause=_pausing(stop))
+            pace = Pace(settings.rate, state, pause=_pausing(stop))
             followed = open_source(settings, pace)
             state.keep(settings=settings.to_json(), followed_s=time.time())
             try:
@@ -208,7 +202,7 @@ def _settings(kept: dict[str, Any], address: str | None, kind: str | None, given
     changes = {name: value for name, value in given.items() if value is not None}
     if address is not None:
         found: Any = kind or kind_of(address)
-        whole = stored_address(address, found)
+        whole = address.rstrip("/")
         if kept.get("address") != whole and kept.pop("has_begun", False):
             raise SettingError(
                 f"this forum follows {kept.get('address')}, and {whole} was given",
@@ -376,7 +370,7 @@ def _target_settings(
         raise SettingError("this forum follows nothing", "say where to write with --to ADDRESS --source SOURCE")
     if address is not None:
         found: Any = kind or kind_of(address)
-        whole = stored_address(address, found)
+        whole = address.rstrip("/")
         kept = kept if kept.get("address") == whole else {"address": whole, "kind": found}
     changes = {name: value for name, value in given.items() if value is not None}
     return FollowSettings.of_json({**kept, **changes, "secret_variable": ""})

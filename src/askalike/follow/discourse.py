@@ -59,7 +59,6 @@ class Discourse:
     """
 
     kind = "discourse"
-    are_lists_whole = False
 
     def __init__(
         self, address: str, pace: Pace, key: str = "", username: str = "system", private: tuple[str, ...] = ()

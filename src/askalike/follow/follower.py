@@ -13,7 +13,7 @@ from typing import Any, Final
 from askalike.errors import BusyForumError, DatabaseError, InputError, ModelError, SourceError
 from askalike.follow.pace import BACKGROUND, POLLED, Pace
 from askalike.follow.settings import FollowSettings, open_source
-from askalike.follow.source import Piece, Reading, Seen, Source
+from askalike.follow.source import Reading, Seen, Source
 from askalike.follow.state import KEPT_S, LONGEST_WAIT_S, Fate, State, Waiting
 from askalike.forum import Forum
 from askalike.progress import Progress, SilentProgress
@@ -177,7 +177,7 @@ class Follower:
     def _poll(self) -> None:
         now = self._clock()
         for piece in self._source.poll(self._state.value("cursor")):
-            self._hold(piece, 0)
+            self._delete(piece.gone)
             self._state.find(piece.seen, 1, self._clock(), cursor=piece.cursor)
             if piece.is_sweep_due:
                 sweep = self._state.value("sweep")
@@ -190,7 +190,7 @@ class Follower:
 
     def _next_sweep(self) -> dict[str, Any]:
         number = (self._state.value("sweep") or {}).get("number", 0) + 1
-        return {"number": number, "place": None, "is_on": True, "began_s": self._clock(), "rejects": 0, "seen": 0}
+        return {"number": number, "place": None, "is_on": True, "began_s": self._clock()}
 
     def _is_sweeping(self, now: float) -> bool:
         sweep = self._state.value("sweep")
@@ -202,9 +202,8 @@ class Follower:
     def _sweep(self) -> None:
         sweep = self._state.value("sweep")
         piece = self._source.sweep(sweep["place"])
-        self._hold(piece, sweep["number"])
-        more = len(piece.seen) + len(piece.threads)
-        sweep |= {"place": piece.cursor, "rejects": sweep["rejects"] + len(piece.rejects), "seen": sweep["seen"] + more}
+        self._delete(piece.gone)
+        sweep |= {"place": piece.cursor}
         if piece.cursor is None:
             sweep["is_on"] = False
         kept = {} if piece.cursor is None else {"sweep": sweep}  # the last piece is listed again after a kill
@@ -214,29 +213,18 @@ class Follower:
             self._finish_sweep(sweep)
 
     def _finish_sweep(self, sweep: dict[str, Any]) -> None:
-        """Look for what the sweep has not seen: each is asked for by itself, where the source can be."""
+        """Look for what the sweep has not seen: each is asked for by itself."""
         seen = self._state.swept(sweep["number"])
         missing = [one for one in self._forum.ids_of(self._origin.name) if one not in seen]
-        if not self._source.are_lists_whole:
-            self._state.find([Seen(one) for one in missing], 2, self._clock())
-        elif missing and not sweep["rejects"]:  # what could not be read may be among those that seem to be gone
-            self._state.forget(missing)  # before they are deleted, so that one that comes back after a kill is stored
-            self._store([], missing)
+        self._state.find([Seen(one) for one in missing], 2, self._clock())
         sweep |= {"ended_s": self._clock(), "missing": len(missing)}
         self._state.keep(sweep=self._next_sweep() if sweep.get("is_again") else sweep, gone=0, swept=sweep)
         self._state.count("sweeps")
 
-    def _hold(self, piece: Piece, sweep: int) -> None:
-        """Store the threads that a list holds itself."""
-        if not (piece.threads or piece.gone or piece.rejects):
-            return
-        ids = [thread.question.id for thread, _ in piece.threads]
-        known = self._state.stamps(ids)
-        fresh = [thread for thread, stamp in piece.threads if known.get(thread.question.id) != stamp]
-        self._state.forget(piece.gone)
-        refused = self._store(fresh, list(piece.gone))
-        stamps = {thread.question.id: stamp for thread, stamp in piece.threads} | dict.fromkeys(refused, "")
-        self._state.hold(stamps.items(), sweep, [*piece.rejects, *refused.items()], self._clock())
+    def _delete(self, gone: Sequence[str]) -> None:
+        if gone:
+            self._state.forget(gone)  # before they are deleted, so that one that comes back after a kill is stored
+            self._store([], list(gone))
 
     # -- threads -----------------------------------------------------------------------------------------------
 
@@ -335,7 +323,7 @@ class Follower:
             if is_sweep and self._is_sweeping(now):
                 self._sweep()
                 return True
-            is_recheck = not is_sweep and is_rechecking and not self._source.are_lists_whole
+            is_recheck = not is_sweep and is_rechecking
             if is_recheck and self._state.ask_again(now - self._rhythm.recheck_s, BATCH, now):
                 return True
         return False
@@ -436,7 +424,7 @@ def preview(
     """
     trial: Any = _Trial(forum)
     with tempfile.TemporaryDirectory(prefix="askalike-") as folder, State.create(ForumLayout(Path(folder))) as state:
-        pace = Pace(settings.rate if "://" in settings.address else 0, state, pause=pause)
+        pace = Pace(settings.rate, state, pause=pause)
         source = open_source(settings, pace)
         follower = Follower(trial, source, state, settings.origin, is_stopped=is_stopped, pause=pause)
         is_whole = follower.once()

@@ -68,7 +68,6 @@ class GitHub:
     """
 
     kind = "github"
-    are_lists_whole = False
 
     def __init__(
         self, address: str, pace: Pace, key: str = "", api: str = API, *, has_discussions: bool = False

@@ -41,17 +41,13 @@ class Piece:
     Args:
         cursor: behind it; None where a sweep has come to its end.
         seen: threads that are there, and read where their stamp is new.
-        threads: of sources whose lists hold the threads themselves, each with its stamp.
         gone: ids that the source says are deleted, or not for everybody.
-        rejects: what cannot be read: id and reason.
         is_sweep_due: something was missed that only a sweep finds.
     """
 
     cursor: Cursor
     seen: tuple[Seen, ...] = ()
-    threads: tuple[tuple[Thread, str], ...] = ()
     gone: tuple[str, ...] = ()
-    rejects: tuple[tuple[str, str], ...] = ()
     is_sweep_due: bool = False
 
 
@@ -74,15 +70,11 @@ class Source(Protocol):
     """A forum that is followed.
 
     Every method raises FailedError where another try may succeed, and SourceError where none will.
-
-    Attributes:
-        are_lists_whole: they hold the threads themselves, and nothing is read one by one.
     """
 
     kind: str
     address: str
     pace: Pace
-    are_lists_whole: bool
 
     def poll(self, cursor: Cursor) -> Iterator[Piece]:
         """Yield what has changed since the cursor, as far as the forum's lists show it."""

@@ -271,30 +271,6 @@ class State:
             self.keep(**values)
         return len(fresh)
 
-    def hold(
-        self,
-        held: Iterable[tuple[str, str]],
-        sweep: int,
-        rejects: Iterable[tuple[str, str]],
-        now_s: float,
-        **values: Any,
-    ) -> None:
-        """Take threads for seen that a list held whole, each with its stamp, "" where it could not be stored.
-
-        Values are kept in the same step.
-        """
-        with self.write():
-            for identifier, stamp in held:
-                self._run(
-                    "INSERT INTO known VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET stamp = excluded.stamp,"
-                    " sweep = max(sweep, excluded.sweep), read_s = excluded.read_s",
-                    (identifier, stamp, sweep, now_s),
-                )
-                self._reject(identifier, (), now_s)
-            for identifier, reason in rejects:
-                self._reject(identifier, (reason,), now_s)
-            self.keep(**values)
-
     def forget(self, ids: Iterable[str]) -> None:
         """Take threads for unknown."""
         with self.write():
@@ -304,11 +280,6 @@ class State:
     def unread(self, tries: int) -> int:
         """Return how many threads wait to be read that did not fail so often."""
         return int(self._rows("SELECT count(*) FROM waiting WHERE tries < ?", (tries,))[0][0])
-
-    def stamps(self, ids: Sequence[str]) -> dict[str, str]:
-        """Return the stamps of those threads that are known."""
-        marks = ", ".join("?" * len(ids))
-        return dict(self._rows(f"SELECT id, stamp FROM known WHERE id IN ({marks})", ids))
 
     def swept(self, sweep: int) -> set[str]:
         """Return the ids that a sweep has seen."""

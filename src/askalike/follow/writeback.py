@@ -406,7 +406,7 @@ def open_target(
         is_discussion: whether a question is one of GitHub's discussions, as far as the forum knows.
 
     Raises:
-        SettingError: it cannot be written to, or its key is not in the environment.
+        SettingError: its key is not in the environment.
         SourceError: there is no such repository.
     """
     key = os.environ.get(settings.key_variable, "") if settings.key_variable else ""
@@ -415,9 +415,7 @@ def open_target(
         raise SettingError(named, "put the key of the API into a variable, and name it: --key-variable NAME")
     if settings.kind == "discourse":
         return DiscourseTarget(settings.address, pace, key, settings.username, text)
-    if settings.kind == "github":
-        return GitHubTarget(settings.address, pace, key, settings.api, text, is_discussion)
-    raise SettingError(f"nothing is written to a {settings.kind}", "expected a Discourse, or a repository on GitHub")
+    return GitHubTarget(settings.address, pace, key, settings.api, text, is_discussion)
 
 
 class WriteBack:

@@ -1,3 +1,0 @@
-module github.com/apache/answer
-
-go 1.19
