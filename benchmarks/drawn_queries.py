@@ -1,7 +1,6 @@
 """The scorer on queries that were drawn by chance and read after it had been learned: its order and its probabilities.
 
-Command: ``OMP_NUM_THREADS=1 python -m benchmarks.drawn_queries``, after
-``python -m benchmarks.encoders --build``.
+Command: ``OMP_NUM_THREADS=1 python -m benchmarks.drawn_queries``, after ``python -m benchmarks.encoders --build``.
 
 404 queries of eight forums with 5,178 candidates, graded by the guide of the judged pools (``benchmarks.reading``; the
 data of ``judged-drawn.jsonl``). No weight, feature or threshold was chosen by them, and all figures of a forum are by
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from sklearn.metrics import cohen_kappa_score
 
 from askalike.evaluation.significance import bootstrap_difference
 from askalike.forum import Forum, ForumSettings
@@ -28,7 +28,6 @@ from askalike.search.features import Floats
 from askalike.search.scorer import SENTENCES, VERSIONS, WORD_VECTORS, Scorer, probability
 from askalike.types import Filters, Query
 from benchmarks import encoders, scorer
-from benchmarks.agreement import agreement
 from benchmarks.reading import WHOLE
 from benchmarks.record import write
 from benchmarks.scorer_sets import (
@@ -87,8 +86,8 @@ def ordered(pairs: Sequence[Pairs], weights: Fits) -> dict[str, list[tuple[float
 
 
 def searched(weights: Fits) -> tuple[dict[str, list[tuple[float, ...]]], dict[str, Any]]:
-    """Ask whole forums. Return forum → what a query has by each of ``ORDERS``;
-    and how far the probabilities of the queries as they were asked are off."""
+    """Ask whole forums. Return forum → what a query has by each of ``ORDERS``, and how far the probabilities of the
+    queries as they were asked are off."""
     found: dict[str, list[tuple[float, ...]]] = {}
     off: dict[str, Any] = {}
     for name in WHOLE:
@@ -103,7 +102,7 @@ def searched(weights: Fits) -> tuple[dict[str, list[tuple[float, ...]]], dict[st
                 one, filters = general.question(query), Filters(exclude_ids=frozenset({query}))
                 for body in {"", one.body} if one.body.strip() else {""}:
                     gains = []
-                    for by, (place, ranker) in zip(ORDERS, asked, strict=False):
+                    for by, (place, ranker) in zip(ORDERS, asked, strict=True):
                         listed = place.ranking(Query(one.title, body, one.markup, encoders.LISTED, filters, ranker))
                         if any(grades.values()):
                             gains.append(100 * encoders.ndcg([it for it, _ in listed], grades))
@@ -130,11 +129,11 @@ def compared(outcomes: Mapping[str, Sequence[tuple[float, ...]]]) -> dict[str, A
     whole = {**outcomes, "all": [one for part in outcomes.values() for one in part]}
     found: dict[str, Any] = {}
     for name, part in whole.items():
-        by = dict(zip(ORDERS, zip(*part, strict=True), strict=False))
+        by = dict(zip(ORDERS, zip(*part, strict=True), strict=True))
         found[name] = {
             "queries": len(part),
             "ndcg@5": {order: round(float(np.mean(values)), 1) for order, values in by.items()},
-            "differences": {f"{one} - {other}": _bounds(by[one], by[other], 1) for one, other in COMPARED if one in by},
+            "differences": {f"{one} - {other}": _bounds(by[one], by[other], 1) for one, other in COMPARED},
         }
     return found
 
@@ -202,6 +201,22 @@ def readings() -> dict[str, Any]:
         "grades": {str(grade): sum(round(float(np.mean(one))) == grade for one in candidates) for grade in range(4)},
         "read twice": agreement([one[0] for one in twice], [one[1] for one in twice]),
     }
+
+
+def agreement(first: Sequence[int], again: Sequence[int]) -> dict[str, float]:
+    """Return how far two readings of the same pairs agree.
+
+    Source: Cohen, "Weighted kappa", Psychological Bulletin 70, 1968.
+    """
+    one, two = np.array(first), np.array(again)
+    shares = {
+        "pairs": len(one),
+        "equal": float((one == two).mean()),
+        "within one": float((abs(one - two) <= 1).mean()),
+        "kappa, quadratic": float(cohen_kappa_score(one, two, weights="quadratic")),
+        "kappa, 2 or more": float(cohen_kappa_score(one >= 2, two >= 2)),
+    }
+    return {name: round(value, 3) for name, value in shares.items()}
 
 
 def main() -> None:

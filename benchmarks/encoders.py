@@ -1,4 +1,4 @@
-"""How well each encoder orders the judged pools of four forums, alone and with words, through the whole search.
+"""How well each encoder orders the judged pools of four forums, alone and in the search that its forum has.
 
 Commands: ``python -m benchmarks.encoders --build`` makes the forums and may be stopped at any time; then
 ``python -m benchmarks.encoders`` asks and writes results/encoders.json. ``OMP_NUM_THREADS=1`` for both.
@@ -8,8 +8,6 @@ reading. DevOps, Slicer and travel are whole forums; of Reddit, all questions of
 of the (shuffled) file are taken. Each system ranks 1,000 questions, the one that asks excluded; of that list the judged
 ones count, in its order (a condensed list), and those that it lacks come last. nDCG@5 with the gain 2^grade − 1;
 queries whose candidates are all 0 say nothing of order and are left out.
-
-``with words``: the cosine's weight beside BM25 is for each forum the one that is best on the other three.
 """
 
 from __future__ import annotations
@@ -22,7 +20,6 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,20 +30,15 @@ from askalike.cli.display import BarProgress
 from askalike.forum import Forum, ForumSettings, ImportOptions
 from askalike.index.encoder_settings import EncoderSettings
 from askalike.index.text_questions import TextQuestions, taken
-from askalike.search import JoinSettings, SearchSettings
 from askalike.types import Filters, Query, Question
-from benchmarks.record import WORK, need_data, percentiles, write
+from benchmarks.record import WORK, need_data, write
 
 FORUMS = ("devops", "reddit", "slicer", "travel")
 REDDIT_OTHERS = 10_000
-ENCODERS: dict[str, EncoderSettings | None] = {"general": None, "minilm": EncoderSettings("minilm", precision="int8")}
+INT8 = EncoderSettings("minilm", precision="int8")
+ENCODERS: dict[str, EncoderSettings | None] = {"general": None, "minilm": INT8}
 FLOAT32 = EncoderSettings("minilm", precision="float32")
-WEIGHTS: dict[str, tuple[float, ...]] = {
-    "general": (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8),
-    "minilm": (0.5, 0.7, 0.8, 0.85, 0.9, 0.92, 0.94, 0.96, 0.98),
-}
 CUT, LISTED = 5, 1_000
-TIMED_K = 10
 RESAMPLES = 10_000
 
 Encode = Callable[[Sequence[Question]], NDArray[np.float32]]
@@ -136,12 +128,11 @@ def build(name: str, encoder: str, questions: Callable[[], Iterable[Question]] |
 # -- measuring ---------------------------------------------------------------------------------------------------------
 
 
-def outcomes(pools: Sequence[Mapping[str, Any]], encoder: str, ranker: str, weight: float | None = None) -> Outcomes:
+def outcomes(pools: Sequence[Mapping[str, Any]], encoder: str, ranker: str | None) -> Outcomes:
     """Return forum/query → nDCG@5 of a ranker."""
-    settings = ForumSettings(search=SearchSettings(join=JoinSettings(weight=weight)))
     found: Outcomes = {}
     for name in FORUMS:
-        with Forum.open(build(name, encoder), settings=settings) as forum:
+        with Forum.open(build(name, encoder)) as forum:
             for one in pools:
                 if one["forum"] == name:
                     title, body, markup = asked(forum, one)
@@ -191,50 +182,11 @@ def encoder_of(settings: EncoderSettings) -> TextQuestions:
     return TextQuestions(encoder, whole)
 
 
-def with_titles(encode: Encode) -> Encode:
-    """Return what encodes a question as the mean of its title's vector and that of title and body."""
-
-    def joined(questions: Sequence[Question]) -> NDArray[np.float32]:
-        both = encode(questions) + encode([replace(one, body="") for one in questions])
-        return np.asarray(both / np.linalg.norm(both, axis=1, keepdims=True), dtype=np.float32)
-
-    return joined
-
-
-def query_times(pools: Sequence[Mapping[str, Any]], encoder: str, ranker: str) -> dict[str, float]:
-    """Return how long a title takes, from the call to ten hits, in a forum that was asked before."""
-    seconds: list[float] = []
-    busy: list[float] = []
-    with Forum.open(build("devops", encoder)) as forum:
-        titles = [forum.question(one["query"]).title for one in pools if one["forum"] == "devops"]
-        for title in [*titles[:5], *titles]:
-            began, before = time.perf_counter(), time.process_time()
-            forum.ranking(Query(title, k=TIMED_K, ranker=ranker))
-            seconds.append(time.perf_counter() - began)
-            busy.append(time.process_time() - before)
-    return percentiles(seconds[5:]) | {"processor_p50_ms": percentiles(busy[5:])["p50_ms"]}
-
-
 def by_forum(found: Outcomes) -> dict[str, float]:
     """Return the mean of each forum and of all queries, in hundredths."""
     rows = {name: [value for key, value in found.items() if key.startswith(f"{name}/")] for name in FORUMS}
     rows["all"] = list(found.values())
     return {name: round(100 * statistics.fmean(values), 1) for name, values in rows.items()}
-
-
-def left_out(by_weight: Mapping[float, Outcomes]) -> tuple[Outcomes, dict[str, float]]:
-    """Return the outcomes where each forum takes the weight that is best on the others, and these weights."""
-    chosen: dict[str, float] = {}
-    found: Outcomes = {}
-    for name in FORUMS:
-        others = [other for other in FORUMS if other != name]
-
-        def mean(weight: float, others: Sequence[str] = others) -> float:
-            return statistics.fmean(by_forum(by_weight[weight])[other] for other in others)
-
-        chosen[name] = max(by_weight, key=mean)
-        found |= {key: value for key, value in by_weight[chosen[name]].items() if key.startswith(f"{name}/")}
-    return found, chosen
 
 
 def difference(first: Outcomes, second: Outcomes) -> dict[str, float]:
@@ -257,37 +209,25 @@ def main() -> None:
                 print(f"{name} by {encoder} after {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
         return
     pools = read_pools()
-    systems: dict[str, tuple[Outcomes, dict[str, Any]]] = {}
-
-    def add(name: str, found: Outcomes, **more: Any) -> None:
-        systems[name] = (found, more)
-        print(name, by_forum(found), more, flush=True)
-
-    add("words", outcomes(pools, "general", "lexical"), **query_times(pools, "general", "lexical"))
+    systems = {"words": outcomes(pools, "general", "lexical")}
     for encoder in ENCODERS:
-        add(encoder, outcomes(pools, encoder, "vector"), **query_times(pools, encoder, "vector"))
-        swept = {weight: outcomes(pools, encoder, "hybrid", weight) for weight in WEIGHTS[encoder]}
-        found, chosen = left_out(swept)
-        means = {str(weight): by_forum(one)["all"] for weight, one in swept.items()}
-        add(f"{encoder} with words", found, weights=chosen, by_weight=means, **query_times(pools, encoder, "hybrid"))
-    exact, rounded = encoder_of(FLOAT32).encode, encoder_of(ENCODERS["minilm"] or FLOAT32).encode
-    near = cosines(pools, rounded)
-    add("minilm, float32, pools alone", reordered(pools, cosines(pools, exact)))
-    add("minilm, int8, pools alone", reordered(pools, near))
-    add("minilm, int8, pools alone, mean with the title", reordered(pools, cosines(pools, with_titles(rounded))))
-    compared: tuple[tuple[str, str], ...] = (
+        systems[encoder] = outcomes(pools, encoder, "vector")
+        systems[f"{encoder}, the search"] = outcomes(pools, encoder, None)
+    for name, settings in (("float32", FLOAT32), ("int8", INT8)):
+        cosine_of = cosines(pools, encoder_of(settings).encode)
+        systems[f"minilm, {name}, pools alone"] = reordered(pools, cosine_of)
+    for name, of_queries in systems.items():
+        print(name, by_forum(of_queries), flush=True)
+    compared = (
         ("minilm, float32, pools alone", "minilm, int8, pools alone"),
-        ("minilm, int8, pools alone", "minilm, int8, pools alone, mean with the title"),
-        ("minilm", "minilm with words"),
-        ("general with words", "minilm with words"),
-        ("words", "minilm with words"),
+        ("words", "general, the search"),
+        ("minilm", "minilm, the search"),
     )
-    rows = {name: {"ndcg_at_5": by_forum(found), **more} for name, (found, more) in systems.items()}
     body = {
         "queries": len(pools),
-        "systems": rows,
-        "differences": {f"{b} − {a}": difference(systems[a][0], systems[b][0]) for a, b in compared},
-        "outcomes": {name: {key: round(one, 4) for key, one in found.items()} for name, (found, _) in systems.items()},
+        "systems": {name: {"ndcg_at_5": by_forum(found)} for name, found in systems.items()},
+        "differences": {f"{b} − {a}": difference(systems[a], systems[b]) for a, b in compared},
+        "outcomes": {name: {key: round(one, 4) for key, one in found.items()} for name, found in systems.items()},
     }
     write("encoders", "OMP_NUM_THREADS=1 python -m benchmarks.encoders", body)
 

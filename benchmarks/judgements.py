@@ -8,13 +8,8 @@ without them, those of Quora from all; SemEval is the kind of Qatar's forum, who
 - From the top of the queue: the likeliest n pairs are judged, and probabilities of all other pairs updated. Calibration
   error of these before and after, ten equal groups; the interval is paired, over queries. A perfect hit is a copy of a
   question with title and body.
-- The forum's offset: what it adds to knots that are moved by the judgements near them alone, from the top and as the
-  queue draws; ln P of a query's other pairs, paired over the queries of all sets and versions.
 - By share of the sample: n pairs are judged, a share of them drawn from strata; calibration error of the others, and
   the mean distance over the strata that have ten or more of them, which the rare likely ones decide.
-- As the queue draws, for each kind of evidence: travel, whose duplicates are said to be too unlikely.
-- The pools with the forum's own rate known: what words cannot tell, and what chance brings to ten small groups.
-- By how volunteers are counted: n duplicates, and nothing else, are brought in from elsewhere.
 - Off-topic titles: how many show anything by a minimum, and how many questions with a graded match still show it.
 
 Writes ``results/judgements.json``.
@@ -32,19 +27,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from askalike.evaluation.significance import bootstrap_difference
 from askalike.forum import Forum
 from askalike.forum.queue import BORDERS, EVERY, stratum_of
 from askalike.readers.research.judged import read_judged
-from askalike.search.calibration import WEIGHTS, Update, posterior
+from askalike.search.calibration import Update, posterior
 from askalike.search.features import Floats
 from askalike.search.scorer import SENTENCES, USUAL, WORD_VECTORS, WORDS, Scorer, probability
-from askalike.search.thresholds import SURE
 from askalike.types import Query, Question
 from benchmarks.labelled_pairs import read_labelled_pairs
 from benchmarks.record import WORK, need_data, write
 from benchmarks.scorer import FIELDS, calibration_error, fitted, training_rows
-from benchmarks.scorer_sets import ARCHIVES, OTHER_FORM, POOLED, SETTINGS, Pairs, Site, all_pairs
+from benchmarks.scorer_sets import ARCHIVES, OTHER_FORM, SETTINGS, Pairs, Site, all_pairs
 
 COMMAND: Final = "python -m benchmarks.judgements"
 COUNTS: Final = (0, 1, 5, 20, 100)
@@ -52,8 +45,6 @@ SHARES: Final = (0.0, 0.1, 1 / EVERY, 1 / 3, 0.5)
 SAMPLED: Final = (5, 20, 100, 300)
 ROUNDS: Final = 500
 SEEDS: Final = 20
-TURNS: Final = 5
-"""How often the queue is played for the offset."""
 MINIMA: Final = (0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.15, 0.2)
 TRAVEL_QUERIES: Final = 250
 QUORA_PAIRS: Final = 1500
@@ -121,48 +112,6 @@ def from_the_top(data: Labelled) -> dict[str, Any]:
     return found
 
 
-def by_offset(every: Mapping[str, Mapping[str, Labelled]], count: int, *, is_top: bool) -> dict[str, Any]:
-    """Return what the forum's offset adds after so many judgements, set by set and over all queries.
-
-    The likelihood of a query is Σ ln P(y) over its pairs that were not judged, the mean of the versions; low, mean and
-    high of with less without.
-
-    Args:
-        every: the sets of each version.
-    """
-    gains: dict[str, list[Floats]] = {}
-    errors: dict[str, list[float]] = {}
-    for version, sets in every.items():
-        for name, data in sets.items():
-            if count > len(data.logits) // 2:
-                continue
-            chance, turns = np.random.default_rng(0), 1 if is_top else TURNS
-            gain, means = np.zeros(int(data.queries.max()) + 1), np.zeros(3)
-            for _ in range(turns):
-                likeliest = np.argsort(-data.logits, kind="stable")[:count].tolist()
-                judged = likeliest if is_top else drawn(data, count, 1 / EVERY, chance)
-                rest = np.setdiff1d(np.arange(len(data.logits)), judged)
-                said = data.logits[judged].tolist(), data.is_same[judged].tolist()
-                updates = Update(), posterior(*said, between_forums=0.0), posterior(*said)
-                means += np.array([_error_of(one, data, rest) for one in updates]) / turns
-                before, after = (_log_likelihoods(one, data, rest) for one in updates[1:])
-                gain += np.bincount(data.queries[rest], (after - before) / turns, len(gain))
-            gains.setdefault(name, []).append(gain)
-            errors[f"{name}, {version}"] = np.round(means, 2).tolist()
-    gained = np.concatenate([np.mean(of_versions, axis=0) for of_versions in gains.values()])
-    less = bootstrap_difference(gained.tolist(), [0.0] * len(gained))
-    return {
-        "queries": len(gained),
-        "likelihood of a query": [round(one, 4) for one in (less.low, less.mean, less.high)],
-        "error without judgements, by knots alone, with the offset": errors,
-    }
-
-
-def _log_likelihoods(update: Update, data: Labelled, places: NDArray[np.int64]) -> Floats:
-    moved = update.moved(data.logits[places])
-    return np.asarray(data.is_same[places] * moved - np.logaddexp(0, moved))
-
-
 def by_strata(update: Update, data: Labelled, rest: NDArray[np.int64]) -> float:
     """Return the mean distance of probability and share over the strata, in points."""
     likely = probability(update.moved(data.logits[rest]))
@@ -219,20 +168,6 @@ def by_share(data: Labelled, shares: Sequence[float] = SHARES) -> dict[str, Any]
     return found
 
 
-def by_volunteers(data: Labelled) -> dict[str, Any]:
-    """Return the error of the other pairs after duplicates alone were brought in, counted fully and as they are."""
-    chance, same = np.random.default_rng(0), np.flatnonzero(data.is_same)
-    brought = chance.permutation(same)[: max(1, len(same) // 2)]
-    rest = np.setdiff1d(np.arange(len(data.logits)), brought)
-    logits = data.logits[brought].tolist()
-    fully = posterior(logits, [True] * len(logits))
-    weighed = posterior(logits, [True] * len(logits), [WEIGHTS["import"]] * len(logits))
-    errors = {
-        name: _error_of(one, data, rest) for name, one in (("none", Update()), ("1", fully), ("shipped", weighed))
-    }
-    return {"duplicates": len(logits), "error by weight": {name: round(value, 2) for name, value in errors.items()}}
-
-
 def shifts(sets: Mapping[str, Labelled]) -> dict[str, Any]:
     """Return by how much each forum's logits are off, and the deviation between forums without that of chance."""
     offs, errors = [], []
@@ -246,21 +181,6 @@ def shifts(sets: Mapping[str, Labelled]) -> dict[str, Any]:
     spread = float(weights @ (np.array(offs) - mean) ** 2) - (len(offs) - 1)
     between = max(0.0, spread / float(weights.sum() - (weights**2).sum() / weights.sum()))
     return {"by forum": dict(zip(sets, np.round(offs, 2).tolist(), strict=True)), "between": round(between**0.5, 2)}
-
-
-def own_rate(data: Labelled) -> dict[str, Any]:
-    """Return the calibration error of a forum as it is, by the logit's offset that its own labels choose, and how much
-    chance alone brings where these probabilities are right: mean, and the limit that one draw of twenty passes.
-    """
-    off = _own_offset(data)
-    likely, chance = probability(data.logits + off), np.random.default_rng(0)
-    drawn_errors = [calibration_error(likely, chance.random(len(likely)) < likely) for _ in range(ROUNDS)]
-    return {
-        "error": round(calibration_error(probability(data.logits), data.is_same), 1),
-        "offset": round(off, 2),
-        "error with it": round(calibration_error(likely, data.is_same), 1),
-        "by chance": [round(float(one), 1) for one in (np.mean(drawn_errors), np.quantile(drawn_errors, SURE))],
-    }
 
 
 def _own_offset(data: Labelled) -> float:
@@ -408,7 +328,6 @@ def measure(
         for version in versions
     }
     judged = [one for one in judged if one.kind != OTHER_FORM]
-    pools = [one for one in judged if one.kind == "pool"]
     copies = [one for one in unseen if one.kind == "copy"]
     others = {**others, "quora pairs": quora(), "semeval tests": semeval()}
     every = {version: _sets(judged, copies, others, by[version], version) for version in versions}
@@ -432,32 +351,15 @@ def measure(
             "points that a perfect hit loses": max(max(row["points that a perfect hit loses"]) for row in rows),
         },
         "by share of the sample": {name: by_share(data) for name, data in large.items()},
-        "travel, as the queue draws": {
-            version: by_share(found["travel"], [1 / EVERY]) for version, found in every.items()
-        },
-        "the forum's offset": {
-            kind: {str(count): by_offset(every, count, is_top=kind == "top") for count in COUNTS[1:]}
-            for kind in ("top", "queue")
-        },
-        "by weight of duplicates brought in": {name: by_volunteers(data) for name, data in large.items()},
         "how far forums are off": shifts(forums),
-        "pools, the forum's own rate known": {
-            version: {
-                forum: own_rate(labelled([one for one in pools if one.forum == forum], of[forum], 0.0, version))
-                for forum in POOLED
-            }
-            for version, of in by.items()
-        },
         "shown": {version: shown(unseen, judged, by[version], version) for version in versions},
     }
     print(json.dumps({name: body[name] for name in ("worst", "how far forums are off", "shown")}, indent=1))
-    print(json.dumps(body["the forum's offset"], indent=1))
     for version, found in top.items():
         for name, one in found.items():
             print(version, name, {count: row["difference"] for count, row in one.items()})
     for name, shares in body["by share of the sample"].items():
         print(name, shares)
-    print(body["by weight of duplicates brought in"])
     return body
 
 

@@ -4,8 +4,7 @@ Neither measure is a mean over queries, so an interval draws pairs, and the test
 (scores of different systems have different units, ranks have not).
 
 Source: Boyd, Eng and Page, "Area under the Precision-Recall Curve: Point Estimates and Confidence Intervals", ECML
-2013 (average precision, bootstrap); Hanley and McNeil, "The Meaning and Use of the Area under a Receiver Operating
-Characteristic (ROC) Curve", Radiology 143(1), 1982; Wang et al. 2017, "Bilateral Multi-Perspective
+2013 (average precision, bootstrap); Wang et al. 2017, "Bilateral Multi-Perspective
 Matching for Natural Language Sentences", for the split of the Quora pairs.
 """
 
@@ -18,8 +17,9 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
+from sklearn.metrics import average_precision_score, roc_auc_score
 
-from askalike.errors import EvaluationError
 from askalike.evaluation.significance import Interval
 from askalike.readers.files import read_lines
 from askalike.readers.frame import ReadContext
@@ -82,64 +82,11 @@ def _unquoted(field: str) -> str:
     return field[1:-1].replace('""', '"') if is_quoted else field
 
 
-def pair_average_precision(scores: Sequence[float] | Floats, labels: Sequence[int] | NDArray[np.int64]) -> float:
-    """Return ``Σ_t (recall_t - recall_{t-1}) · precision_t`` over the distinct scores t, highest first.
-
-    Pairs of one score are taken together, so their order in the file does not matter.
-
-    Args:
-        scores: (N,), finite, higher is more alike.
-        labels: (N,), duplicate when > 0; at least one of each kind.
-
-    Raises:
-        EvaluationError: lengths that differ, a score that is not finite, or labels of one kind only.
-
-    Example:
-        Duplicates come first and third, then with the third tied to the second: 1/1 · 1/2 + 2/3 · 1/2 in both cases.
-
-        >>> round(pair_average_precision([0.9, 0.5, 0.4, 0.1], [1, 0, 1, 0]), 4)
-        0.8333
-        >>> round(pair_average_precision([0.9, 0.4, 0.4, 0.1], [1, 0, 1, 0]), 4)
-        0.8333
-    """
-    return _average_precision(*_checked(scores, labels))
-
-
-def roc_area(scores: Sequence[float] | Floats, labels: Sequence[int] | NDArray[np.int64]) -> float:
-    """Return how often a duplicate has a higher score than another pair; equal scores count half.
-
-    ``AUC = (|{(i, j) : s_i > s_j}| + |{(i, j) : s_i = s_j}| / 2) / (P · N)`` over P duplicates i and N others j.
-
-    ``scores``, ``labels`` and what is raised are as in `pair_average_precision`.
-
-    Example:
-        Of four comparisons three are right:
-
-        >>> roc_area([0.9, 0.5, 0.4, 0.1], [1, 0, 1, 0])
-        0.75
-    """
-    return _roc_area(*_checked(scores, labels))
-
-
-def _average_precision(scores: Floats, is_duplicate: NDArray[np.bool_]) -> float:
-    order = np.argsort(-scores, kind="stable")
-    ends = np.append(np.flatnonzero(np.diff(scores[order])), len(order) - 1)
-    found = np.cumsum(is_duplicate[order])[ends]
-    return float((np.diff(found, prepend=0) * (found / (ends + 1))).sum() / found[-1])
-
-
-def _roc_area(scores: Floats, is_duplicate: NDArray[np.bool_]) -> float:
-    positives = int(is_duplicate.sum())
-    others = len(scores) - positives
-    above = _ranks(scores)[is_duplicate].sum() - positives * (positives + 1) / 2
-    return float(above / (positives * others))
-
-
 PAIR_MEASURES: Final[Mapping[str, Callable[[Floats, NDArray[np.bool_]], float]]] = {
-    "ap": _average_precision,
-    "auc": _roc_area,
+    "ap": lambda scores, labels: float(average_precision_score(labels, scores)),
+    "auc": lambda scores, labels: float(roc_auc_score(labels, scores)),
 }
-"""name → the measure of checked scores and labels."""
+"""Name → the measure. Pairs of one score count together, whatever their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,15 +105,10 @@ class PairComparison:
 def pair_interval(
     scores: Sequence[float], labels: Sequence[int], measure: str = "ap", *, rounds: int = 1000, seed: int = 0
 ) -> Interval:
-    """Return a measure with the 95 % interval that other samples of pairs would put it in.
-
-    Raises:
-        EvaluationError: as in `pair_average_precision`, or an unknown measure.
-    """
-    value = _measure(measure)
-    given, is_duplicate = _checked(scores, labels)
-    found = [value(given[drawn], is_duplicate[drawn]) for drawn in _draws(is_duplicate, rounds, seed)]
-    return _interval(value(given, is_duplicate), found)
+    """Return a measure with the 95 % interval that other samples of pairs would put it in."""
+    value, known, is_duplicate = PAIR_MEASURES[measure], np.asarray(scores), np.asarray(labels) > 0
+    samples = [value(known[drawn], is_duplicate[drawn]) for drawn in _draws(is_duplicate, rounds, seed)]
+    return _interval(value(known, is_duplicate), samples)
 
 
 def compare_pairs(
@@ -182,44 +124,27 @@ def compare_pairs(
 
     ``p = (|{rounds in which |M(a') - M(b')| ≥ |M(a) - M(b)|}| + 1) / (rounds + 1)``, where a' and b' are the systems'
     ranks of all pairs, swapped for each pair with probability 1/2.
-
-    Raises:
-        EvaluationError: as in `pair_average_precision`, or an unknown measure.
     """
-    value = _measure(measure)
-    given, is_duplicate = _checked(first, labels)
-    other, _ = _checked(second, labels)
-    ranks, other_ranks = _ranks(given), _ranks(other)
-    gap = value(given, is_duplicate) - value(other, is_duplicate)
+    value, scores, others, is_duplicate = (
+        PAIR_MEASURES[measure],
+        np.asarray(first),
+        np.asarray(second),
+        np.asarray(labels) > 0,
+    )
+    ranks, other_ranks = rankdata(scores), rankdata(others)
+    gap = value(scores, is_duplicate) - value(others, is_duplicate)
     chance = np.random.default_rng(seed)
     extreme = 0
     for _ in range(rounds):
-        is_swapped = chance.random(len(given)) < 0.5
+        is_swapped = chance.random(len(scores)) < 0.5
         swapped = value(np.where(is_swapped, other_ranks, ranks), is_duplicate)
         swapped -= value(np.where(is_swapped, ranks, other_ranks), is_duplicate)
         extreme += abs(swapped) >= abs(gap) - 1e-12
     gaps = [
-        value(given[drawn], is_duplicate[drawn]) - value(other[drawn], is_duplicate[drawn])
+        value(scores[drawn], is_duplicate[drawn]) - value(others[drawn], is_duplicate[drawn])
         for drawn in _draws(is_duplicate, rounds, seed)
     ]
     return PairComparison(_interval(gap, gaps), (extreme + 1) / (rounds + 1))
-
-
-def _measure(name: str) -> Callable[[Floats, NDArray[np.bool_]], float]:
-    if name not in PAIR_MEASURES:
-        raise EvaluationError(f"there is no measure of pairs {name!r}", f"expected one of {', '.join(PAIR_MEASURES)}")
-    return PAIR_MEASURES[name]
-
-
-def _ranks(scores: Floats) -> Floats:
-    """Return each score's place among all, 1 for the lowest; equal scores share the mean of their places.
-
-    >>> _ranks(np.array([0.2, 0.7, 0.2])).tolist()
-    [1.5, 3.0, 1.5]
-    """
-    _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return np.asarray((last - (counts - 1) / 2)[inverse], dtype=np.float64)
 
 
 def _draws(is_duplicate: NDArray[np.bool_], rounds: int, seed: int) -> Iterator[NDArray[np.int64]]:
@@ -232,24 +157,6 @@ def _draws(is_duplicate: NDArray[np.bool_], rounds: int, seed: int) -> Iterator[
         yield drawn
 
 
-def _interval(value: float, found: Sequence[float]) -> Interval:
-    low, high = np.quantile(found, [0.025, 0.975])
+def _interval(value: float, samples: Sequence[float]) -> Interval:
+    low, high = np.quantile(samples, [0.025, 0.975])
     return Interval(value, float(low), float(high), 0.95)
-
-
-def _checked(
-    scores: Sequence[float] | Floats, labels: Sequence[int] | NDArray[np.int64]
-) -> tuple[Floats, NDArray[np.bool_]]:
-    given = np.asarray(scores, dtype=np.float64)
-    is_duplicate = np.asarray(labels) > 0
-    if given.ndim != 1 or given.shape != is_duplicate.shape:
-        raise EvaluationError(
-            f"{given.size} scores but {is_duplicate.size} labels", "give one score and one label for each pair"
-        )
-    if not np.isfinite(given).all():
-        raise EvaluationError("the score of a pair is not a finite number", "find out why the scorer gave it")
-    if is_duplicate.all() or not is_duplicate.any():
-        raise EvaluationError(
-            f"all of the {len(given)} pairs have the same label", "give duplicates and pairs that are none"
-        )
-    return given, is_duplicate

@@ -8,8 +8,7 @@ them; after that it takes minutes: what a forum holds is not encoded again.
 - ``bm25`` is the search by words alone (on SemEval and Quora the exact formula), ``general`` and ``minilm`` the cosine
   of an encoder alone, in the same forum.
 - ``search, general`` is what askalike does as it is installed, and ``search, minilm`` what it does in a forum that
-  MiniLM encodes: the default ranker, probability. ``search, student`` asks MiniLM's vectors by a student that was
-  trained in the forum, where ``benchmarks.forum_students`` has left one.
+  MiniLM encodes: the default ranker, probability.
 - ``…, not learned here``: by weights of the scorer that were learned without the set's forum (``benchmarks.scorer``).
   SemEval is Qatar's; nothing was learned from Quora.
 
@@ -38,8 +37,7 @@ from askalike.models.text_encoder import TextEncoder
 from askalike.search.scorer import Scorer
 from askalike.types import Question, Run
 from benchmarks import encoders
-from benchmarks.quality_rows import shown
-from benchmarks.quality_semantic import answer
+from benchmarks.quality_rows import pair_rows, ranking_rows, shown
 from benchmarks.quality_sets import (
     ARCHIVES,
     Task,
@@ -51,7 +49,17 @@ from benchmarks.quality_sets import (
 )
 from benchmarks.record import write
 from benchmarks.scorer import left_out, using
-from benchmarks.systems import Floats, LexicalSearch, PairTask, RetrievalTask, Search, System, Vectors
+from benchmarks.systems import (
+    RETRIEVAL_MEASURES,
+    Floats,
+    LexicalSearch,
+    PairTask,
+    RetrievalTask,
+    Search,
+    System,
+    Vectors,
+    judge,
+)
 
 COMMAND: Final = "OMP_NUM_THREADS=1 python -m benchmarks.quality_search --test"
 ENCODERS: Final = ("general", "minilm")
@@ -140,6 +148,28 @@ def systems_of(name: str, forums: Mapping[str, Forum]) -> dict[str, System]:
     return alone | searches | {f"{it}{NOT_LEARNED}": NotLearnedHere(one, weights) for it, one in searches.items()}
 
 
+def score_task(task: Task, systems: Mapping[str, System], shown: int = SHOWN) -> dict[str, Any]:
+    """Return the table of one task.
+
+    Args:
+        shown: so many questions that a system retrieves count; measures that look further are left out.
+    """
+    if isinstance(task, PairTask):
+        return pair_rows({name: system.pairs(task).tolist() for name, system in systems.items()}, task.labels)
+    if isinstance(task, RerankTask):
+        return ranking_rows({name: judge(task, system.rerank(task)) for name, system in systems.items()}, task.main)
+    reports = {}
+    for name, system in systems.items():
+        run = {query: found[:shown] for query, found in system.retrieve(task).items()}
+        reports[name] = judge(task, run, [one for one in RETRIEVAL_MEASURES if _cut(one) <= shown])
+    return ranking_rows(reports, task.main)
+
+
+def _cut(measure: str) -> int:
+    """Return how many places a measure looks at; 0 for one that looks at all there are."""
+    return int(measure.partition("@")[2] or 0)
+
+
 def score_set(name: str, parts: Sequence[str]) -> dict[str, Any]:
     """Return the tables of a set's tasks."""
     tables: dict[str, Any] = {}
@@ -147,7 +177,7 @@ def score_set(name: str, parts: Sequence[str]) -> dict[str, Any]:
         systems = systems_of(name, dict(zip(ENCODERS, (general, minilm), strict=True)))
         for part in parts:
             for title, task in TASKS[name](general, part).items():
-                tables[title] = answer(task, systems, SHOWN)
+                tables[title] = score_task(task, systems)
                 print(f"{title}\n{shown(tables[title])}", flush=True)
     return tables
 

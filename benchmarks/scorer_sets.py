@@ -8,12 +8,7 @@ knowing of the first time, 23 got the same grade. All 14 that its authors linked
 they linked as related have 1. A forum's own copies and titles of other forums are pairs whose answer is
 known without reading.
 
-``judged-first-five.jsonl``, by which nothing was learned, has what whole forums' first five by MiniLM, alone or with
-the scorer, had of the pools' queries that stood in no pool: 252 pairs in random order, read once by one language model,
-which was not shown which of both had found them. Of 26 read again by the same model, knowing of the first time, 24 got
-the same grade, the others one more.
-
-``judged-drawn.jsonl``, by which nothing was learned either, has 404 queries drawn by chance from eight forums, with
+``judged-drawn.jsonl``, by which nothing was learned, has 404 queries drawn by chance from eight forums, with
 5,178 candidates of four systems (``benchmarks.reading``), a tenth of the queries read twice;
 ``benchmarks.drawn_queries`` measures by it.
 """
@@ -24,11 +19,10 @@ import json
 import random
 import shutil
 import string
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -65,7 +59,6 @@ ARCHIVES: Final = {
 }
 POOLED: Final = ("travel", "slicer", "devops", "reddit")
 OTHERS: Final = Path(__file__).with_name("judged.jsonl")
-FIRST_FIVE: Final = Path(__file__).with_name("judged-first-five.jsonl")
 DRAWN: Final = Path(__file__).with_name("judged-drawn.jsonl")
 """What ``benchmarks.reading`` drew and readers graded."""
 SETTINGS: Final = ForumSettings()
@@ -250,11 +243,6 @@ def drawn() -> Iterator[Graded]:
         yield "drawn", forum, query, asked, grades
 
 
-def first_five() -> dict[tuple[str, str], dict[str, float]]:
-    """Return forum and query of a pool → the mean grades of what stood in no pool, but in whole forums' first five."""
-    return {(forum, query): grades for forum, query, _, grades in _read(FIRST_FIVE)}
-
-
 def _read(path: Path) -> Iterator[tuple[str, str, str, dict[str, float]]]:
     for one in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
         grades = {candidate["id"]: float(np.mean(candidate["grades"])) for candidate in one["candidates"]}
@@ -282,18 +270,15 @@ def edited(title: str, chance: random.Random) -> str:
 
 def judged_pairs(
     sites: dict[str, Site],
-    more: Mapping[tuple[str, str], dict[str, float]] = MappingProxyType({}),
     judged: Iterable[Graded] | None = None,
 ) -> list[Pairs]:
     """Return what was read: each query as it was asked, and in its other form where it has a body.
 
     Args:
-        more: forum and query of a pool → grades of other candidates, which come last.
         judged: None as ``graded`` gives it.
     """
     found = []
-    for kind, forum, query, asked, held in graded() if judged is None else judged:
-        grades = held | (more.get((forum, query), {}) if kind == "pool" else {})
+    for kind, forum, query, asked, grades in graded() if judged is None else judged:
         one = sites[forum].forum.question(query)
         is_title = asked == "title"
         for form, body in ((kind, "" if is_title else one.body), (OTHER_FORM, one.body if is_title else "")):

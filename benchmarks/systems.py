@@ -1,7 +1,7 @@
 """Systems that answer every kind of task: candidates to re-rank, a collection to search, pairs to tell apart.
 
 Each task carries the answer of the search by words, so that it is the same for every system whatever the default ranker
-of a forum is, and so that a hybrid needs to know of no engine.
+of a forum is.
 """
 
 from __future__ import annotations
@@ -22,19 +22,13 @@ from askalike.evaluation.forum.tasks import (
     JoinedTerms,
     RerankTask,
     VectorScorer,
-    best_weight,
-    blend,
     cosine_run,
-    hybrid_run,
     lexical_run,
     make_scorer,
     over_all,
     rerank,
 )
 from askalike.forum import Forum
-from askalike.models.encoders.model import Model
-from askalike.search.interaction import WeighedStates, interactions, meaning, rarities
-from askalike.search.settings import JoinSettings
 from askalike.text.settings import TextSettings
 from askalike.types import Filters, Qrels, Query, Question, Run
 from benchmarks.labelled_pairs import Pair
@@ -227,50 +221,6 @@ class Vectors:
         return dict(zip(task.queries, (queries @ documents.T).astype(np.float64), strict=True))
 
 
-class Hybrid:
-    """BM25 and an encoder, blended by one weight; in retrieval the candidates are the whole collection.
-
-    A question that the lexical search did not bring, deep as it was, has the BM25 score 0.
-    """
-
-    def __init__(self, scorer: VectorScorer, weight: float) -> None:
-        self.vectors = Vectors(scorer)
-        self.weight = weight
-
-    def rerank(self, task: RerankTask) -> Run:
-        """Return the candidates with blended scores."""
-        return hybrid_run(task, self.vectors.rerank(task), self.weight)
-
-    def retrieve(self, task: RetrievalTask) -> Run:
-        """Return the questions of the highest blended scores."""
-        return _blended_collection(task, self.vectors.over_collection(task), self.weight)
-
-    def pairs(self, task: PairTask) -> Floats:
-        """Return ``w · cos + (1 - w) · scaled BM25``; a pair has no candidates to scale by."""
-        return self.weight * self.vectors.pairs(task) + (1 - self.weight) * LexicalSearch().pairs(task)
-
-
-def tune_weight(task: RerankTask | RetrievalTask, scorer: VectorScorer) -> tuple[float, Mapping[float, float]]:
-    """Return the hybrid's weight that is best by the task's main measure, and the measure at each weight."""
-    if isinstance(task, RerankTask):
-        near = Vectors(scorer).rerank(task)
-        return best_weight(lambda weight: judge(task, hybrid_run(task, near, weight)).means[task.main])
-    cosines = Vectors(scorer).over_collection(task)
-    return best_weight(lambda weight: judge(task, _blended_collection(task, cosines, weight)).means[task.main])
-
-
-def _blended_collection(task: RetrievalTask, cosines: Mapping[str, Floats], weight: float) -> Run:
-    ids = [question.id for question in task.collection]
-    places = {identifier: place for place, identifier in enumerate(ids)}
-    run: Run = {}
-    for query, near in cosines.items():
-        lexical = np.zeros(len(ids))
-        for document, score in task.lexical[query]:
-            lexical[places[document]] = score
-        run[query] = best_of_collection(ids, blend(near, lexical, weight), query)
-    return run
-
-
 def best_of_collection(ids: Sequence[str], scores: Floats, query: str) -> list[tuple[str, float]]:
     """Return the best of a collection but the query itself; equal scores in the collection's order."""
     least = -np.partition(-scores, DEPTH)[DEPTH] if len(scores) > DEPTH else -np.inf
@@ -295,7 +245,6 @@ class Search:
     def __init__(self, forum: Forum, shown: int = Query("").k) -> None:
         self._forum = forum
         self._searcher = forum._indexes.searcher()
-        self._rank = forum.ranking
         self._shown = shown
 
     def rerank(self, task: RerankTask) -> Run:
@@ -312,7 +261,7 @@ class Search:
         for identifier, one in task.queries.items():
             others = Filters(exclude_ids=frozenset([identifier]))
             asked = Query(one.title, one.body, one.markup, self._shown, others, is_canonical=False)
-            run[identifier] = self._rank(asked)
+            run[identifier] = self._forum.ranking(asked)
         return run
 
     def pairs(self, task: PairTask) -> Floats:
@@ -324,66 +273,3 @@ class Search:
         asked = Query(query.title, query.body, query.markup)
         likely = self._searcher.likelihoods(asked, list(numbers.values()))
         return [likely[numbers[one]] if likely else 0.0 for one in ids]
-
-
-class Interaction:
-    """The forum's ranker of that name over tasks.
-
-    Args:
-        model: whose vectors the scorer has.
-        settings: weights and depth; in re-ranking every candidate is compared.
-    """
-
-    def __init__(self, model: Model, scorer: VectorScorer, settings: JoinSettings) -> None:
-        self._model = model
-        self._scorer = scorer
-        self._settings = settings.for_encoder("general")  # what others of askalike's own are weighed as
-        assert self._settings.weight is not None
-        self._hybrid = Hybrid(scorer, self._settings.weight)
-
-    def rerank(self, task: RerankTask) -> Run:
-        """Return the candidates with their scores."""
-        run: Run = {}
-        for query, found in task.lexical.items():
-            ids = [document for document, _ in found]
-            lexical = np.array([score for _, score in found])
-            scores = self._blended(task.queries[query], [task.documents[one] for one in ids], lexical, lexical.max())
-            run[query] = list(zip(ids, scores.tolist(), strict=True))
-        return run
-
-    def retrieve(self, task: RetrievalTask) -> Run:
-        """Return the hybrid's best questions, the first of them in the order of their comparison word by word."""
-        documents = {one.id: one for one in task.collection}
-        run: Run = {}
-        for query, found in self._hybrid.retrieve(task).items():
-            lexical = dict(task.lexical[query])
-            ids = [document for document, _ in found[: self._settings.interaction_depth]]
-            values = np.array([lexical.get(one, 0.0) for one in ids])
-            most = max(lexical.values(), default=0.0)
-            scores = self._blended(task.queries[query], [documents[one] for one in ids], values, most)
-            order = np.argsort(-scores, kind="stable")
-            last = float(scores.min(initial=0.0))
-            others = [(one, last - place) for place, (one, _) in enumerate(found[len(ids) :], start=1)]
-            run[query] = [(ids[place], float(scores[place])) for place in order] + others
-        return run
-
-    def pairs(self, task: PairTask) -> Floats:
-        """Return ``w · meaning + (1 - w) · scaled BM25``; a pair has no candidates to scale by."""
-        near = [self._meaning(first, [second])[0] for first, second in task.pairs]
-        weight = self._settings.interaction_weight
-        return weight * np.array(near) + (1 - weight) * LexicalSearch().pairs(task)
-
-    def _blended(self, query: Question, candidates: Sequence[Question], lexical: Floats, most: float) -> Floats:
-        """Return the weighted sum of meaning and of BM25 as a share of ``most``.  # (N,)"""
-        near = self._meaning(query, candidates)
-        weight = self._settings.interaction_weight
-        return weight * near + (1 - weight) * (lexical / most if most > 0 else np.zeros(len(lexical)))
-
-    def _meaning(self, query: Question, candidates: Sequence[Question]) -> Floats:
-        """Return (cos + 2 · m) / 3 of each candidate.  # (N,)"""
-        asked, *read = self._states([query, *candidates])
-        return meaning(self._scorer.scores(query, candidates), interactions(asked, read))
-
-    def _states(self, questions: Sequence[Question]) -> list[WeighedStates]:
-        size = len(self._model.vocabulary)
-        return [WeighedStates(one.words, one.states, rarities(one.ids, size)) for one in self._model.states(questions)]

@@ -1,10 +1,9 @@
-"""The paired test, the bootstrap and the area under the ROC curve, where SciPy defines them alike."""
+"""The paired test and the bootstrap, where SciPy defines them alike."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks.labelled_pairs import roc_area
 
 from askalike.evaluation import bootstrap_mean, randomisation_test
 
@@ -25,9 +24,3 @@ def test_a_bootstrap_interval_is_that_of_scipys_percentile_method() -> None:
     ).confidence_interval
     found = bootstrap_mean(values.tolist(), rounds=1000, seed=7)
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
-
-
-def test_the_area_under_the_roc_curve_is_that_of_the_mann_whitney_statistic() -> None:
-    scores, labels = np.random.default_rng(2).random(500).round(2), np.random.default_rng(3).random(500) < 0.3
-    statistic = stats.mannwhitneyu(scores[labels], scores[~labels]).statistic
-    assert roc_area(scores, labels.astype(np.int64)) == pytest.approx(statistic / (labels.sum() * (~labels).sum()))
