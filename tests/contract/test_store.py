@@ -1,4 +1,4 @@
-"""What every store promises, whatever it is made of: the SQLite file, and one in memory that shares none of it."""
+"""What every store promises, over SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Final
 
 import pytest
 from msgspec import structs
-from tests.memory_store import MemoryStore
 from tests.postgres_server import new_database
 
 from askalike.errors import BusyForumError, ForumError, InputError, UnknownIdError
@@ -60,10 +59,6 @@ def _sqlite(tmp_path: Path, settings: dict[str, str]) -> Store:
     return create_store(ForumLayout(tmp_path / "forum"), settings)
 
 
-def _memory(tmp_path: Path, settings: dict[str, str]) -> Store:
-    return MemoryStore(settings)
-
-
 def _postgres(tmp_path: Path, settings: dict[str, str]) -> Store:
     return PostgresStore.create(new_database(), settings)
 
@@ -72,7 +67,6 @@ FILLED: Final = "sqlite, filled in many transactions"
 STORES: dict[str, Callable[[Path, dict[str, str]], Store]] = {
     "sqlite": _sqlite,
     FILLED: _sqlite,
-    "memory": _memory,
     "postgres": _postgres,
 }
 
@@ -319,8 +313,6 @@ def test_the_log_names_each_change_of_a_question_in_order(store: Store) -> None:
 def test_the_log_is_shortened_to_the_newest_change_of_each_question(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if isinstance(store, MemoryStore):
-        pytest.skip("it keeps its log")
     monkeypatch.setattr("askalike.store.sql.SHORT_LOG", 3)
     questions = [Question(f"q{number}", "t") for number in range(4)]
     store.load([*questions, Link("q1", "q0"), Answer("a", "q0", "b")], DUMP, no_reject)

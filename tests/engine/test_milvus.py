@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,11 +12,10 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 from tests.engine.conftest import SETTINGS
-from tests.milvus_server import served_milvus, stop_milvus
-from tests.postgres_server import new_database
+from tests.milvus_server import stop_milvus
 from tests.tiny_models import synonym_model
 
-from askalike import Filters, Forum, ForumSettings, Query, Question
+from askalike import Filters, Forum, ForumSettings, Question
 from askalike.errors import EngineError, ForumError, SettingError
 from askalike.forum.check import check_forum
 from askalike.index.milvus import words as words_module
@@ -84,92 +82,6 @@ def test_while_the_engine_is_away_writes_go_on_and_searches_name_it(
         assert ids(back, "keyboard") == ["4"]
 
 
-def test_while_the_engine_is_away_the_database_answers_by_words_where_it_was_asked_to(
-    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("askalike.index.milvus.client.CONNECT_S", 0.2)
-    monkeypatch.setattr("askalike.forum.indexes.AWAY_S", 0.0)
-    with Forum.attach(tmp_path / "forum", new_database()) as made:
-        made.use_engine(engine, has_fallback=True)
-        made.add(
-            [
-                Question("1", "Wifi drops every evening", tags=("net",)),
-                Question("2", "Why is my wife's printer happy?", "It's <b>offline</b> \\ 'quoted'"),
-                Question("3", "Wireless drops", "The wifi is slow in the evening", tags=("net",)),
-                Question("4", "Scanner hums"),
-            ]
-        )
-        assert not made.search("wifi drops").notice
-    layout = ForumLayout(made.path)
-    layout.engine.write_text(layout.engine.read_text().replace(engine, AWAY))
-    monkeypatch.setenv("ASKALIKE_ENGINES", AWAY)
-    with Forum.open(made.path) as forum:
-        forum.add(Question("5", "Wifi drops at noon"))  # found at once
-        found = forum.search("my wifi drops in the evening")
-        assert AWAY in found.notice
-        assert "by words alone" in found.notice
-        assert found.hits[0].question.id == "1"
-        assert {hit.question.id for hit in found.hits} == {"1", "3", "5"}
-        assert all(hit.components["bm25"] > 0 and 0 < (hit.likelihood or 0) < 1 for hit in found.hits)
-        asked = Query("wifi drops", filters=Filters(tags=("NET",), exclude_ids=frozenset(["1"])))
-        assert [hit.question.id for hit in forum.search(asked).hits] == ["3"]
-        assert ids(forum, "happiness of a 'quoted \\ printer") == ["2"]
-        assert ids(forum, "zebra & ! | '") == []
-        with pytest.raises(EngineError, match=r"127\.0\.0\.1:1"):
-            forum.similar("wifi", ranker="vector")
-        with pytest.raises(EngineError, match=r"127\.0\.0\.1:1"):
-            forum.count(Filters(tags=("net",)))
-    with TestClient(build(ServeSettings(str(made.path))), base_url="http://localhost:8765") as client:
-        answer = client.post("/v1/similar", json={"title": "wifi drops"})
-        assert answer.status_code == 200
-        assert AWAY in answer.json()["notice"]
-    layout.engine.write_text(layout.engine.read_text().replace(AWAY, engine))
-    with Forum.open(made.path) as back:
-        assert not back.search("wifi drops at noon").notice
-        assert back.search("wifi drops at noon").hits[0].question.id == "5"
-
-
-def test_an_engine_that_is_killed_between_two_searches_is_stood_in_for_until_it_is_back(
-    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("askalike.index.milvus.client.CONNECT_S", 2)
-    monkeypatch.setattr("askalike.index.milvus.client.FRESH_S", 0.0)
-    monkeypatch.setattr("askalike.forum.indexes.AWAY_S", 0.0)
-    synonym_model().save(tmp_path / "model")
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        port = bound.getsockname()[1]
-    address = f"milvus://127.0.0.1:{port}"
-    served = served_milvus(tmp_path, port)
-    try:
-        with Forum.attach(tmp_path / "forum", new_database(), settings=ForumSettings()) as forum:
-            forum.use_engine(address, has_fallback=True)
-            forum.add([Question("1", "wifi drops"), Question("2", "wireless drops"), Question("3", "printer jams")])
-            forum.use_model(tmp_path / "model")
-            forum.encode()
-            before = forum.search(Query("wifi drops"))
-            assert (before.notice, [hit.question.id for hit in before.hits[:2]]) == ("", ["1", "2"])
-            assert all("cosine" in hit.components for hit in before.hits)
-            served.kill()
-            served.wait()
-            between = forum.search(Query("wifi drops"))
-            assert "found by words alone, in the database" in between.notice
-            assert address in between.notice
-            assert between.hits[0].question.id == "1"
-            assert not any("cosine" in hit.components for hit in between.hits)
-            forum.add(Question("4", "wifi drops at noon"))
-            assert "4" in {hit.question.id for hit in forum.search(Query("wifi drops")).hits}
-            served = served_milvus(tmp_path, port)
-            forum.catch_up()
-            after = forum.search(Query("wifi drops"))
-            assert after.notice == ""
-            assert {hit.question.id for hit in after.hits} >= {"1", "2", "4"}
-            assert all("cosine" in hit.components for hit in after.hits)
-    finally:
-        served.kill()
-        served.wait()
-
-
 @pytest.mark.parametrize("limit_s", [10, 10.0, 0.5])
 def test_a_server_is_asked_again_for_whole_seconds(monkeypatch: pytest.MonkeyPatch, limit_s: float) -> None:
     pytest.importorskip("pymilvus")
@@ -205,11 +117,6 @@ def test_what_was_asked_for_ahead_through_a_lost_connection_is_asked_for_through
     milvus._search = (client, Ask())
     assert words.begin_counts(["wifi"])()[1] == {"wifi": (1, 1)}
     assert milvus._client is not client
-
-
-def test_a_forum_in_a_file_has_nothing_that_stands_in_for_an_engine(forum: Forum, engine: str) -> None:
-    with pytest.raises(SettingError, match="in a file"):
-        forum.use_engine(engine, has_fallback=True)
 
 
 def test_words_in_the_form_of_an_earlier_version_are_made_anew(forum: Forum) -> None:

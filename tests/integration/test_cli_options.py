@@ -94,7 +94,6 @@ def test_notes_and_progress_are_json_lines_or_left_out(run: Run, forum: Path, tm
 
 WALK: tuple[tuple[str, ...], ...] = (
     ("index", "ARCHIVE", "--into", "NEW"),
-    ("migrate", "FORUM", "--into", "NEW"),
     ("reindex", "FORUM"),
     ("check", "FORUM"),
     ("encode", "FORUM"),

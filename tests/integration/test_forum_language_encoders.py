@@ -310,7 +310,7 @@ def test_a_forum_that_is_copied_or_indexed_anew_keeps_the_encoders_of_its_langua
     with Forum.open(path) as forum:
         forum.use_model(path.parent / "model", language="de")
         forum.encode()
-    Forum.migrate(path, path.parent / "copy")
+    shutil.copytree(path, path.parent / "copy")
     assert vectors_in(path.parent / "copy", "de") == {"wlan", "drucker"}
     with Forum.reindex(path) as forum:
         assert forum.vectors.by_language["de"].entries == 2

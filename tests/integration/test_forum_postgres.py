@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import subprocess
 import threading
-from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 from tests.command import Run
-from tests.milvus_server import milvus_address
 from tests.postgres_server import new_database, server_programs
 
-from askalike import Answer, Forum, ForumSettings, Link, Question, TextSettings
-from askalike.errors import BusyForumError, ForumError, ForumExistsError, ForumNotFoundError, SettingError
+from askalike import Answer, Forum, ForumSettings, Link, Question
+from askalike.errors import ForumError, ForumExistsError, ForumNotFoundError, SettingError
 from askalike.forum.check import check_forum
 from askalike.progress import SilentProgress
 from askalike.server.app import build
 from askalike.server.settings import ServeSettings
-from askalike.store import ForumLayout, Margin, migration, open_store
+from askalike.store import ForumLayout, open_store
 from askalike.store.postgres import WRITING, PostgresStore
-from askalike.store.sql import SqlStore
 from askalike.types import Feedback, Outcome, Source, Write
 
 pytestmark = pytest.mark.slow
@@ -157,23 +153,6 @@ def test_while_the_database_is_away_the_service_answers_503_and_names_it(databas
         assert {one["id"] for one in client.get("/v1/questions").json()["questions"]} == {"1", "2"}
 
 
-def test_a_server_that_starts_while_its_engine_is_away_attaches_and_is_ready(
-    run: Run, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("askalike.index.milvus.client.CONNECT_S", 0.2)
-    away, folder = "milvus://127.0.0.1:1", tmp_path / "forum"
-    attach = ("attach", database, "--into", folder, "--fallback", "--engine")
-    assert run(*attach, milvus_address(tmp_path)).code == 0
-    ForumLayout(folder).engine.write_text(json.dumps({"format": 1, "engine": away, "has_fallback": True}))
-    monkeypatch.setenv("ASKALIKE_ENGINES", away)
-    again = run(*attach, away)
-    assert (again.code, away in again.err) == (0, True)
-    with TestClient(build(ServeSettings(str(folder))), base_url="http://localhost:8765") as client:
-        assert client.get("/readyz").status_code == 200
-    other = run(*attach, "milvus://127.0.0.1:2")
-    assert (other.code, "127.0.0.1:2" in other.err) == (1, True), "another is not taken while it is away"
-
-
 def _written_late(database: str, wait: str) -> tuple[list[int], list[int]]:
     """Write with eight writers whose commits come late, follow meanwhile, and return (sequence numbers, seen)."""
     store = PostgresStore.create(database, {})
@@ -289,22 +268,6 @@ def test_a_changed_row_is_found_by_the_check(database: str, tmp_path: Path) -> N
     assert any("'1'" in finding.what and "does not hold what was written" in finding.what for finding in found.findings)
 
 
-def test_a_database_of_format_1_is_brought_to_the_newest_with_all_that_it_holds(database: str, tmp_path: Path) -> None:
-    with Forum.attach(tmp_path / "here", database) as forum:
-        forum.add(Question("1", "Wifi drops every evening"))
-    with psycopg.connect(database, autocommit=True) as connection:
-        connection.execute("SET search_path = askalike")
-        connection.execute("DROP TABLE outcomes, moderation, assignments, outbox")
-        connection.execute("ALTER TABLE questions DROP COLUMN language, DROP COLUMN is_language_detected")
-        connection.execute("UPDATE format SET version = 1")
-    with Forum.open(tmp_path / "here") as forum:
-        assert forum.add_helped("1") == 1
-        assert [one.id for one in forum.questions()] == ["1"]
-        assert forum.moderation.log() == []
-    with contextlib.closing(PostgresStore(database)) as store:
-        assert store.helped() == (1, 1)
-
-
 def filled(folder: Path) -> Forum:
     """Return a forum with judgements, links, numbers of deleted questions and texts that PostgreSQL does not keep."""
     forum = Forum.create(folder)
@@ -321,16 +284,6 @@ def filled(folder: Path) -> Forum:
     forum.add_helped("2")
     forum.delete("11")
     return forum
-
-
-def everything(forum: Forum) -> dict[str, object]:
-    store = open_store(ForumLayout(forum.path))
-    assert isinstance(store, SqlStore)
-    with contextlib.closing(store):
-        return {
-            table: [tuple(row) for row in store.rows(f"SELECT * FROM {table} ORDER BY 1, 2")]
-            for table in ("settings", *(name for name, _, _ in migration._TABLES))
-        }
 
 
 def test_a_database_that_is_restored_from_its_dump_has_everything_and_is_written_on(
@@ -358,120 +311,19 @@ def test_a_database_that_is_restored_from_its_dump_has_everything_and_is_written
         assert check_forum(tmp_path / "anew", SilentProgress()).is_sound
 
 
-def test_a_forum_moves_to_a_database_and_back_with_numbers_judgements_and_indexes(
-    run: Run, database: str, tmp_path: Path
-) -> None:
-    with filled(tmp_path / "old") as forum:
-        asked = forum.similar("printer 7 offline")
-        assert forum.vectors.model
-        forum._store.put_margin(Margin(10, 0.125))
-    assert run("migrate", forum.path, "--into", tmp_path / "there", "--database", database, "--json").json == {
-        "forum": str(tmp_path / "there"),
-        "database": database,
-        "questions": 10,
-    }
-    assert run("migrate", tmp_path / "there", "--into", tmp_path / "back", "--json").json["database"] is None
-    made = [Forum.open(path) for path in (forum.path, tmp_path / "there", tmp_path / "back")]
-    old, there, back = map(everything, made)
-    assert old == there == back
-    for one in made:
-        assert one.info().behind == one.vectors.waiting == 0
-        assert one._store.margin() == Margin(10, 0.125)
-        assert [(hit.question, hit.score) for hit in one.similar("printer 7 offline")] == [
-            (hit.question, hit.score) for hit in asked
-        ]
-        assert check_forum(one.path, SilentProgress()).is_sound
-        one.add(Question("new", "Scanner hums"))  # the deleted question's number is not given again
-        assert one.numbers(["new"]) == {"new": 12}
-        one.close()
-
-
-def test_a_migrated_index_is_taken_as_it_is(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    filled(tmp_path / "old").close()
-    Forum.migrate(tmp_path / "old", tmp_path / "new", database)
-    monkeypatch.setattr("askalike.index.catchup._scan", lambda *_: pytest.fail("it was built anew"))
-    Forum.open(tmp_path / "new").close()
-
-
-@pytest.mark.parametrize(("table", "other"), [("questions", b"another digest"), ("changes", None)])
-def test_a_migration_that_was_not_written_as_read_leaves_nothing(
-    table: str, other: object, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    filled(tmp_path / "old").close()
-    append = PostgresStore.append
-
-    def changed(
-        self: PostgresStore, connection: object, to: str, columns: Sequence[str], values: Iterable[Sequence[object]]
-    ) -> None:
-        append(self, connection, to, columns, [(*row[:-1], other) if to == table else row for row in values])
-
-    with monkeypatch.context() as patched:
-        patched.setattr(PostgresStore, "append", changed)
-        with pytest.raises(ForumError, match=f"{table} could not be read back"):
-            Forum.migrate(tmp_path / "old", tmp_path / "new", database)
-    assert [path.name for path in tmp_path.iterdir()] == ["old"]
-    with contextlib.closing(PostgresStore(database)) as store:
-        assert (store.count_questions(), store.sources()) == (0, ())
-    Forum.migrate(tmp_path / "old", tmp_path / "new", database)
-
-
-def test_two_migrations_into_one_folder_do_not_meet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    filled(tmp_path / "old").close()
-    copy = migration._copy_folder
-
-    def meanwhile(old: Path, new: Path) -> None:
-        copy(old, new)
-        with pytest.raises(BusyForumError, match="another migration writes"):
-            Forum.migrate(tmp_path / "old", tmp_path / "new")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(migration, "_copy_folder", meanwhile)
-        Forum.migrate(tmp_path / "old", tmp_path / "new")
-    with Forum.open(tmp_path / "new") as new, Forum.open(tmp_path / "old") as old:
-        assert len(new) == len(old) > 0
-
-
-def test_of_two_migrations_into_one_database_one_is_whole_and_the_other_refused(
-    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    filled(tmp_path / "english").close()
-    with Forum.create(tmp_path / "german", text=TextSettings(language="german")) as german:
-        german.add(Question("1", "Drucker geht nicht"))
-    create, both, ended = PostgresStore.create, threading.Barrier(2), dict[str, str]()
-
-    def creating(address: str, settings: Mapping[str, str]) -> PostgresStore:
-        made = create(address, settings)
-        both.wait(30)
-        return made
-
-    def migrate(name: str) -> None:
-        try:
-            Forum.migrate(tmp_path / name, tmp_path / f"new {name}", database)
-            ended[name] = ""
-        except ForumExistsError as error:
-            ended[name] = error.message
-
-    monkeypatch.setattr(PostgresStore, "create", creating)
-    threads = [threading.Thread(target=migrate, args=(name,)) for name in ("english", "german")]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    [whole] = [name for name, error in ended.items() if not error]
-    [refused] = [error for error in ended.values() if error]
-    assert "holds a forum already" in refused or "other text settings" in refused
-    with Forum.open(tmp_path / f"new {whole}") as made, Forum.open(tmp_path / whole) as old:
-        assert made.analyzer.settings == old.analyzer.settings
-        assert [one.id for one in made.questions()] == [one.id for one in old.questions()]
-
-
-def test_a_full_folder_or_database_is_not_migrated_into(database: str, tmp_path: Path) -> None:
-    filled(tmp_path / "old").close()
-    Forum.migrate(tmp_path / "old", tmp_path / "new", database)
-    with pytest.raises(ForumExistsError, match="is not empty"):
-        Forum.migrate(tmp_path / "old", tmp_path / "new")
-    with pytest.raises(ForumExistsError, match="holds a forum already"):
-        Forum.migrate(tmp_path / "old", tmp_path / "other", database)
-    with pytest.raises(ForumNotFoundError):
-        Forum.migrate(tmp_path / "none", tmp_path / "other")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["home", "new", "old"]
+def test_a_forum_moves_to_a_database_and_back_through_an_export(database: str, tmp_path: Path) -> None:
+    with filled(tmp_path / "old") as old:
+        hits = [hit.question for hit in old.similar("printer 7 offline")]
+        old.export(tmp_path / "first")
+    with Forum.attach(tmp_path / "there", database) as there:
+        there.load(tmp_path / "first")
+        assert [hit.question for hit in there.similar("printer 7 offline")] == hits
+        there.export(tmp_path / "second")
+    with Forum.create(tmp_path / "back") as back:
+        back.load(tmp_path / "second")
+        back.export(tmp_path / "third")
+    names = sorted(path.name for path in (tmp_path / "first").glob("*.jsonl"))
+    assert names
+    for name in names:
+        first, second, third = ((tmp_path / folder / name).read_bytes() for folder in ("first", "second", "third"))
+        assert first == second == third

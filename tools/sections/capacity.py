@@ -165,7 +165,6 @@ def engines(result: Mapping[str, Any], forums: Sequence[Mapping[str, Any]] = ())
         (f"words over {one['shards']} collections, ms", one["predicted"], one["ms"]) for one in milvus["shards"]
     ]
     slopes = " and ".join(f"{one['bytes_per_question']:,}" for one in milvus["memory"])
-    fallback = records[-1].get("words_bytes")
     return [
         "## With an engine",
         "",
@@ -193,8 +192,7 @@ def engines(result: Mapping[str, Any], forums: Sequence[Mapping[str, Any]] = ())
         " it is started again. Words and vectors apart, 10,000 questions at a time,"
         f" grow by {slopes} bytes a question. Plan for 1.7 times the formula.",
         "",
-        f"With `--fallback` PostgreSQL's index of words takes {fallback:,} bytes a question besides."
-        " Of words the time in the largest collection and the growth from the smallest"
+        "Of words the time in the largest collection and the growth from the smallest"
         f" ({', '.join(f'{int(size):,}: {one} ms' for size, one in milvus['words_ms'].items())}) predict the others:"
         " so few questions cost Milvus Lite little beside the call itself, and the power of .7 is that of local indexes"
         " of a million. Unverified: everything about Milvus above 100,000 questions, its graphs, its several nodes;"

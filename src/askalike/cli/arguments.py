@@ -48,12 +48,6 @@ EngineOption = Annotated[
         help="What finds the questions from now on: milvus://HOST, milvus:PATH.db, or local; by default as before.",
     ),
 ]
-FallbackOption = Annotated[
-    bool,
-    typer.Option(
-        "--fallback", help="While the engine is away, PostgreSQL's own text search answers by words, and says so."
-    ),
-]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 CsvOption = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
 ParquetOption = Annotated[bool, typer.Option("--parquet", help="Write Parquet to standard output.")]

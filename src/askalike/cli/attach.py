@@ -1,4 +1,4 @@
-"""``askalike attach`` and ``migrate``: a forum whose records are in PostgreSQL, and how it gets there and back."""
+"""``askalike attach``: make or join a forum whose records are in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from askalike.cli.arguments import EngineOption, FallbackOption, ForumArgument, JsonOption, command
+from askalike.cli.arguments import EngineOption, JsonOption, command
 from askalike.cli.display import BarProgress, print_json, print_whole
 from askalike.errors import EngineError, SettingError
 from askalike.forum import Forum
@@ -22,7 +22,6 @@ def attach(
         typer.Option("--language", help="Of a new forum, several as en,de; one that is there keeps its own."),
     ] = "english",
     engine: EngineOption = "",
-    fallback: FallbackOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Make or join a forum in a PostgreSQL database.
@@ -34,14 +33,14 @@ def attach(
     text = TextSettings.of(language)
     with BarProgress() as progress, Forum.attach(into, database, text=text, progress=progress) as forum:
         if engine:
-            forum.use_engine(engine, has_fallback=fallback)
+            forum.use_engine(engine)
         forum.catch_up(progress=progress)
         questions, model = len(forum), None
         try:
             if forum.vectors.is_behind:
                 forum.encode(progress=progress)
             model = forum.vectors.model or None
-        except EngineError as error:  # a server that starts meanwhile serves, by words where the database stands in
+        except EngineError as error:  # a server that starts meanwhile serves
             progress.notice(f"what was stored is found when the engine is back: {error}")
     found = {"forum": str(into), "database": database, "questions": questions, "model": model}
     if as_json:
@@ -50,31 +49,6 @@ def attach(
     print_whole(f"{questions:,} questions in {database}, indexed in {into}")
     if not questions:
         print_whole(f"  {command('index', 'ARCHIVE', '--into', into)}")
-
-
-def migrate(
-    forum: ForumArgument,
-    into: Annotated[Path, typer.Option("--into", help="The new forum's folder.")],
-    database: Annotated[
-        str, typer.Option("--database", help="For the records, such as postgresql://HOST/DATABASE.")
-    ] = "",
-    as_json: JsonOption = False,
-) -> None:
-    """Copy a forum into PostgreSQL, or from there into a folder.
-
-    The new folder has the same records, indexes and models; nothing is encoded again, and the old forum stays as it is.
-    Without --database the records go into a file in the folder.
-    """
-    _check_folder(into)
-    with BarProgress() as progress:
-        Forum.migrate(forum, into, database, progress)
-    with Forum.open(into) as made:
-        found = {"forum": str(into), "database": database or None, "questions": len(made)}
-    if as_json:
-        print_json(found)
-        return
-    print_whole(f"{found['questions']:,} questions of {forum} are in {database or into} too")
-    print_whole(f"  {command('info', into)}")
 
 
 def _check_folder(into: Path) -> None:

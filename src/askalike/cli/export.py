@@ -32,7 +32,7 @@ def export(
 
     All tables where none is named, as JSON Lines unless --csv or --parquet is given. "askalike index" reads the folder
     back: the same questions, answers, links, judgements and log come out. Who has taken a pair, what waits to be
-    written back, and what visitors did with suggestions stay; "askalike migrate" takes them along.
+    written back, and what visitors did with suggestions stay.
     """
     given = zip(TABLES, (questions, answers, links, judgements, log), strict=True)
     tables = [name for name, is_wanted in given if is_wanted]

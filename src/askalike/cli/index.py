@@ -15,7 +15,6 @@ import typer
 
 from askalike.cli.arguments import (
     EngineOption,
-    FallbackOption,
     ForumArgument,
     JsonOption,
     command,
@@ -179,7 +178,6 @@ def reindex(
         typer.Option("--language", help="Change the forum's languages, by their codes, the main one first, as en,de."),
     ] = "",
     engine: EngineOption = "",
-    fallback: FallbackOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Rebuild a forum's indexes from its archive.
@@ -192,7 +190,7 @@ def reindex(
         telling_how_to_go_on(lambda: ("the archive is complete; what was indexed and encoded is kept", again)),
         BarProgress() as progress,
         _in_languages(forum, language, settings, progress),
-        Forum.reindex(forum, settings=settings, engine=engine, has_fallback=fallback, progress=progress) as opened,
+        Forum.reindex(forum, settings=settings, engine=engine, progress=progress) as opened,
     ):
         indexed = opened.info().indexed
     if as_json:

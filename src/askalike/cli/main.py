@@ -55,7 +55,6 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("index")(index.index)
 app.command("attach")(attach.attach)
-app.command("migrate")(attach.migrate)
 app.command("reindex")(index.reindex)
 app.command("check")(info.check)
 app.command("encode")(encode.encode)

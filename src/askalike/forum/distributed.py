@@ -13,17 +13,15 @@ from typing import Any, ClassVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.errors import EngineError
 from askalike.forum.engine import MOST_LISTED, QuestionStates, Records
 from askalike.index.milvus.client import MOST_FOUND, MilvusIndex, Rows
 from askalike.index.milvus.conditions import condition, has_one, listed, tag_key
 from askalike.index.milvus.vectors import MilvusVectors
-from askalike.index.milvus.words import Counts, MilvusWords, asked, packed_text, rarity
+from askalike.index.milvus.words import Counts, MilvusWords, asked, packed_text
 from askalike.index.words import FieldWeights
 from askalike.search import Candidate
 from askalike.search.engine import Needed, TermStatistics
 from askalike.search.texts import Text, unpacked
-from askalike.store.protocol import MOST_MATCHING, TextSearch
 from askalike.types import Filters
 
 FEW_EXCLUDED = 100
@@ -299,85 +297,6 @@ class MilvusEngine(Records):
 
     def _states(self, filters: Filters) -> frozenset[int]:
         return self.states.of(filters)
-
-
-@dataclass(slots=True)
-class DatabaseEngine(Records):
-    """``search.Engine`` by the text search of PostgreSQL itself, while what finds a forum's questions is away.
-
-    A question is found by words that begin as a term of the query, and scored by the sum of ``w · idf`` over the terms
-    that it has; there are no vectors.
-
-    Args:
-        away: what a search would have failed with.
-    """
-
-    is_distant: ClassVar[bool] = False
-
-    database: TextSearch
-    states: QuestionStates
-    away: EngineError
-
-    def statistics(self, terms: Collection[str]) -> TermStatistics:
-        """Return how many questions there are, and how many have each of these terms, up to a bound."""
-        return TermStatistics(self.store.count_questions(), self.database.counts_of(terms))
-
-    def expect(self, terms: Collection[str]) -> None:
-        """Do nothing."""
-
-    def lexical(
-        self, weights: Mapping[str, float], limit: int, filters: Filters, settled: int | None = None
-    ) -> list[Candidate]:
-        """Return the best of the questions that have one of the rarest terms; others are not found."""
-        known = self.statistics(weights)
-        frequencies = {term: count for term in weights if (count := known.frequencies.get(term))}
-        idf = {term: weights[term] * rarity(known.size, count) for term, count in frequencies.items()}
-        rare: list[str] = []
-        total = 0
-        for term in sorted(frequencies, key=lambda one: (frequencies[one], one)):
-            total += frequencies[term]
-            if total > MOST_MATCHING and rare:
-                break
-            rare.append(term)
-        found = list(self.database.matching(idf, rare))
-        if filters != Filters():
-            admitted = self.states.of(filters) if filters.has_states else None
-            questions = self.store.questions_by_num([key for key, _ in found])
-            found = [
-                (key, score)
-                for key, score in found
-                if (admitted is None or key in admitted)
-                and (question := questions.get(key)) is not None
-                and filters.admits(question)
-            ]
-        return found[:limit]
-
-    def misspelt(self, terms: Sequence[str], limit: int, filters: Filters) -> list[Candidate]:
-        """Return nothing."""
-        return []
-
-    def count(self, filters: Filters) -> int:
-        """Raise what a search would have failed with."""
-        raise self.away
-
-    def nearest(self, vectors: NDArray[np.float32], limit: int, filters: Filters) -> list[list[Candidate]]:
-        """Return nothing."""
-        return [[] for _ in vectors]
-
-    def scores(
-        self,
-        weights: Mapping[str, float],
-        unmatched: Sequence[int],
-        vector: NDArray[np.float32] | None,
-        far: Sequence[int],
-        needed: Needed | None = None,
-    ) -> tuple[dict[int, float], dict[int, float]]:
-        """Return nothing: words alone find here."""
-        return {}, {}
-
-    def texts(self, keys: Sequence[int]) -> dict[int, Text]:
-        """Return nothing: questions are read."""
-        return {}
 
 
 def _ranked(rows: Rows) -> list[Candidate]:

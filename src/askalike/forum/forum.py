@@ -75,7 +75,6 @@ from askalike.store import (
     Store,
     attach_store,
     create_store,
-    migrate_store,
     open_store,
 )
 from askalike.text.analyzer import Analyzer
@@ -254,22 +253,6 @@ class Forum:
             _refuse_taken(layout, layout.keys.name)  # the same keys may have been put into each machine's folder
         attach_store(layout, database, _stored(text or TextSettings())).close()
         return cls.open(path, settings=settings, progress=progress)
-
-    @staticmethod
-    def migrate(path: str | Path, into: str | Path, database: str = "", progress: Progress | None = None) -> None:
-        """Make a forum of the same records, indexes and models in a new folder; the one at ``path`` stays as it is.
-
-        Nothing is encoded again. Nobody can write to the forum meanwhile; who follows a living forum has to be told of
-        the new one.
-
-        Args:
-            database: an empty PostgreSQL database for the records; "" for a file in the new folder.
-
-        Raises:
-            ForumExistsError: the folder or the database holds something already.
-            ForumNotFoundError, ForumError, SettingError, BusyForumError: what is missing, damaged or held by others.
-        """
-        migrate_store(ForumLayout(Path(path)), Path(into), database, progress or SilentProgress())
 
     @classmethod
     def from_dataframe(
@@ -704,7 +687,6 @@ class Forum:
 
         What belongs to this forum alone stays: who has taken a pair, what waits to be written to a site that is
         followed, and what visitors did with suggestions, which is deleted in time and must not be kept in files.
-        ``migrate`` takes all of it.
 
         Args:
             form: "jsonl", "csv" or "parquet".
@@ -1132,21 +1114,19 @@ class Forum:
         settings, found, is_named = take_encoder(encoder, self._encoders_of(language))
         self._indexes.take(settings, found, language and language_code(language), is_named=is_named)
 
-    def use_engine(self, address: str, *, has_fallback: bool = False) -> None:
+    def use_engine(self, address: str) -> None:
         """Let an engine find the questions, for this machine and others with the same store; fill it if it is empty.
 
         Args:
             address: such as "milvus://host:19530"; "milvus:PATH.db" for Milvus Lite, which one process at a time uses;
                 or "local" for indexes in the forum's folder. The server's key is taken from ASKALIKE_ENGINE_TOKEN.
-            has_fallback: while the engine is away, searches are answered by words alone, which PostgreSQL itself
-                indexes, and say so; otherwise they raise EngineError.
 
         Raises:
             SettingError: it is no address, or holds a password.
             EngineError: it does not answer and is not the forum's already; nothing is changed then.
             MissingExtraError: pymilvus is not installed.
         """
-        name_engine(self._layout, self._store, address, has_fallback=has_fallback)
+        name_engine(self._layout, self._store, address)
         self._indexes.open()
         self.catch_up()
 
@@ -1398,7 +1378,6 @@ class Forum:
         *,
         settings: ForumSettings | None = None,
         engine: str = "",
-        has_fallback: bool = False,
         progress: Progress | None = None,
     ) -> Forum:
         """Build the indexes anew from the archive, whatever their state; where settings have no vectors, those stay.
@@ -1406,7 +1385,7 @@ class Forum:
         A word index that can be read answers others until the new one is complete.
 
         Args:
-            engine, has_fallback: what finds the questions from now on, as ``use_engine`` takes it; "" changes nothing.
+            engine: what finds the questions from now on, as ``use_engine`` takes it; "" changes nothing.
 
         Raises:
             SettingError, EngineError: as ``use_engine``.
@@ -1416,7 +1395,7 @@ class Forum:
         layout, settings = ForumLayout(Path(path)), settings or ForumSettings()
         with contextlib.closing(open_store(layout)) as store:
             if engine:
-                name_engine(layout, store, engine, has_fallback=has_fallback)
+                name_engine(layout, store, engine)
             remove_indexes(layout, settings, (store, Analyzer(stored_text_settings(store))))
         forum = cls.open(path, settings=settings, progress=progress)
         forum.upkeep(progress=progress)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
@@ -25,7 +24,7 @@ from askalike.errors import (
 )
 from askalike.files import UnlockableError, held
 from askalike.forum.calibrations import Encode, JudgedPair, PairProbabilities, Scorings
-from askalike.forum.distributed import DatabaseEngine, MilvusEngine
+from askalike.forum.distributed import MilvusEngine
 from askalike.forum.encoders import NamedReranker
 from askalike.forum.engine import (
     GeneralWords,
@@ -39,7 +38,7 @@ from askalike.forum.rerankers import Rerankers
 from askalike.forum.settings import ForumSettings
 from askalike.index.catchup import catch_up, pending
 from askalike.index.encoder_settings import EncoderSettings
-from askalike.index.milvus.choice import engine_of, has_fallback, named_engine
+from askalike.index.milvus.choice import engine_of, named_engine
 from askalike.index.milvus.vectors import MilvusSets, MilvusVectors
 from askalike.index.milvus.words import MilvusWords
 from askalike.index.vector_set import VectorSet, forget_sets, lock_of_makers
@@ -69,7 +68,6 @@ from askalike.search.margin import SAMPLE, forum_margin
 from askalike.search.query import TermCounts
 from askalike.search.scorer import Compared, probability
 from askalike.store import ForumLayout, Margin, Store, open_store
-from askalike.store.protocol import TextSearch
 from askalike.text.analyzer import Analyzer
 from askalike.text.languages import Detector
 from askalike.types import Query, Question
@@ -81,8 +79,6 @@ RECOUNTED = 1_000
 """Changes until the questions in each language are counted anew."""
 GROWN = 2.0
 """A forum that has grown or shrunk by this factor is measured anew."""
-AWAY_S = 5.0
-"""So long the database stands in before the engine is asked again."""
 ENCODER_TIMEOUT_S = 600.0
 """Who has encoded for minutes waits for as long as another process may index."""
 
@@ -130,8 +126,6 @@ class Indexes:
         """
         layout, store, text = self._layout, self._store, self._analyzer.settings
         self._engine = engine_of(layout, store)
-        self._has_fallback = self._engine is not None and has_fallback(layout)
-        self._away: tuple[float, EngineError] | None = None
         self.lexical: WordIndex | MilvusWords = self._open_lexical()
         sets = None if self._engine is None else MilvusSets(self._engine, store.alone)
         self.vectors = Vectors(layout, store, text, sets) if self.settings.has_vectors else None
@@ -358,40 +352,16 @@ class Indexes:
         read.
 
         A model is read when it is first needed, and may have gone by then: with its set, for another that answers now.
-        While the engine is away the database stands in, where that was asked for, by words alone; the engine is asked
-        again after ``AWAY_S``.
 
         Raises:
             DamagedModelError: the model of the set that answers now cannot be read either.
-            EngineError: the engine is away, and nothing stands in, or vectors were asked for.
+            EngineError: the engine is away.
         """
         with one_blas_thread():
             try:
-                if self._away is not None and time.monotonic() - self._away[0] < AWAY_S:
-                    raise self._away[1]
-                try:
-                    found = question(self.searcher())
-                except DamagedModelError:
-                    found = question(self.searcher())
-            except EngineError as error:
-                if not self._has_fallback or not isinstance(self._store, TextSearch):
-                    raise
-                if self._away is None or self._away[1] is not error:
-                    self._away = (time.monotonic(), error)
-                try:
-                    return question(self._by_database(error))
-                except NotLearnedError:  # a ranker by vectors was named
-                    raise error from None
-            self._away = None
-            return found
-
-    def _by_database(self, away: EngineError) -> Searcher:
-        """Return a searcher over the words of the records, which says why it answers."""
-        assert isinstance(self._store, TextSearch)
-        engine = DatabaseEngine(self._store, self._store, self._states, away)
-        scoring = self._scorings.of(None, engine)
-        notice = f"found by words alone, in the database: {away}"
-        return Searcher(engine, self._analyzer, None, self.settings.search, scoring=scoring, notice=notice)
+                return question(self.searcher())
+            except DamagedModelError:
+                return question(self.searcher())
 
     def catch_up(self, progress: Progress, *, is_waiting: bool) -> None:
         """Bring the indexes in step with the archive; encoding that takes long is left to ``encode``.
@@ -575,12 +545,7 @@ class Indexes:
         Raises:
             ForumError, ModelError: searches would fail; the message says what to do.
         """
-        try:
-            self.lexical.probe()
-        except EngineError:
-            if self._has_fallback:  # the database stands in
-                return
-            raise
+        self.lexical.probe()
         for vectors in self._all_vectors():
             vectors.answering()
 

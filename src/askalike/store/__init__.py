@@ -8,16 +8,13 @@ import contextlib
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Final
 
 from askalike import agreement
 from askalike.addresses import site_pattern
 from askalike.errors import AskalikeError, DamagedForumError, ForumError, SettingError
 from askalike.files import replace_whole
-from askalike.progress import Progress
 from askalike.store.layout import ForumLayout
-from askalike.store.migration import migrate_records
 from askalike.store.moderation import refuse_chain
 from askalike.store.pairs import PairStore
 from askalike.store.postgres import PostgresStore, check_address
@@ -58,7 +55,6 @@ __all__ = [
     "attach_store",
     "check_question",
     "create_store",
-    "migrate_store",
     "open_pairs",
     "open_store",
     "pair_faults",
@@ -175,17 +171,6 @@ def stored_contents(layout: ForumLayout) -> Contents | None:
             return store.contents()
     except (AskalikeError, sqlite3.Error, OSError):
         return None
-
-
-def migrate_store(layout: ForumLayout, target: Path, database: str, progress: Progress) -> None:
-    """Make a forum of the same records, indexes and models in a new folder, with the records in a PostgreSQL database,
-    or in a file where ``database`` is "".
-
-    Raises:
-        as ``open_store`` and ``migration.migrate_records``.
-    """
-    with contextlib.closing(_opened(layout)) as source:
-        migrate_records(source, layout, target, check_address(database) if database else "", progress)
 
 
 def create_store(layout: ForumLayout, settings: dict[str, str]) -> Store:

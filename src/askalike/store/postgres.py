@@ -29,7 +29,7 @@ from askalike.errors import (
 from askalike.progress import Progress, SilentProgress
 from askalike.store import moderation, rows
 from askalike.store.load import STAGING, Gone, load
-from askalike.store.protocol import MOST_COUNTED, MOST_MATCHING, Contents, LoadReport, SourceCounts
+from askalike.store.protocol import Contents, LoadReport, SourceCounts
 from askalike.store.sql import LANGUAGES, OUTCOMES, SqlStore, ThreadConnections
 from askalike.store.writes import Cursor
 from askalike.types import Answer, Link, Question, Record, Reject, Source
@@ -43,8 +43,6 @@ LOADS_WAIT = WAIT
 SENT_TOGETHER: Final = 1000
 """Records of a load."""
 _SHAPE: Final = "expected postgresql://HOST/DATABASE"
-_WORDS: Final = "to_tsvector('simple', left(title || ' ' || body, 20000))"
-"""The words of a question as PostgreSQL knows them; of more than so many characters it takes none."""
 WRITING, LOADING = 0x41736B4101, 0x41736B4102
 """Advisory locks: of who writes, and of who loads an archive."""
 
@@ -260,21 +258,6 @@ class PostgresStore(SqlStore):
                     raise
                 return self._connection().execute(statement, values).fetchall()
 
-    def append(self, connection: Any, table: str, columns: Sequence[str], values: Iterable[Sequence[object]]) -> None:
-        """Append rows to a table, with their own numbers."""
-        connection.copy(f"{table} ({', '.join(columns)})", values)
-
-    def last_number(self, connection: Any, table: str, column: str) -> int:
-        """Return the last number that a table has ever given."""
-        sequence = connection.execute("SELECT pg_get_serial_sequence(?, ?)", (table, column)).fetchone()[0]
-        number, is_given = connection.execute(f"SELECT last_value, is_called FROM {sequence}").fetchone()
-        return int(number) if is_given else 0
-
-    def keep_last_number(self, connection: Any, table: str, column: str, number: int) -> None:
-        """Let a table give greater numbers alone."""
-        if number:
-            connection.execute("SELECT setval(pg_get_serial_sequence(?, ?), ?)", (table, column, number))
-
     def _connection(self) -> _Connection:
         held = self._connections.get()
         if held.is_lost and not held.is_staging:
@@ -297,38 +280,6 @@ class PostgresStore(SqlStore):
                 raise BusyForumError(f"another machine has {name} in hand", "wait until it has finished") from error
             yield
             connection.execute("SELECT 1")
-
-    def index_words(self) -> None:
-        """Let PostgreSQL index the words of questions, for ``counts_of`` and ``matching``; writers wait meanwhile."""
-        with self.write() as connection:
-            connection.execute(f"CREATE INDEX IF NOT EXISTS questions_by_words ON questions USING gin ({_WORDS})")
-
-    def counts_of(self, terms: Iterable[str]) -> dict[str, int]:
-        """Return how many questions have a word that begins with each of these terms, ``MOST_COUNTED`` at most."""
-        listed = list(terms)
-        among = f"SELECT 1 FROM questions WHERE {_WORDS} @@ ?::tsquery LIMIT {MOST_COUNTED}"
-        counted = [f"SELECT {place}, (SELECT count(*) FROM ({among}) AS found)" for place in range(len(listed))]
-        rows = self.rows(" UNION ALL ".join(counted), list(map(_searched, listed))) if listed else []
-        return {listed[place]: int(count) for place, count in rows}
-
-    def matching(self, weights: Mapping[str, float], rare: Sequence[str]) -> list[tuple[int, float]]:
-        """Return questions with rare terms, and the sum of the weights of all terms that each has, best first.
-
-        Args:
-            rare: those that one of is wanted of, with so few questions that ``MOST_MATCHING`` hold them all.
-        """
-        if not rare:
-            return []
-        score = " + ".join(["CASE WHEN words @@ ?::tsquery THEN ?::float8 ELSE 0 END"] * len(weights))
-        statement = f"""
-            WITH found AS MATERIALIZED (
-                SELECT num, {_WORDS} AS words FROM questions WHERE {_WORDS} @@ ?::tsquery LIMIT {MOST_MATCHING}
-            )
-            SELECT num, {score} FROM found ORDER BY 2 DESC, num
-        """
-        values = [value for term, weight in weights.items() for value in (_searched(term), weight)]
-        found = self.rows(statement, [" | ".join(map(_searched, rare)), *values])
-        return [(int(num), float(weight)) for num, weight in found]
 
     @contextlib.contextmanager
     def held_if_empty(self) -> Iterator[bool]:
@@ -612,16 +563,6 @@ def _read(value: Any) -> Any:
     if isinstance(value, str) and _ESCAPE in value:
         return value.replace(f"{_ESCAPE}0", "\x00").replace(f"{_ESCAPE}1", _ESCAPE)
     return value
-
-
-def _searched(term: str) -> str:
-    """Return how PostgreSQL is asked for the words that begin with a term; a stem's "i" is often written "y".
-
-    >>> _searched("router"), _searched("happi")
-    ("'router':*", "('happi':* | 'happy':*)")
-    """
-    written = term.replace("\\", "\\\\").replace("'", "''").replace("\x00", " ")
-    return f"('{written}':* | '{written[:-1]}y':*)" if term.endswith("i") else f"'{written}':*"
 
 
 class _Row(tuple[Any, ...]):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol, runtime_checkable
+from typing import Final, Literal, Protocol
 
 from askalike.progress import Progress, SilentProgress
 from askalike.types import (
@@ -221,28 +221,6 @@ class ChangeLog(Protocol):
 
     def questions_by_num(self, nums: Sequence[int]) -> dict[int, Question]:
         """Return the questions with these numbers; numbers that are gone are left out."""
-
-
-MOST_COUNTED: Final = 10_000
-MOST_MATCHING: Final = 1_000
-
-
-@runtime_checkable
-class TextSearch(Protocol):
-    """A store that can find questions by their words, where no index can be asked."""
-
-    def index_words(self) -> None:
-        """Index the words of questions, for ``counts_of`` and ``matching``; writers wait meanwhile."""
-
-    def counts_of(self, terms: Iterable[str]) -> dict[str, int]:
-        """Return how many questions have a word that begins with each of these terms, ``MOST_COUNTED`` at most."""
-
-    def matching(self, weights: Mapping[str, float], rare: Sequence[str]) -> list[tuple[int, float]]:
-        """Return questions with rare terms, and the sum of the weights of all terms that each has, best first.
-
-        Args:
-            rare: those that one of is wanted of, with so few questions that ``MOST_MATCHING`` hold them all.
-        """
 
 
 class Store(ChangeLog, Protocol):

@@ -191,20 +191,6 @@ class SqlStore(ModerationStore, ABC):
     def close(self) -> None:
         """Close every connection; the store must not be used after."""
 
-    @abstractmethod
-    def append(
-        self, connection: Connection, table: str, columns: Sequence[str], values: Iterable[Sequence[object]]
-    ) -> None:
-        """Append rows to a table, with their own numbers."""
-
-    @abstractmethod
-    def last_number(self, connection: Connection, table: str, column: str) -> int:
-        """Return the last number that a table has ever given."""
-
-    @abstractmethod
-    def keep_last_number(self, connection: Connection, table: str, column: str, number: int) -> None:
-        """Let a table give greater numbers alone."""
-
     def _rows_of(self, statement: str, wanted: Iterable[object]) -> Iterator[Any]:
         """Yield what a statement finds for "{wanted}", each of them once, so many together as it may ask for."""
         listed = list(dict.fromkeys(wanted))

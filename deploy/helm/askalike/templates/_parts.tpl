@@ -85,9 +85,6 @@ securityContext:
     - --into=/forum/{{ .root.Values.forum }}
     - --language={{ .root.Values.language }}
     - --engine={{ include "askalike.engine" .root }}
-    {{- if and .root.Values.fallback (ne .root.Values.engine "local") }}
-    - --fallback
-    {{- end }}
   resources: {{- toYaml .resources | nindent 4 }}
   volumeMounts:
     - {name: data, mountPath: /forum}

@@ -17,7 +17,6 @@ from askalike.errors import EngineError, ForumError, SettingError
 from askalike.files import remove_file, replace_whole
 from askalike.index.milvus.client import FILE, SERVER, TOKEN_VARIABLE, Milvus
 from askalike.store import ForumLayout, Store
-from askalike.store.protocol import TextSearch
 
 AGREED_VARIABLE: Final = "ASKALIKE_ENGINES"
 LOCAL: Final = "local"
@@ -51,15 +50,11 @@ def check_engine(address: str) -> str:
     raise SettingError(f"{address[:200]!r} is no engine's address", expected)
 
 
-def name_engine(layout: ForumLayout, store: Store, address: str, *, has_fallback: bool = False) -> None:
+def name_engine(layout: ForumLayout, store: Store, address: str) -> None:
     """Let an engine find the forum's questions from now on, or the machine itself where it is "local".
 
-    Args:
-        has_fallback: while it is away, the database finds them by its own text search.
-
     Raises:
-        SettingError: it is no address, or holds a password; a language of the forum has an encoder of its own; or the
-            records are in no database that could stand in.
+        SettingError: it is no address, or holds a password; or a language of the forum has an encoder of its own.
         EngineError: it does not answer and is not the one that is named already; nothing is changed.
         MissingExtraError: its client is not installed.
         ForumError: it cannot be written down.
@@ -74,19 +69,10 @@ def name_engine(layout: ForumLayout, store: Store, address: str, *, has_fallback
                 f"{', '.join(own)} has an encoder of its own, and an engine holds the vectors of one encoder",
                 f'take it away first: "askalike encode FORUM --language {own[0]} --model none"',
             )
-        if has_fallback and not isinstance(store, TextSearch):
-            raise SettingError(
-                "a forum in a file has no text search that could stand in for an engine",
-                "leave --fallback out, or move the forum into PostgreSQL",
-            )
-        if not _is_named(layout, address, has_fallback):  # one that is named already may be away just now
+        if not _is_named(layout, address):  # one that is named already may be away just now
             _engine(address, store).row("", is_fresh=True)
-        if has_fallback and isinstance(store, TextSearch):
-            store.index_words()
         agreement.agree(address)
-        replace_whole(
-            layout.engine, json.dumps({"format": FORMAT, "engine": address, "has_fallback": has_fallback}).encode()
-        )
+        replace_whole(layout.engine, json.dumps({"format": FORMAT, "engine": address}).encode())
     except OSError as error:
         raise ForumError(f"{error.filename} cannot be written: {error.strerror}", "check its rights") from error
 
@@ -97,37 +83,25 @@ def named_engine(layout: ForumLayout) -> str:
     Raises:
         ForumError: what names it cannot be read.
     """
-    return _named(layout)[0]
-
-
-def has_fallback(layout: ForumLayout) -> bool:
-    """Return whether the forum's database stands in for an engine that is away.
-
-    Raises:
-        ForumError: what names the engine cannot be read.
-    """
-    return _named(layout)[1]
-
-
-def _is_named(layout: ForumLayout, address: str, has_fallback: bool) -> bool:
-    try:
-        return _named(layout) == (address, has_fallback)
-    except ForumError:  # what cannot be read is written anew
-        return False
-
-
-def _named(layout: ForumLayout) -> tuple[str, bool]:
     if not layout.engine.is_file():
-        return "", False
+        return ""
     try:
         with layout.engine.open("rb") as file:
-            found = json.loads(file.read(_MOST_BYTES))
-        if not isinstance(found, dict) or found.get("format") != FORMAT or not isinstance(found.get("engine"), str):
+            content = json.loads(file.read(_MOST_BYTES))
+        is_read = isinstance(content, dict) and content.get("format") == FORMAT
+        if not is_read or not isinstance(content.get("engine"), str):
             raise ValueError("it does not have the fields that are expected")
-        return check_engine(found["engine"]), found.get("has_fallback") is True
+        return check_engine(content["engine"])
     except (OSError, ValueError, RecursionError, SettingError) as error:
         again = f'write it again with "askalike reindex {layout.folder} --engine ADDRESS"'
         raise ForumError(f"{layout.engine} cannot be read: {error}", again) from error
+
+
+def _is_named(layout: ForumLayout, address: str) -> bool:
+    try:
+        return named_engine(layout) == address
+    except ForumError:  # what cannot be read is written anew
+        return False
 
 
 def engine_of(layout: ForumLayout, store: Store) -> Milvus | None:
