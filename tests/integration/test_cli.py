@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 from tests.command import Run
 
-from askalike import Forum, ForumSettings
+from askalike import Answer, Forum, ForumSettings, Question
 from askalike.cli.arguments import command
 from askalike.cli.demo import QUESTIONS
 from askalike.cli.display import BarProgress, safe
@@ -216,27 +216,6 @@ def test_info_counts(run: Run, homenet: Path) -> None:
     assert (found["questions"], found["duplicate_marks"], found["changes_not_indexed"]) == (252, 60, 0)
 
 
-def test_add_edit_and_delete_show_in_searches(run: Run, tmp_path: Path) -> None:
-    forum = tmp_path / "f"
-    run("index", bundled_forum(), "--into", forum)
-    made = run(
-        "add", forum, "--title", "Zebra crossing", "--body", "-", "--tag", "zoo", "--json", stdin=b"stripes"
-    ).json
-    assert (made["body"], made["tags"]) == ("stripes", ["zoo"])
-    assert run("add", forum, "--answer-to", made["id"], "--body", "Look left.").code == 0
-    twin = run("add", forum, "--title", "Zebra walkway", "--id", "z2", "--duplicate-of", made["id"], "--json").json
-    assert twin["id"] == "z2"
-    hits = {hit["question"]["id"]: hit for hit in run("search", forum, "zebra", "--json").json}
-    assert hits[made["id"]]["best_answer"]["body"] == "Look left."
-    assert "z2" not in hits  # its original stands for it
-    run("edit", forum, "z2", "--title", "Giraffe walkway")
-    found = run("search", forum, "giraffe", "--json").json[0]
-    assert (found["question"]["id"], found["via"]["id"]) == (made["id"], "z2")
-    run("delete", forum, "z2", made["id"])
-    found = [hit["question"]["id"] for hit in run("search", forum, "zebra giraffe", "--json").json]
-    assert not {"z2", made["id"]} & set(found)
-
-
 def test_score_prints_means_and_the_paired_test(run: Run, tmp_path: Path) -> None:
     gold, good, bad = tmp_path / "gold.qrels", tmp_path / "good.run", tmp_path / "bad.run"
     gold.write_text("q1 0 a 1\nq1 0 b 0\nq2 0 c 1\nq2 0 d 0\n", encoding="utf-8")
@@ -326,12 +305,8 @@ def test_an_archive_that_cannot_be_read_leaves_no_forum(run: Run, tmp_path: Path
         ("evaluate", "FORUM", "--protocol", "magic"),
         ("evaluate", "FORUM", "--system", "oracle"),
         ("evaluate", "FORUM", "--split", "half"),
-        ("add", "FORUM"),
-        ("add", "FORUM", "--answer-to", "q1001"),
-        ("add", "FORUM", "--answer-to", "q1001", "--body", "x", "--tag", "y"),
         ("index", "ARCHIVE", "--into", "FORUM", "--language", "german"),
         ("index", "ARCHIVE", "--into", "FORUM", "--no-code"),
-        ("edit", "FORUM", "q1001"),
         ("index", "ARCHIVE", "--into", "FORUM2", "--language", "klingon"),
         ("index", "ARCHIVE", "--into", "FORUM2", "--markup", "bbcode"),
         ("index", "ARCHIVE", "--into", "FORUM2", "--site-url", "forum.example.org"),
@@ -383,8 +358,9 @@ def test_a_report_shows_whole_names_and_intervals_on_80_columns(
 
 def test_an_answer_without_words_is_said_to_have_none(run: Run, tmp_path: Path) -> None:
     run("index", bundled_forum(), "--into", tmp_path / "f")
-    run("add", tmp_path / "f", "--title", "zebra", "--id", "z")
-    run("add", tmp_path / "f", "--answer-to", "z", "--body", "<!-- -->\n\n---")
+    with Forum.open(tmp_path / "f") as forum:
+        forum.add(Question("z", "zebra"))
+        forum.add_answers([Answer("a", "z", "<!-- -->\n\n---", "markdown")])
     assert "answer: (no text)" in run("search", tmp_path / "f", "zebra").out
 
 
@@ -418,8 +394,8 @@ def test_a_folder_of_forums_and_a_forum_in_place_of_an_archive_are_told(run: Run
     done = run("index", tmp_path / "f", "--into", tmp_path / "g", "--json")
     assert done.json["error"].endswith("is not recognised: it is a forum, not an archive")
     assert "export" in done.json["hint"]
-    done = run("source", "remove", tmp_path / "f", "nothing", "--json")
-    assert done.json["hint"] == 'list them with "askalike source list"'
+    done = run("delete", tmp_path / "f", "--source", "nothing", "--json")
+    assert done.json["hint"] == '"askalike info" lists them'
 
 
 def test_a_folder_that_cannot_be_made_is_explained(run: Run, tmp_path: Path) -> None:
@@ -476,7 +452,8 @@ def test_the_version_is_shown(run: Run) -> None:
 def test_hostile_text_does_not_reach_the_terminal(run: Run, tmp_path: Path) -> None:
     forum = tmp_path / "f"
     run("index", bundled_forum(), "--into", forum)
-    run("add", forum, "--title", "zebra \x1b[31mred\x1b]0;title\x07 [bold]x[/bold] ‮rtl", "--body", "b", "--id", "h")
+    with Forum.open(forum) as opened:
+        opened.add(Question("h", "zebra \x1b[31mred\x1b]0;title\x07 [bold]x[/bold] ‮rtl", "b"))
     shown = run("search", forum, "zebra").out
     assert "\x1b" not in shown
     assert "\x07" not in shown

@@ -14,7 +14,7 @@ import pytest
 from pyarrow import parquet
 from tests.command import Run
 
-from askalike import Forum, Question
+from askalike import Answer, Forum, Link, Question
 from askalike.cli.main import main
 from askalike.data import bundled_forum
 from askalike.types import Outcome
@@ -87,9 +87,12 @@ def test_exact_duplicates_are_those_with_the_same_text(run: Run, small: Path, ho
 def test_since_keeps_pairs_of_which_one_is_as_new(run: Run, tmp_path: Path) -> None:
     forum = tmp_path / "dated.forum"
     run("index", bundled_forum(), "--into", forum, "--no-encode")
-    for number, date in enumerate(("2020-01-01", "2021-01-01", "2022-01-01")):
-        run("add", forum, "--title", f"Zebra crossing {number // 2}", "--id", f"z{number}", "--created", date)
-    run("add", forum, "--title", "Zebra crossing 0", "--id", "z3", "--created", "2023-06-01")
+    days = {"z0": ("Zebra crossing 0", 2020), "z1": ("Zebra crossing 0", 2021), "z2": ("Zebra crossing 1", 2022)}
+    with Forum.open(forum) as opened:
+        opened.add(
+            Question(name, title, created=datetime(year, 1, 1, tzinfo=UTC)) for name, (title, year) in days.items()
+        )
+        opened.add(Question("z3", "Zebra crossing 0", created=datetime(2023, 6, 1, tzinfo=UTC)))
     found = run("duplicates", forum, "--exact", "--since", "2023-01-01", "--json").json
     assert {(one["id"], one["original_id"]) for one in found} == {("z3", "z0")}
     assert len(run("duplicates", forum, "--exact", "--json").json) == 2
@@ -105,33 +108,6 @@ def test_pairs_of_a_tag_are_those_of_which_a_question_has_it(run: Run, homenet: 
     assert run("duplicates", homenet, "--min", 0.1, "--tag", tag, "--json").json == wanted
     assert run("duplicates", homenet, "--tag", "none of these", "--json").json == []
     assert run("duplicates", homenet, "--tag", tag, "--groups").code == 2
-
-
-def test_show_tells_all_that_belongs_to_a_question(run: Run, small: Path) -> None:
-    run("add", small, "--answer-to", "a", "--body", "Give it a **fixed** address.", "--id", "answer-1")
-    assert run("link", small, "b", "a").out == "linked: b is a duplicate of a\n"
-    assert run("link", small, "b", "a").out == "already linked: b is a duplicate of a\n"
-    assert run("judge", small, "c", "a", "different", "--by", "ann").code == 0
-    shown = run("show", small, "a").out
-    for needed in (
-        "Printer is offline",
-        "Give it a fixed address.",
-        "duplicate: b",
-        "judged different by ann beside c",
-    ):
-        assert needed in shown
-    found = run("show", small, "a", "--json").json
-    assert [one["id"] for one in found["answers"]] == ["answer-1"]
-    assert found["links"] == [{"source_id": "b", "target_id": "a", "kind": "duplicate"}]
-    assert [one["verdict"] for one in found["judgements"]] == ["different"]
-    assert run("show", small, "none").code == 1
-
-
-def test_a_link_that_is_removed_is_gone_and_one_that_is_not_there_is_an_error(run: Run, small: Path) -> None:
-    run("link", small, "b", "a", "--related")
-    assert run("unlink", small, "b", "a").code == 1
-    assert run("unlink", small, "b", "a", "--related", "--json").json["done"] == "unlinked"
-    assert run("show", small, "a", "--json").json["links"] == []
 
 
 def test_a_report_tells_what_the_suggestions_of_a_month_brought(run: Run, small: Path) -> None:
@@ -175,34 +151,6 @@ def test_a_search_says_where_nothing_like_it_was_asked(run: Run, homenet: Path) 
     assert run("search", homenet, "best hiking boots for the Alps", "--min", 0.5).out == "No similar questions found.\n"
 
 
-def test_similar_finds_what_is_like_a_stored_question_and_not_that_itself(run: Run, homenet: Path) -> None:
-    found = run("similar", homenet, "q1156", "-k", 3, "--json").json
-    assert found[0]["question"]["id"] == "q1045"
-    assert "q1156" not in {one["question"]["id"] for one in found}
-    assert run("similar", homenet, "none").code == 1
-
-
-@pytest.mark.parametrize("command", [("search", ASKED), ("similar", "q1156")])
-def test_filters_hold_for_what_a_command_finds(run: Run, homenet: Path, command: tuple[str, str]) -> None:
-    name, asked = command
-    options = ("-k", 20, "--unanswered", "--not-tag", "ssh", "--after", "2021-01-01", "--open", "--json")
-    found = run(name, homenet, asked, *options).json
-    assert found
-    for hit in found:
-        assert hit["answers"] == 0
-        assert "ssh" not in hit["question"]["tags"]
-        assert hit["question"]["created"] >= "2021-01-01"
-        assert hit["question"]["closed"] is None
-    assert run(name, homenet, asked, "--minimum", 0.999, "--json").json == []
-    nothing = run(name, homenet, asked, "--tag", "none-has-this", "--answered").out
-    assert "No question has the tag none-has-this and is answered." in nothing
-
-
-def test_a_folder_is_not_taken_for_the_address_of_a_database(run: Run) -> None:
-    refused = run("attach", "postgresql://host/one", "--into", "postgresql://host/travel", "--json")
-    assert (refused.code, refused.json["error"]) == (2, "--into is the address of a database")
-
-
 def test_many_questions_are_answered_in_one_pass_as_each_alone(run: Run, homenet: Path, tmp_path: Path) -> None:
     file = tmp_path / "asked.txt"
     file.write_text(f"{ASKED}\n\nWifi drops\u2028every evening\n", encoding="utf-8")
@@ -240,15 +188,61 @@ def test_an_export_is_read_back_by_index(run: Run, homenet: Path, tmp_path: Path
     assert run("export", homenet, "--links", "--json").code == 2
 
 
-def test_sources_are_listed_and_one_is_removed_with_all_that_came_from_it(run: Run, tmp_path: Path) -> None:
+def test_a_question_is_shown_with_all_that_belongs_to_it(run: Run, small: Path) -> None:
+    with Forum.open(small) as forum:
+        forum.add_answers([Answer("answer-1", "a", "Give it a **fixed** address.", "markdown")])
+        forum.add_links([Link("b", "a")])
+    assert run("judge", small, "c", "a", "different", "--by", "ann").code == 0
+    lines = run("info", small, "a").out
+    for needed in (
+        "Printer is offline",
+        "Give it a fixed address.",
+        "duplicate: b",
+        "judged different by ann beside c",
+    ):
+        assert needed in lines
+    found = run("info", small, "a", "--json").json
+    assert [answer["id"] for answer in found["answers"]] == ["answer-1"]
+    assert found["links"] == [{"source_id": "b", "target_id": "a", "kind": "duplicate"}]
+    assert [judgement["verdict"] for judgement in found["judgements"]] == ["different"]
+    assert run("info", small, "none").code == 1
+
+
+def test_a_search_for_what_is_like_a_question_does_not_find_it(run: Run, homenet: Path) -> None:
+    hits = run("search", homenet, "--like", "q1156", "-k", 3, "--json").json
+    assert hits[0]["question"]["id"] == "q1045"
+    assert "q1156" not in {hit["question"]["id"] for hit in hits}
+    assert run("search", homenet, "--like", "none").code == 1
+    assert run("search", homenet, "a title", "--like", "q1156").code == 2
+
+
+@pytest.mark.parametrize("words", [(ASKED,), ("--like", "q1156")])
+def test_filters_hold_for_what_a_search_finds(run: Run, homenet: Path, words: tuple[str, ...]) -> None:
+    options = ("-k", 20, "--unanswered", "--not-tag", "ssh", "--after", "2021-01-01", "--open", "--json")
+    hits = run("search", homenet, *words, *options).json
+    assert hits
+    for hit in hits:
+        assert hit["answers"] == 0
+        assert "ssh" not in hit["question"]["tags"]
+        assert hit["question"]["created"] >= "2021-01-01"
+        assert hit["question"]["closed"] is None
+    assert run("search", homenet, *words, "--minimum", 0.999, "--json").json == []
+    nothing = run("search", homenet, *words, "--tag", "none-has-this", "--answered").out
+    assert "No question has the tag none-has-this and is answered." in nothing
+
+
+def test_a_source_is_deleted_with_all_that_came_from_it(run: Run, tmp_path: Path) -> None:
     forum = tmp_path / "a.forum"
     for name in ("one", "two"):
         (tmp_path / f"{name}.csv").write_text(f"id,title\n{name}-1,Printer is offline\n", encoding="utf-8")
         run("index", tmp_path / f"{name}.csv", "--into", forum, "--source", name, "--no-encode")
-    assert [one["name"] for one in run("source", "list", forum, "--json").json] == ["one", "two"]
-    assert "questions" in run("source", "list", forum).out
-    assert run("source", "remove", forum, "one", stdin=b"n\n").code != 0
-    assert run("source", "remove", forum, "three", "--yes").code == 1
-    assert "1 questions" in run("source", "remove", forum, "one", "--yes").out
-    assert [one["name"] for one in run("source", "list", forum, "--json").json] == ["two"]
-    assert [one["question"]["id"] for one in run("search", forum, "printer", "--json").json] == ["two-1"]
+    assert [source["name"] for source in run("info", forum, "--json").json["sources"]] == ["one", "two"]
+    assert "one (table, 1 questions)" in run("info", forum).out
+    assert run("delete", forum, "--source", "one", stdin=b"n\n").code != 0
+    assert run("delete", forum, "--source", "three", "--yes").code == 1
+    assert run("delete", forum, "one-1", "--source", "one").code == 2
+    assert "1 questions" in run("delete", forum, "--source", "one", "--yes").out
+    assert [source["name"] for source in run("info", forum, "--json").json["sources"]] == ["two"]
+    assert [hit["question"]["id"] for hit in run("search", forum, "printer", "--json").json] == ["two-1"]
+    assert run("delete", forum, "two-1").code == 0
+    assert run("info", forum, "--json").json["questions"] == 0

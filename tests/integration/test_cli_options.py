@@ -1,4 +1,4 @@
-"""A forum's own defaults, the options that every command has, and what a shell completes."""
+"""The options that every command has, and what a shell completes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from tests.command import Done, Run
 
 from askalike import Answer, Forum, Question
 from askalike.cli.arguments import forum_names
-from askalike.cli.config import _FUNCTIONS, CONFIGURABLE
 from askalike.cli.main import app
 
 
@@ -24,57 +23,6 @@ def forum(tmp_path: Path) -> Path:
     with Forum.create(tmp_path / "a.forum") as made:
         made.add(Question(f"q{number}", f"Printer {number} is offline", tags=("x",)) for number in range(5))
     return tmp_path / "a.forum"
-
-
-def test_a_forums_default_counts_where_an_option_is_not_given(run: Run, forum: Path) -> None:
-    assert run("config", forum, "search.k", 2).out == "search.k = 2\n"
-    assert len(run("search", forum, "printer", "--json").json) == 2
-    assert len(run("search", forum, "printer", "--json", "-k", 3).json) == 3
-    assert len(run("similar", forum, "q1", "--json").json) == 4
-    run("config", forum, "search.tag", "y")
-    assert run("search", forum, "printer", "--json").json == []
-    assert len(run("search", forum, "printer", "--tag", "x", "--json").json) == 2
-    assert run("config", forum, "--json").json == {"search": {"k": 2, "tag": ["y"]}}
-    run("config", forum, "search.tag", "--unset")
-    assert run("config", forum, "search.tag", "--json").json == {}
-    assert run("check", forum).out == "Everything is sound.\n"
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("search.k", "many"),
-        ("search.k", "1", "2"),
-        ("search.k", "1.5"),
-        ("search.answered", "yes"),
-        ("search.ranker", "bm"),
-        ("search.before", "yesterday"),
-        ("search.minimum", "--", "-1"),
-        ("serve.port", "70000"),
-        ("serve.insecure", "true"),
-        ("keys.add", "write"),
-        ("search",),
-    ],
-)
-def test_a_default_that_no_option_takes_is_refused(run: Run, forum: Path, words: tuple[str, ...]) -> None:
-    done = run("config", forum, *words)
-    assert done.code == 2
-    assert "expected" in done.err or "give" in done.err
-    assert not (forum / "config.toml").exists()
-
-
-def test_a_configuration_written_by_hand_is_checked_when_it_is_read(run: Run, forum: Path) -> None:
-    for text, found in (("k = 3", "names 'k'"), ("[search]\nq = 3", "search.q"), ("[", "cannot be read")):
-        (forum / "config.toml").write_text(text)
-        assert found in run("search", forum, "printer").err
-    (forum / "config.toml").write_text('[search]\nk = "three"')
-    assert "expected a whole number" in run("search", forum, "printer").err
-    assert run("info", forum).code == 0
-
-
-def test_every_option_that_may_have_a_default_exists() -> None:
-    for command, options in CONFIGURABLE.items():
-        assert set(options) <= set(_FUNCTIONS[command])
 
 
 def test_notes_and_progress_are_json_lines_or_left_out(run: Run, forum: Path, tmp_path: Path) -> None:
@@ -100,23 +48,17 @@ WALK: tuple[tuple[str, ...], ...] = (
     ("batch", "groups", "FORUM", "--into", "NEW", "--workers", "1"),
     ("search", "FORUM", "printer 1"),
     ("search", "FORUM", "printer 1", "--explain"),
-    ("similar", "FORUM", "q1"),
-    ("show", "FORUM", "q1"),
+    ("search", "FORUM", "--like", "q1"),
     ("duplicates", "FORUM", "--min", "0.1"),
     ("duplicates", "FORUM", "--groups"),
     ("threshold", "FORUM", "--precision", "0.9"),
     ("keys", "FORUM", "--add", "read"),
     ("info", "FORUM"),
-    ("config", "FORUM"),
-    ("add", "FORUM", "--title", "Scanner hums"),
-    ("edit", "FORUM", "q1", "--title", "Scanner hums"),
+    ("info", "FORUM", "q1"),
     ("delete", "FORUM", "q1"),
-    ("link", "FORUM", "q1", "q2"),
-    ("unlink", "FORUM", "q1", "q2"),
     ("judge", "FORUM", "q1", "q2", "duplicate"),
     ("review", "queue", "FORUM"),
     ("review", "decide", "FORUM", "q1", "q2", "--verdict", "duplicate"),
-    ("source", "list", "FORUM"),
     ("report", "FORUM"),
     ("export", "FORUM", "--into", "NEW"),
     ("evaluate", "FORUM"),
@@ -206,7 +148,6 @@ def test_a_forum_is_completed_to_its_folder_and_a_folder_to_what_is_in_it(
         ("search my.forum --ranker lex", "lexical"),
         ("search my.forum --threshold av", "average"),
         ("train my.forum --recipe ram", "ramn"),
-        ("config my.forum search.k", "search.k"),
         ("dup", "duplicates"),
     ],
 )
@@ -258,41 +199,6 @@ def test_a_shell_completes_by_the_script_that_it_was_given(tmp_path: Path, shell
     assert "my.forum" in done.stdout, done.stderr
 
 
-SITE = "https://forum.example.org/t/{id}"
-
-
-def test_links_lead_to_the_forums_own_site_by_its_pattern(run: Run, forum: Path) -> None:
-    with Forum.open(forum) as opened:
-        opened.add(Question("a b", "Scanner is silent", url="https://elsewhere.example.org/7"))
-        opened.add(Question("c/d", "Scanner is silent too"))
-    assert "[site]" not in run("config", forum, "site.url", SITE).out
-    found = {one["question"]["id"]: one["question"]["url"] for one in run("search", forum, "scanner", "--json").json}
-    assert found["a b"] == "https://elsewhere.example.org/7"
-    assert found["c/d"] == "https://forum.example.org/t/c%2Fd"
-    assert "https://forum.example.org/t/q1" in run("show", forum, "q1").out
-    with Forum.open(forum) as opened:
-        assert [hit.url for hit in opened.similar("Printer 1 is offline", k=1)] == ["https://forum.example.org/t/q1"]
-
-
-def test_an_address_by_the_pattern_is_never_stored(run: Run, forum: Path) -> None:
-    run("config", forum, "site.url", SITE)
-    assert run("edit", forum, "q1", "--title", "Printer 1 is back").code == 0
-    with Forum.open(forum) as opened:
-        assert opened.store(opened.question("q1")) == {}
-    run("config", forum, "site.url", "--unset")
-    assert run("show", forum, "q1", "--json").json["question"]["url"] == ""
-
-
-@pytest.mark.parametrize("odd", ["forum.example.org/{id}", "https://forum.example.org/t/", "javascript:alert({id})"])
-def test_a_site_that_shows_no_question_is_refused(run: Run, forum: Path, odd: str) -> None:
-    done = run("config", forum, "site.url", odd)
-    assert (done.code, "expected one such as https://forum.example.org/t/{id}" in done.err) == (2, True)
-    (forum / "config.toml").write_text(f'[site]\nurl = "{odd}"')
-    assert "site.url" in run("info", forum).err
-    assert run("config", forum, "site.url", "--unset").code == 0
-    assert run("info", forum).code == 0
-
-
 def test_a_good_answer_goes_first_where_the_order_is_help(run: Run, tmp_path: Path) -> None:
     with Forum.create(tmp_path / "b.forum") as made:
         made.add([Question("a", "Printer is offline"), Question("b", "Printer is offline")])
@@ -300,8 +206,6 @@ def test_a_good_answer_goes_first_where_the_order_is_help(run: Run, tmp_path: Pa
     words = ("search", tmp_path / "b.forum", "Printer is offline", "--json")
     assert [one["question"]["id"] for one in run(*words).json] == ["a", "b"]
     assert [one["question"]["id"] for one in run(*words, "--order", "help").json] == ["b", "a"]
-    run("config", tmp_path / "b.forum", "search.order", "help")
-    assert [one["question"]["id"] for one in run(*words).json] == ["b", "a"]
 
 
 def test_how_likely_a_hit_is_stands_there_in_words(run: Run, forum: Path) -> None:

@@ -89,7 +89,7 @@ def test_a_run_is_not_compared_with_itself_and_runs_of_one_name_are_told_apart(r
 
 @pytest.mark.parametrize("moment", ["9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00", "2020-02-30", "soon"])
 def test_a_moment_beyond_the_calendar_is_refused_as_it_is_given(run: Run, forum: Path, moment: str) -> None:
-    for words in (("add", forum, "--title", "x", "--created", moment), ("search", forum, "x", "--before", moment)):
+    for words in (("duplicates", forum, "--since", moment), ("search", forum, "x", "--before", moment)):
         done = run(*words)
         assert done.code == 2
         assert moment in done.err

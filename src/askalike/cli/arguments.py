@@ -7,7 +7,6 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final
@@ -17,10 +16,7 @@ import typer
 from askalike.cli.display import messages
 from askalike.errors import SettingError
 from askalike.records import FORMS, Form
-from askalike.search import RANKER_NAMES
-from askalike.search.settings import ALL, THRESHOLDS
 from askalike.store import ForumLayout
-from askalike.types import Filters, Order, Query
 
 
 def forum_names(incomplete: str) -> Iterator[str]:
@@ -32,10 +28,6 @@ def forum_names(incomplete: str) -> Iterator[str]:
         if child.name.startswith(start) and (start or not child.name.startswith(".")):
             name = str(child) if not incomplete.startswith("./") else f"./{child}"
             yield name if ForumLayout(child).is_forum() else f"{name}/"
-
-
-def _ranker_names(incomplete: str) -> list[str]:
-    return [name for name in RANKER_NAMES if name.startswith(incomplete)]
 
 
 ForumArgument = Annotated[
@@ -51,106 +43,6 @@ EngineOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 CsvOption = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
 ParquetOption = Annotated[bool, typer.Option("--parquet", help="Write Parquet to standard output.")]
-KOption = Annotated[int, typer.Option("--k", "-k", help="Number of results.")]
-TagOption = Annotated[list[str] | None, typer.Option("--tag", help="Only questions with this tag; repeatable.")]
-NotTagOption = Annotated[
-    list[str] | None, typer.Option("--not-tag", help="Only questions without this tag; repeatable.")
-]
-BeforeOption = Annotated[str | None, typer.Option("--before", help="Only questions asked before this date.")]
-AfterOption = Annotated[str | None, typer.Option("--after", help="Only questions asked on this date or later.")]
-ExcludeOption = Annotated[list[str] | None, typer.Option("--exclude", help="Exclude this id; may be repeated.")]
-AnsweredOption = Annotated[
-    bool | None, typer.Option("--answered/--unanswered", help="Only questions with an answer, or only those without.")
-]
-ClosedOption = Annotated[bool | None, typer.Option("--closed/--open", help="Only closed questions, or only open ones.")]
-MinimumOption = Annotated[
-    str,
-    typer.Option(
-        "--minimum",
-        "--min",
-        help="The least score of a hit, by default its probability; or precision:P or recall:R (askalike threshold).",
-    ),
-]
-LanguageOption = Annotated[
-    list[str] | None, typer.Option("--language", help="Only questions in this language, such as de; repeatable.")
-]
-QueryLanguageOption = Annotated[
-    str, typer.Option("--query-language", help="What the question is in, in a forum of several; detected if omitted.")
-]
-RankerOption = Annotated[
-    str | None,
-    typer.Option(
-        "--ranker", help=f"One of {', '.join(RANKER_NAMES)}; default: probability.", autocompletion=_ranker_names
-    ),
-]
-ThresholdOption = Annotated[
-    str,
-    typer.Option(
-        "--threshold",
-        help=f"One of {', '.join(THRESHOLDS)}: average shows nothing whose score is below the candidates' average.",
-        autocompletion=lambda incomplete: [name for name in THRESHOLDS if name.startswith(incomplete)],
-    ),
-]
-ExplainOption = Annotated[bool, typer.Option("--explain", help="Show the parts of scores and weights of words.")]
-
-
-OrderOption = Annotated[
-    Order,
-    typer.Option(
-        "--order", help="probability, or help: a good answer before other hits that are about as likely the same."
-    ),
-]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchOptions:
-    """The options of every command that searches; a command's parameter of this type becomes one option for each."""
-
-    k: KOption = 10
-    tag: TagOption = None
-    not_tag: NotTagOption = None
-    before: BeforeOption = None
-    after: AfterOption = None
-    answered: AnsweredOption = None
-    closed: ClosedOption = None
-    exclude: ExcludeOption = None
-    language: LanguageOption = None
-    query_language: QueryLanguageOption = ""
-    minimum: MinimumOption = "0"
-    order: OrderOption = "probability"
-    ranker: RankerOption = None
-    threshold: ThresholdOption = ALL
-    explain: ExplainOption = False
-
-    def query(self, title: str = "", body: str = "", own: str = "") -> Query:
-        """Return the search that is asked for.
-
-        Raises:
-            SettingError: a date is none.
-        """
-        filters = Filters(
-            tuple(self.tag or ()),
-            moment(self.before, "--before"),
-            frozenset(self.exclude or ()),
-            tuple(self.not_tag or ()),
-            moment(self.after, "--after"),
-            self.answered,
-            self.closed,
-            tuple(self.language or ()),
-        )
-        return Query(
-            title,
-            body,
-            "markdown",
-            self.k,
-            filters,
-            self.ranker,
-            own=own,
-            is_explained=self.explain,
-            minimum=self.minimum,
-            order=self.order,
-            language=self.query_language,
-        )
 
 
 def form_of(as_json: bool, as_csv: bool, as_parquet: bool) -> Form | None:

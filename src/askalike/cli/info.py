@@ -12,8 +12,10 @@ from rich.text import Text
 from askalike.cli.arguments import ForumArgument, JsonOption
 from askalike.cli.display import BarProgress, console, print_aligned, print_json, print_whole, safe
 from askalike.cli.encode import minilm_hint, of_languages
+from askalike.cli.question import show_question
 from askalike.forum import CheckReport, Finding, Forum, Info
 from askalike.search import RERANKERS
+from askalike.store import SourceCounts
 from askalike.store.rows import from_microseconds
 
 UNUSUAL = (
@@ -29,24 +31,39 @@ UNUSUAL = (
 """Shown only where there are some."""
 
 
-def info(forum: ForumArgument, as_json: JsonOption = False) -> None:
-    """Show what a forum holds and whether its indexes are in step."""
+def info(
+    forum: ForumArgument,
+    identifier: Annotated[
+        str, typer.Argument(metavar="ID", help="Show this question instead.", show_default=False)
+    ] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Show what a forum holds, or one question.
+
+    Of a forum: its counts and sources, and whether its indexes are in step. Of a question: its answers, links and
+    judgements.
+    """
+    if identifier:
+        show_question(forum, identifier, as_json=as_json)
+        return
     with Forum.open(forum) as opened:
         is_ready = opened.rankers()
-        found = info_object(opened.info(), [name for name in RERANKERS if is_ready[name]])
+        facts = info_object(opened.info(), opened.source_counts(), [name for name in RERANKERS if is_ready[name]])
         hint = minilm_hint(opened)
     if as_json:
-        print_json(found)
+        print_json(facts)
         return
     table = Table("", Column(overflow="fold"), show_header=False, box=None, pad_edge=False)
-    for name, value in found.items():
+    for name, value in facts.items():
         if not value and name in UNUSUAL:
             continue
-        if isinstance(value, dict):
-            value = [_counted(key, one) for key, one in value.items()]
+        if name == "sources":
+            value = [f"{it['name']} ({it['format']}, {it['questions']:,} questions)" for it in value]
+        elif isinstance(value, dict):
+            value = [_counted(key, count) for key, count in value.items()]
         text = ", ".join(value) if isinstance(value, list) else str(value or "-")
-        shown = f"{value:,}" if isinstance(value, int) else safe(text or "-")
-        table.add_row(name.replace("_", " "), Text(shown))
+        cell = f"{value:,}" if isinstance(value, int) else safe(text or "-")
+        table.add_row(name.replace("_", " "), Text(cell))
     print_aligned(table)
     if hint:
         print_whole(hint)
@@ -62,7 +79,7 @@ def _counted(code: str, found: int | dict[str, Any]) -> str:
     return f"{code} by {by}: {found['encoded']:,} encoded, {found['not_encoded']:,} waiting{coming}{problem}"
 
 
-def info_object(found: Info, learned: list[str]) -> dict[str, Any]:
+def info_object(found: Info, sources: list[SourceCounts], learned: list[str]) -> dict[str, Any]:
     """Return the facts as JSON; ``learned`` names the rankers that the forum has learned."""
     counts = found.counts
     return {
@@ -75,6 +92,7 @@ def info_object(found: Info, learned: list[str]) -> dict[str, Any]:
         "duplicate_marks": counts.duplicates,
         "related_marks": counts.related,
         "judgements": counts.judgements,
+        "sources": [msgspec.to_builtins(source) for source in sources],
         "answers_without_question": counts.answers_without_question,
         "marks_without_question": counts.links_without_question,
         "judgements_without_question": counts.judgements_without_question,

@@ -18,8 +18,7 @@ from askalike._version import __version__
 from askalike.cli import (
     attach,
     batch,
-    change,
-    config,
+    delete,
     demo,
     duplicates,
     encode,
@@ -36,10 +35,8 @@ from askalike.cli import (
     review,
     search,
     serve,
-    show,
     train,
 )
-from askalike.cli.config import configured
 from askalike.cli.display import messages, print_json, safe
 from askalike.errors import AskalikeError, SettingError
 
@@ -52,39 +49,31 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-app.command("demo")(demo.demo)
 app.command("index")(index.index)
-app.command("attach")(attach.attach)
-app.command("reindex")(index.reindex)
-app.command("check")(info.check)
+app.command("search")(search.search)
+app.command("duplicates")(duplicates.duplicates)
+app.command("judge")(judge.judge)
+app.command("serve")(serve.serve)
+app.command("info")(info.info)
+app.command("export")(export.export)
+app.command("demo")(demo.demo)
 app.command("encode")(encode.encode)
 app.command("train")(train.train)
-app.command("search")(configured(search.search))
-app.command("similar")(configured(search.similar))
-app.command("show")(show.show)
-app.command("duplicates")(configured(duplicates.duplicates))
-app.command("batch")(batch.batch)
+app.command("threshold")(judge.threshold)
+app.command("reindex")(index.reindex)
+app.command("check")(info.check)
+app.command("delete")(delete.delete)
+app.command("attach")(attach.attach)
 app.command("follow")(follow.follow)
 app.command("writeback")(follow.writeback)
-app.command("serve")(configured(serve.serve))
-app.command("threshold")(judge.threshold)
-app.command("mcp")(mcp.mcp)
 app.command("keys")(keys.keys)
-app.command("info")(info.info)
-app.command("config")(config.config)
-app.command("add")(change.add)
-app.command("edit")(change.edit)
-app.command("delete")(change.delete)
-app.command("link")(change.link)
-app.command("unlink")(change.unlink)
-app.command("judge")(judge.judge)
-app.command("review")(review.review)
-app.command("report")(report.report)
-app.command("source")(show.source)
-app.command("export")(export.export)
+app.command("batch")(batch.batch)
+app.command("mcp")(mcp.mcp)
 app.command("score")(evaluate.score)
 app.command("evaluate")(evaluate.evaluate)
 app.command("reproduce")(reproduce.reproduce)
+app.command("report")(report.report)
+app.command("review")(review.review)
 
 
 MESSAGES = {"is_quiet": "--quiet", "is_verbose": "--verbose", "is_json": "--log-json"}

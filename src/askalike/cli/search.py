@@ -1,4 +1,4 @@
-"""``askalike search`` and ``similar``: earlier questions that ask the same, for one question or many at once."""
+"""``askalike search``: earlier questions that ask the same, for one question, a stored one, or many at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from askalike.cli.arguments import ForumArgument, JsonOption, SearchOptions, body_text, command
+from askalike.cli.arguments import ForumArgument, JsonOption, body_text, command, moment
 from askalike.cli.display import BarProgress, console, messages, print_found, print_json, print_whole, query_lines, safe
 from askalike.errors import InputError, SettingError
 from askalike.evaluation.files import write_trec_run
@@ -17,23 +17,72 @@ from askalike.forum import Forum, ForumSettings
 from askalike.index.vector_sets import VectorsState
 from askalike.readers.detection import find_archive
 from askalike.readers.frame import ReadContext
-from askalike.search import RANKERS
-from askalike.types import Filters, Query, Question, SearchResult
+from askalike.search import RANKER_NAMES, RANKERS
+from askalike.types import Filters, Order, Query, Question, SearchResult
 
 SETTINGS = ForumSettings()
-USUAL = SearchOptions()
+
+
+def _ranker_names(incomplete: str) -> list[str]:
+    return [name for name in RANKER_NAMES if name.startswith(incomplete)]
 
 
 def search(
     forum: ForumArgument,
     title: Annotated[str, typer.Argument(metavar="TITLE", help="The question's title.", show_default=False)] = "",
     body: Annotated[str, typer.Option("--body", help="Its body, in Markdown; - reads standard input.")] = "",
-    options: SearchOptions = USUAL,
+    like: Annotated[
+        str, typer.Option("--like", metavar="ID", help="Search for what is like this question of the forum instead.")
+    ] = "",
+    k: Annotated[int, typer.Option("--k", "-k", help="Number of results.")] = 10,
+    tag: Annotated[list[str] | None, typer.Option("--tag", help="Only questions with this tag; repeatable.")] = None,
+    not_tag: Annotated[
+        list[str] | None, typer.Option("--not-tag", help="Only questions without this tag; repeatable.")
+    ] = None,
+    before: Annotated[str | None, typer.Option("--before", help="Only questions asked before this date.")] = None,
+    after: Annotated[str | None, typer.Option("--after", help="Only questions asked on this date or later.")] = None,
+    answered: Annotated[
+        bool | None,
+        typer.Option("--answered/--unanswered", help="Only questions with an answer, or only those without."),
+    ] = None,
+    closed: Annotated[
+        bool | None, typer.Option("--closed/--open", help="Only closed questions, or only open ones.")
+    ] = None,
+    exclude: Annotated[list[str] | None, typer.Option("--exclude", help="Exclude this id; repeatable.")] = None,
+    language: Annotated[
+        list[str] | None, typer.Option("--language", help="Only questions in this language, such as de; repeatable.")
+    ] = None,
+    query_language: Annotated[
+        str,
+        typer.Option("--query-language", help="The question's language, in a forum of several; detected if omitted."),
+    ] = "",
+    minimum: Annotated[
+        str,
+        typer.Option(
+            "--minimum",
+            "--min",
+            help="The least score of a hit, by default its probability; or precision:P or recall:R"
+            " (askalike threshold).",
+        ),
+    ] = "0",
+    order: Annotated[
+        Order,
+        typer.Option(
+            "--order", help="probability, or help: a good answer before other hits that are about as likely the same."
+        ),
+    ] = "probability",
+    ranker: Annotated[
+        str | None,
+        typer.Option(
+            "--ranker", help=f"One of {', '.join(RANKER_NAMES)}; default: probability.", autocompletion=_ranker_names
+        ),
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the parts of scores and weights of words.")] = False,
     batch: Annotated[
         Path | None,
         typer.Option(
             "--batch",
-            help="Ask all questions of a file: one title a line in a .txt, or any format of archives.",
+            help="Search for all questions of a file: one title a line in a .txt, or any format of archives.",
         ),
     ] = None,
     run: Annotated[Path | None, typer.Option("--run", help="With --batch: write a TREC run to this file.")] = None,
@@ -41,80 +90,94 @@ def search(
 ) -> None:
     """Find the earlier questions most similar to a new one.
 
-    They come with their best answers. Many questions are asked at once with --batch, and answered in one pass.
+    They come with their best answers. --like searches for a question of the forum: neither it nor what people judged
+    different from it is shown. --batch searches for many questions in one pass.
     """
     text = body_text(body)
-    if batch is not None and (title.strip() or text.strip()):
-        raise SettingError("both a question and --batch were given", "give one of them")
-    if batch is None and not title.strip() and not text.strip():
+    sources = [bool(title.strip() or text.strip()), bool(like), batch is not None]
+    if not any(sources):
         raise SettingError("the question is empty", "give a title, or a body with --body")
+    if sum(sources) > 1:
+        raise SettingError("a title or body, --like and --batch exclude each other", "give one of them")
     if run is not None and batch is None:
         raise SettingError("--run goes with --batch alone", "name a file of questions with --batch")
-    query = options.query(title, text)
+    filters = Filters(
+        tuple(tag or ()),
+        moment(before, "--before"),
+        frozenset(exclude or ()),
+        tuple(not_tag or ()),
+        moment(after, "--after"),
+        answered,
+        closed,
+        tuple(language or ()),
+    )
+    query = Query(
+        title,
+        text,
+        "markdown",
+        k,
+        filters,
+        ranker,
+        own=like,
+        is_explained=explain,
+        minimum=minimum,
+        order=order,
+        language=query_language,
+    )
     if batch is not None:
-        _search_many(forum, batch, query, options.threshold, run, as_json=as_json)
+        _search_many(forum, batch, query, run, as_json=as_json)
     else:
-        _search(forum, query, options.threshold, as_json=as_json)
+        _search(forum, query, as_json=as_json)
 
 
-def similar(
-    forum: ForumArgument,
-    identifier: Annotated[str, typer.Argument(metavar="ID", help="The question's id.")],
-    options: SearchOptions = USUAL,
-    as_json: JsonOption = False,
-) -> None:
-    """Find the questions most similar to one of the forum.
-
-    It is not among them itself, nor is what people judged different from it.
-    """
-    _search(forum, options.query(own=identifier), options.threshold, as_json=as_json)
-
-
-def _search(forum: Path, query: Query, threshold: str, *, as_json: bool) -> None:
-    with BarProgress() as progress, _opened(forum, threshold, progress) as opened:
+def _search(forum: Path, query: Query, *, as_json: bool) -> None:
+    with BarProgress() as progress, Forum.open(forum, progress=progress) as opened:
         if query.own:
             stored = Query.stored(opened.question(query.own))
             query = replace(query, title=stored.title, body=stored.body, markup=stored.markup)
             query = replace(query, language=query.language or stored.language)
-        lacking = list(_lacking(opened, query.ranker))
-        found = opened.search(query)
-        excluded = "" if found.hits else _barred(opened, query.filters)
-    notes = list(dict.fromkeys([*lacking, *_notes(found)]))
-    for line in [*notes, f"note: {excluded}"] if as_json and excluded else notes:
+        warnings = list(_missing_from_indexes(opened, query.ranker))
+        result = opened.search(query)
+        no_match = "" if result.hits else _unsatisfied(opened, query.filters)
+    notes = list(dict.fromkeys([*warnings, *_notes(result)]))
+    for line in [*notes, f"note: {no_match}"] if as_json and no_match else notes:
         messages.say(line)
     if messages.is_verbose:
-        shown = ", ".join(f"{stage} {1000 * seconds:.1f} ms" for stage, seconds in found.seconds.items())
-        messages.say(shown, "debug", seconds={stage: round(one, 6) for stage, one in found.seconds.items()})
+        times = ", ".join(f"{stage} {1000 * seconds:.1f} ms" for stage, seconds in result.seconds.items())
+        messages.say(times, "debug", seconds={stage: round(spent, 6) for stage, spent in result.seconds.items()})
     if as_json:
-        print_json(found.hits)
-    elif excluded:
-        print_whole(excluded)
+        print_json(result.hits)
+    elif no_match:
+        print_whole(no_match)
     else:
-        first = found.hits[0].explanation if found.hits else None
+        first = result.hits[0].explanation if result.hits else None
         if first is not None and (words := query_lines(first)):
             console.print(words, end="\n\n")
-        print_found(found, has_scores=query.is_explained)
+        print_found(result, has_scores=query.is_explained)
 
 
-def _search_many(forum: Path, batch: Path, query: Query, threshold: str, run: Path | None, *, as_json: bool) -> None:
-    asked = list(questions_of(batch))
-    if run is not None and (odd := next((one.id for one in asked if len(one.id.split()) != 1), None)) is not None:
+def _search_many(forum: Path, batch: Path, query: Query, run: Path | None, *, as_json: bool) -> None:
+    questions = list(questions_of(batch))
+    if run is not None and (odd := next((it.id for it in questions if len(it.id.split()) != 1), None)) is not None:
         raise SettingError(f"the id {odd!r} has spaces in it, which a TREC run cannot hold", "use --json instead")
-    with BarProgress() as progress, _opened(forum, threshold, progress) as opened:
-        for line in _lacking(opened, query.ranker):
+    with BarProgress() as progress, Forum.open(forum, progress=progress) as opened:
+        for line in _missing_from_indexes(opened, query.ranker):
             messages.say(line)
-        queries = [replace(query, title=one.title, body=one.body, markup=one.markup) for one in asked]
-        found = dict(zip((one.id for one in asked), opened.similar_many(queries, progress=progress), strict=True))
+        queries = [replace(query, title=it.title, body=it.body, markup=it.markup) for it in questions]
+        results = opened.similar_many(queries, progress=progress)
     if run is not None:
-        ranked = {name: [(hit.question.id, hit.score) for hit in one.hits] for name, one in found.items()}
+        ranked = {
+            question.id: [(hit.question.id, hit.score) for hit in result.hits]
+            for question, result in zip(questions, results, strict=True)
+        }
         write_trec_run(run, ranked)
-        messages.say(f"wrote the hits of {len(found):,} questions to {run}")
+        messages.say(f"wrote the hits of {len(ranked):,} questions to {run}")
     if as_json:
-        print_json([{"query": name, "hits": one.hits} for name, one in found.items()])
+        print_json([{"query": it.id, "hits": result.hits} for it, result in zip(questions, results, strict=True)])
     elif run is None:
-        for question, one in zip(asked, found.values(), strict=True):
+        for question, result in zip(questions, results, strict=True):
             console.rule(f"{safe(question.id)}: “{safe(question.title)}”", align="left", style="dim")
-            print_found(one, has_scores=query.is_explained)
+            print_found(result, has_scores=query.is_explained)
 
 
 def questions_of(path: Path) -> list[Question]:
@@ -145,27 +208,22 @@ def questions_of(path: Path) -> list[Question]:
     return list({one.id: one for one in found}.values())
 
 
-def _opened(forum: Path, threshold: str, progress: BarProgress) -> Forum:
-    settings = replace(SETTINGS, search=replace(SETTINGS.search, threshold=threshold))
-    return Forum.open(forum, settings=settings, progress=progress)
+def _notes(result: SearchResult) -> Iterator[str]:
+    if result.notice:
+        yield f"note: {safe(result.notice)}"
+    for correction in result.corrections:
+        yield safe(f"note: {correction.written} was corrected to {correction.meant}")
 
 
-def _notes(found: SearchResult) -> Iterator[str]:
-    if found.notice:
-        yield f"note: {safe(found.notice)}"
-    for one in found.corrections:
-        yield safe(f"note: {one.written} was corrected to {one.meant}")
-
-
-def _lacking(forum: Forum, ranker: str | None) -> Iterator[str]:
-    """Yield what keeps questions from being found as well as they could be; nothing mostly."""
+def _missing_from_indexes(forum: Forum, ranker: str | None) -> Iterator[str]:
+    """Yield a warning where questions are not indexed or not encoded yet."""
     behind = forum.behind
     if behind:
-        found = forum.info()
-        indexed, held = found.indexed, found.counts.questions
+        info = forum.info()
+        indexed, stored = info.indexed, info.counts.questions
         yield (
-            f"note: indexing is not finished: {indexed:,} of {held:,} questions"
-            if indexed < held
+            f"note: indexing is not finished: {indexed:,} of {stored:,} questions"
+            if indexed < stored
             else f"note: indexing is not finished: {behind:,} change{'' if behind == 1 else 's'} to go"
         )
         return
@@ -176,21 +234,21 @@ def _lacking(forum: Forum, ranker: str | None) -> Iterator[str]:
         yield f"hint: {command('encode', forum.path)}"
 
 
-def _barred(forum: Forum, filters: Filters) -> str:
-    """Return that no question of the forum is as the filters want it, "" where one is."""
-    asked = replace(filters, exclude_ids=frozenset())
-    if asked == Filters() or forum.count(asked):
+def _unsatisfied(forum: Forum, filters: Filters) -> str:
+    """Return the sentence that no question satisfies the filters, or "" where one does."""
+    filters = replace(filters, exclude_ids=frozenset())
+    if filters == Filters() or forum.count(filters):
         return ""
     wanted = []
-    for names, has in ((asked.tags, "has"), (asked.exclude_tags, "has not")):
+    for names, has in ((filters.tags, "has"), (filters.exclude_tags, "has not")):
         if names:
             wanted.append(f"{has} the tag{'s' if len(names) > 1 else ''} {', '.join(map(safe, names))}")
-    if asked.languages:
-        wanted.append(f"is in {' or '.join(map(safe, asked.languages))}")
-    for moment, when in ((asked.before, "before"), (asked.after, "after")):
-        if moment:
-            wanted.append(f"was asked {when} {moment.isoformat(' ', 'minutes')}")
-    for is_so, named in ((asked.is_answered, "answered"), (asked.is_closed, "closed")):
+    if filters.languages:
+        wanted.append(f"is in {' or '.join(map(safe, filters.languages))}")
+    for limit, when in ((filters.before, "before"), (filters.after, "after")):
+        if limit:
+            wanted.append(f"was asked {when} {limit.isoformat(' ', 'minutes')}")
+    for is_so, named in ((filters.is_answered, "answered"), (filters.is_closed, "closed")):
         if is_so is not None:
             wanted.append(f"is {'' if is_so else 'not '}{named}")
     return f"No question {' and '.join(wanted)}."

@@ -20,14 +20,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Protocol
+from urllib.parse import quote
 
 from msgspec import structs
 
-from askalike.addresses import PLACE, address, is_pattern
 from askalike.errors import SettingError, UnsafeInputError
 from askalike.files import narrow, writing_named
 from askalike.types import Answer, Markup, Record, Reject
 
+_ID_PLACE = "{id}"
+_PATTERN = re.compile(r"https?://[^\s/?#{}]+/[^\s{}]*\{id\}[^\s{}]*", re.IGNORECASE)
 _PREVIEW = 20
 _ADDRESS = re.compile(r"https?://[^\s/?#{}]+(/[^\s?#{}]*)?", re.IGNORECASE)
 
@@ -155,7 +157,7 @@ class ReadOptions:
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
-        if self.site_url and not _ADDRESS.fullmatch(self.site_url) and not is_pattern(self.site_url):
+        if self.site_url and not _ADDRESS.fullmatch(self.site_url) and not _PATTERN.fullmatch(self.site_url):
             raise SettingError(
                 f"the forum's address {self.site_url!r} is none",
                 "expected one such as https://forum.example.org or https://forum.example.org/t/{id}",
@@ -205,9 +207,9 @@ class ReadContext:
         site = self.options.site_url
         if not site:
             return ""
-        pattern = site if PLACE in site else site.rstrip("/") + path
-        if record_id and PLACE in pattern:
-            return address(pattern, record_id)
+        pattern = site if _ID_PLACE in site else site.rstrip("/") + path
+        if record_id and _ID_PLACE in pattern:
+            return pattern.replace(_ID_PLACE, quote(record_id, safe=""))
         if not self._is_site_noticed:
             self._is_site_noticed = True
             why = "say where ids go in it, as in https://forum.example.org/t/{id}" if record_id else "there are no ids"

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from askalike import agreement
-from askalike.addresses import site_pattern
 from askalike.errors import AskalikeError, DamagedForumError, ForumError, SettingError
 from askalike.files import replace_whole
 from askalike.store.layout import ForumLayout
@@ -77,15 +76,7 @@ def open_store(layout: ForumLayout) -> Store:
         ForumVersionError: it is one of another program or format.
         DamagedForumError, ForumError: it cannot be read, or not written; or the user has not agreed to the database.
         MissingExtraError: it is in PostgreSQL, and psycopg is not installed.
-        InputError, SettingError: its config.toml cannot be read, or names no address of questions.
     """
-    site = site_pattern(layout.config)
-    store = _opened(layout)
-    store.site = site
-    return store
-
-
-def _opened(layout: ForumLayout) -> SqliteStore | PostgresStore:
     if not layout.attached.is_file():
         return SqliteStore(layout.archive)
     address = _attached(layout)

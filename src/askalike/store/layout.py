@@ -29,7 +29,6 @@ class ForumLayout:
           lexical.next/       one that is to take its place, made by who holds words.lock; lexical.replaced/: the one
                               before, for a moment
           model/              the forum's own model, where it has one
-          config.toml         defaults of the forum's own for options of commands, where some were set
           encoder.json        the text encoder that was named for the forum, where one was
           languages/CODE/     encoder.json, model/ and vectors/ of a language that has an encoder of its own
           reranker.json       what puts the best hits in its order, where something was named
@@ -88,11 +87,6 @@ class ForumLayout:
     def model(self) -> Path:
         """Return the folder of the forum's own model; it need not be there."""
         return self.folder / "model"
-
-    @property
-    def config(self) -> Path:
-        """Return the file of the forum's defaults for commands; it need not be there."""
-        return self.folder / "config.toml"
 
     @property
     def encoder(self) -> Path:

@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from numbers import Real
 from typing import Any, get_args
 
-from askalike.addresses import address
 from askalike.errors import DamagedForumError, InputError, SettingError, UnknownIdError
 from askalike.store.protocol import MANUAL_SOURCE
 from askalike.types import (
@@ -207,11 +206,8 @@ def is_storable(text: str) -> bool:
     return True
 
 
-def question_of(row: Mapping[str, Any], site: str = "") -> Question:
+def question_of(row: Mapping[str, Any]) -> Question:
     """Return the question of a row that has ``QUESTION_COLUMNS``.
-
-    Args:
-        site: the pattern of the address of questions that have none of their own.
 
     Raises:
         DamagedForumError: the row is not as it was written.
@@ -232,7 +228,7 @@ def question_of(row: Mapping[str, Any], site: str = "") -> Question:
         created=from_microseconds(row["created_us"]),
         closed=from_microseconds(row["closed_us"]),
         score=row["score"],
-        url=row["url"] or (address(site, row["id"]) if site else ""),
+        url=row["url"],
         author=row["author"],
         language=row["language"],
         is_language_detected=bool(row["is_language_detected"]),
@@ -317,7 +313,7 @@ def _check_post(where: str, post: Question | Answer) -> None:
 
 def unknown_id(kind: str, identifier: str) -> UnknownIdError:
     """Return the error for an id that is not there."""
-    hint = 'list them with "askalike source list"' if kind == "source" else "look it up with a search, or add it first"
+    hint = '"askalike info" lists them' if kind == "source" else "look it up with a search, or add it first"
     return UnknownIdError(f"the forum holds no {kind} with the id {identifier!r:.600}", hint)
 
 

@@ -12,12 +12,11 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
 
 from msgspec import structs
 
-from askalike.addresses import address
 from askalike.errors import ForumError, InputError
 from askalike.store import rows, writes
 from askalike.store.moderation import ModerationStore, refuse_chain
@@ -174,9 +173,6 @@ class SqlStore(ModerationStore, ABC):
     ordered_join: ClassVar = "JOIN"
     """A join whose first table is read first, where that has to be said."""
 
-    site: str = ""
-    """The pattern of the address of questions that have none of their own: it is filled in when they are read."""
-
     _counted: tuple[int, Counts] | None = None
 
     @abstractmethod
@@ -278,7 +274,7 @@ class SqlStore(ModerationStore, ABC):
             if taken is not None or len(set(ids)) < len(ids):
                 twice = taken if taken is not None else next(one for one in ids if ids.count(one) > 1)
                 raise InputError(f"the id {twice!r} is taken already", "edit that question, or choose another id")
-            writes.put_questions(connection, self._own(questions))
+            writes.put_questions(connection, questions)
             writes.put_links(connection, links)
 
     def edit_questions(self, questions: Sequence[Question]) -> None:
@@ -286,7 +282,7 @@ class SqlStore(ModerationStore, ABC):
         with self.write() as connection:
             for question in questions:
                 writes.require_question(connection, question.id)
-            writes.put_questions(connection, self._own(questions))
+            writes.put_questions(connection, questions)
 
     def put_detected(self, languages: Mapping[str, str], changed: Collection[str]) -> None:
         """Store which language each of these questions was found to be in; what a source or a person said stays."""
@@ -297,17 +293,11 @@ class SqlStore(ModerationStore, ABC):
     def put_questions(self, questions: Sequence[Question], gone: Sequence[str] = ()) -> dict[str, Operation]:
         """Add new questions, edit those whose id is known, and delete others with all that is said of them."""
         with self.write() as connection:
-            done = writes.put_questions(connection, self._own(questions))
+            done = writes.put_questions(connection, questions)
             for identifier in dict.fromkeys(gone):
                 writes.require_question(connection, identifier)
                 writes.delete_question(connection, identifier)
             return done
-
-    def _own(self, questions: Sequence[Question]) -> Sequence[Question]:
-        """Return questions without the addresses that the pattern gives."""
-        if not self.site:
-            return questions
-        return [replace(one, url="") if one.url == address(self.site, one.id) else one for one in questions]
 
     def add_answers(self, answers: Sequence[Answer]) -> None:
         """Add new answers to questions that are there."""
@@ -427,7 +417,7 @@ class SqlStore(ModerationStore, ABC):
     def questions_by_num(self, nums: Sequence[int]) -> dict[int, Question]:
         """Return the questions with these numbers; numbers that are gone are left out."""
         found = self._rows_of(f"SELECT num, {_QUESTION} FROM questions WHERE num IN ({{wanted}})", nums)
-        return {row["num"]: rows.question_of(row, self.site) for row in found}
+        return {row["num"]: rows.question_of(row) for row in found}
 
     def ids_by_num(self, nums: Iterable[int]) -> dict[int, str]:
         """Return the ids of the questions with these numbers; numbers that are gone are left out."""
@@ -436,7 +426,7 @@ class SqlStore(ModerationStore, ABC):
     def questions_by_id(self, ids: Sequence[str]) -> dict[str, Question]:
         """Return the questions with these ids; ids that are not there are left out."""
         found = self._rows_of_ids(f"SELECT {_QUESTION} FROM questions WHERE id IN ({{wanted}})", ids)
-        return {row["id"]: rows.question_of(row, self.site) for row in found}
+        return {row["id"]: rows.question_of(row) for row in found}
 
     def nums_by_id(self, ids: Iterable[str]) -> dict[str, int]:
         """Return the numbers of those ids that are there."""
@@ -471,7 +461,7 @@ class SqlStore(ModerationStore, ABC):
         wanted = f"SELECT num, {_QUESTION} FROM questions WHERE num > ? ORDER BY num LIMIT ?"
         while found := self.rows(wanted, (after, _BATCH)):
             for row in found:
-                yield row["num"], rows.question_of(row, self.site)
+                yield row["num"], rows.question_of(row)
             after = found[-1]["num"]
 
     def count_questions(self, after: int = 0) -> int:
@@ -497,7 +487,7 @@ class SqlStore(ModerationStore, ABC):
                 " LIMIT ?",
                 (num, limit - len(found)),
             )
-        return [((row["created_us"], row["num"]), rows.question_of(row, self.site)) for row in found]
+        return [((row["created_us"], row["num"]), rows.question_of(row)) for row in found]
 
     # -- answers and links -------------------------------------------------------------------------------------
 
