@@ -35,26 +35,20 @@ from msgspec.structs import asdict, astuple
 from askalike.errors import AskalikeError, SettingError
 from askalike.schemas import (
     Acknowledgement,
-    Counted,
-    Embeddings,
     Error,
     Followed,
-    GivenBack,
     GroupsPage,
     Health,
     HelpedCount,
     LogPage,
     PairsPage,
     QuestionsPage,
-    Rank,
     ShownQuestion,
     Similar,
     Status,
-    Taken,
-    Undone,
     Written,
 )
-from askalike.types import Decided, Draw, Feedback, LogEntry, Outcome, Question, Report, Verdict
+from askalike.types import Draw, Feedback, LogEntry, Question, Verdict
 
 _Answer = TypeVar("_Answer", bound=msgspec.Struct)
 _Found = TypeVar("_Found")
@@ -80,17 +74,8 @@ ROUTES: Final[Mapping[str, str]] = {
     "POST /v1/decisions": "decide",
     "POST /v1/decisions/undo": "undo",
     "GET /v1/log": "log",
-    "POST /v1/notes": "note",
-    "GET /v1/assignments": "taken",
-    "POST /v1/assignments": "take",
-    "POST /v1/assignments/give-back": "give_back",
     "GET /v1/duplicates/groups": "groups",
     "POST /v1/questions/{id}/helped": "helped",
-    "POST /v1/outcomes": "count_outcomes",
-    "GET /v1/report": "report",
-    "POST /v1/embeddings": "embeddings",
-    "POST /embed": "embed",
-    "POST /rerank": "rerank",
     "POST /v1/questions:bulk": "put_many",
     "POST /v1/follow": "follow",
     "GET /v1/feedback": "feedback",
@@ -179,7 +164,7 @@ class Client:
 
         Args:
             more: further fields of the request: markup, tags, not_tags, before, after, answered, closed, minimum,
-                order, exclude, ranker, explain, id, session.
+                order, exclude, ranker, explain, id.
         """
         return self._ask(Similar, "POST", "/v1/similar", {"title": title, "body": body, "k": k, **more})
 
@@ -274,39 +259,44 @@ class Client:
         *,
         sample: bool = False,
         tag: str | None = None,
-        by: str | None = None,
     ) -> PairsPage:
         """Return a page of the archive's pairs that may be duplicates.
 
         Args:
             minimum: the least score, or a promise such as "precision:0.9".
             tag: only pairs of which a question has it.
-            by: who judges: what others have taken is left out.
             sample: every fifth is drawn at random, whatever its score: for a queue that people judge.
         """
-        asked = _query(limit=limit, minimum=minimum, cursor=cursor, sample=str(sample).lower(), tag=tag, by=by)
+        asked = _query(limit=limit, minimum=minimum, cursor=cursor, sample=str(sample).lower(), tag=tag)
         return self._ask(PairsPage, "GET", f"/v1/duplicates?{asked}")
 
     def decide(
-        self, decisions: Sequence[Mapping[str, Any]], by: str = "", *, link: bool = True, preview: bool = False
-    ) -> Decided:
-        """Decide on pairs, all of them or none.
+        self,
+        question: str,
+        candidate: str,
+        verdict: Verdict,
+        by: str = "",
+        draw: Draw | None = None,
+        *,
+        link: bool = True,
+    ) -> LogEntry:
+        """Decide on a pair: a judgement, and an entry of the log.
 
         Args:
-            decisions: each with question, candidate (the original, where they are duplicates), verdict, and the draw
-                that came with the pair.
+            candidate: the original, where they are duplicates.
             by: who decides, where there is no key with a name.
-            link: link duplicates to their originals.
-            preview: store nothing, and return what would be stored and what refused.
+            draw: as it came with the pair.
+            link: link a duplicate to its original.
         """
-        given = {"decisions": list(decisions), "by": by, "link": link, "preview": preview}
-        return self._ask(Decided, "POST", "/v1/decisions", given)
+        decision: dict[str, Any] = {"question": question, "candidate": candidate, "verdict": verdict, "by": by}
+        decision |= {"link": link} | ({"draw": asdict(draw)} if draw else {})
+        return self._ask(LogEntry, "POST", "/v1/decisions", decision)
 
-    def undo(self, numbers: Sequence[int] = (), bulk: str = "", by: str = "") -> Undone:
-        """Undo decisions: some entries of the log, or what stands of a bulk."""
-        return self._ask(Undone, "POST", "/v1/decisions/undo", {"numbers": list(numbers), "bulk": bulk, "by": by})
+    def undo(self, number: int, by: str = "") -> LogEntry:
+        """Undo a decision, by the number of its entry in the log."""
+        return self._ask(LogEntry, "POST", "/v1/decisions/undo", {"number": number, "by": by})
 
-    def log(self, limit: int = 20, before: int = 0, pair: tuple[str, str] | None = None, bulk: str = "") -> LogPage:
+    def log(self, limit: int = 20, before: int = 0, pair: tuple[str, str] | None = None) -> LogPage:
         """Return a page of the moderators' log, newest first.
 
         Args:
@@ -314,27 +304,8 @@ class Client:
             pair: only entries on these two questions.
         """
         question, candidate = pair or (None, None)
-        asked = _query(limit=limit, before=before, question=question, candidate=candidate, bulk=bulk or None)
-        return self._ask(LogPage, "GET", f"/v1/log?{asked}")
-
-    def note(self, question: str, candidate: str, text: str, by: str = "") -> LogEntry:
-        """Note something on a pair."""
-        given = {"question": question, "candidate": candidate, "text": text, "by": by}
-        return self._ask(LogEntry, "POST", "/v1/notes", given)
-
-    def take(self, pairs: Iterable[tuple[str, str]], by: str = "", minutes: int | None = None) -> Taken:
-        """Take pairs, all of them or none; for so long, or until they are given back or decided."""
-        given = {"pairs": _pairs(pairs), "by": by, "minutes": minutes}
-        return self._ask(Taken, "POST", "/v1/assignments", given)
-
-    def give_back(self, pairs: Iterable[tuple[str, str]], by: str = "", *, anyones: bool = False) -> GivenBack:
-        """Give pairs back, whoever has taken them if that is said."""
-        given = {"pairs": _pairs(pairs), "by": by, "anyones": anyones}
-        return self._ask(GivenBack, "POST", "/v1/assignments/give-back", given)
-
-    def taken(self) -> Taken:
-        """Return who has which pairs."""
-        return self._ask(Taken, "GET", "/v1/assignments")
+        query = _query(limit=limit, before=before, question=question, candidate=candidate)
+        return self._ask(LogPage, "GET", f"/v1/log?{query}")
 
     def groups(self, cursor: str | None = None, limit: int = 20, minimum: float = 0.85) -> GroupsPage:
         """Return a page of groups of questions that ask the same, largest first, announcements last."""
@@ -346,18 +317,6 @@ class Client:
         """Count that a question answered the one that somebody was about to ask."""
         return self._ask(HelpedCount, "POST", f"{_path(identifier)}/helped")
 
-    def count_outcomes(self, session: str, outcomes: Sequence[Outcome]) -> Counted:
-        """Count what became of suggestions in one visit of an ask form.
-
-        Args:
-            session: a random name of the visit, of 16 to 64 letters and digits, that is used for nothing else.
-        """
-        return self._ask(Counted, "POST", "/v1/outcomes", {"session": session, "outcomes": [*map(asdict, outcomes)]})
-
-    def report(self, month: str = "") -> Report:
-        """Return what the suggestions of a month brought, such as "2026-11"; of the running one if omitted."""
-        return self._ask(Report, "GET", f"/v1/report?{_query(month=month or None)}")
-
     def follow(self, content: bytes, headers: Mapping[str, str]) -> Followed:
         """Pass on a webhook of the forum that this one follows, as it came.
 
@@ -366,28 +325,6 @@ class Client:
             headers: those that say what it is, and who signed it.
         """
         return _read(self._send("POST", "/v1/follow", content, more=headers), Followed)
-
-    def embeddings(self, /, texts: Sequence[str], **more: Any) -> Embeddings:
-        """Return the vectors of texts by the forum's encoder, in OpenAI's shape.
-
-        Args:
-            more: further fields of the request: model, encoding_format, dimensions, input_type.
-        """
-        return self._ask(Embeddings, "POST", "/v1/embeddings", {"input": list(texts), **more})
-
-    def embed(self, /, texts: Sequence[str], **more: Any) -> list[list[float]]:
-        """Return the vectors of texts by the forum's encoder, in their order.
-
-        Args:
-            more: further fields of the request: prompt_name ("query" for what is searched for), dimensions.
-        """
-        content = json.dumps({"inputs": list(texts), **more}).encode()
-        return _read(self._send("POST", "/embed", content), list[list[float]])
-
-    def rerank(self, /, query: str, texts: Sequence[str], **more: Any) -> list[Rank]:
-        """Return texts by how likely each asks the same as a query, best first."""
-        content = json.dumps({"query": query, "texts": list(texts), **more}).encode()
-        return _read(self._send("POST", "/rerank", content), list[Rank])
 
     def feedback(self) -> list[Feedback]:
         """Return all judgements, oldest first; who judged is named to keys that may write."""
@@ -563,18 +500,9 @@ class AsyncClient:
     decide = _awaited(Client.decide)
     undo = _awaited(Client.undo)
     log = _awaited(Client.log)
-    note = _awaited(Client.note)
-    take = _awaited(Client.take)
-    give_back = _awaited(Client.give_back)
-    taken = _awaited(Client.taken)
     groups = _awaited(Client.groups)
     helped = _awaited(Client.helped)
-    count_outcomes = _awaited(Client.count_outcomes)
-    report = _awaited(Client.report)
     follow = _awaited(Client.follow)
-    embeddings = _awaited(Client.embeddings)
-    embed = _awaited(Client.embed)
-    rerank = _awaited(Client.rerank)
     status = _awaited(Client.status)
     metrics = _awaited(Client.metrics)
     health = _awaited(Client.health)
@@ -604,10 +532,6 @@ def _refusal(answer: http.client.HTTPResponse, content: bytes) -> ServiceError:
     except ServiceError as error:
         return ServiceError(answer.status, f"it answered {answer.status} {answer.reason}", error.hint, wait_s)
     return ServiceError(answer.status, found.error, found.hint, wait_s)
-
-
-def _pairs(pairs: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
-    return [{"question": question, "candidate": candidate} for question, candidate in pairs]
 
 
 def _path(identifier: str) -> str:

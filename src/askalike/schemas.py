@@ -17,7 +17,6 @@ from msgspec import Meta, Struct
 from askalike.errors import InputError
 from askalike.types import (
     Answer,
-    Assignment,
     Correction,
     Draw,
     Explanation,
@@ -29,19 +28,14 @@ from askalike.types import (
     Markup,
     Match,
     Order,
-    Outcome,
     Query,
     Question,
     ReliabilityBin,
-    Team,
     Verdict,
     language_code,
 )
 
 MOST_HITS: Final = 100
-MOST_TEXTS: Final = 256
-MOST_RANKED: Final = 100
-MOST_OUTCOMES: Final = 60
 _LARGEST: Final = 2**63 - 1
 
 Id = Annotated[str, Meta(min_length=1, max_length=512)]
@@ -54,15 +48,6 @@ Moment = Annotated[
 ]
 Votes = Annotated[int, Meta(ge=-_LARGEST, le=_LARGEST)]
 OwnId = Annotated[Id, Meta(description="May be left out; else the same as in the path.")]
-Session = Annotated[
-    str,
-    Meta(
-        min_length=16,
-        max_length=64,
-        pattern="^[A-Za-z0-9_-]+$",
-        description="A random name of one visit of an ask form, made by the page and forgotten when it is left.",
-    ),
-]
 Limit = Annotated[int, Meta(ge=1, le=100)]
 Minimum = Annotated[
     float | str,
@@ -162,9 +147,6 @@ class SimilarRequest(_Request, frozen=True):
     order: HitOrder = "probability"
     languages: Annotated[tuple[Language, ...], Meta(max_length=20, description="Only questions in one of these.")] = ()
     query_language: QueryLanguage = ""
-    session: (
-        Annotated[Session, Meta(description="Of a visit that is counted: rankers may be compared with it.")] | None
-    ) = None
 
     @property
     def query(self) -> Query:
@@ -276,69 +258,27 @@ class FeedbackRequest(_Request, frozen=True):
     draw: Annotated[Draw, Meta(description="As it came with the pair; left out: a pair that was likely.")] = Draw()
 
 
-MOST_DECISIONS: Final = 500
-LONGEST_NOTE: Final = 10_000
-LONGEST_MINUTES: Final = 527_040
 By = Annotated[
     Name, Meta(description="Who does it, where the request has no key; else it is as the key is named, if it is.")
 ]
 
 
-class PairName(_Request, frozen=True):
-    """Two questions."""
+class DecisionRequest(_Request, frozen=True):
+    """A person's decision on a pair; ``candidate`` is the original, where they are duplicates."""
 
     question: Id
     candidate: Id
-
-
-class DecisionRequest(PairName, frozen=True):
-    """A person's decision on a pair; ``candidate`` is the original, where they are duplicates."""
-
     verdict: Literal["duplicate", "different"]
-    draw: Annotated[Draw, Meta(description="As it came with the pair; left out: a pair that was likely.")] = Draw()
-
-
-class DecisionsRequest(_Request, frozen=True):
-    """Decisions that are stored together, or none of them."""
-
-    decisions: Annotated[tuple[DecisionRequest, ...], Meta(min_length=1, max_length=MOST_DECISIONS)]
     by: By = ""
-    link: Annotated[bool, Meta(description="Link duplicates to their originals, which are shown instead.")] = True
-    preview: Annotated[bool, Meta(description="Store nothing; tell what would be stored, and what refused.")] = False
+    draw: Annotated[Draw, Meta(description="As it came with the pair; left out: a pair that was likely.")] = Draw()
+    link: Annotated[bool, Meta(description="Link a duplicate to its original, which is shown instead.")] = True
 
 
 class UndoRequest(_Request, frozen=True):
-    """Decisions that are to be undone: some entries of the log, or what stands of a bulk."""
+    """A decision that is to be undone, by the number of its entry in the log."""
 
-    numbers: Annotated[tuple[Annotated[int, Meta(ge=1, le=_LARGEST)], ...], Meta(max_length=MOST_DECISIONS)] = ()
-    bulk: Name = ""
+    number: Annotated[int, Meta(ge=1, le=_LARGEST)]
     by: By = ""
-
-
-class NoteRequest(PairName, frozen=True):
-    """A note on a pair."""
-
-    text: Annotated[str, Meta(min_length=1, max_length=LONGEST_NOTE)]
-    by: By = ""
-
-
-class AssignmentsRequest(_Request, frozen=True):
-    """Pairs that somebody takes, all of them or none."""
-
-    pairs: Annotated[tuple[PairName, ...], Meta(min_length=1, max_length=MOST_DECISIONS)]
-    by: By = ""
-    minutes: (
-        Annotated[int, Meta(ge=1, le=LONGEST_MINUTES, description="For how long; else until they are given back.")]
-        | None
-    ) = None
-
-
-class GivenBackRequest(_Request, frozen=True):
-    """Pairs that are free again."""
-
-    pairs: Annotated[tuple[PairName, ...], Meta(min_length=1, max_length=MOST_DECISIONS)]
-    by: By = ""
-    anyones: Annotated[bool, Meta(description="Whoever has taken them.")] = False
 
 
 class LogQuery(_Request, frozen=True):
@@ -348,20 +288,6 @@ class LogQuery(_Request, frozen=True):
     limit: Limit = 20
     question: Annotated[Id, Meta(description="With ``candidate``: only entries on this pair.")] | None = None
     candidate: Id | None = None
-    bulk: Name = ""
-
-
-class OutcomesRequest(_Request, frozen=True):
-    """What became of suggestions in one visit of an ask form, without anything about who came."""
-
-    session: Session
-    outcomes: Annotated[tuple[Outcome, ...], Meta(min_length=1, max_length=MOST_OUTCOMES)]
-
-
-class ReportQuery(_Request, frozen=True):
-    """Which month is reported."""
-
-    month: Annotated[str, Meta(max_length=7, description="As 2026-11, by UTC; the running one if omitted.")] = ""
 
 
 class SimilarQuery(_Request, frozen=True):
@@ -418,7 +344,6 @@ class PairsQuery(DuplicatesQuery, frozen=True):
         Meta(description="For a queue to judge: every fifth pair is drawn at random, whatever its score."),
     ] = False
     tag: Annotated[Tag, Meta(description="Only pairs of which a question has this tag.")] | None = None
-    by: Annotated[Name, Meta(description="Who judges: what others have taken is left out.")] | None = None
 
 
 class GroupsQuery(_Request, frozen=True):
@@ -427,48 +352,6 @@ class GroupsQuery(_Request, frozen=True):
     cursor: Cursor | None = None
     limit: Limit = 20
     minimum: Annotated[float, Meta(ge=0.5, le=1, description="No pair of a group is less likely the same.")] = 0.85
-
-
-Text = Annotated[str, Meta(min_length=1, max_length=200_000)]
-Texts = Annotated[tuple[Text, ...], Meta(min_length=1, max_length=MOST_TEXTS)]
-ModelName = Annotated[str, Meta(max_length=500)]
-Dimensions = Annotated[int, Meta(ge=1, le=65_536, description="Keep so many of a vector's first numbers, at length 1.")]
-Side = Literal["query", "document", "passage"]
-
-
-class EmbeddingsRequest(_Request, frozen=True):
-    """Texts to be encoded, in OpenAI's shape."""
-
-    input: Annotated[Text | Texts, Meta(description="Texts; lists of token ids are not taken.")]
-    model: Annotated[ModelName, Meta(description="With a revision (NAME@…) only just that model answers.")] = ""
-    encoding_format: Annotated[Literal["float", "base64"], Meta(description="base64: of little-endian float32.")] = (
-        "float"
-    )
-    dimensions: Dimensions | None = None
-    user: ModelName | None = None
-    input_type: Annotated[Side, Meta(description="query: texts that are searched for.")] = "document"
-
-
-class EmbedRequest(_Request, frozen=True):
-    """Texts to be encoded, in the shape of text-embeddings-inference; texts are cut at what the encoder reads."""
-
-    inputs: Text | Texts
-    prompt_name: Annotated[Side, Meta(description="query: texts that are searched for.")] = "document"
-    dimensions: Dimensions | None = None
-    normalize: Annotated[bool, Meta(description="Vectors have length 1 always: true, if anything.")] = True
-    truncate: bool | None = None
-    truncation_direction: Literal["right", "Right"] = "right"
-
-
-class RerankRequest(_Request, frozen=True):
-    """Texts to be compared with one, in the shape of text-embeddings-inference; a text's first line is its title."""
-
-    query: Text
-    texts: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=MOST_RANKED)]
-    raw_scores: Annotated[bool, Meta(description="Log odds, not probabilities.")] = False
-    return_text: bool = False
-    truncate: bool | None = None
-    truncation_direction: Literal["right", "Right"] = "right"
 
 
 # -- answers -----------------------------------------------------------------------------------------------------------
@@ -516,10 +399,7 @@ class Via(Struct, frozen=True):
 
 
 class SimilarHit(Struct, frozen=True):
-    """A similar question, with what an asker needs to judge it.
-
-    ``team`` and ``propensity`` go back with what becomes of it, where two rankers are compared.
-    """
+    """A similar question, with what an asker needs to judge it."""
 
     rank: int
     score: float
@@ -534,8 +414,6 @@ class SimilarHit(Struct, frozen=True):
     answers: int
     via: Via | None
     attended: Explanation | None
-    team: Team = ""
-    propensity: float = 1.0
 
 
 class Similar(Struct, frozen=True):
@@ -631,8 +509,6 @@ class ShownPair(Struct, frozen=True):
     cosine: float | None
     likelihood: Likelihood
     draw: Draw
-    taken: Annotated[Assignment, Meta(description="Who has it; for keys that may write.")] | None = None
-    notes: Annotated[tuple[LogEntry, ...], Meta(description="The newest last; for keys that may write.")] = ()
 
 
 class PairsPage(Struct, frozen=True):
@@ -657,24 +533,6 @@ class LogPage(Struct, frozen=True):
     entries: tuple[LoggedEntry, ...]
     next: int | None
     you: str = ""
-
-
-class Taken(Struct, frozen=True):
-    """Who has which pairs."""
-
-    assignments: tuple[Assignment, ...]
-
-
-class GivenBack(Struct, frozen=True):
-    """How many pairs are free again."""
-
-    pairs: int
-
-
-class Undone(Struct, frozen=True):
-    """The entries by which decisions were undone."""
-
-    entries: tuple[LogEntry, ...]
 
 
 class ShownWeakest(Struct, frozen=True):
@@ -704,59 +562,6 @@ class GroupsPage(Struct, frozen=True):
     groups: tuple[ShownGroup, ...]
     next: str | None
     progress: Compared
-
-
-class Embedding(Struct, frozen=True):
-    """The vector of one text, as numbers or in base64."""
-
-    index: int
-    embedding: list[float] | str
-    object: Literal["embedding"] = "embedding"
-
-
-class Usage(Struct, frozen=True):
-    """How much was read, in words and signs."""
-
-    prompt_tokens: int
-    total_tokens: int
-
-
-class Embeddings(Struct, frozen=True):
-    """Vectors in OpenAI's shape, and which model made them."""
-
-    data: tuple[Embedding, ...]
-    model: str
-    usage: Usage
-    object: Literal["list"] = "list"
-
-
-Vectors = list[list[float]]
-
-
-class Rank(Struct, frozen=True):
-    """A text's place in the request, and how likely a good answer to it helps who asks the query."""
-
-    index: int
-    score: float
-    text: str | None
-
-
-Ranks = tuple[Rank, ...]
-
-
-class OpenAIFault(Struct, frozen=True):
-    """Why a request was refused, in OpenAI's words."""
-
-    message: str
-    type: str
-    code: str | None
-    param: None = None
-
-
-class OpenAIError(Struct, frozen=True):
-    """A refusal in OpenAI's shape."""
-
-    error: OpenAIFault
 
 
 # -- the service itself ------------------------------------------------------------------------------------------------
@@ -871,12 +676,6 @@ class HelpedCount(Struct, frozen=True):
     times: int
 
 
-class Counted(Struct, frozen=True):
-    """How many outcomes were new: what the visit had said before, and questions that are not there, do not count."""
-
-    counted: int
-
-
 class Permissions(Struct, frozen=True):
     """What this request's key may do."""
 
@@ -894,7 +693,6 @@ class WorkerState(Struct, frozen=True):
     requests: int
     open_without_key: bool
     may: Permissions
-    counts_outcomes: bool = False
 
 
 class Latency(Struct, frozen=True):

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from html import escape
 from numbers import Integral
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -157,8 +157,8 @@ class Feedback(msgspec.Struct, frozen=True, rename={"question_id": "question", "
     draw: Draw = Draw()
 
 
-LogKind = Literal["duplicate", "different", "note", "undone"]
-"""What moderators do with a pair: decide on it, note something, or take a decision back."""
+LogKind = Literal["duplicate", "different", "undone"]
+"""What moderators do with a pair: decide on it, or undo a decision."""
 
 
 class LogEntry(msgspec.Struct, frozen=True, rename={"question_id": "question", "candidate_id": "candidate"}):
@@ -168,8 +168,6 @@ class LogEntry(msgspec.Struct, frozen=True, rename={"question_id": "question", "
         number: of the entry; later ones have greater numbers.
         question_id, candidate_id: the duplicate and its original, where they are duplicates.
         by: who did it, or "".
-        text: of a note.
-        bulk: the name of what was done together; "" where it was alone.
         undoes: the number of the decision that this entry takes back, or 0.
         made_link: the decision linked the duplicate to its original, which nobody else has done since.
         undone: the decision was taken back.
@@ -181,49 +179,9 @@ class LogEntry(msgspec.Struct, frozen=True, rename={"question_id": "question", "
     kind: LogKind
     by: str = ""
     at: datetime | None = None
-    text: str = ""
-    bulk: str = ""
     undoes: int = 0
     made_link: bool = False
     undone: bool = False
-
-
-class Assignment(msgspec.Struct, frozen=True, rename={"question_id": "question", "candidate_id": "candidate"}):
-    """A pair that a moderator has taken; nobody else decides on it meanwhile.
-
-    Args:
-        until: when it is free again; None: when it is given back.
-    """
-
-    question_id: str
-    candidate_id: str
-    by: str
-    at: datetime
-    until: datetime | None = None
-
-
-class Refusal(msgspec.Struct, frozen=True, rename={"question_id": "question", "candidate_id": "candidate"}):
-    """Why a decision on a pair cannot be stored, and what can be done."""
-
-    question_id: str
-    candidate_id: str
-    error: str
-    hint: str = ""
-
-
-class Decided(msgspec.Struct, frozen=True):
-    """What became of decisions that were given together: all are stored, or none.
-
-    Args:
-        entries: what was stored, or would be.
-        entries: what was stored; with their numbers at 0 what would be, of a preview.
-        refused: those that cannot be stored; then nothing was.
-        stored: false of a preview, and where some were refused.
-    """
-
-    entries: tuple[LogEntry, ...]
-    refused: tuple[Refusal, ...] = ()
-    stored: bool = True
 
 
 WriteState = Literal["waiting", "done", "failed", "cancelled"]
@@ -249,130 +207,6 @@ class Write(msgspec.Struct, frozen=True, rename={"question_id": "question", "can
     tries: int = 0
     why: str = ""
     at: datetime | None = None
-
-
-OutcomeKind = Literal["shown", "opened", "helped", "asked"]
-"""What happened to the suggestions below an ask form; ``asked``: the question was asked in spite of them."""
-
-Team = Literal["", "default", "rival"]
-"""Whose pick a suggestion was while two rankers were compared: the default's, the other's, or nobody's."""
-
-
-class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What happened to one suggestion, or that the question was asked: nothing says who saw it.
-
-    Args:
-        question: the id of the suggested question; "" for ``asked``.
-        title: of the question that was asked, otherwise ""; only a digest is kept, to know the question by.
-        place: of the suggestion, from 1; 0 where it is not known.
-        propensity: the probability with which the suggestion was among those shown, in (0, 1].
-    """
-
-    kind: OutcomeKind
-    question: Annotated[str, msgspec.Meta(max_length=512)] = ""
-    title: Annotated[str, msgspec.Meta(max_length=1_000)] = ""
-    place: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 0
-    team: Team = ""
-    propensity: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0
-
-
-class OutcomeCounts(msgspec.Struct, frozen=True):
-    """How many visits of the ask form came to what.
-
-    Args:
-        shown: visits in which something was suggested.
-        opened: of these, those in which a suggestion was opened.
-        helped: those in which somebody said that a suggestion answered the question, or who said so without a visit.
-        asked: visits with suggestions in which the question was asked all the same.
-        duplicates: of these, those whose question was marked a duplicate within three days.
-        saved: visits in which a suggestion helped and nothing was asked.
-    """
-
-    shown: int = 0
-    opened: int = 0
-    helped: int = 0
-    asked: int = 0
-    duplicates: int = 0
-    saved: int = 0
-
-
-class DayCounts(msgspec.Struct, frozen=True):
-    """The counts of the visits that began on a day (UTC)."""
-
-    day: date
-    counts: OutcomeCounts
-
-
-class Saver(msgspec.Struct, frozen=True):
-    """A question that was suggested, and in how many visits it was shown, opened, and said to help."""
-
-    id: str
-    title: str
-    shown: int
-    opened: int
-    helped: int
-
-
-class Comparison(msgspec.Struct, frozen=True):
-    """How two rankers did whose suggestions were interleaved.
-
-    Args:
-        visits: with suggestions of both.
-        default: visits in which more of the default's suggestions were opened or helped; ``rival`` of the other's.
-        ties: visits with as many of both, and at least one.
-        share: of the default's among the visits that one of both won; None without such a visit.
-        low: the lower end of the share's 95 % interval; ``high`` the upper.
-        p_value: of the two-sided sign test that both are alike.
-        better: which is better by more than chance, "" where neither is.
-    """
-
-    visits: int
-    default: int
-    rival: int
-    ties: int
-    share: float | None
-    low: float
-    high: float
-    p_value: float
-    better: Team
-
-
-class Report(msgspec.Struct, frozen=True):
-    """What the suggestions of a month brought.
-
-    Args:
-        month: such as "2026-11".
-        total: of the whole month; ``days`` of each day on which anything was counted.
-        saved_low: the lower end of the 95 % interval of saved / shown; ``saved_high`` the upper.
-        questions: those that saved most, best first.
-        comparison: None where no two rankers were compared.
-    """
-
-    month: str
-    total: OutcomeCounts
-    saved_low: float
-    saved_high: float
-    days: tuple[DayCounts, ...]
-    questions: tuple[Saver, ...]
-    comparison: Comparison | None = None
-
-
-class OutcomeLabel(msgspec.Struct, frozen=True):
-    """A label that people gave by what they did: a question that was asked, and one that was suggested before.
-
-    Args:
-        question: the id of the question that was asked.
-        candidate: the id of the suggested one.
-        outcome: "duplicate" where people marked it the original within three days; otherwise the most that happened.
-        propensity: the probability with which it was shown: 1 / propensity weighs it for those that were not.
-    """
-
-    question: str
-    candidate: str
-    outcome: Literal["shown", "opened", "helped", "duplicate"]
-    place: int
-    team: Team
-    propensity: float
 
 
 @dataclass(frozen=True, slots=True)

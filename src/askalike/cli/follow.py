@@ -296,15 +296,15 @@ def writeback(
 ) -> None:
     """Write decisions back to the forum that is followed.
 
-    Only decisions of people that stand (askalike review), each once. Without --send, nothing leaves this machine: each
-    request is shown. Nothing that a person wrote is edited or deleted, and what is undone later stays there.
+    Only decisions of people that stand (the page's Review), each once. Without --send, nothing leaves this machine:
+    each request is shown. Nothing that a person wrote is edited or deleted, and what is undone later stays there.
     """
     layout = ForumLayout(forum)
     wanted = Wanted(link, tag, close, text)
     with Forum.open(forum) as opened, _stopping() as stop:
-        moderation = opened.moderation
+        store = opened.store
         if status:
-            _show_writes(moderation.outbox(), as_json)
+            _show_writes(store.outbox(), as_json)
             return
         settings = _target_settings(
             _kept(layout),
@@ -320,7 +320,7 @@ def writeback(
 
         if not send:
             target = open_target(settings, Pace(0, _NoLedger()), text, needs_key=False, is_discussion=is_discussion)
-            asked = WriteBack(moderation, target, settings.origin.name).waiting(actions)
+            asked = WriteBack(store, target, settings.origin.name).waiting(actions)
             _show_requests(list(previews(target, asked[: limit or None])), as_json)
             return
         what = " ".join(("writeback", settings.address, settings.key_variable))
@@ -331,7 +331,7 @@ def writeback(
             )
         with (
             _alone(layout.writeback_lock, "writes back"),
-            moderation.writing_alone(),
+            store.alone("writeback"),
             State.create(layout) as state,
             BarProgress() as progress,
         ):
@@ -339,7 +339,7 @@ def writeback(
             with contextlib.suppress(OSError):
                 agree(what)
             sender = WriteBack(
-                moderation, target, settings.origin.name, is_stopped=stop.is_set, pause=stop.wait, progress=progress
+                store, target, settings.origin.name, is_stopped=stop.is_set, pause=stop.wait, progress=progress
             )
             done = sender.send(actions, limit, is_retried=retry)
     _show_writes(done, as_json)

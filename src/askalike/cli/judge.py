@@ -93,7 +93,7 @@ def judge_queue(forum: Forum, by: str, key: Callable[[], str]) -> int:
     Args:
         key: waits for a key and returns it.
     """
-    waiting = forum.proposals(by=by)
+    waiting = forum.proposals()
     judged: list[Duplicate] = []
     shown = 0
     pair = next(waiting, None)

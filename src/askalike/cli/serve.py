@@ -46,13 +46,6 @@ def serve(
     open_forums: Annotated[
         int, typer.Option("--open-forums", help="Of a folder of forums, open at once per process, at most.", min=1)
     ] = 100,
-    outcomes: Annotated[
-        bool, typer.Option("--outcomes", help="Let pages count, without names, what becomes of suggestions.")
-    ] = False,
-    rival: Annotated[
-        str,
-        typer.Option("--rival", help="Compare with this ranker, as lexical: both pick what counted visits are shown."),
-    ] = "",
     log_titles: Annotated[bool, typer.Option("--log-titles", help="Log the titles that are searched for.")] = False,
     reload_page: Annotated[bool, typer.Option("--reload-page", help="Read the page's files on every request.")] = False,
 ) -> None:
@@ -79,8 +72,6 @@ def serve(
         is_read_open=open_read,
         is_page_reread=reload_page,
         has_titles_logged=log_titles,
-        counts_outcomes=outcomes,
-        rival=rival,
         wait_s=wait,
         limits=Limits(threads=threads, rate=rate, timeout_s=timeout, open_forums=open_forums),
     )

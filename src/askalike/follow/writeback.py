@@ -23,8 +23,8 @@ from askalike.follow.discourse import Discourse
 from askalike.follow.github import MOST_COMMENT_PAGES, GitHub, duplicate_of, nodes_of, object_of, place_after
 from askalike.follow.pace import Pace
 from askalike.follow.settings import FollowSettings
-from askalike.forum.queue import Moderation
 from askalike.progress import Progress, SilentProgress
+from askalike.store import Store
 from askalike.types import Write
 from askalike.web import FailedError, RefusedError, pause_s
 
@@ -429,7 +429,7 @@ class WriteBack:
 
     def __init__(
         self,
-        moderation: Moderation,
+        store: Store,
         target: Target,
         source: str,
         *,
@@ -437,7 +437,7 @@ class WriteBack:
         pause: Callable[[float], object] = time.sleep,
         progress: Progress | None = None,
     ) -> None:
-        self._moderation, self._target, self._source = moderation, target, source
+        self._store, self._target, self._source = store, target, source
         self._is_stopped, self._pause, self._progress = is_stopped, pause, progress or SilentProgress()
 
     def waiting(self, actions: Sequence[str]) -> list[Write]:
@@ -446,7 +446,7 @@ class WriteBack:
         Raises:
             SettingError: the site has no such action.
         """
-        held = self._moderation.outbox(self._target.address)
+        held = self._store.outbox(self._target.address)
         known = {(one.question_id, one.candidate_id, one.action) for one in held if one.state != "cancelled"}
         fresh = [one for one in self._asked(actions) if (one.question_id, one.candidate_id, one.action) not in known]
         found = [*(one for one in held if one.state == "waiting" and one.action in actions), *fresh]
@@ -455,7 +455,7 @@ class WriteBack:
         return found
 
     def _asked(self, actions: Sequence[str]) -> Iterator[Write]:
-        for one in self._moderation.decided_duplicates(self._source):
+        for one in self._store.decided_duplicates(self._source):
             yield from (Write(0, self._target.address, one.question_id, one.candidate_id, name) for name in actions)
 
     def send(self, actions: Sequence[str], limit: int = 0, *, is_retried: bool = False) -> list[Write]:
@@ -469,9 +469,9 @@ class WriteBack:
             SourceError: the key is refused, or the address leads elsewhere; what is left waits.
         """
         self.waiting(actions)  # refuses what the site cannot do before anything is stored
-        self._moderation.put_writes(list(self._asked(actions)))
+        self._store.put_writes(list(self._asked(actions)))
         states = ("waiting", "failed") if is_retried else ("waiting",)
-        held = self._moderation.outbox(self._target.address)
+        held = self._store.outbox(self._target.address)
         wanted = [one for one in held if one.state in states and one.action in actions][: limit or None]
         self._progress.start(f"writing to {self._target.address}", len(wanted), "writes")
         tried = []
@@ -480,22 +480,22 @@ class WriteBack:
                 break
             tried.append(one.number)
             self._progress.advance(1)
-        return [one for one in self._moderation.outbox(self._target.address) if one.number in tried]
+        return [one for one in self._store.outbox(self._target.address) if one.number in tried]
 
     def _do(self, write: Write) -> bool:
         """Do one write, or note why it cannot be done; return False where the run has to end."""
         for tries in range(1, MOST_TRIES + 1):
-            if not self._moderation.set_write(write.number, "waiting", write.why, is_try=False):
+            if not self._store.set_write(write.number, "waiting", write.why, is_try=False):
                 return True  # cancelled meanwhile
             try:
                 found = self._target.found(write)
                 if not found:
                     self._target.send(self._target.request(write))
             except RefusedError as error:
-                self._moderation.set_write(write.number, "failed", str(error))
+                self._store.set_write(write.number, "failed", str(error))
                 return True
             except (FailedError, SourceError) as error:
-                self._moderation.set_write(write.number, "waiting", str(error))
+                self._store.set_write(write.number, "waiting", str(error))
                 if isinstance(error, SourceError):
                     raise
                 asked_s = error.pause_s or 0.0
@@ -506,7 +506,7 @@ class WriteBack:
                 else:
                     self._pause(pause_s(_FIRST_PAUSE_S * 2**tries, None))
             else:
-                self._moderation.set_write(write.number, "done", found)
+                self._store.set_write(write.number, "done", found)
                 return True
         return False
 

@@ -146,7 +146,7 @@ _LANGUAGE: Final = Owned(
     r"encoder\.json(\.\d+\.tmp)?", (("vectors", VECTOR_FILES), (r"model|\.model\.(replaced|going)", MODEL_FILES))
 )
 _FORUM: Final = Owned(
-    rf"(archive|pairs|loading|helped|follow){_SQLITE}|(index|words|pairs|loading|follow|writeback|keys|keys\.json)\.lock"
+    rf"(archive|pairs|loading|follow){_SQLITE}|(index|words|pairs|loading|follow|writeback|keys|keys\.json)\.lock"
     r"|(archive|keys|parts|learned|encoder|engine|reranker)\.json(\.\d+\.tmp)?"
     r"|rejects\.jsonl|config\.toml(\.\d+\.tmp)?",
     (

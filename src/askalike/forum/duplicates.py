@@ -109,17 +109,14 @@ def open_duplicates(
             return
 
 
-def proposals(forum: Forum, minimum: float, tag: str = "", by: str | None = "") -> Iterator[Duplicate]:
+def proposals(forum: Forum, minimum: float, tag: str = "") -> Iterator[Duplicate]:
     """Yield the pairs of the queue that people judge; see ``Forum.proposals``."""
     place = None
     while True:
-        found, place = forum.queue.page(minimum, _QUEUED, place)
-        taken = forum.moderation.taken()
-        for one in _described(forum, [one.pair for one in found], [one.draw for one in found]):
-            held = taken.get(frozenset((one.question.id, one.candidate.id)))
-            has_tag = not tag or tag in (*one.question.tags, *one.candidate.tags)
-            if has_tag and (held is None or by in (None, held.by)):
-                yield one
+        queued, place = forum.queue.page(minimum, _QUEUED, place)
+        for pair in _described(forum, [one.pair for one in queued], [one.draw for one in queued]):
+            if not tag or tag in (*pair.question.tags, *pair.candidate.tags):
+                yield pair
         if place is None:
             return
 

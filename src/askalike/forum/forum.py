@@ -45,9 +45,8 @@ from askalike.forum.exchange import (
 from askalike.forum.groups import DEFAULT_MINIMUM, Groups
 from askalike.forum.indexes import Indexes, remove_indexes
 from askalike.forum.linkage import Node
-from askalike.forum.outcomes import Outcomes
 from askalike.forum.pairs import Pairs
-from askalike.forum.queue import Moderation, Queue
+from askalike.forum.queue import Queue
 from askalike.forum.rerankers import take_ranker
 from askalike.forum.settings import ForumSettings, stored_text_settings
 from askalike.forum.thresholds import Reliability, Thresholds
@@ -92,13 +91,10 @@ from askalike.types import (
     Hits,
     Link,
     Markup,
-    Outcome,
-    OutcomeLabel,
     Query,
     Question,
     Record,
     ReliabilityBin,
-    Report,
     SearchResult,
     Source,
     Thread,
@@ -118,7 +114,7 @@ MOST_NAMED = 20
 """So many questions and answers with an unreadable date are named."""
 
 _OWNED = Owned(
-    r"(archive|pairs|loading|helped|follow)\.sqlite(-wal|-shm|-journal)?|(index|words|pairs|loading|follow|writeback)\.lock"
+    r"(archive|pairs|loading|follow)\.sqlite(-wal|-shm|-journal)?|(index|words|pairs|loading|follow|writeback)\.lock"
     r"|rejects\.jsonl|(archive|encoder|engine|reranker)\.json(\.\d+\.tmp)?|config\.toml(\.\d+\.tmp)?",
     ((r"lexical(\.(next|replaced))?", LEXICAL_FILES), ("vectors", VECTOR_FILES)),
 )
@@ -181,14 +177,12 @@ class Forum:
         self.path, self.analyzer, self.settings = path, analyzer, settings
         self._layout = ForumLayout(path)
         self._is_closed = False
-        self._store = store
+        self.store = self._store = store
         self._indexes = Indexes(self._layout, store, analyzer, settings)
         self.pairs = Pairs(self._layout, store, self._indexes)
         self.queue = Queue(self.pairs)
-        self.moderation = Moderation(store)
         self._thresholds = Thresholds(store, self._indexes, self.queue)
         self._reliability = Reliability(store, self._indexes)
-        self._outcomes = Outcomes(self._layout, store)
         self._groups = Groups(store, self.pairs.store, self.likelihoods)
 
     # -- making and opening ------------------------------------------------------------------------------------
@@ -754,23 +748,21 @@ class Forum:
         self.catch_up(progress=progress)
         compare(self, progress or SilentProgress())
 
-    def proposals(self, minimum: float = 0.5, *, tag: str = "", by: str | None = "") -> Iterator[Duplicate]:
+    def proposals(self, minimum: float = 0.5, *, tag: str = "") -> Iterator[Duplicate]:
         """Yield pairs for a person to judge, as far as was compared: the likeliest open ones, and drawn ones between.
 
         Every fifth is drawn by chance over the whole range of probability. ``judge`` takes a pair's ``draw``.
-        Pairs that somebody else has taken are left out.
 
         Args:
             minimum: the least probability of the likeliest ones, before what people judged meanwhile.
             tag: only pairs of which a question has it; "" for all.
-            by: who is to judge; None for anybody: then taken pairs come too.
 
         Raises:
             SettingError: the minimum is no probability.
         """
         if not 0 <= minimum <= 1:
             raise SettingError(f"the least probability of a pair is {minimum:g}", "expected a number from 0 to 1")
-        return proposals(self, minimum, tag, by)
+        return proposals(self, minimum, tag)
 
     # -- changes -----------------------------------------------------------------------------------------------
 
@@ -949,48 +941,6 @@ class Forum:
             InputError: they are the same, or a value cannot be stored.
         """
         return self._store.add_feedback(Feedback(_id(question_id), _id(candidate_id), verdict, by, draw=draw or Draw()))
-
-    def add_helped(self, question_id: str) -> int:
-        """Count that a question answered somebody's who was about to ask; return how often it did.
-
-        Raises:
-            UnknownIdError: there is no such question.
-        """
-        return self._outcomes.add_helped(question_id)
-
-    def helped(self) -> tuple[int, int]:
-        """Return how often an earlier question answered somebody's, and how many questions did."""
-        return self._outcomes.helped()
-
-    def add_outcomes(self, session: str, outcomes: Sequence[Outcome]) -> int:
-        """Count what became of suggestions in one visit of an ask form; return how many were new.
-
-        Args:
-            session: a random name of the visit, of 16 to 64 letters and digits, that is used for nothing else.
-
-        Raises:
-            SettingError: the session is no such name.
-        """
-        return self._outcomes.add(session, outcomes)
-
-    def report(self, month: str = "") -> Report:
-        """Return what the suggestions of a month brought, by UTC.
-
-        Args:
-            month: such as "2026-11"; "" for the running one.
-
-        Raises:
-            SettingError: it is none.
-        """
-        return self._outcomes.report(month)
-
-    def outcome_labels(self, month: str = "") -> Iterator[OutcomeLabel]:
-        """Yield what people did with suggestions before they asked a question, as labels with their propensity.
-
-        Raises:
-            SettingError: the month is none.
-        """
-        return self._outcomes.labels(month)
 
     def reliability(self) -> tuple[ReliabilityBin, ...]:
         """Return what the package's scorer said of the pairs that people judged, beside what they said."""

@@ -1,5 +1,4 @@
-"""The pairs that people are asked to judge: the likeliest that are open, and between them some that chance draws; and
-what moderators do with them: take, note, decide, undo.
+"""The pairs that people are asked to judge: the likeliest that are open, and between them some that chance draws.
 
 What is said of the likeliest tells nothing of the rest. So every ``EVERY``-th pair comes from a sample over the whole
 range of probability: from each stratum alike, and in it by a number that belongs to the pair for good. Which pairs are
@@ -13,19 +12,14 @@ from __future__ import annotations
 import threading
 import time
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from itertools import pairwise
 from typing import Final
 
-from askalike.errors import InputError, SettingError
 from askalike.forum.pairs import KEPT_BELOW, LEAST_SCORE, Pairs
-from askalike.settings import check_arguments, check_fields
-from askalike.store import Store
 from askalike.store.pairs import Pair, PairPosition, permanent_number
-from askalike.types import Assignment, Decided, Draw, Feedback, LogEntry, Write, WriteState
+from askalike.types import Draw
 
 EVERY: Final = 5
 """One pair in so many is of the sample (``python -m benchmarks.judgements``)."""
@@ -38,13 +32,6 @@ DRAWN: Final = 200
 
 FRESH_S: Final = 20.0
 """The sample is looked up anew after so long, where pairs have changed."""
-
-
-LONGEST: Final = timedelta(days=366)
-"""Nobody takes a pair for longer, but until it is given back."""
-_MICROSECOND: Final = timedelta(microseconds=1)
-_ENTRIES: Final = 200
-_ALL: Final = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,151 +166,3 @@ class Queue:
             for pair in self.pairs.store.drawn(one.low, one.high, DRAWN, self.seed):
                 key = permanent_number(pair.first, pair.second, self.seed) * one.pairs
                 yield key, Proposal(pair, Draw("sample", pair.score, one.propensity))
-
-
-@check_arguments
-class Moderation:
-    """What moderators do with pairs, stored with who did it and when; any thread may ask.
-
-    A pair is two ids, of the duplicate and of its original where they are duplicates.
-    """
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def decide(self, given: Sequence[Feedback], *, has_links: bool = True, is_preview: bool = False) -> Decided:
-        """Store decisions of people, each a judgement too, in one step: all of them, or none.
-
-        Args:
-            has_links: a duplicate is linked to its original, which searches then show in its place.
-            is_preview: store nothing, and return what would be stored and what refused.
-
-        Raises:
-            InputError: some cannot be stored, and nothing was: somebody else has taken a pair, or it was decided
-                before, or a link would close a circle or lead to a duplicate.
-        """
-        if not given:
-            raise InputError("no pair was given", "name one at least")
-        found = self._store.decide(given, has_links=has_links, is_preview=is_preview)
-        if found.refused and not is_preview:
-            one, count = found.refused[0], len(found.refused)
-            many = f"; {count} of {len(given)} cannot be stored, and nothing was" if len(given) > 1 else ""
-            raise InputError(one.error + many, one.hint)
-        return found
-
-    def undo(self, numbers: Sequence[int] = (), *, bulk: str = "", by: str = "") -> list[LogEntry]:
-        """Take decisions back in one step: those of some entries of the log, or what stands of a bulk.
-
-        The judgement before each counts again. A link that a decision made goes, unless somebody else has made it too.
-        What was written to another forum stays there; what waits to be is cancelled.
-
-        Raises:
-            UnknownIdError: there is no such entry or bulk.
-            InputError: it is no decision, or undone already; nothing is undone then.
-        """
-        if bool(numbers) == bool(bulk):
-            raise SettingError("expected the numbers of entries, or a bulk", "the log has both")
-        if bulk:
-            together = self._store.log(_ALL, bulk=bulk)
-            numbers = [one.number for one in together if one.kind in ("duplicate", "different") and not one.undone]
-            if not numbers:
-                raise InputError(f"nothing stands of a bulk {bulk!r}", "look it up in the log")
-        return self._store.undo(numbers, by)
-
-    def last(self, by: str = "") -> LogEntry:
-        """Return the newest decision that stands, of somebody or of all.
-
-        Raises:
-            InputError: there is none.
-        """
-        before = 0
-        while found := self._store.log(_ENTRIES, before):
-            for one in found:
-                if one.kind in ("duplicate", "different") and not one.undone and by in ("", one.by):
-                    return one
-            before = found[-1].number
-        raise InputError(f"no decision{f' of {by}' if by else ''} stands", "nothing is to be undone")
-
-    def note(self, question_id: str, candidate_id: str, text: str, by: str = "") -> LogEntry:
-        """Store a note on a pair.
-
-        Raises:
-            UnknownIdError: a question is not there.
-            InputError: the text is empty or too long, or both are the same question.
-        """
-        return self._store.add_note(question_id, candidate_id, text, by)
-
-    def log(
-        self, limit: int = 50, before: int = 0, *, pair: tuple[str, str] | None = None, bulk: str = ""
-    ) -> list[LogEntry]:
-        """Return entries of the log, newest first.
-
-        Args:
-            before: only those with smaller numbers, to go on from a page; 0 for the first.
-            pair: only those on this pair, either way round.
-            bulk: only what was done together under this name.
-        """
-        return self._store.log(limit, before, pair=pair, bulk=bulk)
-
-    def take(self, pairs: Sequence[tuple[str, str]], by: str, lasting: timedelta | None = None) -> list[Assignment]:
-        """Let somebody have pairs, all or none; nobody else is shown them or can decide on them meanwhile.
-
-        Args:
-            lasting: for how long; None until they are given back, or decided.
-
-        Raises:
-            UnknownIdError: a question is not there.
-            InputError: somebody else has one of them, one comes twice, or nobody is named.
-            SettingError: the time is none.
-        """
-        if lasting is not None and not timedelta() < lasting <= LONGEST:
-            raise SettingError(f"pairs are taken for {lasting}", f"expected up to {LONGEST.days} days, or no time")
-        now_us = time.time_ns() // 1000
-        return self._store.take_pairs(pairs, by, None if lasting is None else now_us + lasting // _MICROSECOND)
-
-    def give_back(self, pairs: Sequence[tuple[str, str]], by: str | None) -> int:
-        """Free pairs; return how many were taken.
-
-        Args:
-            by: who has them; None for whoever it is.
-
-        Raises:
-            InputError: somebody else has one of them; none is freed then.
-        """
-        return self._store.give_back(pairs, by)
-
-    def assignments(self) -> list[Assignment]:
-        """Return who has which pairs now, the oldest first."""
-        return self._store.assignments()
-
-    def taken(self) -> dict[frozenset[str], Assignment]:
-        """Return who has which pairs now, by the two ids of each."""
-        return {frozenset((one.question_id, one.candidate_id)): one for one in self._store.assignments()}
-
-    # -- what is written back to a forum that is followed ------------------------------------------------------
-
-    def decided_duplicates(self, source: str) -> list[LogEntry]:
-        """Return the decisions that stand, by which a question is a duplicate of another of the same source."""
-        return self._store.decided_duplicates(source)
-
-    def outbox(self, target: str = "") -> list[Write]:
-        """Return what was written to the forums that are followed, or to one, or waits to be, oldest first."""
-        return self._store.outbox(target)
-
-    def put_writes(self, wanted: Sequence[Write]) -> int:
-        """Let things wait to be written that were not asked for before, or were cancelled; return how many."""
-        for one in wanted:
-            check_fields(one)
-        return self._store.put_writes(wanted)
-
-    def set_write(self, number: int, state: WriteState, why: str = "", *, is_try: bool = True) -> bool:
-        """Note what became of a write; return False where it was cancelled meanwhile, which stays so unless done."""
-        return self._store.set_write(number, state, why, is_try=is_try)
-
-    def writing_alone(self) -> AbstractContextManager[None]:
-        """Keep every other machine with the same store from writing back.
-
-        Raises:
-            BusyForumError: another one has been at it for too long.
-        """
-        return self._store.alone("writeback")

@@ -163,9 +163,7 @@ async def _without_route(request: Request, error: Exception) -> Response:
     if error.status_code == 404 and request.method in ("GET", "HEAD"):
         return _file(request)
     found = "this path does not know that method" if error.status_code == 405 else str(error.detail)
-    return problem_response(
-        Problem(error.status_code, found, "see /openapi.json", error.headers or {}), request.scope["path"]
-    )
+    return problem_response(Problem(error.status_code, found, "see /openapi.json", error.headers or {}))
 
 
 def _file(request: Request) -> Response:
@@ -173,9 +171,7 @@ def _file(request: Request) -> Response:
     files: Mapping[str, StaticFile] = static_files() if state.service.settings.is_page_reread else state.files
     found = files.get(request.scope["path"])
     if found is None:
-        return problem_response(
-            Problem(404, "there is nothing at this path", "the paths are in /openapi.json"), request.scope["path"]
-        )
+        return problem_response(Problem(404, "there is nothing at this path", "the paths are in /openapi.json"))
     request.scope["state"]["route"] = "GET page"
     headers = {"ETag": found.tag, "Cache-Control": "no-cache", "Content-Security-Policy": CONTENT_POLICY}
     if found.is_embedded:

@@ -23,10 +23,9 @@ from askalike.schemas import (
 )
 from askalike.server.presentation import listed, shown_likelihood
 from askalike.store.pairs import Pair, PairPosition
-from askalike.types import Draw, Group, LogEntry, Question
+from askalike.types import Draw, Group, Question
 
 MOST_SHOWN: Final = 20
-MOST_NOTES: Final = 50
 MOST_LOOKED: Final = 50
 """So many pages are looked through for one with a pair of a tag; then an empty one is answered, which leads on."""
 
@@ -39,37 +38,23 @@ class DuplicatePages:
     def __init__(self, forum: Forum) -> None:
         self._forum = forum
 
-    def pairs(self, query: PairsQuery, minimum: float, *, is_named: bool = False) -> PairsPage:
-        """Return a page of pairs, best first; some may be shorter than ``limit``, or empty, and others follow.
+    def pairs(self, query: PairsQuery, minimum: float) -> PairsPage:
+        """Return a page of pairs, best first; it may be shorter than ``limit``, or empty, and others follow.
 
         Args:
             minimum: the least score.
-            is_named: with who has taken them, and what was noted on them.
 
         Raises:
             SettingError: the cursor is none.
         """
-        cursor, tag, by = query.cursor, query.tag, query.by
-        moderation = self._forum.moderation
-        taken = moderation.taken() if is_named or by is not None else {}
-        for _ in range(MOST_LOOKED if tag or taken else 1):
+        cursor, tag = query.cursor, query.tag
+        for _ in range(MOST_LOOKED if tag else 1):
             page = self._pairs(cursor, query.limit, minimum, query.sample)
-            shown = []
-            for pair in page.pairs:
-                held = taken.get(frozenset((pair.question.id, pair.candidate.id)))
-                is_free = by is None or held is None or held.by == by
-                if is_free and (tag is None or _has_tag((pair.question, pair.candidate), tag)):
-                    shown.append(structs.replace(pair, taken=held) if is_named else pair)
+            shown = tuple(pair for pair in page.pairs if tag is None or _has_tag((pair.question, pair.candidate), tag))
             if shown or page.next is None:
                 break
             cursor = page.next
-        if is_named:
-            shown = [structs.replace(one, notes=self._notes(one.question.id, one.candidate.id)) for one in shown]
-        return structs.replace(page, pairs=tuple(shown))
-
-    def _notes(self, question: str, candidate: str) -> tuple[LogEntry, ...]:
-        found = self._forum.moderation.log(MOST_NOTES, pair=(question, candidate))
-        return tuple(one for one in reversed(found) if one.kind == "note")
+        return structs.replace(page, pairs=shown)
 
     def _pairs(self, cursor: str | None, limit: int, minimum: float, has_sample: bool) -> PairsPage:
         if has_sample:

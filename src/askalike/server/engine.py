@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import math
 import re
-import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import timedelta
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Literal
 
@@ -19,47 +16,27 @@ from msgspec import structs
 from askalike.errors import AskalikeError, BusyForumError, SettingError, UnknownIdError
 from askalike.forum import Forum
 from askalike.schemas import (
-    AssignmentsRequest,
-    Counted,
-    DecisionsRequest,
-    Embedding,
-    Embeddings,
-    EmbeddingsRequest,
-    EmbedRequest,
+    DecisionRequest,
     FeedbackRequest,
-    GivenBack,
-    GivenBackRequest,
     HelpedCount,
     LoggedEntry,
     LogPage,
     LogQuery,
-    NoteRequest,
-    OutcomesRequest,
     PairsPage,
     PairsQuery,
     QuestionsPage,
-    Rank,
-    Ranks,
-    RerankRequest,
     ShownLink,
     ShownQuestion,
-    Side,
     Similar,
-    SimilarHit,
     SimilarQuery,
-    Taken,
-    Undone,
     UndoRequest,
-    Usage,
-    Vectors,
     Written,
 )
-from askalike.search.interleaving import MOST_DRAFTED, propensities, session_coins, team_draft
 from askalike.server.duplicates import DuplicatePages
-from askalike.server.presentation import listed, safe_html, shown_answer, shown_hit, shown_likelihood
+from askalike.server.presentation import listed, safe_html, shown_answer, shown_hit
 from askalike.store import check_question
 from askalike.text.markup import plain_text
-from askalike.types import Answer, Decided, Feedback, Hit, Link, LogEntry, Query, Question
+from askalike.types import Answer, Feedback, Link, LogEntry, Query, Question
 
 OnStage = Callable[[str, float], None]
 """Called with the name of a stage and the seconds that it took."""
@@ -69,14 +46,7 @@ PROBE_CHARACTERS: Final = 200
 _PLACE: Final = re.compile("(-?[0-9]{1,19})?_([0-9]{1,19})")
 """A cursor: microseconds or nothing, and a number."""
 
-_TOKEN: Final = re.compile(r"\w+|[^\w\s]")
 SEARCHED_S: Final = 1.0
-ENCODED_AT_ONCE: Final = 32
-DECIMALS: Final = 8
-"""Of numbers in a vector: as many as tell one float32 of a unit vector from the next."""
-_NEAREST_TO_CERTAIN: Final = 1e-9
-"""Log odds of probabilities nearer to 0 or 1 are those of this."""
-
 _WORDS: Mapping[str, Literal["added", "edited"]] = {"add": "added", "edit": "edited"}
 
 
@@ -93,18 +63,10 @@ class Engine:
 
     Args:
         on_stage: called with how long each stage of a search took.
-        counts_outcomes, rival: as ``ServeSettings`` has them.
     """
 
-    def __init__(
-        self,
-        forum: Forum,
-        on_stage: OnStage = lambda _stage, _seconds: None,
-        counts_outcomes: bool = False,
-        rival: str = "",
-    ) -> None:
+    def __init__(self, forum: Forum, on_stage: OnStage = lambda _stage, _seconds: None) -> None:
         self.forum = forum
-        self._counts_outcomes, self._rival = counts_outcomes, rival
         self.duplicates = DuplicatePages(forum)
         self._on_stage = on_stage
         self._searched_s = -math.inf
@@ -116,12 +78,8 @@ class Engine:
         """Return whether somebody has searched a moment ago, and so is likely to again: a draft is read as it grows."""
         return time.perf_counter() - self._searched_s < SEARCHED_S
 
-    def similar(self, query: Query | Stored, session: str = "") -> Similar:
-        """Return what an asker is shown.
-
-        Args:
-            query: one of a stored question finds later questions too.
-            session: of a visit that is counted: where two rankers are compared, it is shown what both found.
+    def similar(self, query: Query | Stored) -> Similar:
+        """Return what an asker is shown; a query of a stored question finds later questions too.
 
         Raises:
             SettingError: there is nothing to search for, k is out of range, or there is no such ranker.
@@ -129,116 +87,34 @@ class Engine:
             UnknownIdError: there is no such question.
             ForumError, ModelError: the forum has not what the ranker needs.
         """
-        return self.similar_many([(query, session)])[0]
+        return self.similar_many([query])[0]
 
-    def similar_many(self, given: Sequence[tuple[Query | Stored, str]]) -> list[Similar]:
+    def similar_many(self, asked: Sequence[Query | Stored]) -> list[Similar]:
         """Return what several askers are shown, each of whom is told how long it took for all of them.
-
-        Args:
-            given: what is asked for, with the sessions, as ``similar`` takes them.
 
         Raises:
             UnknownIdError: there is no such question.
             SettingError, InputError, ForumError, ModelError: one of them cannot be answered, as ``similar``.
         """
         queries = [
-            one if isinstance(one, Query) else one.wanted.query(self.forum.question(one.identifier)) for one, _ in given
+            query if isinstance(query, Query) else query.wanted.query(self.forum.question(query.identifier))
+            for query in asked
         ]
         if any(not query.title.strip() and not query.body.strip() for query in queries):
             raise SettingError("the question is empty", "give a title or a body")
         began = time.perf_counter()
-        found = self.forum.similar_many(queries) if len(queries) > 1 else [self.forum.search(queries[0])]
+        results = self.forum.similar_many(queries) if len(queries) > 1 else [self.forum.search(queries[0])]
         searched = time.perf_counter()
-        shown = [
-            self._shown(query, session, one.hits)
-            for query, (_, session), one in zip(queries, given, found, strict=True)
-        ]
+        shown = [tuple(shown_hit(hit, self.forum.analyzer) for hit in result.hits) for result in results]
         ended = self._searched_s = time.perf_counter()
-        showing, took_ms = (ended - searched) / len(given), round(1000 * (ended - began), 2)
-        for one in found:
-            for name, spent in one.seconds.items():
-                self._on_stage(name, spent + (showing if name == "answer" else 0.0))
+        showing, took_ms = (ended - searched) / len(asked), round(1000 * (ended - began), 2)
+        for result in results:
+            for name, seconds in result.seconds.items():
+                self._on_stage(name, seconds + (showing if name == "answer" else 0.0))
         return [
-            Similar(one.ranker, took_ms, one.corrections, hits, one.notice)
-            for one, hits in zip(found, shown, strict=True)
+            Similar(result.ranker, took_ms, result.corrections, hits, result.notice)
+            for result, hits in zip(results, shown, strict=True)
         ]
-
-    def _shown(self, query: Query, session: str, found: Iterable[Hit]) -> tuple[SimilarHit, ...]:
-        hits = tuple(shown_hit(hit, self.forum.analyzer) for hit in found)
-        if session and self._rival and query.ranker is None and 0 < len(hits) <= MOST_DRAFTED:
-            return self._drafted(query, session, hits)
-        return hits
-
-    def _drafted(self, query: Query, session: str, hits: tuple[SimilarHit, ...]) -> tuple[SimilarHit, ...]:
-        """Return as many hits, drafted from the default's and the rival's; none says how likely: all look alike."""
-        asked = replace(query, ranker=self._rival, minimum=0.0, k=len(hits))
-        other = tuple(shown_hit(hit, self.forum.analyzer) for hit in self.forum.search(asked).hits)
-        held = {hit.question.id: hit for hit in (*other, *hits)}
-        rankings = ([one.question.id for one in hits], [one.question.id for one in other])
-        shares = propensities(*rankings, len(hits))
-        unsaid = shown_likelihood(None)
-        return tuple(
-            structs.replace(held[one], rank=rank, likelihood=unsaid, team=team, propensity=shares[one])
-            for rank, (one, team) in enumerate(team_draft(*rankings, len(hits), session_coins(session)), 1)
-        )
-
-    # -- endpoints in the dialects of others -------------------------------------------------------------------
-
-    def embeddings(self, given: EmbeddingsRequest, until_s: float) -> Embeddings:
-        """Return the vectors of texts as OpenAI's endpoint does.
-
-        Raises:
-            UnknownIdError: a model with a revision is named that does not answer.
-            SettingError: a text is blank, or there are not so many dimensions.
-            NotLearnedError, ModelError, EncoderError: as ``Forum.embed``.
-        """
-        texts = _texts(given.input)
-        model = self.forum.encoder
-        if "@" in given.model and given.model != model:
-            raise UnknownIdError(f"there is no model {given.model!r}", f"this forum is encoded by {model!r}")
-        vectors = self._vectors(texts, given.input_type, given.dimensions, until_s)
-        rows: list[list[float] | str] = list(vectors)
-        if given.encoding_format == "base64":
-            rows = [base64.b64encode(struct.pack(f"<{len(one)}f", *one)).decode() for one in vectors]
-        read = sum(sum(1 for _ in _TOKEN.finditer(text)) for text in texts)
-        data = tuple(Embedding(place, row) for place, row in enumerate(rows))
-        return Embeddings(data, model, Usage(read, read))
-
-    def embed(self, given: EmbedRequest, until_s: float) -> Vectors:
-        """Return the vectors of texts as text-embeddings-inference does.
-
-        Raises:
-            SettingError: they are to be of another length than 1, or as ``embeddings``.
-            NotLearnedError, ModelError, EncoderError: as ``Forum.embed``.
-        """
-        if not given.normalize:
-            raise SettingError("normalize is false, and vectors have length 1 here", "leave it out")
-        return self._vectors(_texts(given.inputs), given.prompt_name, given.dimensions, until_s)
-
-    def _vectors(self, texts: list[str], side: Side, dimensions: int | None, until_s: float) -> Vectors:
-        """Return vectors, encoding no further once nobody waits for them."""
-        rows: Vectors = []
-        for begin in range(0, len(texts), ENCODED_AT_ONCE):
-            if time.monotonic() > until_s:
-                raise BusyForumError("there was no time to encode all texts", "send fewer at once")
-            part = texts[begin : begin + ENCODED_AT_ONCE]
-            found = self.forum.embed(part, is_query=side == "query", dimensions=dimensions)
-            rows += found.astype(float).round(DECIMALS).tolist()
-        return rows
-
-    def rerank(self, given: RerankRequest) -> Ranks:
-        """Return texts by how likely each asks the same as a query, the likeliest first.
-
-        Raises:
-            SettingError: a text is blank.
-            ModelError, EncoderError: as ``Forum.score``.
-        """
-        texts = _texts(given.texts)
-        scores = self.forum.score(_texts(given.query)[0], texts)
-        if given.raw_scores:
-            scores = [_log_odds(one) for one in scores]
-        order = sorted(range(len(texts)), key=lambda place: (-scores[place], place))
-        return tuple(Rank(place, scores[place], texts[place] if given.return_text else None) for place in order)
 
     def warm_up(self) -> None:
         """Search once, so that the first who asks need not wait for the model to be read; what fails, fails then."""
@@ -382,52 +258,38 @@ class Engine:
         """
         return self.forum.judge(given.question, given.candidate, given.verdict, given.by, given.draw)
 
-    def pairs(self, query: PairsQuery, name: str = "", *, is_named: bool = False) -> PairsPage:
+    def pairs(self, query: PairsQuery, name: str = "") -> PairsPage:
         """Return a page of the pairs that may be duplicates.
 
         Args:
-            name: of the request's key: what others have taken is left out.
-            is_named: with who has taken them, and what was noted on them.
+            name: of the request's key.
 
         Raises:
             SettingError: the cursor is none.
         """
-        least = self.forum.least_score(query.minimum)
-        by = name or (query.by if is_named else None)  # who may only read learns nothing of who has taken what
-        found = self.duplicates.pairs(structs.replace(query, by=by), least, is_named=is_named)
-        return structs.replace(found, you=name)
+        return structs.replace(self.duplicates.pairs(query, self.forum.least_score(query.minimum)), you=name)
 
     # -- moderation --------------------------------------------------------------------------------------------
 
-    def decide(self, given: DecisionsRequest, name: str) -> Decided:
-        """Store decisions, all of them or none; they are on disk when this returns.
+    def decide(self, request: DecisionRequest, name: str) -> LogEntry:
+        """Store a decision; it is on disk when this returns.
 
         Args:
-            name: of the request's key; "" takes the name that is given.
+            name: of the request's key; "" takes the name that is sent.
 
         Raises:
-            InputError, BusyForumError: as ``Moderation.decide``; nothing is stored.
+            UnknownIdError, InputError, BusyForumError: as ``Store.decide``; nothing is stored.
         """
-        by = name or given.by
-        decisions = [Feedback(one.question, one.candidate, one.verdict, by, draw=one.draw) for one in given.decisions]
-        return self.forum.moderation.decide(decisions, has_links=given.link, is_preview=given.preview)
+        decision = Feedback(request.question, request.candidate, request.verdict, name or request.by, draw=request.draw)
+        return self.forum.store.decide(decision, has_link=request.link)
 
-    def undo(self, given: UndoRequest, name: str) -> Undone:
-        """Undo decisions, all of them or none.
+    def undo(self, request: UndoRequest, name: str) -> LogEntry:
+        """Undo a decision.
 
         Raises:
-            UnknownIdError, InputError, SettingError, BusyForumError: as ``Moderation.undo``.
+            UnknownIdError, InputError, BusyForumError: as ``Store.undo``.
         """
-        found = self.forum.moderation.undo(given.numbers, bulk=given.bulk, by=name or given.by)
-        return Undone(tuple(found))
-
-    def note(self, given: NoteRequest, name: str) -> LogEntry:
-        """Store a note on a pair.
-
-        Raises:
-            UnknownIdError, InputError, BusyForumError: as ``Moderation.note``.
-        """
-        return self.forum.moderation.note(given.question, given.candidate, given.text, name or given.by)
+        return self.forum.store.undo(request.number, name or request.by)
 
     def log(self, query: LogQuery, name: str) -> LogPage:
         """Return a page of the log.
@@ -438,7 +300,7 @@ class Engine:
         if (query.question is None) != (query.candidate is None):
             raise SettingError("half a pair was named", "name question and candidate, or neither")
         pair = (query.question, query.candidate) if query.question and query.candidate else None
-        found = self.forum.moderation.log(query.limit, query.before, pair=pair, bulk=query.bulk)
+        found = self.forum.store.log(query.limit, query.before, pair=pair)
         held = self.forum.questions_by_id([one for entry in found for one in (entry.question_id, entry.candidate_id)])
         titles = {identifier: question.title for identifier, question in held.items()}
         entries = tuple(
@@ -451,47 +313,13 @@ class Engine:
         )
         return LogPage(entries, found[-1].number if len(found) == query.limit else None, name)
 
-    def taken(self) -> Taken:
-        """Return who has which pairs."""
-        return Taken(tuple(self.forum.moderation.assignments()))
-
-    def take(self, given: AssignmentsRequest, name: str) -> Taken:
-        """Let somebody have pairs, all of them or none.
-
-        Raises:
-            UnknownIdError, InputError, BusyForumError: as ``Moderation.take``.
-        """
-        lasting = None if given.minutes is None else timedelta(minutes=given.minutes)
-        pairs = [(one.question, one.candidate) for one in given.pairs]
-        return Taken(tuple(self.forum.moderation.take(pairs, name or given.by, lasting)))
-
-    def give_back(self, given: GivenBackRequest, name: str) -> GivenBack:
-        """Free pairs.
-
-        Raises:
-            InputError, BusyForumError: as ``Moderation.give_back``.
-        """
-        by = None if given.anyones else name or given.by
-        return GivenBack(self.forum.moderation.give_back([(one.question, one.candidate) for one in given.pairs], by))
-
     def helped(self, identifier: str) -> HelpedCount:
         """Count that a question answered somebody's who was about to ask.
 
         Raises:
             UnknownIdError: there is no such question.
         """
-        return HelpedCount(identifier, self.forum.add_helped(identifier))
-
-    def count_outcomes(self, given: OutcomesRequest) -> Counted:
-        """Count what became of suggestions in one visit.
-
-        Raises:
-            SettingError: this service counts nothing.
-            BusyForumError: as ``put``.
-        """
-        if not self._counts_outcomes:
-            raise SettingError("this service counts no outcomes", 'start it with "askalike serve FORUM --outcomes"')
-        return Counted(self.forum.add_outcomes(given.session, given.outcomes))
+        return HelpedCount(identifier, self.forum.store.add_helped(identifier))
 
     def labels(self, *, is_named: bool) -> Iterator[Feedback]:
         """Yield all judgements, oldest first; who judged is left out unless ``is_named``."""
@@ -504,19 +332,6 @@ class Engine:
             self.forum.catch_up()
             return True
         return False
-
-
-def _texts(given: str | tuple[str, ...]) -> list[str]:
-    texts = [given] if isinstance(given, str) else list(given)
-    blank = next((place for place, text in enumerate(texts) if not text.strip()), None)
-    if blank is not None:
-        raise SettingError(f"text {blank + 1} of {len(texts)} is blank", "leave it out")
-    return texts
-
-
-def _log_odds(probability: float) -> float:
-    held = min(max(probability, _NEAREST_TO_CERTAIN), 1 - _NEAREST_TO_CERTAIN)
-    return math.log(held / (1 - held))
 
 
 def _cursor(moment: int | None, num: int) -> str:

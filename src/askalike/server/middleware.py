@@ -14,7 +14,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from askalike.schemas import Error, OpenAIError, OpenAIFault
+from askalike.schemas import Error
 from askalike.server.guards import check_host, client_of, rate_key
 from askalike.server.metrics import Metrics
 from askalike.server.problem import Problem, problem_of
@@ -54,15 +54,6 @@ class Served(Protocol):
     metrics: Metrics
     proxies: tuple[Network, ...]
     host_names: frozenset[str]
-
-
-OPENAI_PATH: Final = "/v1/embeddings"
-OPENAI_FAULTS: Final[Mapping[int, tuple[str, str]]] = {
-    401: ("invalid_request_error", "invalid_api_key"),
-    404: ("invalid_request_error", "model_not_found"),
-    429: ("rate_limit_error", "rate_limit_exceeded"),
-}
-"""Status → type and code of OpenAI's refusals; others are invalid requests, or the server's errors from 500 on."""
 
 
 class Middleware:
@@ -120,7 +111,7 @@ class Middleware:
                 LOG.exception("request %s", identifier)
             if status:
                 raise  # the answer has begun: the connection is cut, so that nobody takes a part for the whole
-            await problem_response(problem, path)(scope, receive, send_on)
+            await problem_response(problem)(scope, receive, send_on)
         finally:
             log_request(service, scope, identifier, status, time.perf_counter() - began)
 
@@ -141,12 +132,7 @@ def log_request(service: Served, scope: Mapping[str, Any], identifier: str, stat
     REQUESTS.info("", extra={"fields": fields})
 
 
-def problem_response(problem: Problem, path: str) -> Response:
-    """Return why a request was refused, as JSON in the dialect of its path."""
-    found: Error | OpenAIError = Error(problem.error, problem.hint)
-    if path == OPENAI_PATH:
-        kind, code = OPENAI_FAULTS.get(problem.status, ("invalid_request_error", None))
-        kind = "server_error" if problem.status >= 500 else kind
-        found = OpenAIError(OpenAIFault("; ".join(filter(None, (problem.error, problem.hint))), kind, code))
-    content = msgspec.json.encode(found)
+def problem_response(problem: Problem) -> Response:
+    """Return why a request was refused, as JSON."""
+    content = msgspec.json.encode(Error(problem.error, problem.hint))
     return Response(content, problem.status, dict(problem.headers), media_type="application/json")

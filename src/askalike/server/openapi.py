@@ -30,7 +30,7 @@ _PATH_VALUE: Final = {"type": "string", "minLength": 1, "maxLength": 512}
 def openapi_document(routes: Sequence[Route]) -> dict[str, object]:
     """Return the OpenAPI 3.1 document of these routes."""
     sent = _described([route.body for route in routes if route.body is not None])
-    answered = _described([one for route in routes for one in (route.returns, route.refused_as)])
+    answered = _described([schemas.Error, *(route.returns for route in routes)])
     for shape in answered.values():  # whatever has a default is sent all the same
         shape["required"] = list(shape["properties"])
     paths: dict[str, dict[str, Any]] = {}
@@ -102,10 +102,7 @@ def _refusals(route: Route) -> dict[str, Any]:
         statuses |= {*WITH_BODY}
     if route.query is not None or "{" in route.path:
         statuses |= {422}
-    if route.refused_as is schemas.Error:
-        return {str(one): {"$ref": f"#/components/responses/{one}"} for one in sorted(statuses)}
-    content = {JSON: {"schema": _reference(route.refused_as)}}
-    return {str(one): {"description": HTTPStatus(one).phrase, "content": content} for one in sorted(statuses)}
+    return {str(status): {"$ref": f"#/components/responses/{status}"} for status in sorted(statuses)}
 
 
 def _reference(kind: Any) -> dict[str, Any]:

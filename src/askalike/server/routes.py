@@ -34,7 +34,7 @@ from askalike.server.service import Service
 from askalike.server.status import metrics_text, status
 from askalike.server.streams import NDJSON, BulkResponse, stream
 from askalike.store import ForumLayout
-from askalike.types import Decided, Feedback, LogEntry, Query, Report
+from askalike.types import Feedback, LogEntry, Query
 
 LARGE_BYTES: Final = 20_000
 """A search for a longer text takes its time: with 200 kB, some twenty times that of a title."""
@@ -54,7 +54,6 @@ class Route:
         permission: the right that a key needs; None where none is needed.
         media: the type of the answer, and of the body where there is one.
         refusals: statuses that it may be refused with, beside those that all may.
-        refused_as: the shape of refusals.
         is_signed: it is kept who asked, by the name of the key.
     """
 
@@ -63,14 +62,13 @@ class Route:
     about: str
     returns: Any
     handler: Callable[[Engine, Call], Any] | None = None
-    joins: Callable[[Call], tuple[Query | Stored, str]] | None = None
+    joins: Callable[[Call], Query | Stored] | None = None
     respond: Callable[[Request, Service, frozenset[str]], Awaitable[Response]] | None = None
     body: type[msgspec.Struct] | None = None
     query: type[msgspec.Struct] | None = None
     permission: Right | None = "read"
     media: str = JSON
     refusals: tuple[int, ...] = ()
-    refused_as: type[msgspec.Struct] = schemas.Error
     is_signed: bool = False
 
 
@@ -175,8 +173,8 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/similar",
         "Earlier questions that ask the same, with their best answers.",
         schemas.Similar,
-        lambda engine, call: engine.similar(call.body.query, call.body.session or ""),
-        lambda call: (call.body.query, call.body.session or ""),
+        lambda engine, call: engine.similar(call.body.query),
+        lambda call: call.body.query,
         body=schemas.SimilarRequest,
         refusals=(409,),
     ),
@@ -194,7 +192,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "Questions that are similar to a stored one, later ones too.",
         schemas.Similar,
         lambda engine, call: engine.similar(Stored(call.path["id"], call.query)),
-        lambda call: (Stored(call.path["id"], call.query), ""),
+        lambda call: Stored(call.path["id"], call.query),
         query=schemas.SimilarQuery,
         refusals=(404, 409),
     ),
@@ -280,46 +278,30 @@ ROUTES: Final[tuple[Route, ...]] = (
         refusals=(404,),
     ),
     Route(
-        "POST",
-        "/v1/outcomes",
-        "Count what became of suggestions in one visit of an ask form, where the service was started to count it.",
-        schemas.Counted,
-        lambda engine, call: engine.count_outcomes(call.body),
-        body=schemas.OutcomesRequest,
-    ),
-    Route(
-        "GET",
-        "/v1/report",
-        "What the suggestions of a month brought; for keys that may write.",
-        Report,
-        lambda engine, call: engine.forum.report(call.query.month),
-        query=schemas.ReportQuery,
-        permission="write",
-    ),
-    Route(
         "GET",
         "/v1/duplicates",
         "Pairs of the archive that may be duplicates, best first.",
         schemas.PairsPage,
-        lambda engine, call: engine.pairs(call.query, call.name, is_named="write" in call.rights),
+        lambda engine, call: engine.pairs(call.query, call.name),
         query=schemas.PairsQuery,
         is_signed=True,
     ),
     Route(
         "POST",
         "/v1/decisions",
-        "Decide on pairs, all of them or none: judgements, links, and entries of the log.",
-        Decided,
+        "Decide on a pair: a judgement, a link where they are duplicates, and an entry of the log.",
+        LogEntry,
         lambda engine, call: engine.decide(call.body, call.name),
-        body=schemas.DecisionsRequest,
+        body=schemas.DecisionRequest,
         permission="write",
+        refusals=(404,),
         is_signed=True,
     ),
     Route(
         "POST",
         "/v1/decisions/undo",
-        "Undo decisions: what was judged before counts again, and a link that nobody else has made goes.",
-        schemas.Undone,
+        "Undo a decision: what was judged before counts again, and a link that nobody else has made goes.",
+        LogEntry,
         lambda engine, call: engine.undo(call.body, call.name),
         body=schemas.UndoRequest,
         permission="write",
@@ -329,50 +311,10 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route(
         "GET",
         "/v1/log",
-        "Who decided, noted and undid what, newest first; for keys that may write.",
+        "Who decided and undid what, newest first; for keys that may write.",
         schemas.LogPage,
         lambda engine, call: engine.log(call.query, call.name),
         query=schemas.LogQuery,
-        permission="write",
-        is_signed=True,
-    ),
-    Route(
-        "POST",
-        "/v1/notes",
-        "Note something on a pair.",
-        LogEntry,
-        lambda engine, call: engine.note(call.body, call.name),
-        body=schemas.NoteRequest,
-        permission="write",
-        refusals=(404,),
-        is_signed=True,
-    ),
-    Route(
-        "GET",
-        "/v1/assignments",
-        "Who has taken which pairs; for keys that may write.",
-        schemas.Taken,
-        lambda engine, call: engine.taken(),
-        permission="write",
-    ),
-    Route(
-        "POST",
-        "/v1/assignments",
-        "Take pairs, all of them or none: nobody else is shown them, or decides on them, meanwhile.",
-        schemas.Taken,
-        lambda engine, call: engine.take(call.body, call.name),
-        body=schemas.AssignmentsRequest,
-        permission="write",
-        refusals=(404,),
-        is_signed=True,
-    ),
-    Route(
-        "POST",
-        "/v1/assignments/give-back",
-        "Give pairs back that were taken.",
-        schemas.GivenBack,
-        lambda engine, call: engine.give_back(call.body, call.name),
-        body=schemas.GivenBackRequest,
         permission="write",
         is_signed=True,
     ),
@@ -383,33 +325,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         schemas.GroupsPage,
         lambda engine, call: engine.duplicates.groups(call.query.cursor, call.query.limit, call.query.minimum),
         query=schemas.GroupsQuery,
-    ),
-    Route(
-        "POST",
-        "/v1/embeddings",
-        "The vectors of texts by the forum's encoder, as OpenAI's endpoint of this name answers.",
-        schemas.Embeddings,
-        lambda engine, call: engine.embeddings(call.body, call.until_s),
-        body=schemas.EmbeddingsRequest,
-        refusals=(404, 409),
-        refused_as=schemas.OpenAIError,
-    ),
-    Route(
-        "POST",
-        "/embed",
-        "The vectors of texts by the forum's encoder, as text-embeddings-inference answers.",
-        schemas.Vectors,
-        lambda engine, call: engine.embed(call.body, call.until_s),
-        body=schemas.EmbedRequest,
-        refusals=(409,),
-    ),
-    Route(
-        "POST",
-        "/rerank",
-        "Texts by how likely each asks the same as a query, as text-embeddings-inference answers.",
-        schemas.Ranks,
-        lambda engine, call: engine.rerank(call.body),
-        body=schemas.RerankRequest,
     ),
     Route(
         "POST",

@@ -10,7 +10,6 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from askalike.errors import SettingError
-from askalike.search import RANKER_NAMES
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -79,13 +78,11 @@ class ServeSettings:
         is_read_open: reading needs no key, and writing does.
         is_page_reread: the page's files are read at each request, for who works on them.
         has_titles_logged: titles that are searched for are in the log.
-        counts_outcomes: pages may count what became of suggestions.
-        rival: a ranker whose suggestions are interleaved with the default's in visits that are counted; "" for none.
         wait_s: at the start, a database that is away is waited for so long.
         trusted_proxies: addresses and networks of proxies, as "10.0.0.0/8": what they say in X-Forwarded-For counts.
 
     Raises:
-        SettingError: an origin, a host or a proxy's address is none, there is no worker, or no such rival.
+        SettingError: an origin, a host or a proxy's address is none, or there is no worker.
     """
 
     forum: str
@@ -98,8 +95,6 @@ class ServeSettings:
     is_read_open: bool = False
     is_page_reread: bool = False
     has_titles_logged: bool = False
-    counts_outcomes: bool = False
-    rival: str = ""
     wait_s: float = 300.0
     trusted_proxies: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
@@ -118,10 +113,6 @@ class ServeSettings:
                 raise SettingError(f"{host!r} is no host's name", "expected one such as askalike.example.org")
         for proxy in self.trusted_proxies:
             _network(proxy)
-        if self.rival and self.rival not in RANKER_NAMES:
-            raise SettingError(f"there is no ranker {self.rival!r}", f"expected one of {', '.join(RANKER_NAMES)}")
-        if self.rival and not self.counts_outcomes:
-            raise SettingError(f"{self.rival!r} would be compared, and nothing is counted", "count outcomes too")
         if self.workers < 1:
             raise SettingError(f"{self.workers} workers", "expected 1 or more")
 

@@ -67,7 +67,7 @@ def status(service: Service, rights: Collection[str]) -> schemas.Status:
         ranker=forum.settings.search.ranker,
         duplicates=schemas.DuplicatesState(compared.done, compared.questions, forum.pairs.store.count(LEAST_SCORE)),
         feedback=schemas.FeedbackState(verdicts["duplicate"], verdicts["different"]),
-        helped=schemas.HelpedState(*forum.helped()),
+        helped=schemas.HelpedState(*forum.store.helped()),
         reliability=forum.reliability(),
         service=schemas.WorkerState(
             worker_pid=os.getpid(),
@@ -77,7 +77,6 @@ def status(service: Service, rights: Collection[str]) -> schemas.Status:
             requests=service.metrics.requests(),
             open_without_key=not service.settings.needs_keys,
             may=schemas.Permissions(read="read" in rights, write="write" in rights),
-            counts_outcomes=service.settings.counts_outcomes,
         ),
         latency_ms={route: schemas.Latency(*times) for route, times in service.metrics.latencies_ms().items()},
     )

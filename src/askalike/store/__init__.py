@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from askalike import agreement
-from askalike.errors import AskalikeError, DamagedForumError, ForumError, SettingError
+from askalike.errors import AskalikeError, ForumError, SettingError
 from askalike.files import replace_whole
 from askalike.store.layout import ForumLayout
 from askalike.store.moderation import refuse_chain
@@ -29,7 +29,6 @@ from askalike.store.protocol import (
     Position,
     SourceCounts,
     Store,
-    StoredOutcome,
 )
 from askalike.store.rows import check_question
 from askalike.store.sqlite import soundness
@@ -50,7 +49,6 @@ __all__ = [
     "Position",
     "SourceCounts",
     "Store",
-    "StoredOutcome",
     "attach_store",
     "check_question",
     "create_store",
@@ -60,7 +58,6 @@ __all__ = [
     "refuse_chain",
     "stored_contents",
     "stored_faults",
-    "take_over_helped",
 ]
 
 
@@ -171,25 +168,6 @@ def create_store(layout: ForumLayout, settings: dict[str, str]) -> Store:
         settings: of the forum; where another process has made the store meanwhile, that one's stay.
     """
     return SqliteStore.create(layout.archive, settings)
-
-
-def take_over_helped(layout: ForumLayout, store: Store) -> None:
-    """Move the counts that an earlier version kept in a file of its own into the store.
-
-    Raises:
-        DamagedForumError: the file cannot be read.
-        BusyForumError: another process has been writing for too long.
-    """
-    if not layout.helped.exists():
-        return
-    try:
-        with contextlib.closing(sqlite3.connect(layout.helped)) as connection:
-            counts = dict(connection.execute("SELECT question_id, times FROM helped").fetchall())
-    except sqlite3.DatabaseError as error:
-        hint = "delete it: counts begin again"
-        raise DamagedForumError(f"{layout.helped} cannot be read: {error}", hint) from error
-    store.put_helped(counts)
-    layout.helped.unlink(missing_ok=True)
 
 
 def open_pairs(layout: ForumLayout) -> PairStore:

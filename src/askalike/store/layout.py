@@ -37,7 +37,6 @@ class ForumLayout:
           loading.lock        held by who loads an archive; loading.sqlite: what was read of it so far, gone at the end
           index.lock          held by the one process that writes indexes
           pairs.sqlite        pairs that may ask the same, made anew at need; pairs.lock: held by who compares
-          helped.sqlite       how often questions had helped before the archive kept it, until it was taken over
           follow.sqlite       what follows a living forum: its cursor, what it holds, webhooks that came; follow.lock:
                               held by who follows
           keys.json           hashes of the keys of the service, where some were made
@@ -123,11 +122,6 @@ class ForumLayout:
             found = ForumLayout(path)
             if _CODE.fullmatch(path.name) and path.is_dir() and not found.is_linked:
                 yield path.name, found
-
-    @property
-    def helped(self) -> Path:
-        """Return the file in which version 0.1 counted how often questions helped; it need not be there."""
-        return self.folder / "helped.sqlite"
 
     @property
     def follow(self) -> Path:

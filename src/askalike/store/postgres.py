@@ -30,11 +30,11 @@ from askalike.progress import Progress, SilentProgress
 from askalike.store import moderation, rows
 from askalike.store.load import STAGING, Gone, load
 from askalike.store.protocol import Contents, LoadReport, SourceCounts
-from askalike.store.sql import LANGUAGES, OUTCOMES, SqlStore, ThreadConnections
+from askalike.store.sql import HELPED, LANGUAGES, SqlStore, ThreadConnections
 from askalike.store.writes import Cursor
 from askalike.types import Answer, Link, Question, Record, Reject, Source
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 """Format 2 keeps what became of suggestions, 3 languages, 4 what moderators do; older databases are brought to it."""
 SCHEMES: Final = ("postgresql", "postgres")
 WAIT = "30s"
@@ -118,15 +118,10 @@ CREATE INDEX feedback_by_question ON feedback (question_id);
 CREATE INDEX feedback_by_candidate ON feedback (candidate_id);
 CREATE TABLE format (version INTEGER NOT NULL);
 """
-    + OUTCOMES
+    + HELPED
     + LANGUAGES
     + _MODERATION
 ).replace(" TEXT", ' TEXT COLLATE "C"')
-_UPGRADES: Final = {
-    version: tables.replace(" TEXT", ' TEXT COLLATE "C"')
-    for version, tables in ((1, OUTCOMES), (2, LANGUAGES), (3, _MODERATION))
-}
-"""From a format to what makes the next one of it."""
 _POST = "place BIGINT PRIMARY KEY, digest BYTEA, id TEXT"
 _STAGING_TABLES: Final = f"""
 CREATE SCHEMA {STAGING};
@@ -176,23 +171,12 @@ class PostgresStore(SqlStore):
                 self.close()
                 raise ForumNotFoundError(f"there is no forum in {address}", 'make one with "askalike attach"')
             version = connection.execute("SELECT version FROM format").fetchone()[0]
-        if version in _UPGRADES:
-            version = self._upgraded()
         if version != FORMAT:
             self.close()
             raise ForumVersionError(
                 f"{address} has format {version}, this version of askalike reads format {FORMAT}",
                 "use the version that wrote it",
             )
-
-    def _upgraded(self) -> int:
-        """Bring an older database to this format; another machine may have done so meanwhile."""
-        with self.write() as connection:
-            while (version := int(connection.execute("SELECT version FROM format").fetchone()[0])) in _UPGRADES:
-                for statement in filter(str.strip, _UPGRADES[version].split(";")):
-                    connection.execute(statement)
-                connection.execute("UPDATE format SET version = ?", (version + 1,))
-        return version
 
     @classmethod
     def create(cls, address: str, settings: Mapping[str, str]) -> PostgresStore:

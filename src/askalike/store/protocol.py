@@ -14,18 +14,13 @@ from typing import Final, Literal, Protocol
 from askalike.progress import Progress, SilentProgress
 from askalike.types import (
     Answer,
-    Assignment,
-    Decided,
     Feedback,
     Link,
     LogEntry,
-    Outcome,
-    OutcomeKind,
     Question,
     Record,
     Reject,
     Source,
-    Team,
     Thread,
     Verdict,
     Write,
@@ -140,26 +135,6 @@ class Counts:
     links_without_question: int = 0
     judgements_without_question: int = 0
     unreadable_dates: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class StoredOutcome:
-    """What became of a suggestion, as it is kept.
-
-    Args:
-        session: a random name of one visit of an ask form; "" where there was none.
-        subject: the suggested question's id, or the digest of the title that was asked (``rows.title_digest``).
-        times: how often, where there is no session to tell one from the next.
-    """
-
-    session: str
-    kind: OutcomeKind
-    subject: str
-    at_us: int
-    times: int
-    place: int
-    team: Team
-    propensity: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -478,67 +453,37 @@ class Store(ChangeLog, Protocol):
 
     # -- moderation --------------------------------------------------------------------------------------------
 
-    def decide(self, given: Sequence[Feedback], *, has_links: bool, is_preview: bool = False) -> Decided:
-        """Store decisions of people, each a judgement too, all of them or none; nothing where one is refused.
-
-        A decision is refused on a pair that somebody else has taken, that was decided already, or that comes twice;
-        with ``has_links``, also where the link would close a circle or lead to a duplicate, with the chain.
+    def decide(self, decision: Feedback, *, has_link: bool = True) -> LogEntry:
+        """Store a person's decision on a pair, which is a judgement too, and return its entry in the log.
 
         Args:
-            has_links: a duplicate is linked to its original.
-            is_preview: store nothing, and only return what would be stored or refused.
+            has_link: a duplicate is linked to its original, which searches then show in its place.
+
+        Raises:
+            UnknownIdError: a question is not there.
+            InputError: the pair was decided before, or the link would close a circle or lead to a duplicate; the
+                message has the chain.
         """
 
-    def undo(self, numbers: Sequence[int], by: str) -> list[LogEntry]:
-        """Take decisions back, all of them or none; return the entries that say so.
+    def undo(self, number: int, by: str = "") -> LogEntry:
+        """Undo a decision, and return the entry that says so.
 
-        The judgement before a decision counts again, unless the pair was judged since. The link that it made goes,
-        unless a person, a load or a forum that is followed has made it too. What waits to be written back is cancelled.
+        The judgement before it counts again, unless the pair was judged since. The link that it made goes, unless a
+        person, a load or a forum that is followed has made it too. What was written to another forum stays there; what
+        waits to be is cancelled.
 
         Raises:
             UnknownIdError: the log has no such entry.
             InputError: it is no decision, or was undone already.
         """
 
-    def add_note(self, question_id: str, candidate_id: str, text: str, by: str) -> LogEntry:
-        """Store what somebody notes on a pair.
-
-        Raises:
-            UnknownIdError: a question is not there.
-            InputError: the text is empty or too long, or both are the same question.
-        """
-
-    def log(
-        self, limit: int, before: int = 0, *, pair: tuple[str, str] | None = None, bulk: str = ""
-    ) -> list[LogEntry]:
+    def log(self, limit: int, before: int = 0, *, pair: tuple[str, str] | None = None) -> list[LogEntry]:
         """Return entries of the log, newest first.
 
         Args:
             before: only those with smaller numbers; 0 for all.
             pair: only those on this pair, either way round.
-            bulk: only what was done together under this name.
         """
-
-    def take_pairs(self, pairs: Sequence[tuple[str, str]], by: str, until_us: int | None) -> list[Assignment]:
-        """Let somebody have pairs, all of them or none: until a moment, or until they are given back or decided.
-
-        Raises:
-            UnknownIdError: a question is not there.
-            InputError: somebody else has taken one, one comes twice, or nobody is named.
-        """
-
-    def give_back(self, pairs: Sequence[tuple[str, str]], by: str | None) -> int:
-        """Free pairs that somebody has taken; return how many there were.
-
-        Args:
-            by: who has taken them; None for whoever it is.
-
-        Raises:
-            InputError: somebody else has taken one; then none is freed.
-        """
-
-    def assignments(self) -> list[Assignment]:
-        """Return who has taken what, as of now, the oldest first."""
 
     def decided_duplicates(self, source: str) -> list[LogEntry]:
         """Return the decisions that stand, by which a question is a duplicate of another of the same source."""
@@ -552,33 +497,14 @@ class Store(ChangeLog, Protocol):
     def set_write(self, number: int, state: WriteState, why: str = "", *, is_try: bool = True) -> bool:
         """Note what became of a write; return False where it was cancelled meanwhile, which stays so unless done."""
 
-    # -- outcomes of suggestions -------------------------------------------------------------------------------
+    # -- questions that helped ---------------------------------------------------------------------------------
 
-    def add_outcomes(self, session: str, outcomes: Sequence[Outcome], at_us: int) -> int:
-        """Count what became of suggestions; return how many were new.
+    def add_helped(self, identifier: str) -> int:
+        """Count that a question answered somebody who was about to ask; return how often it did.
 
-        What a session has said before, and questions that are not there, are passed over; so is what comes after
-        ``rows.MOST_OUTCOMES`` of one day. Outcomes older than ``rows.KEPT_DAYS`` are deleted, but for what helped.
-
-        Args:
-            session: a random name of one visit; "" where there is none: then each counts once more.
-            at_us: the moment, in microseconds since 1970.
+        Raises:
+            UnknownIdError: there is no such question.
         """
 
-    def put_helped(self, times: Mapping[str, int]) -> None:
-        """Take over how often questions had helped before outcomes were kept; putting it twice changes nothing."""
-
-    def helped(self, identifier: str | None = None) -> tuple[int, int]:
-        """Return how often questions helped, and how many did: of all, or of one."""
-
-    def outcome_days(self, first: int, last: int) -> list[int]:
-        """Return the days from ``first`` to ``last``, counted since 1970, on which anything was counted, ascending."""
-
-    def outcomes(self, day: int) -> list[StoredOutcome]:
-        """Return what was counted on a day, by session and moment."""
-
-    def asked_between(self, first_us: int, last_us: int) -> list[tuple[str, str, int]]:
-        """Return (id, title, moment) of the questions with first_us ≤ created < last_us, oldest first."""
-
-    def duplicates_marked(self, first_us: int, last_us: int) -> dict[tuple[str, str], int]:
-        """Return (duplicate, original) → when people first linked or judged them so, for moments in this range."""
+    def helped(self) -> tuple[int, int]:
+        """Return how often questions helped, and how many did."""

@@ -33,12 +33,6 @@ ANSWER_COLUMNS = ("id", "question_id", "body", "markup", "created_us", "score", 
 MAX_ID_CHARACTERS = 512
 MAX_TEXT_CHARACTERS = 16 * 1024 * 1024
 """SQLite keeps no row of more than a billion bytes."""
-DAY_US = 86_400_000_000
-MOST_OUTCOMES = 100_000
-"""So much is counted of one day: whoever may search may count, and the disk is not theirs to fill."""
-KEPT_DAYS = 400
-"""Outcomes are kept so long."""
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _MARKUPS = frozenset(get_args(Markup))
@@ -315,13 +309,3 @@ def unknown_id(kind: str, identifier: str) -> UnknownIdError:
     """Return the error for an id that is not there."""
     hint = '"askalike info" lists them' if kind == "source" else "look it up with a search, or add it first"
     return UnknownIdError(f"the forum holds no {kind} with the id {identifier!r:.600}", hint)
-
-
-def title_digest(title: str) -> str:
-    """Return by what a title is known that must not be kept: the same for any case and spacing.
-
-    >>> title_digest(" Wifi  DROPS ") == title_digest("wifi drops") != title_digest("wifi")
-    True
-    """
-    plain = " ".join(title.casefold().split())
-    return hashlib.blake2b(plain.encode("utf-8", "replace"), digest_size=16).hexdigest()

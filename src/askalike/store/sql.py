@@ -33,11 +33,10 @@ from askalike.store.protocol import (
     Position,
     RecordKind,
     SourceCounts,
-    StoredOutcome,
 )
 from askalike.store.rows import unreadable_date
 from askalike.store.writes import Connection
-from askalike.types import Answer, Draw, Feedback, Link, Outcome, Question, Source, Thread, Verdict
+from askalike.types import Answer, Draw, Feedback, Link, Question, Source, Thread, Verdict
 
 
 def put_settings(connection: Connection, settings: Mapping[str, str]) -> None:
@@ -131,28 +130,14 @@ _LINKS: Final = (
 _FEEDBACK: Final = "num, question_id, candidate_id, verdict, judge, at_us, draw, probability, propensity"
 _HERE: Final = "EXISTS (SELECT 1 FROM questions WHERE id = {})"
 _BOTH_HERE: Final = f"{_HERE.format('question_id')} AND {_HERE.format('candidate_id')}"
-OUTCOME_COLUMNS: Final = ("session", "kind", "subject", "at_us", "times", "place", "team", "propensity")
-_OUTCOME: Final = ", ".join(OUTCOME_COLUMNS)
 _BATCH: Final = 500
 SHORT_LOG: Final = 10_000
 """Changes; a log that is so long and no longer is not shortened, and so many are deleted together."""
 _LAST: Final = 2**63 - 1
 
 
-OUTCOMES: Final = """
-CREATE TABLE outcomes (
-    day BIGINT NOT NULL,
-    session TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    subject TEXT NOT NULL,
-    at_us BIGINT NOT NULL,
-    times BIGINT NOT NULL,
-    place BIGINT NOT NULL,
-    team TEXT NOT NULL,
-    propensity DOUBLE PRECISION NOT NULL,
-    PRIMARY KEY (day, session, kind, subject)
-);
-CREATE INDEX outcomes_by_kind ON outcomes (kind, subject);
+HELPED: Final = """
+CREATE TABLE helped (question_id TEXT PRIMARY KEY, times BIGINT NOT NULL);
 """
 
 
@@ -585,76 +570,22 @@ class SqlStore(ModerationStore, ABC):
         newest, count = self.rows(f"SELECT coalesce(max(num), 0), count(*) FROM feedback WHERE {_BOTH_HERE}")[0]
         return newest, count
 
-    # -- outcomes of suggestions -------------------------------------------------------------------------------
+    # -- questions that helped ---------------------------------------------------------------------------------
 
-    def add_outcomes(self, session: str, outcomes: Sequence[Outcome], at_us: int) -> int:
-        """Count what became of suggestions; return how many were new."""
-        day, added = at_us // rows.DAY_US, 0
-        with self.write() as connection:
-            old = "DELETE FROM outcomes WHERE day > 0 AND day < ? AND kind <> 'helped'"
-            connection.execute(old, (day - rows.KEPT_DAYS,))
-            held = connection.execute("SELECT count(*) FROM outcomes WHERE day = ?", (day,)).fetchone()[0]
-            for one in outcomes:
-                subject = rows.title_digest(one.title) if one.kind == "asked" else one.question
-                is_known = one.kind == "asked" or writes.has_question(connection, subject)
-                if is_known and (held + added < rows.MOST_OUTCOMES or not session):
-                    values = (session, one.kind, subject, at_us, 1, one.place, one.team, one.propensity)
-                    added += connection.execute(
-                        f"INSERT INTO outcomes (day, {_OUTCOME}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-                        " ON CONFLICT (day, session, kind, subject) DO UPDATE"
-                        " SET times = outcomes.times + excluded.times WHERE excluded.session = ''",
-                        (day, *values),
-                    ).rowcount
-        return added
-
-    def put_helped(self, times: Mapping[str, int]) -> None:
-        """Take over how often questions had helped before outcomes were kept; putting it twice changes nothing."""
-        with self.write() as connection:
-            for identifier, count in times.items():
-                connection.execute(
-                    f"INSERT INTO outcomes (day, {_OUTCOME}) VALUES (0, '', 'helped', ?, 0, ?, 0, '', 1.0)"
-                    " ON CONFLICT (day, session, kind, subject) DO UPDATE SET times = excluded.times",
-                    (identifier, count),
-                )
-
-    def helped(self, identifier: str | None = None) -> tuple[int, int]:
-        """Return how often questions helped, and how many did: of all, or of one."""
-        found = (
-            "SELECT CAST(coalesce(sum(times), 0) AS BIGINT), count(DISTINCT subject) FROM outcomes"
-            f" WHERE kind = 'helped'{'' if identifier is None else ' AND subject = ?'}"
+    def add_helped(self, identifier: str) -> int:
+        """Count that a question answered somebody who was about to ask; return how often it did."""
+        add = (
+            "INSERT INTO helped (question_id, times) VALUES (?, 1)"
+            " ON CONFLICT (question_id) DO UPDATE SET times = helped.times + 1 RETURNING times"
         )
-        times, questions = self.rows(found, () if identifier is None else (identifier,))[0]
+        with self.write() as connection:
+            writes.require_question(connection, identifier)
+            return int(connection.execute(add, (identifier,)).fetchone()["times"])
+
+    def helped(self) -> tuple[int, int]:
+        """Return how often questions helped, and how many did."""
+        times, questions = self.rows("SELECT CAST(coalesce(sum(times), 0) AS BIGINT), count(*) FROM helped")[0]
         return times, questions
-
-    def outcome_days(self, first: int, last: int) -> list[int]:
-        """Return the days from ``first`` to ``last``, counted since 1970, on which anything was counted, ascending."""
-        found = "SELECT DISTINCT day FROM outcomes WHERE day BETWEEN ? AND ? ORDER BY day"
-        return [row[0] for row in self.rows(found, (first, last))]
-
-    def outcomes(self, day: int) -> list[StoredOutcome]:
-        """Return what was counted on a day, by session and moment."""
-        found = f"SELECT {_OUTCOME} FROM outcomes WHERE day = ? ORDER BY session, at_us, place, kind, subject"
-        return [StoredOutcome(*row) for row in self.rows(found, (day,))]
-
-    def asked_between(self, first_us: int, last_us: int) -> list[tuple[str, str, int]]:
-        """Return (id, title, moment) of the questions with first_us ≤ created < last_us, oldest first."""
-        found = "SELECT id, title, created_us FROM questions WHERE created_us >= ? AND created_us < ?"
-        return [(row[0], row[1], row[2]) for row in self.rows(f"{found} ORDER BY created_us, num", (first_us, last_us))]
-
-    def duplicates_marked(self, first_us: int, last_us: int) -> dict[tuple[str, str], int]:
-        """Return (duplicate, original) → when people first linked or judged them so, for moments in this range."""
-        found = self.rows(
-            "SELECT source_id, target_id, min(at_us) FROM changes JOIN links ON source_id = id"
-            " WHERE changes.kind = 'link' AND operation = 'add' AND links.kind = 'duplicate'"
-            " AND at_us >= ? AND at_us < ? GROUP BY source_id, target_id"
-            " UNION ALL SELECT question_id, candidate_id, at_us FROM feedback"
-            " WHERE verdict = 'duplicate' AND at_us >= ? AND at_us < ?",
-            (first_us, last_us) * 2,
-        )
-        marked: dict[tuple[str, str], int] = {}
-        for source, target, at_us in found:
-            marked[source, target] = min(at_us, marked.get((source, target), at_us))
-        return marked
 
     # -- what is there -----------------------------------------------------------------------------------------
 

@@ -186,8 +186,9 @@ def delete_question(connection: Connection, identifier: str) -> None:
     remove_question(connection, identifier)
     connection.execute("DELETE FROM answers WHERE question_id = ?", (identifier,))
     connection.execute("DELETE FROM links WHERE source_id = ? OR target_id = ?", (identifier, identifier))
-    for table in ("feedback", "moderation", "assignments", "outbox"):
+    for table in ("feedback", "moderation", "outbox"):
         connection.execute(f"DELETE FROM {table} WHERE question_id = ? OR candidate_id = ?", (identifier, identifier))
+    connection.execute("DELETE FROM helped WHERE question_id = ?", (identifier,))
 
 
 def remove_question(connection: Connection, identifier: str) -> bool:

@@ -1,4 +1,4 @@
-"""The tables of the store's file, its format, how it is made, opened and upgraded; a connection for each thread.
+"""The tables of the store's file, its format, how it is made and opened; a connection for each thread.
 
 Nothing may rely on the names of indexes: in an archive that was empty when it was loaded they end in ``_2``, or not
 again (``sqlite.staging``).
@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from askalike.errors import BusyForumError, DamagedForumError, ForumError, ForumVersionError
 from askalike.store import moderation
-from askalike.store.sql import LANGUAGES, OUTCOMES
+from askalike.store.sql import HELPED, LANGUAGES
 
-FORMAT = 6
-"""Raised with each incompatible change of the tables; an older format passes through a named ``upgrade_N_to_M``."""
+FORMAT = 7
+"""Raised with each incompatible change of the tables."""
 
 APPLICATION_ID = 0x41736B41
 """Marks the file as askalike's own in SQLite's header ("AskA")."""
@@ -99,7 +99,7 @@ CREATE TABLE changes (
 """
     + FEEDBACK
     + DRAWS
-    + OUTCOMES
+    + HELPED
     + LANGUAGES
     + ";".join(moderation.statements("INTEGER PRIMARY KEY AUTOINCREMENT"))
 )
@@ -140,8 +140,6 @@ def connect(path: Path) -> sqlite3.Connection:
             connection.execute(f"PRAGMA {setting}")
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
-        if version and application == APPLICATION_ID and version in UPGRADES:
-            version = _upgraded(connection)
         if version and (application != APPLICATION_ID or version != FORMAT):
             raise ForumVersionError(
                 f"{path} has format {version}, this version of askalike reads format {FORMAT}",
@@ -162,59 +160,9 @@ _SETTINGS = (
 )
 
 
-def upgrade_1_to_2(connection: sqlite3.Connection) -> None:
-    """Format 2 keeps people's verdicts on pairs."""
-    _execute(connection, FEEDBACK)
-
-
-def upgrade_2_to_3(connection: sqlite3.Connection) -> None:
-    """Format 3 keeps how each judged pair was drawn; those before came from the top of the queue, as far as known."""
-    _execute(connection, DRAWS)
-
-
-def upgrade_3_to_4(connection: sqlite3.Connection) -> None:
-    """Format 4 keeps what became of suggestions."""
-    _execute(connection, OUTCOMES)
-
-
-def upgrade_4_to_5(connection: sqlite3.Connection) -> None:
-    """Format 5 keeps the language of each question; of those before, nobody has said it."""
-    _execute(connection, LANGUAGES)
-
-
-def upgrade_5_to_6(connection: sqlite3.Connection) -> None:
-    """Format 6 keeps what moderators do: their log, who has taken what, and what is written back."""
-    for statement in moderation.statements("INTEGER PRIMARY KEY AUTOINCREMENT"):
-        connection.execute(statement)
-
-
 def _execute(connection: sqlite3.Connection, statements: str) -> None:
     for statement in filter(str.strip, statements.split(";")):
         connection.execute(statement)
-
-
-UPGRADES: Mapping[int, Callable[[sqlite3.Connection], None]] = {
-    1: upgrade_1_to_2,
-    2: upgrade_2_to_3,
-    3: upgrade_3_to_4,
-    4: upgrade_4_to_5,
-    5: upgrade_5_to_6,
-}
-"""From a format to what makes the next one of it."""
-
-
-def _upgraded(connection: sqlite3.Connection) -> int:
-    """Bring an older file to this format in one transaction; another process may have done so meanwhile."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        while (version := int(connection.execute("PRAGMA user_version").fetchone()[0])) in UPGRADES:
-            UPGRADES[version](connection)
-            connection.execute(f"PRAGMA user_version = {version + 1}")
-        connection.execute("COMMIT")
-    except BaseException:
-        roll_back(connection)
-        raise
-    return version
 
 
 def busy(path: Path) -> BusyForumError:

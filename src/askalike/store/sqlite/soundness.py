@@ -19,8 +19,8 @@ from askalike.store import rows
 from askalike.store.layout import ForumLayout
 from askalike.store.protocol import FIGURES, Contents
 from askalike.store.sqlite.beside import NEW, OLD, PREFIX, posts
-from askalike.store.sqlite.schema import APPLICATION_ID, FORMAT, UPGRADES
-from askalike.types import DrawnBy, LinkKind, LogKind, OutcomeKind, Team, Verdict, WriteState
+from askalike.store.sqlite.schema import APPLICATION_ID, FORMAT
+from askalike.types import DrawnBy, LinkKind, LogKind, Verdict, WriteState
 
 _MOST_MESSAGES: Final = 100
 _POSTS: Final[dict[str, tuple[str, tuple[str, ...], tuple[str, ...], Callable[[Mapping[str, Any]], object]]]] = {
@@ -28,18 +28,14 @@ _POSTS: Final[dict[str, tuple[str, tuple[str, ...], tuple[str, ...], Callable[[M
     "answer": ("answers", rows.ANSWER_COLUMNS, ("created_us",), rows.answer_of),
 }
 _KINDS: Final = (
-    (1, "links", "kind", get_args(LinkKind)),
-    (2, "feedback", "verdict", get_args(Verdict)),
-    (3, "feedback", "draw", get_args(DrawnBy)),
-    (4, "outcomes", "kind", get_args(OutcomeKind)),
-    (4, "outcomes", "team", get_args(Team)),
-    (5, "moderation", "kind", get_args(LogKind)),
-    (5, "outbox", "state", get_args(WriteState)),
+    ("links", "kind", get_args(LinkKind)),
+    ("feedback", "verdict", get_args(Verdict)),
+    ("feedback", "draw", get_args(DrawnBy)),
+    ("moderation", "kind", get_args(LogKind)),
+    ("outbox", "state", get_args(WriteState)),
 )
-"""The format that brought it, table, column, and what the column may hold."""
-LANGUAGES_SINCE: Final = 5
+"""Table, column, and what the column may hold."""
 _LANGUAGES: Final = "SELECT num, language FROM questions WHERE language <> ''"
-_BEFORE_LANGUAGES: Final = {"language": "'' AS language", "is_language_detected": "0 AS is_language_detected"}
 
 
 @contextmanager
@@ -64,7 +60,6 @@ def _connect(path: Path, options: str) -> sqlite3.Connection:
 
 
 def _contents(connection: sqlite3.Connection) -> Contents:
-    is_older = connection.execute("PRAGMA user_version").fetchone()[0] < LANGUAGES_SINCE
     changes = connection.execute("SELECT seq, num FROM changes WHERE kind = 'question' AND num IS NOT NULL")
     beside = (posts(connection, PREFIX), [*posts(connection, NEW), *posts(connection, OLD)])
 
@@ -76,7 +71,7 @@ def _contents(connection: sqlite3.Connection) -> Contents:
         int(connection.execute("SELECT coalesce(max(seq), 0) FROM changes").fetchone()[0]),
         tuple((row["seq"], row["num"]) for row in changes),
         {key: value for key, value in connection.execute("SELECT key, value FROM settings") if key not in FIGURES},
-        {} if is_older else dict(map(tuple, connection.execute(_LANGUAGES))),
+        dict(map(tuple, connection.execute(_LANGUAGES))),
         *(sum(map(counted, names)) for names in beside),
     )
 
@@ -133,10 +128,8 @@ def _faults(connection: sqlite3.Connection, on_rows: Callable[[int], None]) -> I
             yield from _posts(connection, kind, on_rows)
         except sqlite3.Error as error:
             yield f"its {kind}s cannot be read to the end: {error}"
-    for since, table, column, known in _KINDS:
+    for table, column, known in _KINDS:
         try:
-            if connection.execute("PRAGMA user_version").fetchone()[0] < since:
-                continue
             odd = f"SELECT count(*) FROM {table} WHERE {column} NOT IN ({', '.join('?' * len(known))})"
             if count := connection.execute(odd, known).fetchone()[0]:
                 yield f"{count:,} rows of {table} have another {column} than {', '.join(known)}"
@@ -147,7 +140,7 @@ def _faults(connection: sqlite3.Connection, on_rows: Callable[[int], None]) -> I
 def _structure(connection: sqlite3.Connection) -> Iterator[str]:
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if application != APPLICATION_ID or version not in {FORMAT, *UPGRADES}:
+    if application != APPLICATION_ID or version != FORMAT:
         yield f"it is of program {application:#x} and format {version}, expected {APPLICATION_ID:#x} and {FORMAT}"
     found = [row[0] for row in connection.execute(f"PRAGMA integrity_check({_MOST_MESSAGES})")]
     yield from (message for message in found if message != "ok")
@@ -162,9 +155,7 @@ def _structure(connection: sqlite3.Connection) -> Iterator[str]:
 
 def _posts(connection: sqlite3.Connection, kind: str, on_rows: Callable[[int], None]) -> Iterator[str]:
     table, columns, moments, read = _POSTS[kind]
-    is_older = connection.execute("PRAGMA user_version").fetchone()[0] < LANGUAGES_SINCE
-    names = [_BEFORE_LANGUAGES.get(name, name) if is_older else name for name in columns]
-    for row in connection.execute(f"SELECT num, digest, {', '.join(names)} FROM {table} ORDER BY num"):
+    for row in connection.execute(f"SELECT num, digest, {', '.join(columns)} FROM {table} ORDER BY num"):
         on_rows(1)
         named = f"{kind} {row['id']!r} (number {row['num']})"
         values = tuple(row[column] for column in columns)
