@@ -145,13 +145,13 @@ class Writer:
             self._told(kind, [one.id], lambda: self.forum.put([Question(one.id, "t", closed=HOSTILE[1])]))
         elif kind == "add" or not self.own:
             if self.number % 10:
-                self._told("put", [one.id, one.title], lambda: self.forum.store([one]))
+                self._told("put", [one.id, one.title], lambda: self.forum.put_unindexed([one]))
             else:  # and waits until it is indexed, after what the load indexes
                 self._told("add", [one.id, one.title], lambda: self.forum.add([one]))
             self.own.append(one.id)
         elif kind == "edit":
             edited = Question(self.chance.choice(self.own), subject)
-            self._told("put", [edited.id, edited.title], lambda: self.forum.store([edited]))
+            self._told("put", [edited.id, edited.title], lambda: self.forum.put_unindexed([edited]))
         elif kind == "answer":
             answer = Answer(f"a-{self.seed}-{self.number}", self._target(), subject)
             if self._told("answer", [answer.id, answer.question_id], lambda: self.forum.put_answers([answer])):
@@ -174,7 +174,7 @@ class Writer:
             self._told("delete answer", [gone], lambda: self.forum.delete_answers([gone]))
         elif kind == "delete":
             identifier = self.own.pop(self.chance.randrange(len(self.own)))
-            self._told("delete", [identifier], lambda: self.forum.store(gone=[identifier]))
+            self._told("delete", [identifier], lambda: self.forum.put_unindexed(gone=[identifier]))
 
     def _target(self) -> str:
         """Return the id of a question that a load may take away; in a forum that is still empty, one of its own."""

@@ -180,7 +180,7 @@ def made(name: str, text: TextSettings, stored: Sequence[Question]) -> Forum:
     shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
     forum = Forum.create(folder, text=text)
-    forum.store(stored)
+    forum.put_unindexed(stored)
     forum.catch_up()
     if forum.vectors.waiting:
         forum.encode()

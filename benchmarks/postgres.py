@@ -119,9 +119,9 @@ def writer(folder: Path, seed: int) -> None:
             print("begin", one.id, flush=True)
             try:
                 if one.title:
-                    forum.store([one])
+                    forum.put_unindexed([one])
                 else:
-                    forum.store(gone=[one.id])
+                    forum.put_unindexed(gone=[one.id])
             except AskalikeError as error:
                 print("refused", one.id, str(error)[:100].replace("\n", " "), flush=True)
                 time.sleep(0.05)

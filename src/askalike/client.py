@@ -41,6 +41,7 @@ from askalike.schemas import (
     Health,
     HelpedCount,
     LogPage,
+    Opened,
     PairsPage,
     QuestionsPage,
     ShownQuestion,
@@ -76,6 +77,7 @@ ROUTES: Final[Mapping[str, str]] = {
     "GET /v1/log": "log",
     "GET /v1/duplicates/groups": "groups",
     "POST /v1/questions/{id}/helped": "helped",
+    "POST /v1/questions/{id}/opened": "opened",
     "POST /v1/questions:bulk": "put_many",
     "POST /v1/follow": "follow",
     "GET /v1/feedback": "feedback",
@@ -317,6 +319,10 @@ class Client:
         """Count that a question answered the one that somebody was about to ask."""
         return self._ask(HelpedCount, "POST", f"{_path(identifier)}/helped")
 
+    def opened(self, identifier: str) -> Opened:
+        """Count that a suggested question was opened."""
+        return self._ask(Opened, "POST", f"{_path(identifier)}/opened")
+
     def follow(self, content: bytes, headers: Mapping[str, str]) -> Followed:
         """Pass on a webhook of the forum that this one follows, as it came.
 
@@ -502,6 +508,7 @@ class AsyncClient:
     log = _awaited(Client.log)
     groups = _awaited(Client.groups)
     helped = _awaited(Client.helped)
+    opened = _awaited(Client.opened)
     follow = _awaited(Client.follow)
     status = _awaited(Client.status)
     metrics = _awaited(Client.metrics)

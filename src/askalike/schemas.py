@@ -676,6 +676,12 @@ class HelpedCount(Struct, frozen=True):
     times: int
 
 
+class Opened(Struct, frozen=True):
+    """A suggestion that was opened, which is counted."""
+
+    id: str
+
+
 class Permissions(Struct, frozen=True):
     """What this request's key may do."""
 

@@ -211,7 +211,7 @@ def test_candidates_by_codes_give_the_hits_that_comparing_every_vector_gives(
 def test_what_was_written_is_there_after_the_forum_is_opened_again(make: Make) -> None:
     forum = make()
     forum.add([Question("1", "Wifi drops"), Question("2", "Printer is offline")])
-    forum.store([Question("3", "Scanner hums")], gone=["2"])  # stored, and not indexed yet
+    forum.put_unindexed([Question("3", "Scanner hums")], gone=["2"])  # stored, and not indexed yet
     forum.close()
     with Forum.open(forum.path, settings=SETTINGS) as again:
         assert ids(again, "scanner printer wifi") == ["1", "3"]

@@ -139,7 +139,7 @@ def test_what_the_engine_has_lost_is_made_anew_from_the_store(engine: str, tmp_p
             milvus.forget(kind)
         with pytest.raises(EngineError, match="does not hold"):
             forum.similar("wifi", ranker="lexical")
-        forum.store([Question("3", "Scanner hums")])
+        forum.put_unindexed([Question("3", "Scanner hums")])
         forum.catch_up()
         assert ids(forum, "wifi scanner") == ["1", "3"]
         assert [hit.question.id for hit in forum.similar("wireless", ranker="vector", k=1)] == ["1"]

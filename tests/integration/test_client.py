@@ -25,7 +25,6 @@ from askalike.follow.settings import FollowSettings
 from askalike.follow.state import State
 from askalike.server.routes import service_document
 from askalike.store import ForumLayout
-from askalike.types import Outcome
 
 SECRET = "FOLLOWED_FORUM_SECRET"
 MANY_FILES = 1_024
@@ -45,19 +44,13 @@ ROUTE_ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "mark": ("3", "1"),
     "unmark": ("3", "1"),
     "judge": ("1", "2", "different"),
-    "take": ([("1", "2")], "ann", 30),
-    "give_back": ([("1", "2")], "ann"),
-    "note": ("1", "2", "Ask the vendor.", "ann"),
-    "decide": ([{"question": "1", "candidate": "2", "verdict": "duplicate"}], "ann"),
-    "undo": ([2], "", "ann"),
+    "decide": ("1", "2", "duplicate", "ann"),
+    "undo": (1, "ann"),
     "put_many": ([{"id": "4", "title": "Disk is full"}],),
     "delete": ("3",),
     "helped": ("1",),
-    "count_outcomes": ("0123456789abcdef", [Outcome("shown", "1", place=1)]),
+    "opened": ("1",),
     "follow": (WEBHOOK, SIGNED),
-    "embeddings": (["wifi drops"],),
-    "embed": (["wifi drops"],),
-    "rerank": ("wifi drops", ["Wifi is slow"]),
 }
 ORDER = [*ROUTE_ARGUMENTS, *(name for name in ROUTES.values() if name not in ROUTE_ARGUMENTS)]
 
@@ -72,7 +65,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         state.keep(settings=followed.to_json())
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(SECRET, "secret")
-        with serving(folder, "--insecure", "--outcomes") as (_, made):
+        with serving(folder, "--insecure") as (_, made):
             yield made
 
 

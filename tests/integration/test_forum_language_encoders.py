@@ -105,7 +105,7 @@ def test_the_service_shows_the_encoder_of_each_language(path: Path, server: Embe
     with Forum.open(path) as forum:
         forum.use_encoder(f"tei:{server.address}", language="de")
         forum.encode()
-        forum.store([Question("radio", "radio rauscht laut", language="de")])
+        forum.put_unindexed([Question("radio", "radio rauscht laut", language="de")])
     with TestClient(build(ServeSettings(str(path))), base_url="http://localhost:8765") as client:
         found = client.get("/v1/status").json()["vectors"]
         metrics = client.get("/metrics").text
@@ -251,7 +251,7 @@ def test_a_process_that_is_killed_leaves_the_old_vectors_or_the_new(
         for code, name in names.items()
     ]
     with Forum.create(path, text=TEXT) as forum:
-        forum.store(questions)
+        forum.put_unindexed(questions)
         forum.catch_up()
         forum.use_encoder(f"tei:{server.address}", language="de")
     monkeypatch.setenv("ASKALIKE_ENCODERS", f"tei:{server.address}")

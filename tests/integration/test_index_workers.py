@@ -89,7 +89,7 @@ def test_a_forum_whose_questions_workers_encoded_has_the_vectors_of_one_that_did
         monkeypatch.setattr(workers, "WORTH_IT", worth_it)
         monkeypatch.setattr("askalike.index.vector_sets.AT_ONCE", 10)  # so that the set has a copy, which workers read
         with Forum.create(tmp_path / name) as forum:
-            forum.store(asked)
+            forum.put_unindexed(asked)
             forum.encode()
             assert forum.vectors.entries == 60
             answering = forum._indexes._answering()
@@ -111,8 +111,8 @@ def test_changes_that_workers_prepared_are_found_as_if_one_process_had(
         monkeypatch.setattr("askalike.forum.indexes.WordIndexer", partial(WordIndexer, steps=steps))
         with Forum.create(tmp_path / name) as forum:
             forum.add([question for _, question in QUESTIONS[:5]])
-            forum.store([question for _, question in QUESTIONS[5:]])
-            forum.store([Question(f"q{num}", f"Antenna {num}") for num in range(1, 20)])
+            forum.put_unindexed([question for _, question in QUESTIONS[5:]])
+            forum.put_unindexed([Question(f"q{num}", f"Antenna {num}") for num in range(1, 20)])
             with closing(open_store(ForumLayout(forum.path))) as other:
                 other.put_questions((), [f"q{num}" for num in range(10, 30)])
             forum.catch_up()

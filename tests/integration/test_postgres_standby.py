@@ -104,7 +104,7 @@ def test_what_was_acknowledged_is_on_the_standby_that_is_promoted(
     def write() -> None:
         for number in range(1_000_000):
             try:
-                forum.store([Question(f"q{number}", f"Wifi drops on floor {number}", "Every evening.")])
+                forum.put_unindexed([Question(f"q{number}", f"Wifi drops on floor {number}", "Every evening.")])
             except AskalikeError:
                 return
             acknowledged.append(f"q{number}")

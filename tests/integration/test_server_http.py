@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -17,7 +18,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from askalike import Answer, Forum, Link, Question
-from askalike.errors import DamagedForumError, SettingError
+from askalike.errors import DamagedForumError
 from askalike.schemas import Similar
 from askalike.server.app import build
 from askalike.server.engine import Engine
@@ -93,8 +94,6 @@ def test_a_search_answers_as_it_was_agreed(client: TestClient) -> None:
         "excerpt",
         "best_answer",
         "answers",
-        "team",
-        "propensity",
         "via",
         "attended",
     }
@@ -273,74 +272,15 @@ def test_the_service_tells_how_it_does(client: TestClient) -> None:
     assert client.get("/openapi.json").json()["openapi"] == "3.1.0"
 
 
-VISIT = "0123456789abcdef"
-
-
-def outcomes(client: TestClient, *sent: dict[str, Any], session: str = VISIT) -> Any:
-    return client.post("/v1/outcomes", json={"session": session, "outcomes": list(sent)})
-
-
-def test_nothing_is_counted_unless_the_service_was_started_to_count(client: TestClient) -> None:
-    refused = outcomes(client, {"kind": "shown", "question": "1"})
-    assert (refused.status_code, refused.json()["error"]) == (422, "this service counts no outcomes")
-    assert client.get("/v1/status").json()["service"]["counts_outcomes"] is False
-
-
-def test_what_becomes_of_suggestions_is_counted_once_and_reported_to_keys_that_may_write(other: Any) -> None:
-    counting = other(counts_outcomes=True, allow_hosts=("localhost",), is_read_open=True)
-    shown = {"kind": "shown", "question": "1", "place": 1}
-    assert outcomes(counting, shown, {"kind": "shown", "question": "nowhere"}).json() == {"counted": 1}
-    assert outcomes(counting, shown, {"kind": "opened", "question": "1"}).json() == {"counted": 1}
-    assert counting.get("/v1/status").json()["service"]["counts_outcomes"] is True
-    assert counting.get("/v1/report").status_code == 401
-    found = other(counts_outcomes=True).get("/v1/report").json()
-    assert (found["total"]["shown"], found["total"]["opened"], found["questions"][0]["id"]) == (1, 1, "1")
-    assert other(counts_outcomes=True).get("/v1/report?month=2026-13").status_code == 422
-
-
-@pytest.mark.parametrize(
-    ("session", "sent"),
-    [
-        ("ann@example.org and more", {"kind": "shown", "question": "1"}),
-        ("short", {"kind": "shown", "question": "1"}),
-        (VISIT, {"kind": "bought", "question": "1"}),
-        (VISIT, {"kind": "shown", "question": "x" * 513}),
-        (VISIT, {"kind": "shown", "question": "1", "address": "127.0.0.1"}),
-        (VISIT, {"kind": "shown", "question": "1", "propensity": 0}),
-        (VISIT, {"kind": "asked", "title": "x" * 1_001}),
-    ],
-)
-def test_what_says_more_than_an_outcome_is_refused(other: Any, session: str, sent: dict[str, Any]) -> None:
-    assert outcomes(other(counts_outcomes=True), sent, session=session).status_code == 422
-
-
-def test_a_visit_tells_sixty_outcomes_at_once_at_most(other: Any) -> None:
-    counting = other(counts_outcomes=True)
-    assert outcomes(counting).status_code == 422
-    assert outcomes(counting, *[{"kind": "shown", "question": "1"}] * 61).status_code == 422
-
-
-def test_counted_visits_are_shown_what_two_rankers_picked_in_turn_and_no_others(other: Any) -> None:
-    compared = other(counts_outcomes=True, rival="lexical")
-    (plain,) = search(compared, k=1).json()["hits"]
-    assert (plain["team"], plain["propensity"]) == ("", 1.0)
-    hits = search(compared, title="printer prints only blank pages", session=VISIT, k=5).json()["hits"]
-    named = search(compared, title="printer prints only blank pages", session=VISIT, ranker="lexical").json()["hits"]
-    assert {hit["team"] for hit in named} == {""}, "who names a ranker is not shown the default against the rival"
-    assert {hit["likelihood"]["value"] for hit in hits} == {None}
-    assert {hit["team"] for hit in hits} <= {"default", "rival"}
-    assert [hit["rank"] for hit in hits] == list(range(1, len(hits) + 1))
-    again = search(compared, title="printer prints only blank pages", session=VISIT, k=5).json()["hits"]
-    assert [(hit["question"]["id"], hit["team"]) for hit in again] == [
-        (hit["question"]["id"], hit["team"]) for hit in hits
-    ]
-
-
-def test_a_rival_that_is_none_or_that_nobody_counts_is_refused(folder: Path) -> None:
-    with pytest.raises(SettingError, match="no ranker 'best'"):
-        ServeSettings(str(folder), counts_outcomes=True, rival="best")
-    with pytest.raises(SettingError, match="nothing is counted"):
-        ServeSettings(str(folder), rival="lexical")
+def test_suggestions_are_counted_by_what_becomes_of_them(other: Any) -> None:
+    counting = other()
+    assert len(search(counting).json()["hits"]) == 1
+    assert counting.post("/v1/questions/1/opened").json() == {"id": "1"}
+    assert counting.post("/v1/questions/nowhere/opened").status_code == 404
+    times = counting.post("/v1/questions/1/helped").json()["times"]
+    assert counting.get("/v1/status").json()["helped"] == {"times": times, "questions": 1}
+    counts = dict(re.findall(r'askalike_suggestions_total{event="(\w+)"} (\S+)', counting.get("/metrics").text))
+    assert counts == {"shown": "1.0", "opened": "1.0", "helped": "1.0"}
 
 
 def test_every_answer_is_of_the_type_that_its_route_names(client: TestClient) -> None:
@@ -351,28 +291,19 @@ def test_every_answer_is_of_the_type_that_its_route_names(client: TestClient) ->
         ("PUT /v1/answers/{id}", "/v1/answers/shape", {"question_id": "shape", "body": "Round", "accepted": True}),
         ("PUT /v1/questions/{id}/originals/{original}", "/v1/questions/shape/originals/1", {}),
         ("POST /v1/feedback", "/v1/feedback", {"question": "shape", "candidate": "3", "verdict": "different"}),
-        ("POST /v1/assignments", "/v1/assignments", {"pairs": [{"question": "1", "candidate": "3"}], "by": "ann"}),
-        ("GET /v1/assignments", "/v1/assignments", {}),
-        ("POST /v1/notes", "/v1/notes", {"question": "1", "candidate": "3", "text": "x", "by": "ann"}),
         (
             "POST /v1/decisions",
             "/v1/decisions",
-            {"decisions": [{"question": "1", "candidate": "3", "verdict": "different"}], "by": "ann"},
+            {"question": "1", "candidate": "3", "verdict": "different", "by": "ann"},
         ),
-        ("POST /v1/decisions/undo", "/v1/decisions/undo", {"numbers": [2]}),
+        ("POST /v1/decisions/undo", "/v1/decisions/undo", {"number": 1}),
         ("GET /v1/log", "/v1/log", {}),
-        (
-            "POST /v1/assignments/give-back",
-            "/v1/assignments/give-back",
-            {"pairs": [{"question": "1", "candidate": "3"}], "by": "ann"},
-        ),
         ("POST /v1/questions/{id}/helped", "/v1/questions/shape/helped", {}),
+        ("POST /v1/questions/{id}/opened", "/v1/questions/shape/opened", {}),
         ("POST /v1/similar", "/v1/similar", {"title": "shape of a question wifi", "explain": True}),
         ("GET /v1/questions/{id}/similar", "/v1/questions/1/similar?explain=true", {}),
         ("GET /v1/questions", "/v1/questions?limit=2", {}),
         ("GET /v1/questions/{id}", "/v1/questions/shape", {}),
-        ("POST /rerank", "/rerank", {"query": "wifi", "texts": ["wifi", "printer"]}),
-        ("GET /v1/report", "/v1/report?month=2026-11", {}),
         ("GET /v1/duplicates", "/v1/duplicates?minimum=0.2", {}),
         ("GET /v1/duplicates/groups", "/v1/duplicates/groups", {}),
         ("GET /v1/status", "/v1/status", {}),
@@ -383,13 +314,7 @@ def test_every_answer_is_of_the_type_that_its_route_names(client: TestClient) ->
         ("DELETE /v1/questions/{id}", "/v1/questions/shape", {}),
     ]
     lines = {"POST /v1/follow", "POST /v1/questions:bulk", "GET /v1/feedback", "GET /metrics", "GET /openapi.json"}
-    encoded = {
-        "POST /v1/embeddings",
-        "POST /embed",
-        "POST /v1/outcomes",
-    }  # this forum has no encoder, and counts nothing
-    assert {name for name, _, _ in asked} | lines | encoded == set(kinds)
-    assert client.post("/v1/embeddings", json={"input": "wifi"}).status_code == 409
+    assert {name for name, _, _ in asked} | lines == set(kinds)
     for name, path, body in asked:
         answer = client.request(name.partition(" ")[0], path, json=body or None)
         assert answer.status_code == 200, answer.text
@@ -619,6 +544,12 @@ def test_a_page_of_another_site_can_neither_change_nor_read(client: TestClient) 
     )
     read = client.post("/v1/similar", json={"title": "wifi"}, headers=origin)
     assert "access-control-allow-origin" not in read.headers
+    form = {**origin, "Content-Type": "application/x-www-form-urlencoded"}
+    times = client.get("/v1/status").json()["helped"]
+    for path in ("/v1/questions/1/helped", "/v1/questions/1/opened", "/v1/decisions"):
+        assert client.post(path, headers=form).status_code == 403, path
+        assert client.post(path, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403, path
+    assert client.get("/v1/status").json()["helped"] == times
     asked = {**origin, "Access-Control-Request-Method": "PUT"}
     assert "access-control-allow-origin" not in client.options("/v1/questions/e", headers=asked).headers
 
@@ -636,6 +567,8 @@ def test_a_page_of_an_allowed_site_can_read(other: Any) -> None:
     other_site = allowed.post("/v1/similar", json={"title": "wifi"}, headers={"Origin": "https://forum.example.evil"})
     assert "access-control-allow-origin" not in other_site.headers
     assert allowed.put("/v1/questions/e", json={"title": "e"}, headers=origin).status_code == 403  # changes need a key
+    voted = allowed.post("/v1/questions/1/helped", headers={**origin, "Sec-Fetch-Site": "cross-site"})
+    assert voted.status_code == 200  # a vote does not
     refused = allowed.post("/v1/similar", json={}, headers=origin)
     assert (refused.status_code, refused.headers["access-control-allow-origin"]) == (422, "https://forum.example")
 

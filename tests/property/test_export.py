@@ -82,7 +82,7 @@ def _held(forum: Forum) -> dict[str, list[Any]]:
 def _filled(folder: Path, records: tuple[list[Any], ...]) -> Iterator[Forum]:
     questions, answers, links, feedback = records
     with Forum.create(folder / "first.forum", settings=PLAIN) as forum:
-        forum.store(questions)
+        forum.put_unindexed(questions)
         forum.add_answers(answers)
         forum.add_links(links)
         for one in feedback:

@@ -230,7 +230,7 @@ def test_a_question_is_compared_though_others_are_found_before_it(
 
 def test_nothing_is_compared_that_searches_do_not_see_yet(forum: Forum) -> None:
     pairs(forum)
-    forum.store([Question("f", "printer prints blank pages")])  # stored, not indexed
+    forum.put_unindexed([Question("f", "printer prints blank pages")])  # stored, not indexed
     forum.pairs.advance(LONG)
     assert forum.pairs.store.of(forum.numbers(["f"])["f"]) == []
     forum.catch_up()
@@ -239,9 +239,9 @@ def test_nothing_is_compared_that_searches_do_not_see_yet(forum: Forum) -> None:
 
 def test_of_several_changes_only_those_are_followed_that_searches_see(forum: Forum) -> None:
     pairs(forum)
-    forum.store([Question("f", "cat sleeps all day")])
+    forum.put_unindexed([Question("f", "cat sleeps all day")])
     forum.catch_up()
-    forum.store([Question("g", "a parrot talks"), Question("h", "a parrot talks too much")])
+    forum.put_unindexed([Question("g", "a parrot talks"), Question("h", "a parrot talks too much")])
     forum.pairs.advance(LONG)
     forum.catch_up()
     assert set(pairs(forum)) == {"ab", "ac", "de", "gh"}

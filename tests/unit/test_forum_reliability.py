@@ -46,12 +46,12 @@ def test_judgements_do_not_change_the_probability_that_they_are_compared_with(
 def test_each_asker_who_was_helped_is_counted_whoever_counts_beside(tmp_path: Path, words_alone: None) -> None:
     with Forum.create(tmp_path / "f") as forum:
         forum.add([Question("a", "wifi drops"), Question("b", "printer prints")])
-        assert forum.helped() == (0, 0)
+        assert forum.store.helped() == (0, 0)
         with ThreadPoolExecutor(4) as others:
-            assert max(others.map(lambda _: forum.add_helped("a"), range(8))) == 8
-        assert forum.add_helped("b") == 1
+            assert max(others.map(lambda _: forum.store.add_helped("a"), range(8))) == 8
+        assert forum.store.add_helped("b") == 1
         with pytest.raises(UnknownIdError):
-            forum.add_helped("nowhere")
+            forum.store.add_helped("nowhere")
     with Forum.open(tmp_path / "f") as forum:
-        assert forum.helped() == (9, 2)
+        assert forum.store.helped() == (9, 2)
     assert Forum.check(tmp_path / "f").is_sound

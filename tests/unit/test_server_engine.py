@@ -11,14 +11,14 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tests.embedding_server import WordHashes
 from tests.tiny_models import gated_model, trigram_model
 
 from askalike import Answer, Filters, Forum, Link, Query, Question
-from askalike.errors import BusyForumError, InputError, ModelError, SettingError, UnknownIdError
-from askalike.schemas import EmbedRequest, FeedbackRequest, PairsQuery, SimilarQuery
-from askalike.server.engine import ENCODED_AT_ONCE, SEARCHED_S, Engine, Stored
+from askalike.errors import InputError, ModelError, SettingError, UnknownIdError
+from askalike.schemas import FeedbackRequest, PairsQuery, SimilarQuery
+from askalike.server.engine import SEARCHED_S, Engine, Stored
 from askalike.server.maintenance import MaintenanceWorker
+from askalike.server.metrics import Metrics
 from askalike.store import ForumLayout
 
 pytestmark = pytest.mark.usefixtures("words_alone")
@@ -102,23 +102,26 @@ def test_what_several_are_shown_is_what_each_is_shown_alone(engine: Engine) -> N
         Query("printer", ranker="lexical"),
         Stored("1", SimilarQuery(k=2)),
     ]
-    together = engine.similar_many([(one, "") for one in asked])
+    together = engine.similar_many(asked)
     for one, found in zip(asked, together, strict=True):
         alone = engine.similar(one)
         assert [hit.question for hit in found.hits] == [hit.question for hit in alone.hits]
         assert [hit.matched for hit in found.hits] == [hit.matched for hit in alone.hits]
         assert found.ranker == alone.ranker
     with pytest.raises(SettingError, match="empty"):
-        engine.similar_many([(asked[0], ""), (Query(" "), "")])
+        engine.similar_many([asked[0], Query(" ")])
     with pytest.raises(UnknownIdError, match="nowhere"):
-        engine.similar_many([(asked[0], ""), (Stored("nowhere", SimilarQuery()), "")])
+        engine.similar_many([asked[0], Stored("nowhere", SimilarQuery())])
     assert "1" not in {hit.question.id for hit in together[-1].hits}
 
 
-def test_stages_are_told(tmp_path: Path, engine: Engine) -> None:
-    told: list[str] = []
-    Engine(engine.forum, lambda stage, seconds: told.append(stage) if seconds >= 0 else None).similar(Query("wifi"))
-    assert sorted(told) == ["answer", "lexical", "rank", "vector"]
+def test_stages_and_suggestions_are_counted(engine: Engine) -> None:
+    metrics = Metrics()
+    Engine(engine.forum, metrics).similar(Query("wifi"))
+    text = metrics.text().decode()
+    for stage in ("answer", "lexical", "rank", "vector"):
+        assert f'askalike_stage_seconds_count{{stage="{stage}"}} 1.0' in text
+    assert 'askalike_suggestions_total{event="shown"} 2.0' in text
 
 
 def test_what_is_similar_to_a_stored_question_may_be_later_and_is_never_itself(engine: Engine) -> None:
@@ -362,30 +365,3 @@ def test_what_each_word_brought_is_told_where_the_ranker_says_it(tmp_path: Path)
     assert hit.attended is not None
     assert {one.word for one in hit.attended.effects} == {"router", "antenna"}
     assert all(one.effect > 0 for one in hit.attended.effects)
-
-
-def test_no_text_is_encoded_any_more_once_nobody_waits_for_the_vectors(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    encoder = WordHashes()
-    now = [0.0]
-    with Forum.create(tmp_path / "encoded.forum", encoder=encoder) as forum:
-        forum.add(Question("1", "Wifi drops"))
-        forum.encode()
-        texts = tuple(f"text {number}" for number in range(3 * ENCODED_AT_ONCE))
-        encoder.documents.clear()
-        engine = Engine(forum)
-        assert len(engine.embed(EmbedRequest(texts), time.monotonic() + 600)) == len(texts)
-        assert encoder.documents == list(texts)
-        encoder.documents.clear()
-        given = forum.embed
-
-        def slowly(*texts: object, **named: object) -> object:
-            now[0] += 7
-            return given(*texts, **named)  # type: ignore[arg-type]
-
-        monkeypatch.setattr(forum, "embed", slowly)
-        monkeypatch.setattr("askalike.server.engine.time", SimpleNamespace(monotonic=lambda: now[0]))
-        with pytest.raises(BusyForumError, match="no time to encode all texts"):
-            engine.embed(EmbedRequest(texts), 10)
-        assert encoder.documents == list(texts[: 2 * ENCODED_AT_ONCE])

@@ -53,9 +53,9 @@ def test_storing_and_deleting_together_is_one_change(tmp_path: Path) -> None:
     with Forum.create(tmp_path / "f") as forum:
         forum.add(Question("old", "t"))
         with pytest.raises(UnknownIdError):
-            forum.store([Question("new", "t")], gone=["nowhere"])
+            forum.put_unindexed([Question("new", "t")], gone=["nowhere"])
         assert [question.id for question in forum.questions()] == ["old"]
-        assert forum.store([Question("new", "t")], gone=["old"]) == {"new": "add"}
+        assert forum.put_unindexed([Question("new", "t")], gone=["old"]) == {"new": "add"}
         assert [question.id for question in forum.questions()] == ["new"]
 
 

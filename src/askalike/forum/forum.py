@@ -852,7 +852,9 @@ class Forum:
         self._store.put_questions(self._told(questions))
         self.catch_up()
 
-    def store(self, questions: Question | Iterable[Question] = (), *, gone: Iterable[str] = ()) -> dict[str, Operation]:
+    def put_unindexed(
+        self, questions: Question | Iterable[Question] = (), *, gone: Iterable[str] = ()
+    ) -> dict[str, Operation]:
         """Put and delete questions in one transaction, without indexing; ``catch_up`` makes them searchable.
 
         Return for each id that changed whether it was added or edited.

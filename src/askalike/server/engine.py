@@ -6,7 +6,7 @@ import contextlib
 import math
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Literal
@@ -22,6 +22,7 @@ from askalike.schemas import (
     LoggedEntry,
     LogPage,
     LogQuery,
+    Opened,
     PairsPage,
     PairsQuery,
     QuestionsPage,
@@ -33,13 +34,11 @@ from askalike.schemas import (
     Written,
 )
 from askalike.server.duplicates import DuplicatePages
+from askalike.server.metrics import Metrics
 from askalike.server.presentation import listed, safe_html, shown_answer, shown_hit
 from askalike.store import check_question
 from askalike.text.markup import plain_text
 from askalike.types import Answer, Feedback, Link, LogEntry, Query, Question
-
-OnStage = Callable[[str, float], None]
-"""Called with the name of a stage and the seconds that it took."""
 
 PROBE_CHARACTERS: Final = 200
 
@@ -62,13 +61,13 @@ class Engine:
     """One forum as the service offers it. Safe from any thread.
 
     Args:
-        on_stage: called with how long each stage of a search took.
+        metrics: where stages of searches, and suggestions, are counted.
     """
 
-    def __init__(self, forum: Forum, on_stage: OnStage = lambda _stage, _seconds: None) -> None:
+    def __init__(self, forum: Forum, metrics: Metrics | None = None) -> None:
         self.forum = forum
         self.duplicates = DuplicatePages(forum)
-        self._on_stage = on_stage
+        self._metrics = metrics or Metrics()
         self._searched_s = -math.inf
 
     # -- searching ---------------------------------------------------------------------------------------------
@@ -110,7 +109,10 @@ class Engine:
         showing, took_ms = (ended - searched) / len(asked), round(1000 * (ended - began), 2)
         for result in results:
             for name, seconds in result.seconds.items():
-                self._on_stage(name, seconds + (showing if name == "answer" else 0.0))
+                self._metrics.stage(name, seconds + (showing if name == "answer" else 0.0))
+        self._metrics.suggestions(
+            "shown", sum(len(hits) for query, hits in zip(asked, shown, strict=True) if isinstance(query, Query))
+        )
         return [
             Similar(result.ranker, took_ms, result.corrections, hits, result.notice)
             for result, hits in zip(results, shown, strict=True)
@@ -178,7 +180,7 @@ class Engine:
             InputError: a value cannot be stored.
             BusyForumError: another process has been writing for too long; nothing is stored.
         """
-        done = self.forum.store([question])
+        done = self.forum.put_unindexed([question])
         return Written(question.id, _WORDS.get(done.get(question.id, "none"), "unchanged"), indexed=self.catch_up())
 
     def store(self, questions: Iterable[Question]) -> list[Written]:
@@ -188,7 +190,7 @@ class Engine:
             InputError, BusyForumError: as ``put``; none is stored.
         """
         listed = list(questions)
-        done = self.forum.store(listed)
+        done = self.forum.put_unindexed(listed)
         return [Written(one.id, _WORDS.get(done.get(one.id, "none"), "unchanged"), indexed=False) for one in listed]
 
     def check(self, question: Question) -> None:
@@ -202,7 +204,7 @@ class Engine:
             UnknownIdError: there is no such question.
             BusyForumError: another process has been writing for too long; nothing is deleted.
         """
-        self.forum.store(gone=[identifier])
+        self.forum.put_unindexed(gone=[identifier])
         return Written(identifier, "deleted", indexed=self.catch_up())
 
     def put_answer(self, answer: Answer) -> Written:
@@ -319,7 +321,19 @@ class Engine:
         Raises:
             UnknownIdError: there is no such question.
         """
-        return HelpedCount(identifier, self.forum.store.add_helped(identifier))
+        helped = HelpedCount(identifier, self.forum.store.add_helped(identifier))
+        self._metrics.suggestions("helped")
+        return helped
+
+    def opened(self, identifier: str) -> Opened:
+        """Count that a suggestion was opened.
+
+        Raises:
+            UnknownIdError: there is no such question.
+        """
+        self.forum.question(identifier)
+        self._metrics.suggestions("opened")
+        return Opened(identifier)
 
     def labels(self, *, is_named: bool) -> Iterator[Feedback]:
         """Yield all judgements, oldest first; who judged is left out unless ``is_named``."""

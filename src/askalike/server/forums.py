@@ -188,9 +188,9 @@ class Forums:
         if path in UNOPENED:
             return False
         method = "GET" if request.method == "HEAD" else request.method
-        right = next(row.permission for row in ROUTES if (row.method, row.path) == (method, path))
-        taken = 0 if right else 1  # what needs a right is counted once the forum is open
-        admit(request, self._served(name), right, taken)
+        row = next(row for row in ROUTES if (row.method, row.path) == (method, path))
+        taken = 0 if row.permission else 1  # what needs a right is counted once the forum is open
+        admit(request, self._served(name), row.permission, taken, is_change=row.is_change)
         return True
 
     async def _opened(self, name: str) -> Service:

@@ -250,15 +250,18 @@ def check_host(headers: Mapping[str, str], allowed: frozenset[str]) -> None:
         raise Refused(421, "this service is not known under that name", "name it with --allow-host when it is started")
 
 
-def check_origin(headers: Mapping[str, str], *, has_key: bool) -> None:
-    """Refuse a change that a page of another origin asks for without a key.
+def check_origin(headers: Mapping[str, str], allowed: Sequence[str] = ()) -> None:
+    """Refuse a change that a page of another origin asks for.
+
+    Args:
+        allowed: origins whose pages may ask for it.
 
     Raises:
         Refused: 403.
     """
-    if has_key:
-        return
     origin = headers.get("origin")
+    if origin is not None and origin in allowed:
+        return
     is_foreign = origin is not None and origin.partition("://")[2].lower() != headers.get("host", "").lower()
     if is_foreign or headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         raise Refused(403, "a page of another site may not change the forum", "send a key that may write")

@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from prometheus_client import (
     CollectorRegistry,
@@ -64,6 +64,12 @@ class Counters:
         first = [FORUM] if is_by_forum else []
         self.requests = Counter(
             "askalike_requests", "Requests by route and status.", [*first, "route", "status"], registry=self._registry
+        )
+        self.suggestions = Counter(
+            "askalike_suggestions",
+            "Similar questions that were shown, opened, or said to have helped.",
+            [*first, "event"],
+            registry=self._registry,
         )
         self.routes, self.stages = (
             Histogram(name, about, [*first, label], buckets=BUCKETS_S, registry=self._registry)
@@ -131,6 +137,10 @@ class Metrics:
     def stage(self, name: str, seconds: float) -> None:
         """Count a stage of a search."""
         self._counters.stages.labels(*self._labels, name).observe(seconds)
+
+    def suggestions(self, event: Literal["shown", "opened", "helped"], count: int = 1) -> None:
+        """Count suggestions by what became of them."""
+        self._counters.suggestions.labels(*self._labels, event).inc(count)
 
     def requests(self) -> int:
         """Return how many requests this worker has answered."""

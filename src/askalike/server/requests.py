@@ -15,6 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from askalike.server.guards import CHALLENGE, Keys, Rates, Right, check_origin, rights_of
 from askalike.server.problem import Refused
+from askalike.server.settings import ServeSettings
 
 _Body = TypeVar("_Body", bound=msgspec.Struct)
 
@@ -54,16 +55,21 @@ class Call:
 class Guarded(Protocol):
     """What a request is admitted to."""
 
+    settings: ServeSettings
     keys: Keys
     rates: Rates
     rights_without_key: frozenset[str]
 
 
-def admit(request: Request, guarded: Guarded, right: Right | None, taken: int = 1) -> frozenset[str]:
+def admit(
+    request: Request, guarded: Guarded, right: Right | None, taken: int = 1, *, is_change: bool = False
+) -> frozenset[str]:
     """Return what a request may do, having counted it; nothing where it is only counted.
 
     Args:
         right: what it needs; None where no key is looked at.
+        is_change: it changes something. Without a key, a page of another site may not ask for that; a page that was
+            allowed may, where the right to read suffices.
         taken: as ``Rates.wait_s`` takes it.
 
     Raises:
@@ -81,8 +87,8 @@ def admit(request: Request, guarded: Guarded, right: Right | None, taken: int = 
         if has_key:
             raise Refused(403, f"this key may not {right}", 'make one that may with "askalike keys FORUM --add write"')
         raise Refused(401, "a key is needed", "send it as Authorization: Bearer KEY", CHALLENGE)
-    if right == "write":
-        check_origin(request.headers, has_key=has_key)
+    if is_change and not has_key:
+        check_origin(request.headers, guarded.settings.allow_origins if right == "read" else ())
     return rights
 
 

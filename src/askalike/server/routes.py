@@ -55,6 +55,7 @@ class Route:
         media: the type of the answer, and of the body where there is one.
         refusals: statuses that it may be refused with, beside those that all may.
         is_signed: it is kept who asked, by the name of the key.
+        is_search: it changes nothing, whatever its method.
     """
 
     method: Literal["GET", "POST", "PUT", "DELETE"]
@@ -70,6 +71,12 @@ class Route:
     media: str = JSON
     refusals: tuple[int, ...] = ()
     is_signed: bool = False
+    is_search: bool = False
+
+    @property
+    def is_change(self) -> bool:
+        """Return whether it changes something."""
+        return self.method != "GET" and not self.is_search
 
 
 def endpoint(rows: dict[str, Route]) -> Callable[[Request], Awaitable[Response]]:
@@ -83,7 +90,9 @@ def endpoint(rows: dict[str, Route]) -> Callable[[Request], Awaitable[Response]]
         row = rows["GET" if request.method == "HEAD" else request.method]
         service: Service = request.app.state.service
         request.scope["state"]["route"] = f"{row.method} {row.path}"
-        rights = admit(request, service, row.permission) if row.permission else frozenset[str]()
+        rights = (
+            admit(request, service, row.permission, is_change=row.is_change) if row.permission else frozenset[str]()
+        )
         if row.respond is not None:
             return await row.respond(request, service, rights)
         limits = service.settings.limits
@@ -177,6 +186,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         lambda call: call.body.query,
         body=schemas.SimilarRequest,
         refusals=(409,),
+        is_search=True,
     ),
     Route(
         "GET",
@@ -275,6 +285,14 @@ ROUTES: Final[tuple[Route, ...]] = (
         "Count that this question answered the one that somebody was about to ask.",
         schemas.HelpedCount,
         lambda engine, call: engine.helped(call.path["id"]),
+        refusals=(404,),
+    ),
+    Route(
+        "POST",
+        "/v1/questions/{id}/opened",
+        "Count that this question was opened where it was suggested.",
+        schemas.Opened,
+        lambda engine, call: engine.opened(call.path["id"]),
         refusals=(404,),
     ),
     Route(

@@ -197,7 +197,7 @@ class Service:
             ForumError: it cannot be opened.
         """
         metrics, limits = metrics or Metrics(), settings.limits
-        engine = Engine(Forum.open(settings.folder), metrics.stage)
+        engine = Engine(Forum.open(settings.folder), metrics)
         together = None if engine.forum.is_distant else engine.similar_many
         readers = Pool("search", limits.threads, limits.waiting, together)
         return cls(

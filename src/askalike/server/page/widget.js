@@ -93,59 +93,12 @@ button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:point
   let quietUntil = 0;
   let mounts = 0;
 
-  // What becomes of suggestions is counted where the tag asks for it and the reader does not object: by a random name that
-  // this page alone knows and forgets, without the text; of a question that is asked, the title, which is then public.
-  const PAUSE_TO_COUNT_MS = 2000;
-  const MOST_COUNTED = 60;
-  let isCounting = false;
-  let visit = "";
-  let counts = [];
-  let told = new Set();
-  let countTimer = 0;
-  const agree = () => {
-    isCounting = Boolean(set.count) && !navigator.globalPrivacyControl && navigator.doNotTrack !== "1";
-    begin();
-  };
-  function begin() {
-    send();
-    told = new Set();
-    visit = isCounting ? Array.from(crypto.getRandomValues(new Uint8Array(16)), (one) => one.toString(16).padStart(2, "0")).join("") : "";
-  }
-  function count(kind, outcome) {
-    const key = `${kind} ${outcome.question}`;
-    if (!isCounting || told.has(key)) return;
-    told.add(key);
-    counts.push({ kind, ...outcome });
-    clearTimeout(countTimer);
-    countTimer = setTimeout(send, PAUSE_TO_COUNT_MS);
-  }
-  function send() {
-    clearTimeout(countTimer);
-    const outcomes = counts.splice(0, MOST_COUNTED);
-    if (!outcomes.length) return Promise.resolve(null);
-    const sent = post("v1/outcomes", { body: JSON.stringify({ session: visit, outcomes }), keepalive: true }).catch(() => null);
-    return sent.then((answer) => {
-      if (answer && answer.status === 422) isCounting = false; // the service was not started to count
-      return answer;
-    });
-  }
-  const outcomeOf = ({ question, rank, team, propensity }) => ({ question: question.id, place: rank, team: team ?? "", propensity: propensity ?? 1 });
-  function asked(name) {
-    const text = (name || textOf(title)).trim().slice(0, 1000);
-    if (!text || !told.size) return;
-    count("asked", { title: text });
-    begin(); // what is typed next is another visit
-  }
-
   function find() {
     const found = set.title ? document.querySelector(set.title) : best(TITLES, document);
     const scope = found?.closest("form, #reply-control, [role=dialog]") ?? document;
     body = set.body ? document.querySelector(set.body) : found && best(BODIES, scope);
     if (found === title && (!found || host.isConnected)) return;
-    if (found !== title) {
-      clear();
-      begin();
-    }
+    if (found !== title) clear();
     title = found;
     if (!found) return host.remove();
     if ((mounts += 1) > MOST_MOUNTS) return; // a page that takes it out each time has its way
@@ -175,7 +128,7 @@ button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:point
   }
 
   async function look() {
-    const question = { title: textOf(title).slice(0, 1000), body: textOf(body).slice(0, 200000), k: limit, minimum, order: "help", markup: set.markup || "markdown", ...(visit && { session: visit }) };
+    const question = { title: textOf(title).slice(0, 1000), body: textOf(body).slice(0, 200000), k: limit, minimum, order: "help", markup: set.markup || "markdown" };
     const typed = JSON.stringify(question);
     if (!question.title) hiddenFor = null;
     if (typed === lastAsked || hiddenFor === title || Date.now() < quietUntil) return;
@@ -204,16 +157,19 @@ button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:point
     const button = el("button", { type: "button", className: "hide", textContent: "×", title: "Esc", onclick: hide });
     button.setAttribute("aria-label", words.hide);
     box.replaceChildren(el("p", { className: "head" }, words.head), el("ul", {}, ...hits.map(item)), button);
-    for (const hit of hits) count("shown", outcomeOf(hit));
     tell("shown", { questions: hits.map(factsOf) });
   }
 
   const factsOf = ({ question, likelihood }) => ({ id: question.id, title: question.title, url: addressOf(question), probability: likelihood.value });
+  const pathOf = ({ id }) => `v1/questions/${encodeURIComponent(id)}`;
   const addressOf = ({ id, url }) => webAddress(url) ?? new URL(`#/explore/${encodeURIComponent(id)}`, base).href;
 
   function item(hit) {
     const { question, highlights, likelihood, best_answer: answer, answers } = hit;
-    const opened = () => (count("opened", outcomeOf(hit)), tell("opened", factsOf(hit)));
+    const opened = () => {
+      post(`${pathOf(question)}/opened`, { keepalive: true }).catch(() => {});
+      tell("opened", factsOf(hit));
+    };
     const link = el("a", { href: addressOf(question), target: "_blank", rel: "noopener", dir: "auto", onclick: opened }, ...marked(question.title || question.id, highlights?.title ?? []));
     link.append(el("span", { className: "unseen" }, ` (${words.tab})`));
     const facts = [words.likely[LIKELY.indexOf(likelihood?.word)], answers && counted(words.answers, answers)];
@@ -229,12 +185,8 @@ button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:point
     const place = el("div", { className: "helped" }, button);
     button.onclick = async () => {
       button.disabled = true;
-      count("helped", outcomeOf(hit));
-      const answer = await (isCounting ? send() : post(`v1/questions/${encodeURIComponent(hit.question.id)}/helped`).catch(() => null));
-      if (!answer?.ok) {
-        told.delete(`helped ${hit.question.id}`);
-        return (button.disabled = false);
-      }
+      const answer = await post(`${pathOf(hit.question)}/helped`).catch(() => null);
+      if (!answer?.ok) return void (button.disabled = false);
       place.textContent = said.textContent = words.thanks;
       tell("helped", factsOf(hit));
     };
@@ -272,11 +224,6 @@ button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:point
     looking ||= setTimeout(calmly(() => ((looking = 0), find())), 150);
   };
   const start = () => {
-    if (set.count && set.count !== "ask") agree();
-    document.addEventListener("askalike:consent", calmly(agree));
-    document.addEventListener("askalike:asked", calmly(({ detail }) => asked(detail?.title)));
-    document.addEventListener("submit", calmly(({ target }) => title && target.contains(title) && asked()), { capture: true });
-    for (const gone of ["pagehide", "visibilitychange"]) window.addEventListener(gone, calmly(send), { capture: true });
     document.addEventListener("input", typed, { capture: true, passive: true });
     window.addEventListener("keydown", pressed, { capture: true });
     new MutationObserver(changed).observe(document.body, { childList: true, subtree: true });

@@ -1,11 +1,10 @@
 import { apiInitializer } from "discourse/lib/api";
 
-const COUNTS = { never: null, after_consent: "ask", always: "yes" };
 const NEW_TOPIC = "#reply-control.composer-action-createTopic #reply-title";
 const ANY_TITLE = "#reply-control #reply-title";
 const EDITORS = "#reply-control .d-editor-input, #reply-control .ProseMirror";
 
-export default apiInitializer((api) => {
+export default apiInitializer(() => {
   const address = settings.service_url.trim();
   if (!/^https?:\/\//i.test(address)) {
     return; // nothing is loaded before an administrator names the service
@@ -21,7 +20,6 @@ export default apiInitializer((api) => {
     limit: settings.suggestions,
     minimum: settings.least_probability.trim(),
     key: settings.api_key.trim() || null,
-    count: COUNTS[settings.count_outcomes] ?? null,
   };
   for (const [name, value] of Object.entries(said)) {
     if (value !== null) {
@@ -29,10 +27,4 @@ export default apiInitializer((api) => {
     }
   }
   document.head.append(script);
-
-  // The composer is empty by the time it says so, therefore the title goes along.
-  api.onAppEvent("topic:created", (post) => {
-    const detail = { title: post?.title };
-    document.dispatchEvent(new CustomEvent("askalike:asked", { detail }));
-  });
 });

@@ -16,30 +16,7 @@ export class ServiceError extends Error {
 
 /** Earlier questions like this one. */
 export function similar(question, signal) {
-  return call("POST", "v1/similar", { sent: session ? { ...question, session } : question, signal });
-}
-
-let session = "";
-const told = new Set();
-
-/** Begins or ends a visit whose suggestions are counted: a random name that is in this page alone, until it is left. */
-export function countVisit(isWanted) {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  session = isWanted ? Array.from(bytes, (one) => one.toString(16).padStart(2, "0")).join("") : "";
-  told.clear();
-}
-
-/** Counts what became of suggestions, each once a visit; does nothing where no visit is counted. */
-export async function tellOutcomes(kind, hits) {
-  const isNew = ({ question }) => session && !told.has(`${kind} ${question.id}`);
-  const outcomes = hits.filter(isNew).map(({ question, rank, team = "", propensity = 1 }) => ({ kind, question: question.id, place: rank, team, propensity }));
-  for (const one of outcomes) told.add(`${kind} ${one.question}`);
-  return outcomes.length ? call("POST", "v1/outcomes", { sent: { session, outcomes } }) : null;
-}
-
-/** What the suggestions of a month brought, of the running one for "". */
-export function report(month, signal) {
-  return call("GET", `v1/report${month ? `?month=${encodeURIComponent(month)}` : ""}`, { signal, writes: true });
+  return call("POST", "v1/similar", { sent: question, signal });
 }
 
 /** A question with its answers and links. */
@@ -58,9 +35,9 @@ export function newest(limit, signal) {
 }
 
 /** Pairs that nobody has judged, the likeliest first; every fifth is drawn at random, so that numbers can be checked. */
-export function duplicates(cursor, minimum, tag, by, signal) {
-  const asked = new URLSearchParams({ limit: 20, sample: true, minimum, tag, by, cursor: cursor ?? "" }); // an empty one asks nothing
-  return call("GET", `v1/duplicates?${asked}`, { signal });
+export function duplicates(cursor, minimum, tag, signal) {
+  const query = new URLSearchParams({ limit: 20, sample: true, minimum, tag, cursor: cursor ?? "" }); // an empty one asks nothing
+  return call("GET", `v1/duplicates?${query}`, { signal });
 }
 
 /** Questions that ask the same, each the same as every other, the largest groups first. */
@@ -70,46 +47,28 @@ export function groups(limit, signal) {
 
 /** Counts that a question answered the one that somebody was about to ask. */
 export function helped(hit) {
-  if (session) return tellOutcomes("helped", [hit]);
   return call("POST", `v1/questions/${encodeURIComponent(hit.question.id)}/helped`);
 }
 
-const named = (pair) => ({ question: pair.question.id, candidate: pair.candidate.id });
+/** Counts that a suggestion was opened; who opens it notices nothing where that fails. */
+export function opened(id) {
+  call("POST", `v1/questions/${encodeURIComponent(id)}/opened`).catch(() => {});
+}
 
 /** Stores what a moderator decides on a pair; `link` links the later question to the earlier one, where both are the same. */
 export function decide(pair, verdict, link, by) {
-  const decisions = [{ ...named(pair), verdict, draw: pair.draw }];
-  return call("POST", "v1/decisions", { sent: { decisions, link, by }, writes: true });
+  const sent = { question: pair.question.id, candidate: pair.candidate.id, verdict, link, by, draw: pair.draw };
+  return call("POST", "v1/decisions", { sent, writes: true });
 }
 
 /** Takes a decision back, by the number of its entry in the log. */
 export function undo(number, by) {
-  return call("POST", "v1/decisions/undo", { sent: { numbers: [number], by }, writes: true });
+  return call("POST", "v1/decisions/undo", { sent: { number, by }, writes: true });
 }
 
 /** What moderators did, newest first, from before an entry on. */
 export function moderationLog(before, signal) {
   return call("GET", `v1/log?limit=10&before=${before}`, { signal, writes: true });
-}
-
-/** Who has taken which pairs. */
-export function assignments(signal) {
-  return call("GET", "v1/assignments", { signal, writes: true });
-}
-
-/** Notes something on a pair. */
-export function noteOn(pair, text, by) {
-  return call("POST", "v1/notes", { sent: { ...named(pair), text, by }, writes: true });
-}
-
-/** Takes a pair for some minutes, so that nobody else is shown it. */
-export function take(pair, minutes, by) {
-  return call("POST", "v1/assignments", { sent: { pairs: [named(pair)], minutes, by }, writes: true });
-}
-
-/** Gives a pair back that was taken. */
-export function giveBack(pair, by) {
-  return call("POST", "v1/assignments/give-back", { sent: { pairs: [named(pair)], by }, writes: true });
 }
 
 /** The state of the service and of its forum. */

@@ -1,6 +1,6 @@
 // Ask: similar questions while one types. Each stroke waits a moment, and an answer that is out of date is dropped.
 
-import { countVisit, similar, status, tellOutcomes } from "./api.js";
+import { opened, similar } from "./api.js";
 import { announce, fill, h, icon, PATHS } from "./dom.js";
 import { hitRow } from "./hit.js";
 import { isNothingAlike } from "./likelihood.js";
@@ -13,7 +13,7 @@ const HITS = 10;
 const LONGEST_TITLE = 1000;
 const LONGEST_BODY = 200000;
 const SHOWN_WEIGHTS = 24;
-const kept = { title: "", body: "", isAnswered: false, isCounted: false, answer: null, opened: new Set() };
+const kept = { title: "", body: "", isAnswered: false, answer: null, opened: new Set() };
 const SLOW_MS = 1500;
 
 /** Fills the view; what was typed is still there when one comes back. */
@@ -39,11 +39,6 @@ export function showAsk(section, { query }) {
   const weights = h("div", { class: "weights" });
   const answered = h("input", { type: "checkbox", id: "answered" });
   answered.checked = kept.isAnswered;
-  const consent = h("input", { type: "checkbox", id: "consent" });
-  consent.checked = kept.isCounted;
-  consent.addEventListener("change", () => countVisit((kept.isCounted = consent.checked)));
-  const offer = h("label", { class: "switch", hidden: true }, consent, "Count, without my name or text, what these bring");
-  status().then(({ service }) => (offer.hidden = !service.counts_outcomes), () => {}); // a view that fails says so itself
   const heading = h("h2", { id: "found" }, "Asked before");
   const took = h("p", { class: "aside took" });
   const results = h("div", { class: "results" });
@@ -53,13 +48,11 @@ export function showAsk(section, { query }) {
     h("div", { class: "label" }, heading, h("label", { class: "switch" }, answered, "With an answer only")),
     took,
     results,
-    offer,
     weights,
   );
   results.addEventListener("click", ({ target }) => {
     const id = target.closest("h3 a, .foot a") && target.closest(".hit")?.dataset.id;
-    const hit = id && kept.answer?.hits.find(({ question }) => question.id === id);
-    if (hit) tellOutcomes("opened", [hit]).catch(() => {});
+    if (id) opened(id);
   });
   section.append(
     h("h1", { tabindex: "-1" }, "Has it been asked before?"),
@@ -171,7 +164,6 @@ function draw({ results, took, weights }, answer) {
       : null;
     return void fill(results, lacking, note("Nothing like it was asked.", about), nearest);
   }
-  tellOutcomes("shown", answer.hits).catch(() => {}); // counting never gets into the way of who asks
   announce(`${count(answer.hits.length, "similar question")} found`);
   fill(results, lacking, hitList(answer.hits));
 }

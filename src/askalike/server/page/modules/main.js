@@ -5,7 +5,6 @@ import { status } from "./api.js";
 import { showAsk } from "./ask.js";
 import { fill, h, icon, PATHS } from "./dom.js";
 import { showExplore } from "./explore.js";
-import { showReport } from "./report.js";
 import { showReview } from "./review.js";
 import { showStatus } from "./status.js";
 
@@ -13,7 +12,6 @@ const VIEWS = {
   ask: { title: "Ask", show: showAsk },
   explore: { title: "Explore", show: showExplore },
   review: { title: "Review", show: showReview },
-  report: { title: "Report", show: showReport },
   status: { title: "Status", show: showStatus },
 };
 const THEMES = { system: PATHS.half, light: PATHS.sun, dark: PATHS.moon };

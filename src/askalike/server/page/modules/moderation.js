@@ -1,15 +1,14 @@
-// What moderators share in Review: which queue is shown and to whom, who has a pair, notes on it, and the log.
+// What moderators share in Review: which queue is shown, who moderates, and the log.
 
-import { assignments, giveBack, moderationLog, noteOn, take, undo } from "./api.js";
+import { moderationLog, undo } from "./api.js";
 import { announce, fill, h, icon, PATHS } from "./dom.js";
 import { wrong } from "./notes.js";
 import { minute } from "./words.js";
 
-const MINUTES = 30;
 const NAME = "askalike.moderator";
 const LINK = "askalike.link";
 const PROMISES = { "": "All likely pairs", "precision:0.8": "8 of 10 the same", "precision:0.9": "9 of 10 the same", "precision:0.95": "19 of 20 the same" };
-const KINDS = { duplicate: "the same", different: "different", note: "noted", undone: "undid" };
+const KINDS = { duplicate: "the same", different: "different", undone: "undid" };
 let unstored = {};
 
 function kept(name) {
@@ -54,10 +53,7 @@ export function queueFields(tag, minimum) {
     location.hash = `#/review${asked.size ? `?${asked}` : ""}`;
   };
   for (const one of [category, promise]) one.addEventListener("change", go);
-  who.addEventListener("change", () => {
-    keep(NAME, who.value.trim());
-    window.dispatchEvent(new HashChangeEvent("hashchange")); // what others have is left out from now on
-  });
+  who.addEventListener("change", () => keep(NAME, who.value.trim()));
   link.addEventListener("change", () => keep(LINK, link.checked ? "on" : "off"));
   const labelled = (label, field) => h("label", { class: "chosen", for: field.id }, h("span", {}, label), field);
   return h(
@@ -78,89 +74,19 @@ export function suggestCategories(pairs) {
   if (list) fill(list, [...tags].sort().map((value) => h("option", { value })));
 }
 
-/** Says who has a pair, with a button to take it or to give it back; `changed` is called after. */
-export function takenLine(pair, you, changed) {
-  const { taken } = pair;
-  const isOwn = taken && taken.by === you();
-  const act = async () => {
-    const said = isOwn ? giveBack(pair, you()) : take(pair, MINUTES, you());
-    pair.taken = (await said).assignments?.[0] ?? null;
-    changed();
-  };
-  const until = taken?.until ? ` until ${minute(taken.until)}` : "";
-  const label = isOwn ? "Give back" : "Take";
-  const line = h(
-    "span",
-    { class: "row taken" },
-    taken ? h("span", { class: "tag" }, isOwn ? `yours${until}` : `${taken.by} has it${until}`) : null,
-    taken && !isOwn
-      ? null
-      : h("button", { class: "button quiet", type: "button", on: { click: () => line.act() } }, label, h("kbd", { "aria-hidden": "true" }, "t")),
-  );
-  line.act = async () => {
-    if (taken && !isOwn) return;
-    if (!you()) return void line.replaceWith(h("span", { class: "tag", role: "alert" }, "Enter your name above to take a pair."));
-    try {
-      await act();
-    } catch (error) {
-      line.append(wrong(error, () => line.act()));
-    }
-  };
-  return line;
-}
-
-/** The notes on a pair, and a field for another. */
-export function notesOn(pair, you) {
-  const list = h("ul", { class: "notes-list" });
-  const field = h("input", { class: "field", id: "note", maxlength: 10000, autocomplete: "off", placeholder: "Note on this pair" });
-  const said = h("div", {});
-  const draw = () => fill(list, (pair.notes ?? []).map((one) => h("li", {}, about(one), " ", one.text)));
-  const form = h(
-    "form",
-    { class: "row noting" },
-    h("label", { class: "unseen", for: "note" }, "Note on this pair"),
-    field,
-    h("button", { class: "button", type: "submit" }, "Add note", h("kbd", { "aria-hidden": "true" }, "m")),
-  );
-  const send = async () => {
-    const text = field.value.trim();
-    if (!text) return void field.focus();
-    try {
-      pair.notes = [...(pair.notes ?? []), await noteOn(pair, text, you())];
-      field.value = "";
-      fill(said);
-      draw();
-      leave();
-      announce("Noted.");
-    } catch (error) {
-      fill(said, wrong(error, send));
-    }
-  };
-  const leave = () => form.closest(".place")?.querySelector(".verdicts button")?.focus();
-  field.addEventListener("keydown", (event) => event.key === "Escape" && leave());
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    send();
-  });
-  draw();
-  return h("div", { class: "noted" }, list, form, said);
-}
-
-/** The log, and who has what: asked for when it is opened. `undone` is told the number of a decision that was taken back. */
+/** The log: asked for when it is opened. `undone` is told the number of a decision that was taken back. */
 export function logElement(you, signal, undone) {
   const list = h("ol", { class: "log" });
-  const held = h("p", { class: "aside" });
   const more = h("button", { class: "button quiet", type: "button", hidden: true, on: { click: () => read(false) } }, "Earlier entries");
   const said = h("div", {});
   let next = 0;
   const read = async (isFresh) => {
     try {
-      const [page, { assignments: taken }] = await Promise.all([moderationLog(isFresh ? 0 : next, signal), assignments(signal)]);
+      const page = await moderationLog(isFresh ? 0 : next, signal);
       if (isFresh) fill(list);
       next = page.next ?? 0;
       list.append(...page.entries.map((one) => entry(one, takeBack)));
       more.hidden = !page.next;
-      fill(held, taken.length ? `Taken: ${counted(taken.map(({ by }) => by))}` : "Nobody has taken a pair.");
       fill(said, list.children.length ? null : "Nothing was decided yet.");
     } catch (error) {
       if (error.name !== "AbortError") fill(said, wrong(error, () => read(isFresh)));
@@ -178,7 +104,7 @@ export function logElement(you, signal, undone) {
     }
   };
   const summary = h("summary", {}, icon(PATHS.chevron), "Log");
-  const box = h("details", { class: "folded history" }, summary, held, list, more, said);
+  const box = h("details", { class: "folded history" }, summary, list, more, said);
   box.addEventListener("toggle", () => box.open && read(true));
   box.fresh = () => box.open && read(true);
   return box;
@@ -196,15 +122,8 @@ function entry(one, takeBack) {
     " ",
     h("strong", {}, what, one.undone ? " (undone)" : ""),
     `: “${titles[0]}” · “${titles[1]}”`,
-    one.text ? ` – ${one.text}` : "",
     stands ? h("button", { class: "button quiet", type: "button", on: { click: () => takeBack(one.number) } }, "Undo", label) : null,
   );
 }
 
 const about = ({ by, at }) => h("span", { class: "aside" }, [by, minute(at)].filter(Boolean).join(", "));
-
-function counted(names) {
-  const times = new Map();
-  for (const one of names) times.set(one, (times.get(one) ?? 0) + 1);
-  return [...times].map(([name, count]) => `${name} ${count}`).join(", ");
-}

@@ -3,7 +3,7 @@
 import { decide, duplicates, undo } from "./api.js";
 import { announce, fill, h, icon, PATHS } from "./dom.js";
 import { likelihoodLine } from "./likelihood.js";
-import { isLinking, logElement, moderator, notesOn, queueFields, suggestCategories, takenLine } from "./moderation.js";
+import { isLinking, logElement, moderator, queueFields, suggestCategories } from "./moderation.js";
 import { note, waiting, wrong } from "./notes.js";
 import { nameOf, pairElement, Texts } from "./pair.js";
 import { listenToKeys, keysSwitch } from "./shortcuts.js";
@@ -26,8 +26,6 @@ export function showReview(section, { query }) {
     k: queue.back,
     ArrowLeft: queue.back,
     u: queue.undo,
-    t: () => queue.taking?.act(),
-    m: () => document.getElementById("note")?.focus(),
   };
   const stop = listenToKeys(section, actions);
   queue.more();
@@ -72,7 +70,7 @@ class Queue {
     clearTimeout(this.timer);
     if (!this.place.firstChild) fill(this.place, waiting(2));
     try {
-      const answer = await duplicates(this.cursor, this.minimum, this.tag, moderator(), this.running.signal);
+      const answer = await duplicates(this.cursor, this.minimum, this.tag, this.running.signal);
       this.key = answer.you ?? "";
       const field = document.querySelector(".queue .who");
       if (field) field.hidden = Boolean(this.key); // the key says it
@@ -140,17 +138,15 @@ class Queue {
     this.shown = pair;
     this.shownVerdict = pair.verdict;
     const holds = this.place.contains(document.activeElement);
-    this.taking = pair.verdict ? null : takenLine(pair, this.you, () => this.draw(pair));
     fill(
       this.place,
       h(
         "div",
         { class: "row odds" },
         likelihoodLine(pair),
-        pair.verdict ? h("span", { class: "tag" }, `judged ${VERDICTS[pair.verdict]}`) : this.taking,
+        pair.verdict ? h("span", { class: "tag" }, `judged ${VERDICTS[pair.verdict]}`) : null,
       ),
       pairElement(pair, this.texts),
-      notesOn(pair, this.you),
       this.buttons(),
     );
     if (holds) this.place.querySelector(".verdicts button").focus();
@@ -224,9 +220,8 @@ class Queue {
       if (before) this.judged = this.judged.filter((one) => one !== before);
       return decide(pair, verdict, link, moderator());
     };
-    const stored = ({ entries: [{ number, made_link: isLinked }] }) => {
+    const stored = ({ number, made_link: isLinked }) => {
       pair.verdict = verdict;
-      pair.taken = null;
       this.judged.push({ pair, at: place, number });
       this.at = place + 1;
       fill(this.said, `Judged ${VERDICTS[verdict]}${isLinked ? " and linked" : ""}: “${titleOf(pair.question)}”`);

@@ -30,7 +30,7 @@ export function keysSwitch() {
     { class: "switch" },
     box,
     "Single-key shortcuts: ",
-    ["y", "n", "j", "k", "u", "t", "m"].map((key) => [h("kbd", {}, key), " "]),
+    ["y", "n", "j", "k", "u"].map((key) => [h("kbd", {}, key), " "]),
     h("kbd", {}, "→"),
     " ",
     h("kbd", {}, "←"),
