@@ -70,8 +70,6 @@ app.command("mcp")(mcp.mcp)
 app.command("score")(evaluate.score)
 app.command("evaluate")(evaluate.evaluate)
 app.command("reproduce")(reproduce.reproduce)
-app.command("report")(report.report)
-app.command("review")(review.review)
 
 
 MESSAGES = {"is_quiet": "--quiet", "is_verbose": "--verbose", "is_json": "--log-json"}
