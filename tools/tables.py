@@ -1,0 +1,883 @@
+"""The tables of figures in the documents, as data, and what writes them into the pages.
+
+Command: ``python -m tools.tables`` fills each place between ``<!-- table: NAME -->`` and ``<!-- end -->`` in README.md
+and docs/ from results/; ``--list`` prints the names, and the pages that show them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+from tools.render import REPOSITORY, Cell, Facts, Record, Records, Table, rendered
+
+MARKER: Final = re.compile(r"(?<=<!-- table: )([\w-]+)( -->\n)(?:.*?\n)??(?=<!-- end -->)", flags=re.DOTALL)
+WITHOUT: Final = ", weights learned without the forum"
+
+# -- what the search finds ---------------------------------------------------------------------------------------------
+
+SYSTEMS: Final = {
+    "bm25": "words alone (BM25)",
+    "general": "the bundled encoder's cosine",
+    "minilm": "MiniLM's cosine",
+    "search, general": "askalike as it is installed",
+    "search, minilm": "askalike with MiniLM",
+    "search, general, not learned here": f"askalike as it is installed{WITHOUT}",
+    "search, minilm, not learned here": f"askalike with MiniLM{WITHOUT}",
+}
+RETRIEVAL: Final = ("recall@10", "mrr", "ndcg@10")
+RERANKING: Final = ("map", "mrr", "p@1", "p@5")
+
+
+def figure(measure: str) -> str:
+    """Return the template of a mean with its interval."""
+    return f"{{{measure}:.2f}} ({{{measure}_interval95[0]:.1f}}–{{{measure}_interval95[1]:.1f}})"
+
+
+def against(rival: str, measure: str) -> str:
+    """Return the template of a paired difference with its p."""
+    test = f"against_{rival}[{measure}]"
+    return f"{{{test}[difference]:+.2f}}, p = {{{test}[p_value]:.4f}}"
+
+
+def of_task(task: str, measures: Iterable[str], main: str) -> Table:
+    """Return the systems on one test split."""
+    columns: dict[str, Cell] = {"system": "{name}", **{measure: figure(measure) for measure in measures}}
+    columns |= {f"{main}, against {rival}": against(rival, main) for rival in ("bm25", "minilm")}
+    return Table("quality-search", columns, ("tables", task), SYSTEMS)
+
+
+def on_test_splits(result: Record) -> Records:
+    """Return each system with its row of every test split."""
+    tables = result["tables"]
+    for system in SYSTEMS:
+        yield system, {task: rows[system] for task, rows in tables.items() if system in rows}
+
+
+def of_split(task: str, measure: str) -> str:
+    """Return the template of a system's main measure on one test split."""
+    row = f"{task}][{measure}"
+    return f"{{splits[{row}]:.2f}} ({{splits[{row}_interval95][0]:.1f}}–{{splits[{row}_interval95][1]:.1f}})"
+
+
+FINDS: Final = Table(
+    "quality-search",
+    {
+        "system": "{name}",
+        "travel.stackexchange.com, duplicates, recall@10": of_split("travel test, retrieval", "recall@10"),
+        "3D Slicer, linked topics, recall@10": of_split("slicer test half", "recall@10"),
+        "SemEval 2016, re-ranking, MAP": of_split("semeval test2016", "map"),
+        "SemEval 2017, re-ranking, MAP": of_split("semeval test2017", "map"),
+        "Quora, pairs, AP": of_split("quora test half", "ap"),
+    },
+    lambda result: ((system, {"splits": rows}) for system, rows in on_test_splits(result)),
+    SYSTEMS,
+)
+
+FORUMS: Final = {"devops": "DevOps", "reddit": "Reddit", "slicer": "Slicer", "travel": "travel", "all": "all"}
+BOUNDS: Final = "{{{path}[1]:+.1f}} ({{{path}[0]:+.1f}} to {{{path}[2]:+.1f}})"
+ORDERS: Final = {
+    "words": "words",
+    "general": "askalike as it is installed",
+    "MiniLM's cosine": "MiniLM's cosine",
+    "MiniLM": "askalike with MiniLM",
+}
+
+
+def drawn_forums(result: Record) -> Records:
+    """Return the forums of the drawn queries: judged candidates alone, then searches of whole forums."""
+    for name, record in result["candidates"].items():
+        yield name, record
+    for name, record in result["whole forums"].items():
+        yield f"{name}, whole forums searched", record
+
+
+def drawn_calibration(result: Record) -> Records:
+    """Return version and grade, with each forum's figures."""
+    for version, forums in result["calibration"]["drawn and pools"].items():
+        for grade in ("grade 2 or 3", "grade 3"):
+            yield f"{version}, {grade}", {"forums": {name: record[grade] for name, record in forums.items()}}
+
+
+def found_by_language(result: Record) -> Records:
+    """Return the languages with what searches of each forum find."""
+    yield from ((name, record) for name, record in result["found"].items() if name != "ms a search")
+
+
+QUALITY: Final[Mapping[str, Table | Facts]] = {
+    "finds": FINDS,
+    "travel-reranking": of_task("travel test, re-ranking", RERANKING, "map"),
+    "travel-retrieval": of_task("travel test, retrieval", RETRIEVAL, "ndcg@10"),
+    "slicer-retrieval": of_task("slicer test half", RETRIEVAL, "recall@10"),
+    "semeval-2016": of_task("semeval test2016", RERANKING, "map"),
+    "semeval-2017": of_task("semeval test2017", RERANKING, "map"),
+    "quora-pairs": of_task("quora test half", ("ap", "auc"), "ap"),
+    "drawn-queries": Table(
+        "drawn-queries",
+        {
+            "forum": "{name}",
+            "queries": "{queries}",
+            **{label: f"{{ndcg@5[{order}]:.1f}}" for order, label in ORDERS.items()},
+            "as installed less words": BOUNDS.format(path="differences[general - words]"),
+            "with MiniLM less MiniLM's cosine": BOUNDS.format(path="differences[MiniLM - MiniLM's cosine]"),
+        },
+        drawn_forums,
+        caption="{readings[queries]} queries with {readings[pairs]:,} candidates, {readings[readers]} readings; of"
+        " {readings[read twice][pairs]} pairs that were read twice {readings[read twice][equal]:.0%} have the same"
+        " grade (kappa, 2 or more: {readings[read twice][kappa, 2 or more]:.2f}).",
+    ),
+    "drawn-calibration": Table(
+        "drawn-queries",
+        {
+            "version, grade": "{name}",
+            **{
+                FORUMS[forum]: f"{{forums[{forum}][off by]:.1f}} ({{forums[{forum}][by chance][0]:.1f}})"
+                for forum in ("travel", "slicer", "devops", "reddit")
+            },
+        },
+        drawn_calibration,
+    ),
+    "encoders": Table(
+        "encoders",
+        {"system": "{name}", **{label: f"{{ndcg_at_5[{forum}]:.1f}}" for forum, label in FORUMS.items()}},
+        ("systems",),
+        {
+            "words": "words",
+            "general": "the bundled encoder's cosine",
+            "general, the search": "askalike as it is installed",
+            "minilm": "MiniLM's cosine",
+            "minilm, the search": "askalike with MiniLM",
+            "minilm, float32, pools alone": "MiniLM's cosine in float32, judged candidates alone",
+            "minilm, int8, pools alone": "MiniLM's cosine in 8 bits, judged candidates alone",
+        },
+        caption="nDCG@5 of {queries} queries.",
+    ),
+    "scorer": Table(
+        "scorer",
+        {
+            "system": "{name}",
+            "nDCG@5": "{ndcg@5:.1f}",
+            "off by, grade 2 or 3": "{related[calibration error]:.1f}",
+            "Brier": "{related[brier]:.4f}",
+            "off by, grade 3": "{same[calibration error]:.1f}",
+        },
+        ("pools",),
+        {
+            "words alone": "words alone",
+            "MiniLM's cosine": "MiniLM's cosine",
+            "scorer, words": "the scorer, words alone",
+            "scorer, words with vectors": "the scorer, words with the bundled encoder",
+            "scorer, sentences": "the scorer with MiniLM",
+        },
+        caption="{judged[pools][pairs]:,} pairs of the judged pools; learned from these, {judged[others][pairs]:,}"
+        " that were read for it, and pairs whose answer is known.",
+    ),
+    "scorer-known": Table(
+        "scorer",
+        {
+            "version": "{name}",
+            "titles of other forums and nonsense: no hit above 15 %": "{elsewhere and nonsense[none above 15%]:.1f} %"
+            " of {elsewhere and nonsense[queries]:,}",
+            "copies at 97 % or more": "{copy[97% or more]:.1f} %",
+            "copies by their title alone": "{copy of title[97% or more]:.1f} %",
+            "copies by an informative title alone": "{copy of title, informative[97% or more]:.1f} %",
+        },
+        ("known answers",),
+    ),
+    "minima": Table(
+        "judgements",
+        {
+            "version": "{version}",
+            "least probability": "{minimum}",
+            **{
+                kind: f"{{shown[{kind}]:.1f}}"
+                for kind in (
+                    "off-topic",
+                    "a title of the forum, edited",
+                    "a title of the forum",
+                    "one of grade 3",
+                    "one of grade 2 or 3",
+                )
+            },
+        },
+        lambda result: (
+            (f"{version}, {minimum}", {"version": version, "minimum": minimum, "shown": shown})
+            for version, record in result["shown"].items()
+            for minimum, shown in record["percent shown"].items()
+            if float(minimum) in (record["default"], 0.015, 0.03, 0.15)
+        ),
+    ),
+    "judgements": Facts(
+        (
+            (
+                "sets and numbers of judgements after which other pairs are worse calibrated, beyond chance",
+                "judgements",
+                "{worst[sets and counts that are worse beyond chance]}",
+            ),
+            (
+                "points that a perfect hit loses at most",
+                "judgements",
+                "{worst[points that a perfect hit loses]:g}",
+            ),
+            (
+                "deviation of forums' logits from what the scorer says, without that of chance",
+                "judgements",
+                "{how far forums are off[between]:.2f}",
+            ),
+        )
+    ),
+    "groups": Facts(
+        (
+            (
+                "groups that are shown in the travel forum: pairs with grade 2 or 3",
+                "groups",
+                "{reading[shown][grade 2 or 3]} of {reading[shown][pairs]} ({reading[shown][interval][0]:.0%} to"
+                " {reading[shown][interval][1]:.0%})",
+            ),
+            (
+                "the same without any link, from .8",
+                "groups",
+                "{reading[without links][0.8][grade 2 or 3]} of {reading[without links][0.8][pairs]}",
+            ),
+            (
+                "the same without any link, from .6",
+                "groups",
+                "{reading[without links][0.6][grade 2 or 3]} of {reading[without links][0.6][pairs]}",
+            ),
+            ("groups of the Slicer forum", "groups", "{slicer[grade 2 or 3]} of {slicer[pairs]}"),
+            ("first grouping of 224,741 questions", "groups", "{cost[first, s]:.1f} s"),
+            (
+                "after one link or judgement, median",
+                "groups",
+                "{cost[after one link or judgement, ms][median]:.0f} ms",
+            ),
+        )
+    ),
+    "misspelling": Table(
+        "misspelling",
+        {
+            "system": "{name}",
+            "recall@10 as written": "{written[mean]:.1f} ({written[interval95][0]:.1f}–{written[interval95][1]:.1f})",
+            "each content word misspelt": "{misspelled[mean]:.1f}"
+            " ({misspelled[interval95][0]:.1f}–{misspelled[interval95][1]:.1f})",
+            "share lost": "{lost_share:.0%}",
+        },
+        ("systems",),
+        {
+            "bm25": "BM25",
+            "all-MiniLM-L6-v2": "MiniLM's cosine",
+            "the search, words as written": "askalike without its correction",
+            "the search": "askalike as it is installed",
+        },
+        caption="{queries} queries of travel's test split among {collection:,} questions, the mean of {draws} draws.",
+    ),
+    "languages": Table(
+        "languages",
+        {
+            "queries in": "{name}",
+            "number": "{queries}",
+            "read as English": "{english[mean]:.1f}",
+            "words as they are": "{none[mean]:.1f}",
+            "each by its own language": "{each[mean]:.1f}",
+            "each less English": "{each[less english][0]:+.1f} ({each[less english][1]:+.1f} to"
+            " {each[less english][2]:+.1f})",
+        },
+        found_by_language,
+        caption="MRR@10 times 100, {questions:,} questions.",
+    ),
+    "language-detectors": Table(
+        "languages",
+        {
+            "detector": "{name}",
+            "titles told rightly": "{right:.1f} %",
+            "English ones": "{right of English:.1f} %",
+            "others": "{right of the others:.1f} %",
+            "ms": "{ms:.2f}",
+            "MB on disk": "{size_mb:.1f}",
+        },
+        ("told apart", "detectors"),
+    ),
+    "protocols": Table(
+        "scorer-checks",
+        {
+            "set": "{name}",
+            "protocol": "{protocol}",
+            "published": lambda record: _measures(record["published"]),
+            "ours": lambda record: _measures(record["ours"]),
+        },
+        ("checks",),
+    ),
+}
+
+
+def _measures(figures: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:.2f}" for name, value in figures.items())
+
+
+# -- speed, memory, several machines -----------------------------------------------------------------------------------
+
+SIZES: Final = ("scale-224741", "scale-1000000", "scale-2000000")
+
+
+def likely(least: str) -> str:
+    """Return the template of how many exact pairs of a probability were found."""
+    return f"{{exact pairs[from {least}][found]:.3f}} of {{exact pairs[from {least}][there are]:,}}"
+
+
+def service_rows(result: Record) -> Records:
+    """Return what was asked of the service, searches in a row and by chance."""
+    yield from result["service"].items()
+    for pace, record in result["paced"].items():
+        yield f"title, 16 connections, {pace} searches/s by chance", record
+
+
+def vector_rows(result: Record) -> Records:
+    """Return the indexes of each size."""
+    for size in result["sizes"]:
+        for row in size["rows"]:
+            yield f"{size['vectors']:,} vectors: {row['name']}", row
+
+
+def plain_rows(result: Record) -> Records:
+    """Return both services by connections: the median of the turns."""
+    for connections in result["services"]["askalike"]:
+        record: dict[str, Any] = {}
+        for service, turns in result["services"].items():
+            record[service] = {
+                name: median(turn[name] for turn in turns[connections]) for name in ("per_s", "p50_ms", "p99_ms")
+            }
+        yield connections, record
+
+
+SPEED: Final[Mapping[str, Table | Facts]] = {
+    "scale": Table(
+        SIZES,
+        {
+            "questions": "{questions:,}",
+            "a search by title, p50 ms": "{search[title][p50_ms]:.1f}",
+            "with a body": "{search[title and body][p50_ms]:.1f}",
+            "tantivy alone, by title": "{words[tantivy alone, title][p50_ms]:.1f}",
+            "with a body, tantivy": "{words[tantivy alone, title and body][p50_ms]:.1f}",
+            "bm25s, by title": "{words[bm25s, title][p50_ms]:.1f}",
+            "an addition until it is found, ms": "{added until found[p50_ms]:.0f}",
+            "indexing, s": "{indexing[seconds]:,.0f}",
+        },
+    ),
+    "capacity": Table(
+        SIZES,
+        {
+            "questions": "{questions:,}",
+            "records, MB": "{disk_mb[archive.sqlite]:,.0f}",
+            "index of words, MB": "{disk_mb[lexical]:,.0f}",
+            "vectors, MB": "{disk_mb[vectors]:,.0f}",
+            "memory while indexing, MB": "{indexing[peak_memory_mb][this process, without mapped files]:,}",
+            "processor time of indexing, s": "{indexing[processor_s][this process]:,.0f} +"
+            " {indexing[processor_s][its workers]:,.0f} in workers",
+            "another writer waited at most, s": "{indexing[longest wait of another writer, s]:.1f}",
+        },
+    ),
+    "sizes-in-turns": Table(
+        "sizes-in-turns",
+        {
+            "questions": "{questions:,}",
+            "by title, p50 ms": "{title[p50_ms]:.1f}",
+            "tantivy alone": "{tantivy alone, title[p50_ms]:.1f}",
+            "with a body": "{title and body[p50_ms]:.1f}",
+            "tantivy alone, with a body": "{tantivy alone, title and body[p50_ms]:.1f}",
+        },
+        ("rows",),
+    ),
+    "vector-search": Table(
+        "vector-search",
+        {
+            "index": "{name}",
+            "p50 ms": "{p50_ms:.2f}",
+            "recall@10": "{recall_at_10:.4f}",
+            "build s": "{build_s:.0f}",
+            "bytes a vector": "{bytes_a_vector}",
+            "open s": "{open_s:.3f}",
+        },
+        vector_rows,
+    ),
+    "likely-pairs": Table(
+        ("likely-pairs-224741", "likely-pairs-1000000"),
+        {
+            "questions": "{questions:,}",
+            "processor time a question, ms": "{processor_s[a question, ms]:.1f}",
+            "seconds on the clock": "{seconds[comparing]:,.0f}",
+            "pairs": "{pairs:,}",
+            "exact pairs found, from .1": likely("0.1"),
+            "from .3": likely("0.3"),
+            "from .5": likely("0.5"),
+        },
+    ),
+    "serve-load": Table(
+        "serve-load",
+        {
+            "asked": "{name}",
+            "answers a second": "{per_s:.0f}",
+            "p50 ms": "{p50_ms:.0f}",
+            "p99 ms": "{p99_ms:.0f}",
+            "a write, p50 ms": "{write[p50_ms]:.0f}",
+            "refused": "{refused}",
+        },
+        service_rows,
+        caption="{questions:,} questions, {workers} workers. The library alone takes {library[title][p50_ms]:.1f} ms by"
+        " title and {library[title and body][p50_ms]:.1f} ms with a body.",
+    ),
+    "plain-service": Table(
+        "plain-service",
+        {
+            "connections": "{name}",
+            "askalike, answers a second": "{askalike[per_s]:.0f}",
+            "p50 ms": "{askalike[p50_ms]:.0f}",
+            "plain service, answers a second": "{plain[per_s]:.0f}",
+            "plain, p50 ms": "{plain[p50_ms]:.0f}",
+        },
+        plain_rows,
+        caption="{questions:,} questions, {workers} workers each. Memory of all workers, without mapped files:"
+        " {memory of all workers, MB: own, mapped[askalike][0]:,.0f} MB and"
+        " {memory of all workers, MB: own, mapped[plain][0]:,.0f} MB.",
+    ),
+    "transformer-runtime": Table(
+        "transformer-runtime",
+        {
+            "runtime": "{name}",
+            "texts a processor second": "{texts_per_cpu_s:.1f}",
+            "times as fast": "{times_as_fast:.2f}",
+            "a title, p50 ms": "{title_p50_ms:.1f}",
+            "least cosine": "{least_cosine:.4f}",
+        },
+        ("one_thread", "systems"),
+    ),
+    "training-time": Table(
+        "training-time",
+        {"phase": "{name}", "s": "{whole:,.0f}"},
+        ("seconds",),
+        caption="{questions:,} questions of pre-training, then a forum of {topics:,} topics with {answers:,} answers;"
+        " {threads} threads, {minutes} minutes in all.",
+    ),
+    "engines": Table(
+        "engines",
+        {
+            "ranker": "{name}",
+            "overlap at 10": "{overlap_at_10:.3f}",
+            "local, p50 ms": "{search[local][p50_ms]:.1f}",
+            "Milvus Lite, p50 ms": "{search[milvus][p50_ms]:.1f}",
+            "processor, local": "{processor_ms[local]:.1f}",
+            "processor, Milvus Lite": "{processor_ms[milvus]:.1f}",
+        },
+        ("rankers",),
+        {"default": "the default", "lexical": "words", "vector": "vectors"},
+        caption="{questions:,} questions. Filling took {load_s[milvus]:,.0f} s, local indexes {load_s[local]:,.0f} s."
+        " Of the exactly nearest ten vectors the engine finds {nearest[FLAT]:.3f} comparing all and"
+        " {nearest[codes]:.3f} by codes. At {indexed[per_second]} writes a second a write is found after"
+        " {indexed[p50_ms]:.0f} ms (p99 {indexed[p99_ms]:.0f}).",
+    ),
+    "postgres": Facts(
+        (
+            ("loading 20,000 questions: file, PostgreSQL", "postgres", "{load_s[file]} s, {load_s[postgresql]} s"),
+            (
+                "a search, p50: file, PostgreSQL",
+                "postgres",
+                "{search[file][p50_ms]:.1f} ms, {search[postgresql][p50_ms]:.1f} ms",
+            ),
+            ("overlap at 10", "postgres", "{overlap_at_10:.3f}"),
+            (
+                "kills of server and writers",
+                "postgres",
+                "{killed[kills]}; {killed[acknowledged]:,} acknowledged writes, wrong by record"
+                " {killed[wrong][this machine][by record]}, by words {killed[wrong][this machine][by words]}",
+            ),
+        )
+    ),
+    "batch": Facts(
+        (
+            (
+                "100,000 questions encoded: a pool of two processes, two workers of Ray",
+                "batch",
+                "{throughput[seconds][pool]:.0f} s, {throughput[seconds][ray]:.0f} s",
+            ),
+            (
+                "killed after three parts, then the same command: distinct questions",
+                "batch",
+                "{kill[local][distinct]:,} by processes, {kill[ray][distinct]:,} by Ray",
+            ),
+            *(
+                (
+                    f"pairs of the forum from {least} that a batch finds",
+                    "batch",
+                    f"{{pairs[recall][{least}][recall]:.3f}} of {{pairs[recall][{least}][pairs]:,}}",
+                )
+                for least in ("0.1", "0.3", "0.5")
+            ),
+            ("processor time a question, encoding included", "batch", "{pairs[processor_ms]:.1f} ms"),
+        )
+    ),
+    "journeys": Table(
+        "journeys",
+        {
+            "who": "{name}",
+            "goal": "{goal}",
+            "commands": "{commands}",
+            "seconds": "{seconds:.0f}",
+            "of them setting up": "{setting_up_s:.0f}",
+        },
+        ("people",),
+    ),
+}
+
+# -- kills, damage, attacks --------------------------------------------------------------------------------------------
+
+ROBUSTNESS: Final[Mapping[str, Table | Facts]] = {
+    "kills": Facts(
+        (
+            (
+                "a process that loads 20,000 questions and writes beside it",
+                "kill",
+                "{kills} kills, {acknowledged_writes:,} acknowledged writes, {failures} lost or wrong",
+            ),
+            (
+                "the service, while four clients write",
+                "serve-kill",
+                "{kills} kills, {acknowledged_writes:,} acknowledged writes, {failures} lost or wrong",
+            ),
+            (
+                "a process that encodes by MiniLM",
+                "encode-kill",
+                "{kills} kills, {questions:,} questions, {missing} vectors missing, {wrong} wrong, {encoded_twice:,}"
+                " encoded twice",
+            ),
+            (
+                "a follower of a forum of 50,000 topics, two simulated days",
+                "follow",
+                "{kills} kills, {changes_in_all:,} changes, {differences} of {threads_compared:,} topics differ",
+            ),
+            (
+                "service, follower, PostgreSQL and Milvus Lite in turn",
+                "service-kill",
+                "{kills_of_each} kills of each, {acknowledged:,} acknowledged writes; wrong by record"
+                " {wrong[by record]}, by words {wrong[by words]}, by vector {wrong[by vector]}",
+            ),
+            (
+                "PostgreSQL's first server, its standby promoted",
+                "service-kill",
+                "of {promoted[wrong][looked for]:,} writes wrong by record {promoted[wrong][by record]}, by words"
+                " {promoted[wrong][by words]}, by vector {promoted[wrong][by vector]}",
+            ),
+            (
+                "a Milvus server under writes",
+                "engine-kill",
+                "{kills} kills, {acknowledged:,} acknowledged vectors; wrong by number {wrong[by number]}, by vector"
+                " {wrong[by vector]}",
+            ),
+        ),
+        ("killed (SIGKILL)", "outcome"),
+    ),
+    "damage": Table(
+        "damage",
+        {
+            "file": "`{name}`",
+            "rounds": "{rounds}",
+            "seen by `check`": "{seen_by_check}",
+            "refused": "{refused}",
+            "other answers": "{wrong_answers}",
+            "and not seen": "{wrong_and_unseen}",
+            "tracebacks": "{tracebacks}",
+            "mended": "{mended} of {can_be_mended}",
+        },
+        lambda result: (*result["files"].items(), ("all", result["total"])),
+    ),
+    "follow": Facts(
+        (
+            (
+                "a change until searches show it, by webhook",
+                "follow",
+                "{webhook_lag_s[p50]} s, p99 {webhook_lag_s[p99]} s",
+            ),
+            ("the same by polls, each 60 s", "follow", "{poll_lag_s[p50]} s, p99 {poll_lag_s[p99]} s"),
+            ("requests above the site's limit", "follow", "{requests_above_the_rate} of {requests:,}"),
+            ("webhooks lost on the way", "follow", "{events[events lost]} of {events[events]:,}"),
+            ("memory at most", "follow", "{follower_peak_mb} MB"),
+        )
+    ),
+    "serve-schema": Facts(
+        (
+            (
+                "requests that Schemathesis made from the OpenAPI document",
+                "serve-schema",
+                "{requests:,}; {server_errors} ended in an error of the service",
+            ),
+        )
+    ),
+    "serve-attack": Table(
+        "serve-attack",
+        {
+            "attack": "{name}",
+            "a client's search, p50 ms": "{p50_ms:.0f}",
+            "p99": "{p99_ms:.0f}",
+            "slowest": "{max_ms:.0f}",
+            "searches": "{searches}",
+            "what the attack got": "{attack:join}",
+        },
+        ("attacks",),
+    ),
+}
+
+# -- the papers --------------------------------------------------------------------------------------------------------
+
+
+def mean(figures: Record) -> str:
+    """Return a mean over seeds times 100, with the deviation of the seeds' means where there are several."""
+    spread = f" ± {100 * figures['spread']:.2f}" if figures.get("spread") is not None else ""
+    return f"{100 * figures['mean']:.2f}{spread}"
+
+
+def with_interval(figures: Record) -> str:
+    """Return the same with the interval over queries."""
+    low, high = figures["interval95"]
+    return f"{mean(figures)} ({100 * low:.1f}–{100 * high:.1f})"
+
+
+def paper_columns(task: str, dev: str, measures: Iterable[str]) -> dict[str, Cell]:
+    """Return the columns that the tables of every paper have for a test split."""
+
+    def of(split: str, measure: str, show: Callable[[Record], str]) -> Cell:
+        return lambda row: show(row["found"][split][measure])
+
+    first, *others = measures
+    return {
+        "row": "{name}",
+        "seeds": lambda row: str(len(row["seeds"]) or ""),
+        f"dev {first.upper()}": of(dev, first, mean),
+        first.upper(): of(task, first, with_interval),
+        **{measure.upper(): of(task, measure, mean) for measure in others},
+        "p": f"{{found[{task}][{first}][p_value]:.4f}}",
+    }
+
+
+def finished(*path: str, texts: tuple[int, ...] = ()) -> Callable[[Record], Records]:
+    """Return what gives the rows of a paper that are finished; of these numbers of texts where some are given."""
+
+    def rows(result: Record) -> Records:
+        listed: Any = result
+        for key in path:
+            listed = listed[key]
+        for row in listed:
+            if row["found"] and (not texts or row["texts"] in texts):
+                yield row["row"], row
+
+    return rows
+
+
+def comparisons(tasks: Mapping[str, str], *path: str) -> tuple[dict[str, Cell], Callable[[Record], Records]]:
+    """Return columns and rows of what a paper says of its rows: a difference with its interval and p, by task."""
+
+    def rows(result: Record) -> Records:
+        listed: Any = result
+        for key in path:
+            listed = listed[key]
+        pairs: dict[str, dict[str, Record]] = {}
+        for test in listed:
+            pairs.setdefault(f"{test['better']} over {test['worse']}", {})[test["task"]] = test
+        yield from ((name, {"tests": tests}) for name, tests in pairs.items() if tests.keys() & tasks.keys())
+
+    def template(task: str) -> str:
+        test = f"tests[{task}]"
+        return (
+            f"{{{test}[difference]:+.2c}} ({{{test}[interval95][0]:+.1c}} to {{{test}[interval95][1]:+.1c}}),"
+            f" p = {{{test}[p_value]:.4f}}"
+        )
+
+    return {"rows": "{name}", **{label: template(task) for task, label in tasks.items()}}, rows
+
+
+def reported(row: Record) -> str:
+    """Return a row's figures in the paper; = was recomputed from released scores, ~ is remembered."""
+    marks = {"recomputed": "=", "remembered": "~"}
+    figures = [row["reported"].get(name) for name in ("map", "mrr", "p@1", "p@5")]
+    shown = [f"{marks.get(one['origin'], '')}{one['value']:.1f}" if one else "–" for one in figures]
+    return " / ".join(shown) if any(figures) else ""
+
+
+def lei2016(set_name: str, task: str, dev: str, result: str = "lei2016") -> Table:
+    """Return the rows of Lei et al. 2016 on one test split."""
+    columns = paper_columns(task, dev, ("map", "mrr", "p@1", "p@5"))
+    return Table(result, {**columns, "paper": reported}, finished("sets", set_name, "rows"))
+
+
+def das2016(task: str, dev: str) -> Table:
+    """Return the rows of Das et al. 2016 on one test split."""
+    columns = paper_columns(task, dev, ("map", "mrr", "p@1"))
+    paper = "{reported[map]:.1f} / {reported[mrr]:.1f} / {reported[p@1]:.1f}"
+    return Table("das2016", {**columns, "the paper's name": "{paper_name}", "paper": paper}, _das_rows)
+
+
+def _das_rows(result: Record) -> Records:
+    for name, row in finished("rows")(result):
+        yield name, {**row, "paper_name": row["name"]}
+
+
+ZHANG_TASKS: Final = {"test2016": "2016", "test2017": "2017"}
+ZHANG_TEXTS: Final = (0, 1613)
+DAS_TASKS: Final = {
+    "semeval2016-test": "SemEval 2016",
+    "semeval2017-test": "SemEval 2017",
+    "travel test": "travel",
+    "slicer test": "Slicer",
+}
+
+
+def zhang2018_rows(result: Record) -> Records:
+    """Return the rows with the figures that the paper reports for them."""
+    for name, row in finished("rows", texts=ZHANG_TEXTS)(result):
+        yield name, {**row, "reported": result["reported"].get(name, {})}
+
+
+def zhang2018_column(task: str, measure: str) -> Cell:
+    """Return a row's figure on one split."""
+    show = with_interval if measure == "map" else mean
+    return lambda row: show(row["found"][task][measure])
+
+
+PAPERS: Final[Mapping[str, Table | Facts]] = {
+    "lei2016-travel": lei2016("travel", "travel test", "travel dev"),
+    "lei2016-semeval-2016": lei2016("semeval", "semeval2016-test", "semeval2016-dev"),
+    "lei2016-semeval-2017": lei2016("semeval", "semeval2017-test", "semeval2016-dev"),
+    "lei2016-variants": lei2016("travel", "travel test", "travel dev", "lei2016-variants"),
+    "lei2016-claims-travel": Table("lei2016", *comparisons({"travel test": "travel"}, "sets", "travel", "compared")),
+    "lei2016-claims-semeval": Table(
+        "lei2016",
+        *comparisons(
+            {"semeval2016-test": "SemEval 2016", "semeval2017-test": "SemEval 2017"}, "sets", "semeval", "compared"
+        ),
+    ),
+    "zhang2018": Table(
+        "zhang2018",
+        {
+            "row": "{name}",
+            "seeds": lambda row: str(len(row["seeds"]) or ""),
+            "dev MAP": lambda row: mean(row["found"]["dev"]["map"]),
+            **{
+                f"{label} {measure.upper()}": zhang2018_column(task, measure)
+                for task, label in ZHANG_TASKS.items()
+                for measure in ("map", "mrr")
+            },
+            **{f"{label} p": f"{{found[{task}][map][p_value]:.4f}}" for task, label in ZHANG_TASKS.items()},
+            **{
+                f"{label} paper": f"{{reported[{task}][0]:.2f}} / {{reported[{task}][1]:.2f}}"
+                for task, label in ZHANG_TASKS.items()
+            },
+        },
+        zhang2018_rows,
+    ),
+    "zhang2018-claims": Table("zhang2018", *comparisons(ZHANG_TASKS, "compared", str(ZHANG_TEXTS[1]))),
+    "das2016-semeval-2016": das2016("semeval2016-test", "semeval2016-dev"),
+    "das2016-semeval-2017": das2016("semeval2017-test", "semeval2016-dev"),
+    "das2016-travel": das2016("travel test", "travel dev"),
+    "das2016-slicer": das2016("slicer test", "slicer dev"),
+    "das2016-claims": Table("das2016", *comparisons(DAS_TASKS, "compared")),
+}
+
+# -- the README --------------------------------------------------------------------------------------------------------
+
+README: Final[Mapping[str, Table | Facts]] = {
+    "readme": Table(
+        "drawn-queries",
+        {"": "{name}", "nDCG@5": "{value:.1f}"},
+        ("candidates", "all", "ndcg@5"),
+        {
+            "words": "words alone, as Elasticsearch's `more_like_this`",
+            "MiniLM's cosine": "MiniLM's cosine, as in a column of pgvector",
+            "general": "askalike as it is installed",
+            "MiniLM": "askalike with MiniLM",
+        },
+        caption="{candidates[all][queries]} searches by title or with a body, drawn by chance from eight forums and"
+        " graded by reading; the weights that order were learned without the forum.",
+    ),
+    "readme-figures": Facts(
+        (
+            (
+                "",
+                "scale-224741",
+                "Among {questions:,} real questions a search takes {search[title][p50_ms]:.0f} ms by title and"
+                " {search[title and body][p50_ms]:.0f} ms with a body; indexing them takes {indexing[seconds]:.0f} s.",
+            ),
+            (
+                "",
+                "scale-224741",
+                "A new question is found {added until found[p50_ms]:.0f} ms after it was added.",
+            ),
+            (
+                "",
+                "kill",
+                "Killed {kills} times while writing, a forum lost {failures} of {acknowledged_writes:,} acknowledged"
+                " writes.",
+            ),
+            (
+                "",
+                "misspelling",
+                "With a typing error in each content word it finds {systems[the search][misspelled][mean]:.0f} of 100"
+                " duplicates among its ten best, BM25 {systems[bm25][misspelled][mean]:.0f} and MiniLM"
+                " {systems[all-MiniLM-L6-v2][misspelled][mean]:.0f}.",
+            ),
+        )
+    ),
+}
+
+TABLES: Final[Mapping[str, Table | Facts]] = {**QUALITY, **SPEED, **ROBUSTNESS, **PAPERS, **README}
+"""Name → table."""
+
+
+def pages() -> list[Path]:
+    """Return the pages that may show tables, relative to the repository."""
+    paths = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
+    return [path.relative_to(REPOSITORY) for path in paths]
+
+
+def filled(text: str, page: Path) -> str:
+    """Return the text of a page with its tables as the results have them.
+
+    Raises:
+        KeyError: a marker names no table.
+    """
+
+    def replacement(match: re.Match[str]) -> str:
+        lines = "\n".join(rendered(TABLES[match[1]], page))
+        return f"{match[1]}{match[2]}\n{lines}\n\n"
+
+    return MARKER.sub(replacement, text)
+
+
+def shown(page: Path) -> list[str]:
+    """Return the names of the tables that a page shows."""
+    return [match[1] for match in MARKER.finditer((REPOSITORY / page).read_text(encoding="utf-8"))]
+
+
+def main() -> None:
+    """Fill the pages."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--list", action="store_true", help="print the tables and the pages that show them")
+    if parser.parse_args().list:
+        for name in TABLES:
+            print(f"{name:24} {', '.join(str(page) for page in pages() if name in shown(page))}")
+        return
+    for page in pages():
+        path = REPOSITORY / page
+        text = path.read_text(encoding="utf-8")
+        try:
+            new = filled(text, page)
+        except KeyError as error:
+            sys.exit(f"{page}: there is no table {error}; expected one of {', '.join(TABLES)}")
+        if new != text:
+            path.write_text(new, encoding="utf-8")
+            print(f"wrote {page}")
+
+
+if __name__ == "__main__":
+    main()
