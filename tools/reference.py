@@ -1,15 +1,23 @@
-"""The reference of the command line, from the program itself."""
+"""The references of the command line, of HTTP and of Python, from the program: written when the documentation is built.
+
+``docs/conf.py`` calls ``write_references``; what it writes is not committed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import typer
 
 from askalike.cli.main import app
+from askalike.evaluation import MEASURES, PROTOCOLS
+from askalike.server.routes import service_document
 
-__all__ = ["cli_document"]
+__all__ = ["EXAMPLES", "cli_document", "http_document", "python_document", "write_references"]
 
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "demo": ("askalike demo",),
@@ -122,6 +130,134 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "askalike reproduce das2016 --data stand-ins --only language --only semeval",
     ),
 }
+"""Command → what somebody types."""
+
+
+def write_references(folder: Path) -> None:
+    """Write the references and the OpenAPI document into the folder of the documentation."""
+    references = {"cli": cli_document, "http": http_document, "python": python_document}
+    (folder / "reference").mkdir(exist_ok=True)
+    for name, document in references.items():
+        (folder / "reference" / f"{name}.md").write_text(document(), encoding="utf-8")
+    (folder / "openapi.json").write_text(json.dumps(service_document(), indent=1) + "\n", encoding="utf-8")
+
+
+# -- Python ------------------------------------------------------------------------------------------------------------
+
+
+def python_document() -> str:
+    """Return the reference of the Python API, whose docstrings Sphinx reads when it builds the page."""
+    return f"""# Python reference
+
+The names of `askalike` and of its client; everything else may change without notice. Where to start:
+[Python](../python.md).
+
+```{{eval-rst}}
+.. automodule:: askalike
+   :members:
+   :imported-members:
+```
+
+## The client of a running service
+
+```{{eval-rst}}
+.. automodule:: askalike.client
+   :members: Client, AsyncClient, ServiceError
+```
+
+## Judging runs
+
+Protocols: {", ".join(f"`{name}`" for name in PROTOCOLS)}; measures: {", ".join(f"`{name}`" for name in MEASURES)}.
+See [evaluation](../evaluation.md).
+"""
+
+
+# -- HTTP --------------------------------------------------------------------------------------------------------------
+
+
+def http_document() -> str:
+    """Return the reference of the HTTP API as Markdown."""
+    document = service_document()
+    parts = [
+        "# HTTP reference",
+        "",
+        "How to run the service, who may ask, and what happens to hostile requests: [service](../service.md).",
+        "",
+        f"{document['info']['description']} The service sends the same as a document for programs at `/openapi.json`.",
+    ]
+    first = sorted(document["paths"].items(), key=lambda one: not one[0].startswith("/v1"))
+    for path, methods in first:
+        for method, route in methods.items():
+            parts += ["", f"## {method.upper()} {path}", "", route["summary"], *_route(route)]
+    parts += ["", "## Values", "", "What requests and answers are made of."]
+    for name, schema in sorted(document["components"]["schemas"].items()):
+        parts += ["", f"### {name}", "", schema.get("description", ""), "", *_fields(schema)]
+    text = "\n".join(parts) + "\n"
+    return re.sub(r"\n{3,}", "\n\n", text)
+
+
+def _route(route: Mapping[str, Any]) -> Iterator[str]:
+    if "description" in route:
+        yield from ("", route["description"])
+    if route.get("parameters"):
+        yield from ("", "| parameter | in | type | meaning |", "|---|---|---|---|")
+        for one in route["parameters"]:
+            required = ", required" if one.get("required") and one["in"] != "path" else ""
+            about = _cell(one.get("description"))
+            yield f"| `{one['name']}` | {one['in']}{required} | {_type(one['schema'])} | {about} |"
+    for kind, content in route.get("requestBody", {}).get("content", {}).items():
+        yield from ("", f"Body (`{kind}`): {_type(content.get('schema', {}))}.")
+    for status, answer in route["responses"].items():
+        for kind, content in answer.get("content", {}).items():
+            yield from ("", f"{status} (`{kind}`): {_type(content.get('schema', {}))}.")
+    refused = [status for status in route["responses"] if not status.startswith("2")]
+    if refused:
+        yield from ("", f"Refusals: {', '.join(refused)} ([why](../service.md#who-may-ask)).")
+
+
+def _fields(schema: Mapping[str, Any]) -> Iterator[str]:
+    if "properties" not in schema:
+        yield _type(schema)
+        return
+    yield from ("| field | type | meaning |", "|---|---|---|")
+    required = schema.get("required", ())
+    for name, one in schema["properties"].items():
+        meaning = _cell(one.get("description") or _nested(one))
+        if name in required:
+            meaning = f"required. {meaning}".strip()
+        elif (default := one.get("default")) not in (None, "", [], {}):
+            meaning = f"{meaning} Default `{str(default).lower() if isinstance(default, bool) else default}`."
+        yield f"| `{name}` | {_type(one)} | {meaning.strip()} |"
+
+
+def _nested(schema: Mapping[str, Any]) -> str:
+    return next((one["description"] for one in schema.get("anyOf", ()) if "description" in one), "")
+
+
+def _type(schema: Mapping[str, Any] | bool) -> str:
+    if isinstance(schema, bool):
+        return "any"
+    if "$ref" in schema:
+        name = schema["$ref"].rsplit("/", 1)[1]
+        return f"[{name}](#{name.lower()})"
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(_type(one) for one in schema["anyOf"]))
+    if "enum" in schema:
+        return ", ".join(f"`{one}`" for one in schema["enum"])
+    kind = schema.get("type", "any")
+    if kind == "array":
+        return f"list of {_type(schema.get('items', {}))}"
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if low is not None and high is not None and abs(high) < 1 << 60:
+        return f"{kind}, {low} to {high}"
+    return f"{kind}, at most {schema['maxLength']:,} characters" if "maxLength" in schema else str(kind)
+
+
+def _cell(text: str | None) -> str:
+    return " ".join((text or "").split()).replace("|", "\\|")
+
+
+# -- the command line --------------------------------------------------------------------------------------------------
 
 
 def cli_document() -> str:
@@ -129,9 +265,7 @@ def cli_document() -> str:
     group = typer.main.get_command(app)
     assert hasattr(group, "commands")
     parts = [
-        "# The command line",
-        "",
-        "Written from the program by `python -m tools.document`; do not edit by hand.",
+        "# Command line reference",
         "",
         "Every command that prints results takes `--json`. Progress and notes go to the error stream. Exit codes:"
         " 0 done, 1 an error that the message explains, 2 the command was used wrongly.",
@@ -142,7 +276,8 @@ def cli_document() -> str:
         "`askalike --install-completion` lets a shell complete commands, options, forums, rankers and recipes.",
     ]
     for name, command in group.commands.items():
-        parts += ["", f"## askalike {name}", "", str(command.help).strip(), "", "```sh", *EXAMPLES[name], "```", ""]
+        parts += ["", f"## askalike {name}", "", str(command.help).strip(), ""]
+        parts += [*_example(name)]
         parts += ["| argument or option | meaning | default |", "|---|---|---|"]
         parts += [_parameter_row(parameter) for parameter in command.params]
     return "\n".join(parts) + "\n"
@@ -161,3 +296,7 @@ def _parameter_row(parameter: Any) -> str:
     else:
         text = f"`{default}`"
     return f"| {shown} | {str(getattr(parameter, 'help', '') or '').replace('|', '/')} | {text} |"
+
+
+def _example(name: str) -> list[str]:
+    return ["```sh", *EXAMPLES[name], "```", ""] if name in EXAMPLES else []
