@@ -49,7 +49,7 @@ $(VENV)/.bench: $(VENV)/.ready
 	$(PIP) --constraint constraints.txt --group bench
 	@touch $@
 
-bench: $(VENV)/.bench  ## measure speed and quality on the real data sets; writes results/
+bench: $(VENV)/.bench  ## measure on the real data sets; writes results/ and the tables in the documents
 	$(BIN)/python -m benchmarks
 
 $(VENV)/.docs: $(VENV)/.core
@@ -57,7 +57,7 @@ $(VENV)/.docs: $(VENV)/.core
 	$(PIP) --constraint constraints.txt --group docs
 	@touch $@
 
-docs: $(VENV)/.docs  ## build the documentation into build/docs; a warning is an error
+docs: $(VENV)/.docs  ## build the documentation, with its references, into build/docs; a warning is an error
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet docs build/docs
 
 journeys: setup  ## play five people from a bare folder to their goals by the documents alone; writes results/journeys.json

@@ -26,10 +26,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "askalike index posts.csv --into my.forum --column title=subject --column body=message",
     ),
     "attach": ("askalike attach postgresql://db.example.org/travel --into travel.forum",),
-    "migrate": (
-        "askalike migrate old.forum --into travel.forum --database postgresql://db.example.org/travel",
-        "askalike migrate travel.forum --into new.forum",
-    ),
     "reindex": ("askalike reindex my.forum",),
     "check": ("askalike check my.forum", "askalike check my.forum --repair"),
     "encode": ("askalike encode my.forum", "askalike encode my.forum --model another-model"),

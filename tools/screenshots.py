@@ -1,4 +1,4 @@
-"""Takes the pictures of the page and of the widget that the documents show, light and dark.
+"""Takes the pictures of the page and of the widget that the documents show.
 
 Command: ``python -m tools.screenshots``. It serves the bundled forum on this machine and needs playwright and chromium.
 """
@@ -17,7 +17,7 @@ from askalike import Forum
 from askalike.data import bundled_forum
 from askalike.server.app import build
 from askalike.server.settings import Limits, ServeSettings
-from tools.results import REPOSITORY
+from tools.render import REPOSITORY
 from tools.serving import serving, wait_for_pairs
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 FOLDER = REPOSITORY / "docs" / "screens"
 LARGEST_BYTES = 150_000
 SIZE = (1120, 740)
-PHONE = (320, 640)
 TITLE = "Bluetooth headphones sound awful in calls"
 PAIR = "REMOTE HOST"
 BODY = "Music is fine. As soon as a call starts they sound like an old telephone."
@@ -43,12 +42,6 @@ def ask(page: Page) -> None:
     page.locator("#title").focus()
 
 
-def explore(page: Page) -> None:
-    """Stand at a question."""
-    page.goto("./#/explore/q1001")
-    page.wait_for_selector(".nearness")
-
-
 def review(page: Page) -> None:
     """Look at a pair whose titles say the same in other words."""
     page.goto("./#/review")
@@ -56,12 +49,6 @@ def review(page: Page) -> None:
     while PAIR not in page.locator("#pair h2").first.inner_text():
         page.keyboard.press("j")
         page.wait_for_selector("#pair details")
-
-
-def status(page: Page) -> None:
-    """Look at the state after a few searches."""
-    page.goto("./#/status")
-    page.wait_for_selector(".tile")
 
 
 def widget(page: Page) -> None:
@@ -74,37 +61,28 @@ def widget(page: Page) -> None:
 
 VIEWS: dict[str, Callable[[Page], None]] = {
     "ask": ask,
-    "explore": explore,
     "review": review,
-    "status": status,
     "widget": widget,
 }
 
 
-def take(browser: Browser, address: str, names: list[str], scheme: str, size: tuple[int, int], suffix: str) -> None:
-    """Take pictures of these views in one size and one set of colours."""
-    context = browser.new_context(
+def take(browser: Browser, address: str, name: str) -> None:
+    """Take the picture of a view."""
+    page = browser.new_page(
         base_url=f"{address}/",
-        viewport={"width": size[0], "height": size[1]},
-        color_scheme="dark" if scheme == "dark" else "light",
+        viewport={"width": SIZE[0], "height": SIZE[1]},
+        color_scheme="light",
         locale="en-GB",
         reduced_motion="reduce",
     )
-    page = context.new_page()
-    for name in names:
-        VIEWS[name](page)
-        keep(page, f"{name}-{scheme}{suffix}")
-    context.close()
-
-
-def keep(page: Page, name: str) -> None:
-    """Write a picture of what a page shows into the folder of the documents' pictures."""
-    picture = FOLDER / f"{name}.png"
+    VIEWS[name](page)
+    picture = FOLDER / f"{name}-light.png"
     picture.write_bytes(_with_palette(page.screenshot()))
     size_bytes = picture.stat().st_size
     print(f"wrote {picture.relative_to(REPOSITORY)}, {size_bytes // 1000} kB")
     if size_bytes > LARGEST_BYTES:
         raise SystemExit(f"{picture.name} is too large for the documents")
+    page.close()
 
 
 def _with_palette(png: bytes) -> bytes:
@@ -132,9 +110,8 @@ def main() -> None:
         with serving(build(settings)) as address, sync_playwright() as playwright:
             wait_for_pairs(address)
             browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-            for scheme in ("light", "dark"):
-                take(browser, address, chosen, scheme, SIZE, "")
-                take(browser, address, [name for name in chosen if name == "ask"], scheme, PHONE, "-phone")
+            for name in chosen:
+                take(browser, address, name)
             browser.close()
 
 

@@ -21,6 +21,7 @@ from askalike import Forum
 from askalike.cli.main import app
 from askalike.data import bundled_forum
 from askalike.server.app import build
+from askalike.server.routes import service_document
 from askalike.server.settings import ServeSettings
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -64,7 +65,7 @@ def test_the_python_of_the_document_runs(address: str, capsys: pytest.CaptureFix
 
 
 def test_the_document_names_every_path_and_every_field_of_a_search() -> None:
-    document = json.loads((REPOSITORY / "docs" / "openapi.json").read_text(encoding="utf-8"))
+    document = service_document()
     assert [path for path in document["paths"] if path.partition("{")[0].strip("/") not in DOCUMENT] == []
     fields = document["components"]["schemas"]["SimilarRequest"]["properties"]
     assert [name for name in fields if f"`{name}`" not in DOCUMENT] == []
