@@ -632,100 +632,67 @@ ROBUSTNESS: Final[Mapping[str, Table | Facts]] = {
 # -- the papers --------------------------------------------------------------------------------------------------------
 
 
-def mean(figures: Record) -> str:
-    """Return a mean over seeds times 100, with the deviation of the seeds' means where there are several."""
-    spread = f" ± {100 * figures['spread']:.2f}" if figures.get("spread") is not None else ""
-    return f"{100 * figures['mean']:.2f}{spread}"
-
-
-def with_interval(figures: Record) -> str:
-    """Return the same with the interval over queries."""
-    low, high = figures["interval95"]
-    return f"{mean(figures)} ({100 * low:.1f}–{100 * high:.1f})"
-
-
-def paper_columns(task: str, dev: str, measures: Iterable[str]) -> dict[str, Cell]:
-    """Return the columns that the tables of every paper have for a test split."""
-
-    def of(split: str, measure: str, show: Callable[[Record], str]) -> Cell:
-        return lambda row: show(row["found"][split][measure])
-
-    first, *others = measures
-    return {
-        "row": "{name}",
-        "seeds": lambda row: str(len(row["seeds"]) or ""),
-        f"dev {first.upper()}": of(dev, first, mean),
-        first.upper(): of(task, first, with_interval),
-        **{measure.upper(): of(task, measure, mean) for measure in others},
-        "p": f"{{found[{task}][{first}][p_value]:.4f}}",
-    }
-
-
-def finished(*path: str, texts: tuple[int, ...] = ()) -> Callable[[Record], Records]:
-    """Return what gives the rows of a paper that are finished; of these numbers of texts where some are given."""
+def of_row(*path: str) -> Callable[[Record], Records]:
+    """Return what gives the finished rows of a paper, whose list is at a path of keys."""
 
     def rows(result: Record) -> Records:
         listed: Any = result
         for key in path:
             listed = listed[key]
-        for row in listed:
-            if row["found"] and (not texts or row["texts"] in texts):
-                yield row["row"], row
+        yield from ((row["row"], row) for row in listed if row["found"])
 
     return rows
 
 
-def comparisons(tasks: Mapping[str, str], *path: str) -> tuple[dict[str, Cell], Callable[[Record], Records]]:
-    """Return columns and rows of what a paper says of its rows: a difference with its interval and p, by task."""
-
-    def rows(result: Record) -> Records:
-        listed: Any = result
-        for key in path:
-            listed = listed[key]
-        pairs: dict[str, dict[str, Record]] = {}
-        for test in listed:
-            pairs.setdefault(f"{test['better']} over {test['worse']}", {})[test["task"]] = test
-        yield from ((name, {"tests": tests}) for name, tests in pairs.items() if tests.keys() & tasks.keys())
-
-    def template(task: str) -> str:
-        test = f"tests[{task}]"
-        return (
-            f"{{{test}[difference]:+.2c}} ({{{test}[interval95][0]:+.1c}} to {{{test}[interval95][1]:+.1c}}),"
-            f" p = {{{test}[p_value]:.4f}}"
-        )
-
-    return {"rows": "{name}", **{label: template(task) for task, label in tasks.items()}}, rows
+def seeds(row: Record) -> str:
+    """Return how many trainings a row is the mean of, "" for what is not trained."""
+    return str(len(row["seeds"])) if len(row["seeds"]) > 1 else ""
 
 
-def reported(row: Record) -> str:
-    """Return a row's figures in the paper; = was recomputed from released scores, ~ is remembered."""
+def mean_of(task: str, measure: str = "map", *, with_interval: bool = False) -> Callable[[Record], str]:
+    """Return what shows a row's mean times 100, and the deviation of the seeds' means where there are several."""
+
+    def show(row: Record) -> str:
+        figures = row["found"][task][measure]
+        low, high = figures["interval95"]
+        spread = f" ± {100 * figures['spread']:.2f}" if figures["spread"] is not None else ""
+        interval = f" ({100 * low:.1f}–{100 * high:.1f})" if with_interval else ""
+        return f"{100 * figures['mean']:.2f}{spread}{interval}"
+
+    return show
+
+
+def p_of(task: str) -> str:
+    """Return the template of a row's p by MAP."""
+    return f"{{found[{task}][map][p_value]:.4f}}"
+
+
+def lei2016_paper(row: Record) -> str:
+    """Return the paper's MAP and MRR; = was recomputed from released scores, ~ is remembered."""
     marks = {"recomputed": "=", "remembered": "~"}
-    figures = [row["reported"].get(name) for name in ("map", "mrr", "p@1", "p@5")]
-    shown = [f"{marks.get(one['origin'], '')}{one['value']:.1f}" if one else "–" for one in figures]
-    return " / ".join(shown) if any(figures) else ""
+    figures = [row["reported"].get(measure) for measure in ("map", "mrr")]
+    texts = [f"{marks.get(one['origin'], '')}{one['value']:.1f}" if one else "–" for one in figures]
+    return " / ".join(texts) if any(figures) else ""
 
 
-def lei2016(set_name: str, task: str, dev: str, result: str = "lei2016") -> Table:
-    """Return the rows of Lei et al. 2016 on one test split."""
-    columns = paper_columns(task, dev, ("map", "mrr", "p@1", "p@5"))
-    return Table(result, {**columns, "paper": reported}, finished("sets", set_name, "rows"))
+ZHANG_ROWS: Final = ("gru-base", "attention-base", "attention-mismatch", "attention-positions", "attention-combined")
 
 
-def das2016(task: str, dev: str) -> Table:
-    """Return the rows of Das et al. 2016 on one test split."""
-    columns = paper_columns(task, dev, ("map", "mrr", "p@1"))
-    paper = "{reported[map]:.1f} / {reported[mrr]:.1f} / {reported[p@1]:.1f}"
-    return Table("das2016", {**columns, "the paper's name": "{paper_name}", "paper": paper}, _das_rows)
+def zhang2018_rows(result: Record) -> Records:
+    """Return the rows of the fewest texts, with the figures that the paper reports for them."""
+    for name, row in of_row("rows")(result):
+        if row["texts"] in (0, 1613):
+            yield name, row | {"reported": result["reported"].get(name, {})}
 
 
-def _das_rows(result: Record) -> Records:
-    for name, row in finished("rows")(result):
-        yield name, {**row, "paper_name": row["name"]}
+def zhang2018_amounts(result: Record) -> Records:
+    """Return some rows by how many texts they learned from."""
+    rows = [row for row in result["rows"] if row["row"] in ZHANG_ROWS]
+    for row in sorted(rows, key=lambda row: (ZHANG_ROWS.index(row["row"]), row["texts"])):
+        yield f"{row['row']} {row['texts']}", {"what": row["row"], **row}
 
 
-ZHANG_TASKS: Final = {"test2016": "2016", "test2017": "2017"}
-ZHANG_TEXTS: Final = (0, 1613)
-DAS_TASKS: Final = {
+DAS_TESTS: Final = {
     "semeval2016-test": "SemEval 2016",
     "semeval2017-test": "SemEval 2017",
     "travel test": "travel",
@@ -733,55 +700,81 @@ DAS_TASKS: Final = {
 }
 
 
-def zhang2018_rows(result: Record) -> Records:
-    """Return the rows with the figures that the paper reports for them."""
-    for name, row in finished("rows", texts=ZHANG_TEXTS)(result):
-        yield name, {**row, "reported": result["reported"].get(name, {})}
-
-
-def zhang2018_column(task: str, measure: str) -> Cell:
-    """Return a row's figure on one split."""
-    show = with_interval if measure == "map" else mean
-    return lambda row: show(row["found"][task][measure])
+def das2016_rows(result: Record) -> Records:
+    """Return the rows, each with its name in the paper."""
+    yield from ((name, row | {"paper": row["name"]}) for name, row in of_row("rows")(result))
 
 
 PAPERS: Final[Mapping[str, Table | Facts]] = {
-    "lei2016-travel": lei2016("travel", "travel test", "travel dev"),
-    "lei2016-semeval-2016": lei2016("semeval", "semeval2016-test", "semeval2016-dev"),
-    "lei2016-semeval-2017": lei2016("semeval", "semeval2017-test", "semeval2016-dev"),
-    "lei2016-variants": lei2016("travel", "travel test", "travel dev", "lei2016-variants"),
-    "lei2016-claims-travel": Table("lei2016", *comparisons({"travel test": "travel"}, "sets", "travel", "compared")),
-    "lei2016-claims-semeval": Table(
+    "lei2016-travel": Table(
         "lei2016",
-        *comparisons(
-            {"semeval2016-test": "SemEval 2016", "semeval2017-test": "SemEval 2017"}, "sets", "semeval", "compared"
-        ),
+        {
+            "row": "{name}",
+            "seeds": seeds,
+            "dev MRR": mean_of("travel dev", "mrr"),
+            "MAP": mean_of("travel test", with_interval=True),
+            "MRR": mean_of("travel test", "mrr"),
+            "p, against bm25": p_of("travel test"),
+            "the paper's MAP / MRR": lei2016_paper,
+        },
+        of_row("sets", "travel", "rows"),
+    ),
+    "lei2016-semeval": Table(
+        "lei2016",
+        {
+            "row": "{name}",
+            "seeds": seeds,
+            "2016 MAP": mean_of("semeval2016-test", with_interval=True),
+            "2016 MRR": mean_of("semeval2016-test", "mrr"),
+            "2016 p": p_of("semeval2016-test"),
+            "2017 MAP": mean_of("semeval2017-test", with_interval=True),
+            "2017 MRR": mean_of("semeval2017-test", "mrr"),
+            "2017 p": p_of("semeval2017-test"),
+        },
+        of_row("sets", "semeval", "rows"),
     ),
     "zhang2018": Table(
         "zhang2018",
         {
             "row": "{name}",
-            "seeds": lambda row: str(len(row["seeds"]) or ""),
-            "dev MAP": lambda row: mean(row["found"]["dev"]["map"]),
-            **{
-                f"{label} {measure.upper()}": zhang2018_column(task, measure)
-                for task, label in ZHANG_TASKS.items()
-                for measure in ("map", "mrr")
-            },
-            **{f"{label} p": f"{{found[{task}][map][p_value]:.4f}}" for task, label in ZHANG_TASKS.items()},
-            **{
-                f"{label} paper": f"{{reported[{task}][0]:.2f}} / {{reported[{task}][1]:.2f}}"
-                for task, label in ZHANG_TASKS.items()
-            },
+            "seeds": seeds,
+            "dev MAP": mean_of("dev"),
+            "2016 MAP": mean_of("test2016", with_interval=True),
+            "2016 p": p_of("test2016"),
+            "2016, the paper": "{reported[test2016][0]:.2f}",
+            "2017 MAP": mean_of("test2017", with_interval=True),
+            "2017 p": p_of("test2017"),
+            "2017, the paper": "{reported[test2017][0]:.2f}",
         },
         zhang2018_rows,
     ),
-    "zhang2018-claims": Table("zhang2018", *comparisons(ZHANG_TASKS, "compared", str(ZHANG_TEXTS[1]))),
-    "das2016-semeval-2016": das2016("semeval2016-test", "semeval2016-dev"),
-    "das2016-semeval-2017": das2016("semeval2017-test", "semeval2016-dev"),
-    "das2016-travel": das2016("travel test", "travel dev"),
-    "das2016-slicer": das2016("slicer test", "slicer dev"),
-    "das2016-claims": Table("das2016", *comparisons(DAS_TASKS, "compared")),
+    "zhang2018-amounts": Table(
+        "zhang2018",
+        {
+            "row": "{what}",
+            "texts": "{texts:,}",
+            "seeds": seeds,
+            "dev MAP": mean_of("dev"),
+            "2016 MAP": mean_of("test2016"),
+            "2017 MAP": mean_of("test2017"),
+        },
+        zhang2018_amounts,
+    ),
+    "das2016": Table(
+        "das2016",
+        {
+            "row": "{name}",
+            "the paper's name": "{paper}",
+            "seeds": seeds,
+            **{
+                heading: cell_
+                for task, label in DAS_TESTS.items()
+                for heading, cell_ in ((label, mean_of(task)), (f"{label} p", p_of(task)))
+            },
+            "the paper's MAP": "{reported[map]:.1f}",
+        },
+        das2016_rows,
+    ),
 }
 
 # -- the README --------------------------------------------------------------------------------------------------------
