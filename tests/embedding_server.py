@@ -1,4 +1,4 @@
-"""A local server that speaks the dialects of OpenAI, text-embeddings-inference and Ollama, and fails as it is told."""
+"""A local server that speaks OpenAI's and Cohere's protocols, and fails as it is told."""
 
 from __future__ import annotations
 
@@ -64,6 +64,11 @@ class EmbeddingServer(ThreadingHTTPServer):
     def address(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}"
 
+    @property
+    def named(self) -> str:
+        """Return it as a user names it as an encoder."""
+        return f"openai:{self.address}/v1#served"
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing: clients that go are part of the tests."""
 
@@ -80,7 +85,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.on_request(len(self.server.requests))
         if self.path.endswith("/rerank"):
             return self._rerank(asked, failure)
-        texts = asked.get("input", asked.get("inputs"))
+        texts = asked["input"]
         if len(texts) > self.server.most_texts:
             return self._say(413, b"too large")
         if failure == "nothing":
@@ -106,7 +111,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _rerank(self, asked: Any, failure: str) -> None:
         """Say how many words of each text the query has, among those that it has."""
-        texts = asked.get("texts", asked.get("documents"))
+        texts = asked["documents"]
         words = set(asked["query"].lower().split())
         scores = [len(words & set(text.lower().split())) / len(text.split()) for text in texts]
         if failure == "nothing":
@@ -116,16 +121,13 @@ class _Handler(BaseHTTPRequestHandler):
             return self._say(int(failure), b'{"error": "not now"}')
         if failure == "nan":
             scores[-1] = float("nan")
-        name = "relevance_score" if "documents" in asked else "score"
-        rows: Any = [{"index": place, name: score} for place, score in enumerate(scores)][::-1]
+        rows: Any = [{"index": place, "relevance_score": score} for place, score in enumerate(scores)][::-1]
         rows = {"garbage": "oops", "fewer": rows[1:], "twice": [*rows, rows[0]]}.get(failure, rows)
-        return self._say(200, json.dumps({"results": rows} if "documents" in asked else rows).encode())
+        return self._say(200, json.dumps({"results": rows}).encode())
 
     def _shaped(self, rows: list[list[float]]) -> Any:
-        if self.path.endswith("/embeddings"):
-            data = [{"object": "embedding", "index": place, "embedding": row} for place, row in enumerate(rows)]
-            return {"object": "list", "data": data[::-1], "model": "served", "usage": {"total_tokens": 1}}
-        return {"embeddings": rows} if self.path == "/api/embed" else rows
+        data = [{"object": "embedding", "index": place, "embedding": row} for place, row in enumerate(rows)]
+        return {"object": "list", "data": data[::-1], "model": "served", "usage": {"total_tokens": 1}}
 
     def _say(self, status: int, content: bytes, headers: dict[str, str] | None = None) -> None:
         self.send_response(status)

@@ -620,23 +620,13 @@ class IndexState(Struct, frozen=True):
     behind: int
 
 
-class LanguageVectors(Struct, frozen=True):
-    """The same of a language that has an encoder of its own."""
-
-    model: str
-    entries: int
-    waiting: int
-    next_model: str
-
-
 class VectorsState(Struct, frozen=True):
-    """Which model answers, and what is still to be encoded; by the code of each language that has its own."""
+    """Which model answers, and what is still to be encoded."""
 
     model: str
     entries: int
     waiting: int
     next_model: str
-    by_language: dict[str, LanguageVectors] = {}
 
 
 class RankerState(Struct, frozen=True):

@@ -47,7 +47,6 @@ ALLOWED: dict[str, set[str]] = {
     "models.transformer": {"errors", "files", "processes"},
     "models.text_encoder": {"errors"},
     "models.remote": {"errors", "web", "models.text_encoder"},
-    "models.static": {"errors", "models.text_encoder"},
     "index.cursor": set(),
     "index.checked_file": {"errors", "files"},
     "index.words": {"types", "errors", "files", "index.cursor", "index.checked_file"},
@@ -70,7 +69,6 @@ ALLOWED: dict[str, set[str]] = {
         "models.text_encoder",
         "models.transformer",
         "models.remote",
-        "models.static",
         "data",
     },
     "forum": {

@@ -297,18 +297,6 @@ def test_a_batch_that_was_not_begun_wholly_leaves_no_encoder_behind(files: list[
     assert not (out / "model").exists()
 
 
-def static_model(folder: Path, seed: int) -> None:
-    tokenizers = pytest.importorskip("tokenizers")
-    numpy_files = pytest.importorskip("safetensors.numpy")
-    folder.mkdir(exist_ok=True)
-    pieces = {name: number for number, name in enumerate(("[UNK]", *THINGS))}
-    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(pieces, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    tokenizer.save(str(folder / "tokenizer.json"))
-    vectors = np.random.default_rng(seed).normal(size=(len(pieces), 4)).astype(np.float32)
-    (folder / "model.safetensors").write_bytes(numpy_files.save({"embeddings": vectors}))
-
-
 def test_another_model_under_the_same_name_is_noticed(files: list[Path], tmp_path: Path) -> None:
     model, out = tmp_path / "model", tmp_path / "out"
     synonym_model().save(model)
@@ -321,23 +309,6 @@ def test_another_model_under_the_same_name_is_noticed(files: list[Path], tmp_pat
         batch.encode(files, out, model=str(model), workers=1)
     shutil.rmtree(model)  # the batch has a copy
     assert batch.encode(files, out, model=str(model), workers=1).made == 1
-
-
-def test_an_encoder_in_a_folder_that_changed_makes_no_part(files: list[Path], tmp_path: Path) -> None:
-    out, name = tmp_path / "out", f"model2vec:{tmp_path / 'model'}"
-    static_model(tmp_path / "model", seed=0)
-    batch.encode(files, out, model=name, workers=1)
-    part = out / "vectors" / "part-00001.parquet"
-    part.unlink()
-    static_model(tmp_path / "model", seed=1)
-    with pytest.raises(SettingError, match="another model than"):
-        batch.encode(files, out, model=name, workers=1)
-    manifest = json.loads((out / "batch.json").read_bytes())
-    del manifest["fingerprint"]  # as of an older version; and a worker's machine may have another model
-    (out / "batch.json").write_text(json.dumps(manifest), encoding="utf-8")
-    with pytest.raises(AskalikeError, match="the batch is by"):
-        batch.encode(files, out, model=name, workers=1)
-    assert not part.exists()
 
 
 def test_numbers_are_ids_by_their_digits(tmp_path: Path) -> None:

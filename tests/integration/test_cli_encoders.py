@@ -52,11 +52,11 @@ def test_encode_takes_an_endpoint_and_later_commands_ask_it(
 ) -> None:
     forum = tmp_path / "forum"
     run("index", archive, "--into", forum)
-    done = run("encode", forum, "--model", f"tei:{server.address}", "--document-prompt", "passage: ", "--json")
+    done = run("encode", forum, "--model", server.named, "--document-prompt", "passage: ", "--json")
     assert done.code == 0
     assert (done.json["encoded"], done.json["not_encoded"]) == (3, 0)
-    assert done.json["model"].startswith("tei:127.0.0.1@")
-    assert "passage: Printer is offline" in server.requests[-1][2]["inputs"]
+    assert done.json["model"].startswith("openai:served@")
+    assert "passage: Printer is offline" in server.requests[-1][2]["input"]
     found = run("search", forum, "wireless disconnects", "--json")
     assert found.json[0]["question"]["id"] == "wifi"
     assert not found.json[0].get("notice")
@@ -67,16 +67,16 @@ def test_search_by_words_says_why_and_what_mends_it(
     run: Run, tmp_path: Path, archive: Path, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     forum = tmp_path / "forum"
-    run("index", archive, "--into", forum, "--encoder", f"tei:{server.address}")
+    run("index", archive, "--into", forum, "--encoder", server.named)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "another user"))
     monkeypatch.setenv("APPDATA", str(tmp_path / "another user"))
     server.requests.clear()
     found = run("search", forum, "printer", "--json")
     assert "found by words alone" in found.json[0]["notice"]
-    assert f'"askalike encode FORUM --model tei:{server.address}"' in found.err.replace("\n", " ")
+    assert f'"askalike encode FORUM --model {server.named}"' in found.err.replace("\n", " ")
     assert "have not agreed to" in " ".join(run("info", forum).out.split())
     assert server.requests == []
-    assert run("encode", forum, "--model", f"tei:{server.address}").code == 0  # agrees, and encodes nothing again
+    assert run("encode", forum, "--model", server.named).code == 0  # agrees, and encodes nothing again
     assert run("search", forum, "printer", "--json").err == ""
 
 
@@ -93,7 +93,7 @@ def test_index_goes_on_where_an_endpoint_ends(
     forum = tmp_path / "forum"
     monkeypatch.setattr("askalike.models.remote.Patience", partial(Patience, tries=2, first_pause_s=0.0))
     with serving() as server:
-        run("index", archive, "--into", forum, "--encoder", f"tei:{server.address}")
+        run("index", archive, "--into", forum, "--encoder", server.named)
     archive.write_text(archive.read_text() + json.dumps({"id": "new", "title": "Wifi is slow"}) + "\n")
     done = run("index", archive, "--into", forum)
     assert done.code == 0
@@ -218,7 +218,7 @@ def test_an_encoder_that_is_none_is_refused_with_all_kinds_that_there_are(
         said = " ".join(done.err.split())
         assert done.code == 2
         assert f"there is no encoder '{written}'" in said
-        for kind in ("minilm", "sentence-transformers:PATH", "model2vec:PATH", "openai:URL#NAME", "tei:URL", "ollama:"):
+        for kind in ("minilm", "sentence-transformers:PATH", "fastembed:NAME", "openai:URL#NAME"):
             assert kind in said
 
 

@@ -330,9 +330,9 @@ def test_more_principal_directions_than_questions_are_refused(tmp_path: Path, se
     "written",
     [
         "openai:http://host/v1",
-        "tei:ftp://host",
-        "tei:host:80",
-        "tei:http://",
+        "openai:ftp://host#x",
+        "openai:host:80#x",
+        "openai:http://#x",
         "openai:https://me:pw@host/v1#x",
         "nothing",
     ],
@@ -426,15 +426,15 @@ def test_vectors_of_another_size_than_their_encoders_are_damage(tmp_path: Path) 
 def test_the_service_says_that_words_answered_while_the_encoder_is_down(
     tmp_path: Path, server: EmbeddingServer
 ) -> None:
-    made_with(tmp_path / "f", f"tei:{server.address}")
-    agree(EncoderSettings.parse(f"tei:{server.address}"))
+    made_with(tmp_path / "f", server.named)
+    agree(EncoderSettings.parse(server.named))
     with TestClient(build(ServeSettings(str(tmp_path / "f"))), base_url="http://localhost:8765") as client:
         answer = client.post("/v1/similar", json={"title": "wifi drops"}).json()
         assert (answer["hits"][0]["question"]["id"], answer["notice"]) == ("wifi", "")
         server.plan = ["500"]
         answer = client.post("/v1/similar", json={"title": "wifi drops"}).json()
         assert [hit["question"]["id"] for hit in answer["hits"]] == ["wifi"]
-        assert answer["notice"].startswith("found by words alone: the encoder tei:127.0.0.1")
+        assert answer["notice"].startswith("found by words alone: the encoder openai:served")
         assert "answered 500" in answer["notice"]
         refused = client.post("/embed", json={"inputs": "wifi", "prompt_name": "query"})  # it rests meanwhile
         assert (refused.status_code, refused.headers["Retry-After"]) == (503, "2")

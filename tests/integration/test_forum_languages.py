@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 from tests.command import Run
+from tests.embedding_server import WordHashes
 
 from askalike.errors import ForumError, InputError, MissingExtraError, SettingError
 from askalike.forum import Forum, ForumSettings
@@ -338,3 +339,34 @@ def test_the_service_filters_by_languages_and_takes_a_questions_own(forum: Forum
         similar = client.get("/v1/questions/docker/similar?language=en&ranker=lexical").json()["hits"]
         assert {hit["question"]["id"] for hit in similar} == {"containers"}
         assert client.get("/v1/status").json()["forum"]["languages"] == {"en": 2, "fr": 2, "de": 1}
+
+
+# -- misspelt words --------------------------------------------------------------------------------------------------
+
+GERMAN = ("Der Drucker druckt nicht", "Welcher Drucker ist gut?", "Akku leer", "Neuer Akku gesucht")
+SPANISH = ("El avión no llega", "Quiero un avión nuevo", "Sin batería", "Otra batería")
+
+
+def test_misspelt_words_of_a_language_are_read_by_the_forums_own_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("askalike.forum.engine.LEAST_READ", 4)
+    text = TextSettings(languages=("en", "de", "es", "fr"))
+    with Forum.create(tmp_path / "many", text=text, encoder=WordHashes()) as forum:
+        forum.add([Question(f"de{place}", title, language="de") for place, title in enumerate(GERMAN)])
+        forum.add([Question(f"es{place}", title, language="es") for place, title in enumerate(SPANISH)])
+        forum.add([Question(f"en{place}", "drunker printers", language="en") for place in range(3)])
+
+        def read(title: str, language: str) -> dict[str, str]:
+            found = forum.search(Query(title, language=language)).corrections
+            return {one.written: one.meant for one in found}
+
+        assert read("mein druckre streikt", "de") == {"druckre": "drucker"}  # none of its own words is unknown alone
+        assert read("donde esta el avoin", "es") == {}  # two edits: a swap and an accent
+        assert read("donde esta el avión y la batreía", "es") == {"batreía": "batería"}
+        assert read("donde esta la baterña", "es") == {"baterña": "batería"}
+        assert read("mein drunker", "de") == {}  # a word of the forum, though of another language
+        assert read("mein druckre streikt", "fr") == {}  # too few questions are in French
+        monkeypatch.setattr("askalike.forum.engine.LEAST_READ", 5)
+    with Forum.open(tmp_path / "many", encoder=WordHashes()) as forum:
+        assert read("mein druckre streikt", "de") == {}

@@ -144,13 +144,13 @@ def test_what_a_scorer_gives_instead_of_scores_is_refused_and_the_order_before_a
 
 def test_an_endpoint_is_kept_with_the_forum_and_its_failure_is_said(forum: Forum, server: EmbeddingServer) -> None:
     before = ids(forum)
-    forum.use_reranker(f"tei:{server.address}")
+    forum.use_reranker(f"cohere:{server.address}/v2#served")
     assert ids(forum)[0] == "evening"
     assert forum.rankers()["cross-encoder"]
     server.plan = ["500"]
     found = forum.search(Query("wifi drops"))
     assert [hit.question.id for hit in found.hits] == before
-    assert "in the order before reranking: the reranker tei:127.0.0.1" in found.notice
+    assert "in the order before reranking: the reranker cohere:served" in found.notice
     assert found.hits[0].notice == found.notice
     assert not forum.search(Query("wifi drops")).notice  # it is back
     assert forum.score("wifi drops", ["wifi drops", "printer"]) == [1.0, pytest.approx(1e-9)]
@@ -193,7 +193,14 @@ def test_a_damaged_file_is_named_and_the_order_before_answers(forum: Forum, cont
 
 
 def test_a_reranker_that_is_none_is_a_clear_error(forum: Forum, tmp_path: Path) -> None:
-    for written in ("foo:bar", "tei:", "cohere:https://host/v1", "cross-encoder:", "nonsense", "tei:ftp://host"):
+    for written in (
+        "foo:bar",
+        "cohere:",
+        "cohere:https://host/v1",
+        "cross-encoder:",
+        "nonsense",
+        "cohere:ftp://host#x",
+    ):
         with pytest.raises(SettingError, match="expected"):
             forum.use_reranker(written)
     with pytest.raises(EncoderError, match="there is no cross-encoder at"):

@@ -177,11 +177,11 @@ def test_a_new_model_is_compared_with_the_text_encoder_that_answers_and_takes_it
 ) -> None:
     for name in ("XDG_CONFIG_HOME", "APPDATA"):
         monkeypatch.setenv(name, str(tmp_path))
-    with serving() as server, Forum.open(home, encoder=f"tei:{server.address}") as forum:
+    with serving() as server, Forum.open(home, encoder=server.named) as forum:
         forum.encode()
-        monkeypatch.setenv("ASKALIKE_ENCODERS", f"tei:{server.address}")
+        monkeypatch.setenv("ASKALIKE_ENCODERS", server.named)
         found = forum.train(recipe, is_kept=True)
-        assert found.present.startswith("tei:127.0.0.1@")
+        assert found.present.startswith("openai:served@")
         assert found.before is not None
         assert found.is_taken
         assert forum.vectors.model == "own (rcnn, 8 dimensions)"

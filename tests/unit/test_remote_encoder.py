@@ -13,18 +13,14 @@ from tests.embedding_server import EmbeddingServer, serving
 from askalike.errors import EncoderError
 from askalike.models.remote import (
     CHARACTERS_A_BATCH,
-    RERANK_DIALECTS,
     TEXTS_A_BATCH,
-    Dialect,
     Patience,
     RemoteEncoder,
     RemoteReranker,
-    RerankDialect,
     batches,
 )
 
 TEXTS = [f"question number {number} about printers" for number in range(70)]
-PATHS: dict[Dialect, str] = {"openai": "/v1", "tei": "", "ollama": ""}
 
 
 @pytest.fixture
@@ -34,13 +30,11 @@ def server() -> Iterator[EmbeddingServer]:
 
 
 def encoder_of(
-    server: EmbeddingServer, dialect: Dialect = "tei", pauses: list[float] | None = None, tries: int = 8, key: str = ""
+    server: EmbeddingServer, pauses: list[float] | None = None, tries: int = 8, key: str = ""
 ) -> RemoteEncoder:
     waited = [] if pauses is None else pauses
     patience = Patience(tries=tries, timeout_s=30, query_timeout_s=30)
-    return RemoteEncoder(
-        dialect, server.address + PATHS[dialect], "served", key, patience=patience, pause=waited.append
-    )
+    return RemoteEncoder(f"{server.address}/v1", "served", key, patience=patience, pause=waited.append)
 
 
 def expected(server: EmbeddingServer, texts: list[str]) -> np.ndarray:
@@ -48,9 +42,8 @@ def expected(server: EmbeddingServer, texts: list[str]) -> np.ndarray:
     return found / np.linalg.norm(found, axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("dialect", PATHS)
-def test_each_dialect_gives_every_text_its_own_vector(server: EmbeddingServer, dialect: Dialect) -> None:
-    encoder = encoder_of(server, dialect)
+def test_an_endpoint_gives_every_text_its_own_vector(server: EmbeddingServer) -> None:
+    encoder = encoder_of(server)
     np.testing.assert_allclose(encoder.encode_document(TEXTS), expected(server, TEXTS), atol=1e-6)
     np.testing.assert_allclose(encoder.encode_query(TEXTS[:1]), expected(server, TEXTS[:1]), atol=1e-6)
     assert encoder.dimensions == 32
@@ -62,7 +55,7 @@ FAILURES = ["429 7", "500", "garbage", "nan", "nothing", "fewer", "wider", "ragg
 
 def test_every_vector_is_right_in_the_end_though_each_request_fails_in_another_way(server: EmbeddingServer) -> None:
     pauses: list[float] = []
-    encoder = encoder_of(server, "openai", pauses, tries=12)
+    encoder = encoder_of(server, pauses, tries=12)
     encoder.encode_document(["first"])  # from now on the dimensions are known
     server.plan = list(FAILURES)
     np.testing.assert_allclose(encoder.encode_document(TEXTS), expected(server, TEXTS), atol=1e-6)
@@ -77,7 +70,7 @@ def test_an_endpoint_that_goes_on_failing_is_a_clear_error(server: EmbeddingServ
     encoder = encoder_of(server, tries=3)
     encoder.encode_document(["first"])
     server.plan = [failure] * 3
-    with pytest.raises(EncoderError, match=r"tei:served at http://127.0.0.1:\d+ .*after 3 tries"):
+    with pytest.raises(EncoderError, match=r"openai:served at http://127.0.0.1:\d+/v1 .*after 3 tries"):
         encoder.encode_document(["printer"])
     assert len(server.requests) == 4
 
@@ -96,7 +89,7 @@ def test_a_redirect_is_not_followed_since_it_would_take_texts_and_key_elsewhere(
     server.plan = ["redirect"]
     with pytest.raises(EncoderError, match="answered 307"):
         encoder_of(server, key="secret-key").encode_document(["printer"])
-    assert [path for path, _, _ in server.requests] == ["/embed"]
+    assert [path for path, _, _ in server.requests] == ["/v1/embeddings"]
 
 
 def test_a_batch_that_is_too_large_is_asked_for_in_halves(server: EmbeddingServer) -> None:
@@ -108,7 +101,7 @@ def test_a_query_is_not_waited_for_and_none_is_asked_for_a_while_after_one_faile
     now = [0.0]
     pauses: list[float] = []
     patience = Patience(query_timeout_s=30, rest_s=30)
-    encoder = RemoteEncoder("tei", server.address, patience=patience, pause=pauses.append, clock=lambda: now[0])
+    encoder = RemoteEncoder(server.address, "served", patience=patience, pause=pauses.append, clock=lambda: now[0])
     server.plan = ["500"]
     with pytest.raises(EncoderError, match="answered 500"):
         encoder.encode_query(["printer"])
@@ -162,28 +155,24 @@ def test_memory_does_not_grow_with_what_was_encoded(server: EmbeddingServer) -> 
 PAIR = ["wifi drops", "printer is offline", "wifi drops again"]
 
 
-@pytest.mark.parametrize("dialect", RERANK_DIALECTS)
-def test_a_reranker_of_each_dialect_gives_every_text_its_own_score(
-    server: EmbeddingServer, dialect: RerankDialect
-) -> None:
-    reranker = RemoteReranker(dialect, f"{server.address}/v2", "served", "secret-key")
+def test_a_reranker_gives_every_text_its_own_score(server: EmbeddingServer) -> None:
+    reranker = RemoteReranker(f"{server.address}/v2", "served", "secret-key")
     assert reranker.score("wifi drops", PAIR) == pytest.approx([1, 0, 2 / 3])
     assert reranker.score("wifi drops", []) == []
     ((path, headers, asked),) = server.requests
     assert (path, headers["Authorization"]) == ("/v2/rerank", "Bearer secret-key")
-    assert asked.get("model") == ("served" if dialect == "cohere" else None)
+    assert asked["model"] == "served"
 
 
-@pytest.mark.parametrize("dialect", RERANK_DIALECTS)
 @pytest.mark.parametrize("failure", ["429", "500", "garbage", "nan", "nothing", "fewer", "twice"])
 def test_a_reranker_that_fails_is_a_clear_error_and_not_asked_for_a_while(
-    server: EmbeddingServer, dialect: RerankDialect, failure: str
+    server: EmbeddingServer, failure: str
 ) -> None:
     now = [0.0]
     patience = Patience(query_timeout_s=30, rest_s=30)
-    reranker = RemoteReranker(dialect, server.address, "served", patience=patience, clock=lambda: now[0])
+    reranker = RemoteReranker(server.address, "served", patience=patience, clock=lambda: now[0])
     server.plan = [failure]
-    with pytest.raises(EncoderError, match=rf"the reranker {dialect}:served at http://127.0.0.1:\d+ "):
+    with pytest.raises(EncoderError, match=r"the reranker cohere:served at http://127.0.0.1:\d+ "):
         reranker.score("wifi drops", PAIR)
     with pytest.raises(EncoderError, match="asked again in 30 s"):
         reranker.score("wifi drops", PAIR)

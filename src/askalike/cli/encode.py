@@ -29,7 +29,6 @@ from askalike.index.encoder_settings import (
     remove_own_model,
 )
 from askalike.index.text_questions import has_minilm
-from askalike.index.vector_sets import VectorsState
 from askalike.progress import Progress
 from askalike.store import ForumLayout
 
@@ -40,20 +39,19 @@ DEFAULT_VARIABLE = "ASKALIKE_ENCODER"
 def is_text_encoder(written: str) -> bool:
     """Return whether a user names a text encoder, not a model's folder.
 
-    >>> is_text_encoder("tei:http://localhost:8080"), is_text_encoder("C:/models/own"), is_text_encoder("general")
-    (True, False, False)
+    >>> is_text_encoder("openai:http://localhost:8080/v1#bge"), is_text_encoder("C:/models/own")
+    (True, False)
     """
     return written == "minilm" or (":" in written and written.partition(":")[0] in get_args(Kind))
 
 
-def use_named(forum: Forum, settings: EncoderSettings, progress: Progress, language: str = "") -> None:
-    """Let a forum, or one of its languages, be encoded with the text encoder that the user names, and keep that they
-    agreed to it.
+def use_named(forum: Forum, settings: EncoderSettings, progress: Progress) -> None:
+    """Let a forum be encoded with the text encoder that the user names, and keep that they agreed to it.
 
     Raises:
         EncoderError: it cannot be had.
     """
-    forum.use_encoder(settings, language=language)
+    forum.use_encoder(settings)
     keep_agreement(settings, progress)
 
 
@@ -68,20 +66,6 @@ def keep_agreement(settings: EncoderSettings | RerankerSettings, progress: Progr
         )
 
 
-def of_languages(vectors: VectorsState) -> dict[str, dict[str, Any]]:
-    """Return what encodes each language that has an encoder of its own, and how far it is, by code, as JSON."""
-    return {
-        code: {
-            "model": one.model or None,
-            "next_model": one.next_model or None,
-            "encoded": one.entries,
-            "not_encoded": one.waiting,
-            "encoder_problem": one.problem or None,
-        }
-        for code, one in vectors.by_language.items()
-    }
-
-
 def minilm_hint(forum: Forum) -> str:
     """Return how a forum that the general model encodes could find more, "" where it is none or its user chose that."""
     is_wanted = os.environ.get(DEFAULT_VARIABLE, "minilm") == "minilm"
@@ -94,7 +78,7 @@ def minilm_hint(forum: Forum) -> str:
     return f"hint: all-MiniLM-L6-v2 finds more than the general model: {again}"
 
 
-def _encoder_of(model: str, given: Mapping[str, Any], language: str) -> EncoderSettings | None:
+def _encoder_of(model: str, given: Mapping[str, Any]) -> EncoderSettings | None:
     """Return the text encoder that the user names, None where they name a folder, general or nothing.
 
     Raises:
@@ -102,8 +86,7 @@ def _encoder_of(model: str, given: Mapping[str, Any], language: str) -> EncoderS
     """
     if is_text_encoder(model):
         return replace(EncoderSettings.parse(model), **given)
-    names = ("", "general", *(("none",) if language else ()))
-    if model not in names and not Path(model).exists():
+    if model not in ("", "general") and not Path(model).exists():
         raise SettingError(
             f"there is no encoder {model[:200]!r}, and no such folder",
             f"expected {SHAPES}, or the folder of a model that askalike trained",
@@ -113,22 +96,14 @@ def _encoder_of(model: str, given: Mapping[str, Any], language: str) -> EncoderS
     return None
 
 
-def _take_model(
-    opened: Forum, model: str, named: EncoderSettings | None, progress: Progress, language: str = ""
-) -> None:
-    if language and model in ("none", "general"):
-        if model == "general":
-            raise SettingError(
-                "the general model belongs to no language", f"say --language {language} --model none to go back to it"
-            )
-        opened.forget_language_encoder(language)
-    elif model == "general":
+def _take_model(opened: Forum, model: str, named: EncoderSettings | None, progress: Progress) -> None:
+    if model == "general":
         general_model(opened.analyzer.settings.model_language)
         remove_own_model(ForumLayout(opened.path))
     elif named is not None:
-        use_named(opened, named, progress, language)
+        use_named(opened, named, progress)
     elif model:
-        opened.use_model(model, language=language)
+        opened.use_model(model)
 
 
 def encode(
@@ -162,13 +137,6 @@ def encode(
     characters: Annotated[
         int | None, typer.Option("--characters", min=1, help="Characters of a question that are read.")
     ] = None,
-    language: Annotated[
-        str,
-        typer.Option(
-            "--language",
-            help="Of a forum in several languages, the one that --model is for, such as de; none takes it away again.",
-        ),
-    ] = "",
     reranker: Annotated[
         str,
         typer.Option(
@@ -197,21 +165,18 @@ def encode(
         "max_characters": characters,
     }
     given = {name: value for name, value in options.items() if value is not None}
-    if language and (not model or reranker):
-        raise SettingError("--language says whose encoder --model is", "give both, without --reranker")
-    named = _encoder_of(model, given, language)
+    named = _encoder_of(model, given)
     with (
         telling_how_to_go_on(lambda: ("vectors encoded so far are kept", same_again())),
         BarProgress() as progress,
         Forum.open(forum, progress=progress) as opened,
     ):
-        _take_model(opened, model, named, progress, language)
+        _take_model(opened, model, named, progress)
         if reranker:
             opened.use_reranker(ranked_by)
         if ranked_by is not None:
             keep_agreement(ranked_by, progress)
-        is_taken = model not in ("", "none")
-        if is_taken or not (model or reranker):
+        if model or not reranker:
             opened.encode(progress=progress)
         vectors = opened.info().vectors
     seconds = round(time.monotonic() - began, 2)
@@ -222,7 +187,6 @@ def encode(
                 "model": vectors.model,
                 "encoded": vectors.entries,
                 "not_encoded": vectors.waiting,
-                **({"by_language": of_languages(vectors)} if vectors.by_language else {}),
                 **({"reranker": ranked_by and ranked_by.written} if reranker else {}),
                 "seconds": seconds,
             }
@@ -232,8 +196,6 @@ def encode(
         print_whole(safe(f"note: {vectors.problem}"))
     if reranker:
         print_whole(safe(f"the best hits are put in order by {ranked_by.written if ranked_by else 'the probability'}"))
-    if (model or not reranker) and not language:
+    if model or not reranker:
         console.print(f"{vectors.entries:,} questions are encoded by the model {safe(vectors.model)} ({seconds:.1f} s)")
-    for code, one in vectors.by_language.items():
-        console.print(f"{one.entries:,} questions in {code} are encoded by {safe(one.model or one.next_model)}")
     print_whole(f'  {command("search", forum)} "your question"')

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from askalike.cli.arguments import ForumArgument, JsonOption
 from askalike.cli.display import BarProgress, console, print_aligned, print_json, print_whole, safe
-from askalike.cli.encode import minilm_hint, of_languages
+from askalike.cli.encode import minilm_hint
 from askalike.cli.question import show_question
 from askalike.forum import CheckReport, Finding, Forum, Info
 from askalike.search import RERANKERS
@@ -24,7 +24,6 @@ UNUSUAL = (
     "judgements_without_question",
     "unreadable_dates",
     "encoder_problem",
-    "by_language",
     "engine",
     "upkeep",
 )
@@ -107,7 +106,6 @@ def info_object(found: Info, sources: list[SourceCounts], learned: list[str]) ->
         "encoded": found.vectors.entries,
         "encoded_by_next_model": found.vectors.next_entries,
         "not_encoded": found.vectors.waiting,
-        "by_language": of_languages(found.vectors),
         "encoder_problem": found.vectors.problem or None,
         "learned_rankers": learned,
         "upkeep": list(found.upkeep),

@@ -142,9 +142,6 @@ RENEWED: Final = '"askalike encode", a load and the service index the words anew
 RESTORE: Final = "restore archive.sqlite from a backup, or load what it was filled from again"
 
 _SQLITE: Final = r"\.sqlite(-wal|-shm|-journal)?"
-_LANGUAGE: Final = Owned(
-    r"encoder\.json(\.\d+\.tmp)?", (("vectors", VECTOR_FILES), (r"model|\.model\.(replaced|going)", MODEL_FILES))
-)
 _FORUM: Final = Owned(
     rf"(archive|pairs|loading|follow){_SQLITE}|(index|words|pairs|loading|follow|writeback|keys|keys\.json)\.lock"
     r"|(archive|keys|parts|learned|encoder|engine|reranker)\.json(\.\d+\.tmp)?"
@@ -153,7 +150,6 @@ _FORUM: Final = Owned(
         (r"lexical(\.(next|replaced))?", LEXICAL_FILES),
         ("vectors", VECTOR_FILES),
         (r"model|\.model\.(replaced|going)", MODEL_FILES),
-        ("languages", Owned(folders=((r"[a-z]{2,4}", _LANGUAGE),))),
         ("rankers", Owned(folders=((r"[\w-]+|\.[\w-]+\.replaced", MODEL_FILES),))),
     ),
 )
@@ -199,9 +195,7 @@ def _findings(layout: ForumLayout, progress: Progress) -> Iterator[Finding]:
     else:
         indexes = MilvusSets(engine, lambda _: nullcontext())
         yield from _named("words", _engine_words(layout, engine, contents))
-    yield from _named("vectors", _vectors(layout, layout, progress, contents, indexes))
-    for code, one in layout.of_languages():
-        yield from _named("vectors", _vectors(layout, one, progress, contents, LocalIndexes(), code))
+    yield from _named("vectors", _vectors(layout, progress, contents, indexes))
     yield from _named("pairs", _pairs(layout, contents))
     yield from _named("model", _models(layout, progress))
     yield from _named("files", _files(layout))
@@ -360,20 +354,9 @@ def _agreement(
 # -- vectors -------------------------------------------------------------------------------------------------------
 
 
-def _vectors(
-    layout: ForumLayout,
-    holder: ForumLayout,
-    progress: Progress,
-    contents: Contents | None,
-    indexes: Indexes,
-    language: str = "",
-) -> Iterator[Finding]:
-    """Check the sets of vectors of a forum, or of one of its languages.
-
-    Args:
-        holder: of the sets; ``layout`` is that of the forum.
-    """
-    folder = holder.vectors
+def _vectors(layout: ForumLayout, progress: Progress, contents: Contents | None, indexes: Indexes) -> Iterator[Finding]:
+    """Check the sets of vectors of a forum."""
+    folder = layout.vectors
     name = _within(folder, layout)
     if not folder.is_dir():
         if folder.exists() or folder.is_symlink():
@@ -394,7 +377,7 @@ def _vectors(
         yield Finding("vectors", f"{name}/current.json", f"names the set {answering}, which is not there")
     progress.start("checking vectors and models", 0, "sets")
     for place in places:
-        yield from _set(layout, place, current, contents, indexes, language)
+        yield from _set(layout, place, current, contents, indexes)
 
 
 def _set(
@@ -403,7 +386,6 @@ def _set(
     current: Current | None,
     contents: Contents | None,
     indexes: Indexes,
-    language: str,
 ) -> Iterator[Finding]:
     name, answering = _within(place, layout), "" if current is None else current.fingerprint
     yield from _maker(place, name)
@@ -429,7 +411,7 @@ def _set(
     if contents is not None:
         text = _text_settings(contents)
         if isinstance(text, TextSettings) and text.languages:
-            by = (language,) if language else _languages_read(place, current)
+            by = _languages_read(place, current)
             read = (num for num in contents.numbers if text.is_encoded(contents.languages.get(num, ""), by))
             contents = replace(contents, numbers=frozenset(read))
         yield from _agreement("vectors", f"{name}/index", index.cursor, numbers, contents)
@@ -499,7 +481,6 @@ def _models(layout: ForumLayout, progress: Progress) -> Iterator[Finding]:
             Model.load(layout.model)
         except (AskalikeError, OSError) as error:
             yield refused("model", layout.model.name, error)
-    yield from _encoders_of_languages(layout)
     for path, read in ((layout.encoder, read_settings), (layout.reranker, RerankerSettings.read)):
         try:
             read(path)
@@ -515,17 +496,6 @@ def _models(layout: ForumLayout, progress: Progress) -> Iterator[Finding]:
                     yield refused("ranker", f"rankers/{place.name}", error, retrain)
             except (AskalikeError, OSError) as error:
                 yield refused("ranker", f"rankers/{place.name}", error, retrain)
-
-
-def _encoders_of_languages(layout: ForumLayout) -> Iterator[Finding]:
-    for code, one in layout.of_languages():
-        try:
-            read_settings(one.encoder)
-            if one.model.exists() or one.model.is_symlink():
-                Model.load(one.model)
-        except (AskalikeError, OSError) as error:
-            give = f'give the encoder again with "askalike encode FORUM --language {code} --model MODEL"'
-            yield refused("files", f"languages/{code}", error, give)
 
 
 # -- other files ---------------------------------------------------------------------------------------------------
@@ -597,19 +567,13 @@ def clear_damage(layout: ForumLayout, report: CheckReport, settings: ForumSettin
 
 def _are_sound_without_codes(layout: ForumLayout) -> bool:
     """Take away the codes by which vectors are found; return whether nothing else of the vectors is damaged."""
-    holders = [("", layout), *(one for one in layout.of_languages() if one[1].vectors.exists())]
-    if not all(one.vectors.is_dir() and not is_link(one.vectors) for _, one in holders):
+    if not layout.vectors.is_dir() or is_link(layout.vectors):
         return False
-    for _, one in holders:
-        for path in one.vectors.glob("*/index"):
-            with contextlib.suppress(DamagedForumError):
-                VectorIndex.forget_codes(path)
-    contents = stored_contents(layout)
-    return not any(
-        finding.is_damage
-        for code, one in holders
-        for finding in _vectors(layout, one, SilentProgress(), contents, LocalIndexes(), code)
-    )
+    for path in layout.vectors.glob("*/index"):
+        with contextlib.suppress(DamagedForumError):
+            VectorIndex.forget_codes(path)
+    findings = _vectors(layout, SilentProgress(), stored_contents(layout), LocalIndexes())
+    return not any(finding.is_damage for finding in findings)
 
 
 def _restore_model(layout: ForumLayout) -> bool:

@@ -99,7 +99,6 @@ from askalike.types import (
     Source,
     Thread,
     Verdict,
-    language_code,
 )
 
 if TYPE_CHECKING:
@@ -997,63 +996,19 @@ class Forum:
         self._indexes.renew_words(progress or SilentProgress())
         self._indexes.measure_margin(progress or SilentProgress())
 
-    def use_model(self, folder: str | Path, *, language: str = "") -> None:
+    def use_model(self, folder: str | Path) -> None:
         """Take a copy of a model as the forum's own; the one before answers until ``encode`` is done.
-
-        Args:
-            language: code of the one language that it is for; "" for the forum.
 
         Raises:
             ModelError: it cannot be read or written.
-            SettingError: the forum is not in this language among others, or an engine finds its questions.
         """
-        layout = self._encoders_of(language)
-        Model.load(folder).save(layout.model)
-        forget_encoder(layout)
+        Model.load(folder).save(self._layout.model)
+        forget_encoder(self._layout)
 
-    def _encoders_of(self, language: str) -> ForumLayout:
-        """Return where the encoder of one of the forum's languages is kept; of the forum's own for ""."""
-        if not language:
-            return self._layout
-        code, known = language_code(language), self.analyzer.settings.languages
-        if code not in known:
-            raise SettingError(
-                f"the forum is not in the language {language[:40]!r}",
-                f"expected one of {', '.join(known)}"
-                if known
-                else 'name its languages first: "askalike reindex FORUM --language en,de"',
-            )
-        if self._indexes.engine:
-            raise SettingError(
-                "an engine finds this forum's questions, and holds the vectors of one encoder",
-                'name a multilingual one for all of it: "askalike encode FORUM --model MODEL"',
-            )
-        layout = self._layout.of_language(code)
-        if layout.is_linked:
-            raise SettingError(f"{layout.folder} is a link, or in one", "put a folder in its place")
-        layout.folder.mkdir(parents=True, exist_ok=True)
-        return layout
-
-    def forget_language_encoder(self, language: str) -> None:
-        """Take the encoder of one language away with its vectors: the forum's own reads it again, or words alone do.
-
-        Raises:
-            SettingError: the forum is not in this language among others.
-            BusyForumError: another process is encoding or indexing.
-        """
-        if not language:
-            raise SettingError("no language is given", "name one, such as de")
-        self._encoders_of(language)
-        self._indexes.forget_language(language_code(language))
-
-    def use_encoder(self, encoder: AnyEncoder, *, language: str = "") -> None:
+    def use_encoder(self, encoder: AnyEncoder) -> None:
         """Let a text encoder make the forum's vectors; what answered before does until ``encode`` is done.
 
-        A language with an encoder of its own has vectors of its own: queries in it are compared with questions in it
-        by these, and with all others by words alone.
-
         Args:
-            language: code of the one language that it is for, in a forum of several; "" for the forum.
             encoder: "minilm", or one as ``askalike encode --model`` names it, such as "sentence-transformers:PATH" or
                 "openai:URL#NAME"; ``EncoderSettings`` where prompts or sizes are to be given too; or an object with
                 ``name``, ``dimensions``, ``encode_query`` and ``encode_document``, which has to be given again when the
@@ -1063,8 +1018,8 @@ class Forum:
             SettingError: there is no such encoder.
             EncoderError: it cannot be had, or gives no vectors.
         """
-        settings, found, is_named = take_encoder(encoder, self._encoders_of(language))
-        self._indexes.take(settings, found, language and language_code(language), is_named=is_named)
+        settings, found, is_named = take_encoder(encoder, self._layout)
+        self._indexes.take(settings, found, is_named=is_named)
 
     def use_engine(self, address: str) -> None:
         """Let an engine find the questions, for this machine and others with the same store; fill it if it is empty.
@@ -1113,7 +1068,7 @@ class Forum:
         Where it cannot be asked, the order before answers, and hits and ``SearchResult`` say why.
 
         Args:
-            reranker: "cross-encoder:PATH", a folder of BERT's family with one label; "tei:URL" or "cohere:URL#NAME",
+            reranker: "cross-encoder:PATH", a folder of BERT's family with one label; "cohere:URL#NAME",
                 an endpoint (Jina's too); ``RerankerSettings`` where a key's variable is to be given too; an object with
                 ``score(query, texts)``, which has to be given again when the forum is opened; None for none.
 
@@ -1312,12 +1267,11 @@ class Forum:
         with contextlib.closing(open_store(layout)) as store:
             held = stored_text_settings(store)
             text = replace(held, languages=tuple(languages))
-            own = {code for code, _ in layout.of_languages()}
             tell = Detector(text.languages).told if text.languages else _undetected
             shown.start("telling languages apart", store.count_questions(), "questions")
             for batch in batches(store.all_questions(), MANY):
                 told = [(question, tell(question).language) for _, question in batch]
-                changed = {one.id for one, language in told if _is_read_anew(one.language, language, held, text, own)}
+                changed = {one.id for one, language in told if _is_read_anew(one.language, language, held, text)}
                 store.put_detected({one.id: language for one, language in told}, changed)
                 shown.advance(len(batch))
             store.put_settings(_stored(text) | ({} if text.languages else {"languages": "[]"}))
@@ -1365,15 +1319,10 @@ def _listed(questions: Question | Iterable[Question]) -> Sequence[Question]:
     return [one if isinstance(one.id, str) else replace(one, id=_id(one.id)) for one in listed]
 
 
-def _is_read_anew(before: str, now: str, held: TextSettings, text: TextSettings, own: Collection[str]) -> bool:
-    """Return whether an index has to read a question anew when the forum's languages change: words are all, then.
-
-    Args:
-        own: languages with an encoder of their own.
-    """
+def _is_read_anew(before: str, now: str, held: TextSettings, text: TextSettings) -> bool:
+    """Return whether an index has to read a question anew when the forum's languages change: words are all, then."""
     english = (DEFAULT_MODEL_CODE,)
-    is_moved = before != now and (held == text or before in own or now in own)
-    return is_moved or held.is_encoded(before, english) != text.is_encoded(now, english)
+    return (before != now and held == text) or held.is_encoded(before, english) != text.is_encoded(now, english)
 
 
 def _undetected(question: Question) -> Question:

@@ -112,7 +112,6 @@ class Indexes:
         self.reranker = NamedReranker(layout)
         self._rerankers = Rerankers(layout, settings.search, store.answers_of)
         self._scorings = Scorings(store, analyzer)
-        self._scorings_of = {code: Scorings(store, analyzer) for code in analyzer.settings.languages}
         self._states = QuestionStates(store)
         words = default_model() if text.reads(DEFAULT_MODEL_LANGUAGE) else None
         self._speller = None if words is None else GeneralWords(words)
@@ -129,12 +128,6 @@ class Indexes:
         self.lexical: WordIndex | MilvusWords = self._open_lexical()
         sets = None if self._engine is None else MilvusSets(self._engine, store.alone)
         self.vectors = Vectors(layout, store, text, sets) if self.settings.has_vectors else None
-        is_local = self.settings.has_vectors and self._engine is None
-        self.by_language = {
-            code: Vectors(layout.of_language(code), store, text, language=code)
-            for code in (text.languages if is_local else ())
-            if not layout.of_language(code).is_linked
-        }
 
     def close(self) -> None:
         """Close the connection to the engine, where there is one."""
@@ -153,8 +146,6 @@ class Indexes:
             searcher = replace(searcher, notice=f"indexing is not finished: {indexed:,} of {held:,} questions")
         if self._analyzer.settings.languages:
             searcher = replace(searcher, language_of=self._language_of, spells=self._spellers.get)
-        if self.by_language:
-            searcher = replace(searcher, of_language=self._of_language(searcher))
         if answering is None:
             return searcher
         if answering.name not in self._tuned:
@@ -166,45 +157,6 @@ class Indexes:
             return replace(found, encoder=encoder, speller=self._speller, corrects=GeneralWords.reads)
         words = QueryEncoder(answering, self._analyzer)
         return replace(found, encoder=words, speller=words, corrects=words.reads)
-
-    def _answering_in(self, code: str) -> VectorSet | None:
-        """Return the set of a language's own encoder; what is in no language is read as the main one."""
-        vectors = self.by_language.get(code or next(iter(self.by_language), ""))
-        return None if vectors is None else vectors.answering()
-
-    def _of_language(self, searcher: Searcher) -> Callable[[str], Searcher | None]:
-        """Return what gives the searcher of a language that has vectors of its own; None for any other.
-
-        It is over the same words and records, and each over one state of its vectors.
-
-        Args:
-            searcher: by words alone.
-        """
-        made: dict[str, Searcher | None] = {}
-        engine = searcher.engine
-        assert isinstance(engine, LocalEngine)
-
-        def of(code: str) -> Searcher | None:
-            if code not in made:
-                answering = self._answering_in(code)
-                made[code] = None if answering is None else with_vectors(answering, code)
-            return made[code]
-
-        def with_vectors(answering: VectorSet, code: str) -> Searcher:
-            index = answering.index.snapshot()
-            assert isinstance(index, VectorSnapshot)
-            over = replace(engine, vectors=index)
-            join = self.settings.search.join.for_encoder(answering.name)
-            settings = replace(self.settings.search, join=join)
-            scoring = self._scorings_of[code].of(answering, over)
-            found = replace(searcher, engine=over, scoring=scoring, settings=settings)
-            if answering.settings is None:
-                words = QueryEncoder(answering, self._analyzer)
-                return replace(found, encoder=words, speller=words, corrects=words.reads)
-            encoder = TextQueryEncoder(answering, self._analyzer)
-            return replace(found, encoder=encoder, speller=self._speller, corrects=GeneralWords.reads)
-
-        return of
 
     def scores_by(self, model: Model | None, encode: Encode | None, encode_queries: Encode | None) -> PairProbabilities:
         """Return what scores pairs by an encoder that the forum need not have taken; see ``Forum.scores_by``."""
@@ -247,19 +199,10 @@ class Indexes:
             "open the forum again, or restart what serves it",
         )
 
-    def take(self, settings: EncoderSettings, encoder: TextEncoder, language: str = "", *, is_named: bool) -> None:
-        """Let the forum, or one of its languages, be encoded with a text encoder; see ``Vectors.take``."""
-        vectors = self.by_language.get(language) if language else self.vectors
-        if vectors is not None:
-            vectors.take(settings, encoder, is_named=is_named)
-
-    def forget_language(self, language: str) -> None:
-        """Take the encoder of a language away, with its vectors; the forum's own reads it again, if it does.
-
-        Raises:
-            BusyForumError: another process is encoding or indexing.
-        """
-        self.by_language[language].forget(self._locked_for_encoder)
+    def take(self, settings: EncoderSettings, encoder: TextEncoder, *, is_named: bool) -> None:
+        """Let the forum be encoded with a text encoder; see ``Vectors.take``."""
+        if self.vectors is not None:
+            self.vectors.take(settings, encoder, is_named=is_named)
 
     @property
     def encoder_name(self) -> str:
@@ -324,11 +267,7 @@ class Indexes:
         prepared = [one.prepare(asked.title, asked.body, asked.markup) for one in readings]
         counts.look_up([term for one in prepared for term in (*one.title, *one.body)])
         vector, cosines = None, None
-        answering = self._answering_in(asked.language)
-        if answering is None:
-            answering = None if self.vectors is None else self.vectors.answering()
-        else:
-            searcher, _ = searcher.for_query(asked)
+        answering = None if self.vectors is None else self.vectors.answering()
         is_read = answering is not None and self._analyzer.settings.is_encoded(asked.language, answering.languages)
         if answering is not None and is_read and (prepared[0].title or prepared[0].body):
             vector = answering.embed([query], is_query=True)[0]
@@ -416,13 +355,10 @@ class Indexes:
         if self.wants_words() and self._store.count_questions() <= AT_ONCE:
             with suppress(BusyForumError):
                 self.renew_words(progress)
-        for vectors in self._all_vectors():
-            vectors.follow(progress)
+        if self.vectors is not None:
+            self.vectors.follow(progress)
         if words.entries <= AT_ONCE and self.wants_margin():
             self.measure_margin(progress)
-
-    def _all_vectors(self) -> list[Vectors]:
-        return [*([] if self.vectors is None else [self.vectors]), *self.by_language.values()]
 
     def _is_to_begin(self, words: MilvusWords) -> bool:
         """Return whether an engine has no words, those of a newer store, or none by which mean lengths were known."""
@@ -491,8 +427,8 @@ class Indexes:
         for the first time, or when there are twice or half as many as then.
         """
         size = self.lexical.entries
-        sets = (one.answering() for one in self._all_vectors())
-        if size < LEAST_MEASURED or all(one is None or one.settings is None for one in sets):
+        answering = None if self.vectors is None else self.vectors.answering()
+        if size < LEAST_MEASURED or answering is None or answering.settings is None:
             return False
         found = self._store.margin()
         return found is None or not found.questions / GROWN < size < found.questions * GROWN
@@ -524,10 +460,7 @@ class Indexes:
                 self._make_words_anew(self.lexical, progress)
         with suppress(BusyForumError):
             self.renew_words(progress)
-        own = [one for one in self.by_language.values() if one.is_wanted]
-        for vectors in own:
-            vectors.encode(progress, self._locked_for_encoder)
-        if self.vectors is not None and (not own or self.vectors.is_wanted):
+        if self.vectors is not None:
             self.vectors.encode(progress, self._locked_for_encoder)
         self.measure_margin(progress)
 
@@ -537,7 +470,7 @@ class Indexes:
         Raises:
             ModelError, EncoderError: one cannot be read.
         """
-        return any(one.is_wanted for one in self._all_vectors())
+        return self.vectors is not None and self.vectors.is_wanted
 
     def probe(self) -> None:
         """Look into the word index and the vectors as a search does, in a few milliseconds.
@@ -546,20 +479,17 @@ class Indexes:
             ForumError, ModelError: searches would fail; the message says what to do.
         """
         self.lexical.probe()
-        for vectors in self._all_vectors():
-            vectors.answering()
+        if self.vectors is not None:
+            self.vectors.answering()
 
     def state(self) -> VectorsState:
         """Return how far the vectors have come."""
-        found = VectorsState() if self.vectors is None else self.vectors.state()
-        of = {code: one.state() for code, one in self.by_language.items()}
-        own = {code: one for code, one in of.items() if one.model or one.next_model or one.problem}
-        return replace(found, by_language=own) if own else found
+        return VectorsState() if self.vectors is None else self.vectors.state()
 
     def encoded(self) -> int:
         """Return the last change that all vectors have seen by which is searched; the log's last without any."""
-        sets = [one.answering() for one in self._all_vectors()]
-        return min([self._store.last_change(), *(one.index.cursor.applied for one in sets if one is not None)])
+        answering, last = None if self.vectors is None else self.vectors.answering(), self._store.last_change()
+        return last if answering is None else min(last, answering.index.cursor.applied)
 
     def behind(self) -> int:
         """Return how many changes the word index has not seen."""
@@ -633,8 +563,7 @@ def remove_indexes(
     with ExitStack() as locks:
         if settings.has_vectors:
             try:
-                for one in (layout, *(own for _, own in layout.of_languages())):
-                    locks.enter_context(held(lock_of_makers(one.vectors), LOCK_TIMEOUT_S))
+                locks.enter_context(held(lock_of_makers(layout.vectors), LOCK_TIMEOUT_S))
             except filelock.Timeout as error:
                 raise BusyForumError(
                     f"another process is encoding {layout.folder}",
@@ -659,8 +588,6 @@ def remove_indexes(
             WordIndex.remove(successor_of(layout.lexical))
         if settings.has_vectors:
             forget_sets(layout.vectors)
-            for _, one in layout.of_languages():
-                forget_sets(one.vectors)
 
 
 def _is_succeeded(layout: ForumLayout, store: Store, analyzer: Analyzer) -> bool:

@@ -227,7 +227,7 @@ class Pairs:
 
     def _made_by(self) -> str:
         """Return what the scores depend on: another model makes every pair anew."""
-        return f"{self._indexes.state().made_by}, probability by {digest()}, {PARTNERS}, {LEAST_SCORE}, {KEPT_BELOW}"
+        return f"{self._indexes.state().model}, probability by {digest()}, {PARTNERS}, {LEAST_SCORE}, {KEPT_BELOW}"
 
     def _follow(self) -> bool:
         """Note which questions have changed, as far as searches see them; return whether they see the forum at all."""
@@ -445,19 +445,17 @@ class Pairs:
     ) -> _Partners:
         """Return the pairs of the questions that were compared before it was over, a block of them at least."""
         found: _Partners = {}
-        numbers = list(questions)
-        for by, some in searcher.by_language([_as_query(one, PARTNERS + 1) for one in questions.values()]):
-            asked = {numbers[place]: query for place, query in some.items()}
-            plain = _plain(by, asked)
-            join = plain.settings.join
-            depth = DEPTH if join.depth == JoinSettings().depth else join.depth
-            join = replace(join, depth=depth, scored=max(SCORED, join.scored))
-            asking = replace(plain.settings.query, max_postings=POSTINGS)
-            plain = replace(plain, settings=replace(plain.settings, join=join, query=asking))
-            for start in range(0, len(asked), block):
-                found |= self._partners(plain, dict(islice(asked.items(), start, start + block)))
-                if is_over():
-                    return found
+        queries = {num: searcher.with_language(_as_query(one, PARTNERS + 1)) for num, one in questions.items()}
+        plain = _plain(searcher, queries)
+        join = plain.settings.join
+        depth = DEPTH if join.depth == JoinSettings().depth else join.depth
+        join = replace(join, depth=depth, scored=max(SCORED, join.scored))
+        asking = replace(plain.settings.query, max_postings=POSTINGS)
+        plain = replace(plain, settings=replace(plain.settings, join=join, query=asking))
+        for start in range(0, len(queries), block):
+            found |= self._partners(plain, dict(islice(queries.items(), start, start + block)))
+            if is_over():
+                break
         return found
 
     def _partners(self, searcher: Searcher, asked: dict[int, Query]) -> _Partners:
@@ -511,7 +509,7 @@ def _plain(searcher: Searcher, asked: Mapping[int, Query]) -> Searcher:
         asked: the number of each, and the query that is made of it.
     """
     scoring = None if searcher.scoring is None else replace(searcher.scoring, update=UNMOVED)
-    searcher = replace(searcher, speller=None, scoring=scoring, of_language=None)
+    searcher = replace(searcher, speller=None, scoring=scoring)
     engine = searcher.engine
     if searcher.encoder is None or not isinstance(engine, LocalEngine) or engine.vectors is None:
         return replace(searcher, encoder=None)
@@ -554,7 +552,7 @@ def _is_kept(pair: Pair) -> bool:
 
 def _compared(searcher: Searcher, query: Query, num: int, others: list[int]) -> dict[int, float]:
     """Return the probabilities of these others."""
-    searcher, query = searcher.for_query(query)
+    query = searcher.with_language(query)
     return _plain(searcher, {num: query}).likelihoods(query, others)
 
 

@@ -76,7 +76,7 @@ class Thresholds:
 
     def of(self, promise: Promise) -> Threshold:
         """Return the threshold of a promise."""
-        state = (self._store.judgement_version(), self._indexes.state().made_by)
+        state = (self._store.judgement_version(), self._indexes.state().model)
         with self._guard:
             known = self._known.get(promise)
             if known is None or known[0] != state or time.monotonic() > known[1]:
@@ -195,7 +195,7 @@ class Reliability:
     def bins(self) -> tuple[ReliabilityBin, ...]:
         """Return the groups of probability that hold a judged pair, ascending."""
         with self._guard:
-            version = (self._store.judgement_version(), self._indexes.state().made_by)
+            version = (self._store.judgement_version(), self._indexes.state().model)
             if self._known[0] != version:
                 self._known = (version, bins(list(self._judged())))
             return self._known[1]
@@ -215,11 +215,10 @@ class Reliability:
 
 
 def _usual(searcher: Searcher, query: Query | None) -> float:
-    scoring = searcher.scoring if query is None else searcher.for_query(query)[0].scoring
+    scoring = searcher.scoring
     return USUAL[WORDS if scoring is None else scoring.version()]
 
 
 def _likely(searcher: Searcher, query: Query, key: int) -> float | None:
-    searcher, query = searcher.for_query(query)
     scoring = None if searcher.scoring is None else replace(searcher.scoring, update=UNMOVED)
-    return replace(searcher, of_language=None, speller=None, scoring=scoring).likelihoods(query, [key]).get(key)
+    return replace(searcher, speller=None, scoring=scoring).likelihoods(query, [key]).get(key)

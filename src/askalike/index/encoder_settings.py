@@ -25,8 +25,8 @@ from askalike.models.encoders.settings import ModelSettings
 from askalike.models.folder import OWNED, Manifest, ModelLayout, refuse_foreign
 from askalike.store import ForumLayout
 
-Kind = Literal["minilm", "sentence-transformers", "model2vec", "fastembed", "openai", "tei", "ollama", "python"]
-RerankerKind = Literal["cross-encoder", "tei", "cohere"]
+Kind = Literal["minilm", "sentence-transformers", "fastembed", "openai", "python"]
+RerankerKind = Literal["cross-encoder", "cohere"]
 Precision = Literal["float32", "int8"]
 
 FILE: Final = "encoder.json"
@@ -34,14 +34,10 @@ FORMAT: Final = 1
 ENCODING_VERSION: Final = 1
 """Raised whenever the same question and encoder give another vector than before, so that vectors are made anew."""
 
-REMOTE: Final[tuple[Kind, ...]] = ("openai", "tei", "ollama")
-PROBED: Final[tuple[Kind, ...]] = (*REMOTE, "fastembed")
+PROBED: Final[tuple[Kind, ...]] = ("openai", "fastembed")
 """Those that are known again by their vector of a fixed text, since nothing of them can be hashed."""
-FOLDERS: Final[tuple[Kind, ...]] = ("sentence-transformers", "model2vec")
-_LOCAL_SHAPES: Final = "minilm, general, sentence-transformers:PATH, model2vec:PATH, fastembed:NAME"
-SHAPES: Final = f"{_LOCAL_SHAPES}, openai:URL#NAME, tei:URL or ollama:NAME"
-RERANKER_SHAPES: Final = "cross-encoder:PATH, tei:URL or cohere:URL#NAME"
-OLLAMA: Final = "http://127.0.0.1:11434"
+SHAPES: Final = "minilm, general, sentence-transformers:PATH, fastembed:NAME or openai:URL#NAME"
+RERANKER_SHAPES: Final = "cross-encoder:PATH or cohere:URL#NAME"
 AGREED_VARIABLE: Final = "ASKALIKE_ENCODERS"
 
 MAX_CHARACTERS: Final = 8_000
@@ -103,7 +99,7 @@ class EncoderSettings:
         for name, value in (("--truncate", self.truncate), ("--pca", self.pca)):
             if value is not None and not 1 <= value <= _MOST_DIMENSIONS:
                 raise SettingError(f"{name} is {value}", f"expected 1 to {_MOST_DIMENSIONS} dimensions")
-        if self.kind in REMOTE:
+        if self.kind == "openai":
             _check_address(self.target)
 
     @classmethod
@@ -119,21 +115,15 @@ class EncoderSettings:
         kind, _, rest = written.partition(":")
         if written == "minilm":
             return cls("minilm", precision="int8")
-        if kind == "ollama" and rest:
-            address, _, model = rest.rpartition("#") if "#" in rest else (OLLAMA, "", rest)
-            return cls("ollama", address.rstrip("/"), model)
         if kind == "openai" and rest:
             address, _, model = rest.partition("#")
             if not model:
                 raise SettingError(f"{written!r} names no model", "expected openai:URL#NAME")
             return cls("openai", address.rstrip("/"), model)
-        if kind == "tei" and rest:
-            return cls("tei", rest.rstrip("/"))
         if kind == "fastembed" and rest:
             return cls("fastembed", rest)
-        for folder in FOLDERS:
-            if rest and kind == folder:
-                return cls(folder, str(Path(rest).expanduser().resolve()))
+        if kind == "sentence-transformers" and rest:
+            return cls("sentence-transformers", str(Path(rest).expanduser().resolve()))
         raise SettingError(f"there is no encoder {written[:200]!r}", f"expected {SHAPES}")
 
     @property
@@ -233,9 +223,9 @@ class RerankerSettings:
         if kind == "cross-encoder" and rest:
             return cls("cross-encoder", str(Path(rest).expanduser().resolve()))
         address, _, model = rest.partition("#")
-        if (kind, bool(model)) not in (("tei", False), ("cohere", True)):
+        if kind != "cohere" or not model:
             raise SettingError(f"there is no reranker {written[:200]!r}", f"expected {RERANKER_SHAPES}")
-        return cls("tei" if kind == "tei" else "cohere", address.rstrip("/"), model, key_variable)
+        return cls("cohere", address.rstrip("/"), model, key_variable)
 
     @property
     def written(self) -> str:
@@ -297,7 +287,7 @@ def read_settings(path: Path) -> EncoderSettings | None:
 
 def needs_agreement(settings: EncoderSettings | RerankerSettings) -> bool:
     """Return whether the encoder or reranker lies at a place that the settings name."""
-    return isinstance(settings, RerankerSettings) or settings.kind in REMOTE or settings.kind in FOLDERS
+    return isinstance(settings, RerankerSettings) or settings.kind in ("sentence-transformers", "openai")
 
 
 def is_agreed(settings: EncoderSettings | RerankerSettings) -> bool:

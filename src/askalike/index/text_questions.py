@@ -4,33 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from askalike.errors import EncoderError, MissingExtraError, ModelError
 from askalike.index.encoder_settings import (
     AGREED_VARIABLE,
-    FOLDERS,
     PROBED,
     EncoderSettings,
-    Kind,
     RerankerSettings,
     is_agreed,
     needs_agreement,
 )
-from askalike.models.static import StaticEncoder
 from askalike.models.text_encoder import Array, FastEmbedEncoder, TextEncoder, checked, document_vectors, query_vectors
 from askalike.models.transformer import CrossEncoder, Transformer, read_folder
 from askalike.search import PairScorer
 from askalike.text.markup import plain_text
 from askalike.types import Question
-
-if TYPE_CHECKING:
-    from askalike.models.remote import Dialect
 
 PROBE: Final = "How do I find an earlier question that asks the same?"
 LEAST_AGREEMENT: Final = 0.99
@@ -202,7 +196,7 @@ def problem_of(settings: EncoderSettings) -> EncoderError | None:
         return _missing(MissingExtraError("the package of MiniLM's weights is not installed", "minilm"))
     if settings.kind == "minilm" and not has_minilm():
         return _missing(MissingExtraError("the packages that run MiniLM are not installed", "minilm"))
-    if settings.kind in FOLDERS and not Path(settings.target).is_dir():
+    if settings.kind == "sentence-transformers" and not Path(settings.target).is_dir():
         return EncoderError(f"there is no encoder at {settings.target}", f"put the model back there, {_ELSEWHERE}")
     return None
 
@@ -245,7 +239,7 @@ def loaded_reranker(settings: RerankerSettings, *, is_named: bool) -> PairScorer
         from askalike.models.remote import RemoteReranker, key_in  # here, so that the library loads no HTTP client
 
         key = key_in(settings.key_variable, settings.target)
-        return RemoteReranker(settings.kind, settings.target, settings.model, key)
+        return RemoteReranker(settings.target, settings.model, key)
     try:
         return CrossEncoder(read_folder(Path(settings.target), is_of_pairs=True))
     except (ModelError, MissingExtraError) as error:
@@ -264,7 +258,17 @@ def _found(settings: EncoderSettings, *, is_fetched: bool = False) -> TextEncode
     try:
         if settings.kind == "fastembed":
             return FastEmbedEncoder.load(settings.target, is_fetched=is_fetched)
-        return LOADERS[settings.kind](settings)
+        if settings.kind == "minilm":
+            return _minilm(settings)
+        if settings.kind == "sentence-transformers":
+            folder = Path(settings.target)
+            return _transformer(settings, folder, f"sentence-transformers:{folder.name}")
+        if settings.kind == "openai":
+            from askalike.models.remote import RemoteEncoder, key_in  # here, so that the library loads no HTTP client
+
+            key = key_in(settings.key_variable, settings.target)
+            return RemoteEncoder(settings.target, settings.model, key, dimensions=settings.width)
+        raise EncoderError(f"the encoder {settings.name} is given by a program", "open the forum with encoder=…")
     except MissingExtraError as error:
         raise _missing(error) from error
     except EncoderError:
@@ -287,30 +291,3 @@ def _minilm(settings: EncoderSettings) -> TextEncoder:
     if folder is None:
         raise MissingExtraError("the package of MiniLM's weights is not installed", "minilm")
     return _transformer(settings, folder, "minilm:all-MiniLM-L6-v2")
-
-
-def _sentence_transformers(settings: EncoderSettings) -> TextEncoder:
-    folder = Path(settings.target)
-    return _transformer(settings, folder, f"sentence-transformers:{folder.name}")
-
-
-def _endpoint(dialect: Dialect, settings: EncoderSettings) -> TextEncoder:
-    from askalike.models.remote import RemoteEncoder  # here, so that the library loads no HTTP client
-
-    return RemoteEncoder.of(dialect, settings.target, settings.model, settings.key_variable, dimensions=settings.width)
-
-
-def _given(settings: EncoderSettings) -> TextEncoder:
-    raise EncoderError(f"the encoder {settings.name} is given by a program", "open the forum with encoder=…")
-
-
-LOADERS: Final[Mapping[Kind, Callable[[EncoderSettings], TextEncoder]]] = {
-    "minilm": _minilm,
-    "sentence-transformers": _sentence_transformers,
-    "model2vec": lambda settings: StaticEncoder.load(Path(settings.target)),
-    "openai": lambda settings: _endpoint("openai", settings),
-    "tei": lambda settings: _endpoint("tei", settings),
-    "ollama": lambda settings: _endpoint("ollama", settings),
-    "python": _given,
-}
-"""Kind → what makes its encoder."""

@@ -186,7 +186,6 @@ class VectorSet:
         model: where it is read already.
         encoder: where it is there already; taken only if its vectors are of a text encoder.
         indexes: where its vectors are; None for its folder.
-        reads: codes of the languages that it is for; () for all that its model or encoder reads.
 
     Raises:
         DamagedForumError: its index cannot be read.
@@ -200,9 +199,7 @@ class VectorSet:
         model: Model | None = None,
         encoder: TextEncoder | None = None,
         indexes: Indexes | None = None,
-        reads: Sequence[str] = (),
     ) -> None:
-        self._reads = tuple(reads)
         self.folder = folder
         self.name = name
         self.settings: EncoderSettings | None = read_settings(folder / ENCODER_FILE)
@@ -250,7 +247,7 @@ class VectorSet:
     @property
     def languages(self) -> tuple[str, ...]:
         """Return the codes of the languages whose questions are encoded; () for all of the forum's."""
-        return self._reads or languages_read(self.name, self.settings)
+        return languages_read(self.name, self.settings)
 
     def encode(self, questions: Sequence[Question]) -> NDArray[np.float32]:
         """Return the vectors of questions as they are stored.  # (N, D)
@@ -407,7 +404,6 @@ def make_set(
     encoder: TextEncoder | None = None,
     sample: Callable[[], Sequence[Question]] = tuple,
     indexes: Indexes | None = None,
-    reads: Sequence[str] = (),
 ) -> VectorSet:
     """Begin a set for a model or encoder, or open the one that was begun; the caller holds the lock of makers.
 
@@ -418,7 +414,6 @@ def make_set(
         is_copied: put a copy of the model into the set, also of the one that the package carries.
         encoder: the source's, where it is there already.
         sample: gives questions by which principal directions are found, where only some are kept.
-        reads: codes of the languages that it is for; () for all that its model or encoder reads.
 
     Raises:
         ModelError: the model cannot be read, or changed while it was copied.
@@ -427,7 +422,7 @@ def make_set(
     place = folder / source.fingerprint
     indexes = indexes or LocalIndexes()
     if source.encoder is not None:
-        return _make_set_of_texts(place, source.encoder, last_change, encoder, sample, indexes, reads, is_new=is_new)
+        return _make_set_of_texts(place, source.encoder, last_change, encoder, sample, indexes, is_new=is_new)
     if is_copied or source.folder != packaged_model():
         copy_model(source, place)
     elif not has_its_model(place):
@@ -438,7 +433,7 @@ def make_set(
     model = Model.load(model_of(place))
     if is_new or not indexes.exists(place):
         indexes.create(place, model.dimensions, applied=last_change, fingerprint=source.fingerprint)
-    return VectorSet(place, source.name, model, indexes=indexes, reads=reads)
+    return VectorSet(place, source.name, model, indexes=indexes)
 
 
 def _make_set_of_texts(
@@ -448,7 +443,6 @@ def _make_set_of_texts(
     encoder: TextEncoder | None,
     sample: Callable[[], Sequence[Question]],
     indexes: Indexes,
-    reads: Sequence[str],
     *,
     is_new: bool,
 ) -> VectorSet:
@@ -462,7 +456,7 @@ def _make_set_of_texts(
         sync_folder(place.parent)
     if is_new or not indexes.exists(place):
         indexes.create(place, settings.dimensions, applied=last_change, fingerprint=settings.fingerprint)
-    return VectorSet(place, settings.name, encoder=encoder, indexes=indexes, reads=reads)
+    return VectorSet(place, settings.name, encoder=encoder, indexes=indexes)
 
 
 def remove_sets(folder: Path, kept: Iterable[str]) -> None:

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import filelock
@@ -31,13 +31,11 @@ from askalike.errors import (
 from askalike.files import held
 from askalike.index.catchup import catch_up, pending
 from askalike.index.encoder_settings import (
-    REMOTE,
     EncoderSettings,
     ModelSource,
     general_model,
     name_encoder,
     quick_model,
-    remove_own_model,
     wanted_model,
 )
 from askalike.index.milvus.vectors import MilvusSets, MilvusVectors
@@ -48,7 +46,6 @@ from askalike.index.vector_set import (
     LocalIndexes,
     VectorSet,
     copy_model,
-    forget_sets,
     has_copy,
     has_its_model,
     lock_of_makers,
@@ -61,7 +58,7 @@ from askalike.index.vectors import VectorIndex
 from askalike.models.text_encoder import TextEncoder
 from askalike.progress import Progress
 from askalike.store import ChangeLog, ForumLayout
-from askalike.text.settings import NO_LANGUAGE, TextSettings
+from askalike.text.settings import TextSettings
 from askalike.types import Question
 
 AT_ONCE = 2_000
@@ -93,7 +90,6 @@ class VectorsState:
         waiting: questions and changes that are still to be encoded, for the model that is wanted.
         problem: what keeps queries from being encoded, so that words alone answer, and what mends it; or "".
         is_of_texts: a text encoder made what answers, which knows nothing of single words.
-        by_language: code → the same of each language that has an encoder of its own.
     """
 
     model: str = ""
@@ -103,26 +99,17 @@ class VectorsState:
     next_entries: int = 0
     problem: str = ""
     is_of_texts: bool = False
-    by_language: Mapping[str, VectorsState] = field(default_factory=dict)
 
     @property
     def is_behind(self) -> bool:
-        """Return whether anything is still to be encoded, in any language."""
-        return bool(self.waiting) or any(one.waiting for one in self.by_language.values())
-
-    @property
-    def made_by(self) -> str:
-        """Return what changes with the models that answer."""
-        return ", ".join([self.model, *(f"{code}: {one.model}" for code, one in sorted(self.by_language.items()))])
+        """Return whether anything is still to be encoded."""
+        return bool(self.waiting)
 
 
 class Vectors:
     """The sets of vectors in a forum's folder; any thread may ask, one process at a time makes a set.
 
-    Args:
-        layout: of the forum, or of one of its languages.
-        language: code of the one language that is encoded, by what was named for it alone; "" for the forum, of which
-            all is encoded that its model or encoder reads.
+    All is encoded that the forum's model or encoder reads.
     """
 
     def __init__(
@@ -131,15 +118,13 @@ class Vectors:
         log: ChangeLog,
         text: TextSettings,
         indexes: MilvusSets | None = None,
-        language: str = "",
     ) -> None:
         self._indexes: Indexes = indexes or LocalIndexes()
         self._engine = indexes
         self._layout = layout
         self._folder = layout.vectors
         self._log = log
-        self._text, self._language = text, NO_LANGUAGE if language else text.model_language
-        self._reads = (language,) if language else ()
+        self._text, self._language = text, text.model_language
         self._opening = threading.Lock()
         self._seen: bytes | None = None
         self._answering: VectorSet | None = None
@@ -168,17 +153,6 @@ class Vectors:
             ModelError, EncoderError: as ``wanted_model``.
         """
         return wanted_model(self._layout, self._language) is not None
-
-    def forget(self, locked: Locked) -> None:
-        """Take all vectors away, and then the model and the encoder that they are of.
-
-        Raises:
-            BusyForumError: another process is encoding.
-            ModelExistsError: the model's folder is a link, or holds something else too.
-        """
-        with self._making(is_waiting=True), locked():
-            forget_sets(self._folder)
-            remove_own_model(self._layout)
 
     def answering(self) -> VectorSet | None:
         """Return the set that answers, as it is on disk now; None where words alone do.
@@ -210,7 +184,7 @@ class Vectors:
         place = self._folder / current.fingerprint
         try:
             encoder = self._encoder(current.fingerprint)
-            found = VectorSet(place, current.model, encoder=encoder, indexes=self._indexes, reads=self._reads)
+            found = VectorSet(place, current.model, encoder=encoder, indexes=self._indexes)
             cursor, last = found.index.cursor, self._log.last_change()
             if cursor.is_complete and cursor.can_catch_up(current.fingerprint, last) and has_its_model(place):
                 return found
@@ -358,7 +332,6 @@ class Vectors:
             encoder=encoder,
             sample=self._sample,
             indexes=self._indexes,
-            reads=self._reads,
         )
 
     def _is_large(self) -> bool:
@@ -441,4 +414,4 @@ def _at_once(settings: EncoderSettings | None) -> int:
     """Return how many questions are encoded when a forum is opened or changed."""
     if settings is None:
         return AT_ONCE
-    return 0 if settings.kind in REMOTE else AT_ONCE_OF_TEXTS
+    return 0 if settings.kind == "openai" else AT_ONCE_OF_TEXTS

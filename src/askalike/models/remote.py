@@ -1,4 +1,4 @@
-"""Endpoints as encoders of texts and as scorers of pairs: OpenAI's, text-embeddings-inference's, Ollama's, Cohere's.
+"""Endpoints: OpenAI's as encoders of texts, Cohere's as scorers of pairs; many other servers speak the same.
 
 Documents are patient: their batches are asked for again after 408, 425, 429, 5xx, time-outs, broken connections and
 answers that are no vectors, each time later, or when ``Retry-After`` says. Queries are not, since words can answer, and
@@ -12,10 +12,9 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeVar
-from urllib.parse import urlsplit
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -23,8 +22,6 @@ from askalike.errors import EncoderError
 from askalike.models.text_encoder import Array, checked
 from askalike.web import FailedError, RefusedError, Web, pause_s
 
-Dialect = Literal["openai", "tei", "ollama"]
-RerankDialect = Literal["tei", "cohere"]
 _Found = TypeVar("_Found")
 
 TEXTS_A_BATCH: Final = 32
@@ -32,44 +29,6 @@ CHARACTERS_A_BATCH: Final = 60_000
 TOO_LARGE: Final = 413
 _ANSWER_BYTES_A_TEXT: Final = 1 << 20
 _AGAIN_LATER: Final = "see whether it runs, and try again: what was encoded is kept"
-
-
-@dataclass(frozen=True, slots=True)
-class _Shape:
-    """How a dialect asks, and where its answer keeps the vectors."""
-
-    path: str
-    asked: Callable[[str, Sequence[str]], dict[str, Any]]
-    found: Callable[[Any], Any]
-
-
-def _openai_vectors(answer: Any) -> Any:
-    rows = answer["data"]
-    if sorted(row["index"] for row in rows) != list(range(len(rows))):
-        raise ValueError("the indexes of its vectors are not 0, 1, 2, …")
-    return [row["embedding"] for row in sorted(rows, key=lambda row: int(row["index"]))]
-
-
-DIALECTS: Final[Mapping[Dialect, _Shape]] = {
-    "openai": _Shape(
-        "/embeddings",
-        lambda model, texts: {"model": model, "input": list(texts), "encoding_format": "float"},
-        _openai_vectors,
-    ),
-    "tei": _Shape("/embed", lambda _, texts: {"inputs": list(texts), "truncate": True}, lambda answer: answer),
-    "ollama": _Shape(
-        "/api/embed",
-        lambda model, texts: {"model": model, "input": list(texts), "truncate": True},
-        lambda answer: answer["embeddings"],
-    ),
-}
-
-
-RERANK_DIALECTS: Final[Mapping[RerankDialect, Callable[[str, str, Sequence[str]], dict[str, Any]]]] = {
-    "tei": lambda _, query, texts: {"query": query, "texts": list(texts), "truncate": True},
-    "cohere": lambda model, query, texts: {"model": model, "query": query, "documents": list(texts)},
-}
-"""Dialect → what is asked at its path ``/rerank``; Jina, vLLM and llama.cpp speak Cohere's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +116,8 @@ class RemoteEncoder(_Endpoint):
     """An endpoint; any thread may ask.
 
     Args:
-        dialect: a name in ``DIALECTS``.
-        address: without the dialect's own path; for OpenAI's with its ``/v1``.
-        model: what the endpoint calls it; "" where it serves one alone.
+        address: up to its ``/v1``, as that of text-embeddings-inference, Ollama and vLLM too.
+        model: what the endpoint calls it.
         key: sent as a bearer token, or "".
         dimensions: that its vectors have to have; 0 takes those of the first.
         pause: waits so many seconds.
@@ -168,9 +126,8 @@ class RemoteEncoder(_Endpoint):
 
     def __init__(
         self,
-        dialect: Dialect,
         address: str,
-        model: str = "",
+        model: str,
         key: str = "",
         *,
         dimensions: int = 0,
@@ -178,21 +135,10 @@ class RemoteEncoder(_Endpoint):
         pause: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.name = f"{dialect}:{model or urlsplit(address).hostname}"
-        self._shape, self._model, self._dimensions = DIALECTS[dialect], model, dimensions
+        self.name = f"openai:{model}"
+        self._model, self._dimensions = model, dimensions
         self._guard = threading.Lock()
-        super().__init__(f"encoder {self.name}", address, self._shape.path, key, patience, pause, clock)
-
-    @classmethod
-    def of(
-        cls, dialect: Dialect, address: str, model: str, key_variable: str = "", *, dimensions: int = 0
-    ) -> RemoteEncoder:
-        """Return an endpoint whose key is the value of an environment variable.
-
-        Raises:
-            EncoderError: there is no such variable.
-        """
-        return cls(dialect, address, model, key_in(key_variable, address), dimensions=dimensions)
+        super().__init__(f"encoder {self.name}", address, "/embeddings", key, patience, pause, clock)
 
     @property
     def dimensions(self) -> int:
@@ -242,9 +188,13 @@ class RemoteEncoder(_Endpoint):
             FailedError, _TooLargeError: try again, or with less.
             EncoderError: it refuses.
         """
-        content = self._sent(json.dumps(self._shape.asked(self._model, texts)).encode(), len(texts), timeout_s)
+        body = {"model": self._model, "input": list(texts), "encoding_format": "float"}
+        content = self._sent(json.dumps(body).encode(), len(texts), timeout_s)
         try:
-            rows = self._shape.found(json.loads(content))
+            data = sorted(json.loads(content)["data"], key=lambda row: int(row["index"]))
+            if [row["index"] for row in data] != list(range(len(data))):
+                raise ValueError("the indexes of its vectors are not 0, 1, 2, …")
+            rows = [row["embedding"] for row in data]
             width = self._dimensions or len(rows[0])
             found = checked(rows, len(texts), width, self.name)
         except (ValueError, TypeError, KeyError, IndexError, RecursionError, EncoderError) as error:
@@ -258,24 +208,22 @@ class RemoteReranker(_Endpoint):
     """An endpoint that says how well texts answer to a query; any thread may ask.
 
     Args:
-        dialect: a name in ``RERANK_DIALECTS``.
-        address: without ``/rerank``; for Cohere's dialect with its version, such as ``/v2``.
+        address: without ``/rerank``, with its version, such as ``/v2``.
         model, key, patience, pause, clock: as ``RemoteEncoder``; a request may take as long as one for a query.
     """
 
     def __init__(
         self,
-        dialect: RerankDialect,
         address: str,
-        model: str = "",
+        model: str,
         key: str = "",
         *,
         patience: Patience | None = None,
         pause: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.name = f"{dialect}:{model or urlsplit(address).hostname}"
-        self._dialect, self._model = dialect, model
+        self.name = f"cohere:{model}"
+        self._model = model
         super().__init__(f"reranker {self.name}", address, "/rerank", key, patience, pause, clock)
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
@@ -287,20 +235,18 @@ class RemoteReranker(_Endpoint):
         return self._at_once(lambda: self._scores(query, texts)) if texts else []
 
     def _scores(self, query: str, texts: Sequence[str]) -> list[float]:
-        asked = RERANK_DIALECTS[self._dialect](self._model, query, texts)
-        content = self._sent(json.dumps(asked).encode(), len(texts), self._patience.query_timeout_s)
+        body = {"model": self._model, "query": query, "documents": list(texts)}
+        content = self._sent(json.dumps(body).encode(), len(texts), self._patience.query_timeout_s)
         try:
-            answer = json.loads(content)
-            rows = answer if self._dialect == "tei" else answer["results"]
-            name = "score" if self._dialect == "tei" else "relevance_score"
-            found = {row["index"]: float(row[name]) for row in rows}
-            if found.keys() != set(range(len(texts))) or len(rows) != len(texts):
+            rows = json.loads(content)["results"]
+            scores = {row["index"]: float(row["relevance_score"]) for row in rows}
+            if scores.keys() != set(range(len(texts))) or len(rows) != len(texts):
                 raise ValueError(f"{len(rows)} scores for {len(texts)} texts")
-            if not all(map(math.isfinite, found.values())):
+            if not all(map(math.isfinite, scores.values())):
                 raise ValueError("a score is not finite")
         except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
             raise FailedError(f"gave an answer that is no scores: {self._web.quoted(str(error))}") from error
-        return [found[place] for place in range(len(texts))]
+        return [scores[place] for place in range(len(texts))]
 
 
 def key_in(variable: str, address: str) -> str:

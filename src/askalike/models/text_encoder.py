@@ -1,7 +1,7 @@
 """What turns texts into vectors: its shape, the check of what it returns, and the models of fastembed.
 
-An encoder is askalike's own model, a sentence transformer, a static model, an endpoint, or any object with the two
-methods; nothing that it returns is trusted.
+An encoder is askalike's own model, a sentence transformer, an endpoint, or any object with the two methods; nothing
+that it returns is trusted.
 """
 
 from __future__ import annotations

@@ -79,8 +79,6 @@ class Searcher:
         language_of: tells what language a query is in that does not say it, in a forum of several.
         corrects: whether the speller's words are of a language, by its code.
         spells: gives the speller of any other language.
-        of_language: gives what searches for queries in a language that has an encoder of its own, by its code; None
-            where none has.
         notice: what every answer says.
         pair_scorer: gives what re-orders the best hits, None where nothing was named; or raises EncoderError.
     """
@@ -96,23 +94,13 @@ class Searcher:
     language_of: Callable[[Query], str] | None = None
     corrects: Callable[[str], bool] = lambda _: True
     spells: Callable[[str], Speller | None] = lambda _: None
-    of_language: Callable[[str], Searcher | None] | None = None
     notice: str = ""
 
-    def for_query(self, query: Query) -> tuple[Searcher, Query]:
-        """Return what searches for a query, by the encoder of its language; and the query with its language."""
-        if self.language_of is not None and not query.language:
-            query = replace(query, language=self.language_of(query))
-        found = None if self.of_language is None else self.of_language(query.language)
-        return found or self, query
-
-    def by_language(self, queries: Sequence[Query]) -> list[tuple[Searcher, dict[int, Query]]]:
-        """Return what searches for each of some queries, and these by their places."""
-        found: dict[int, tuple[Searcher, dict[int, Query]]] = {}
-        for place, query in enumerate(queries):
-            searcher, told = self.for_query(query)
-            found.setdefault(id(searcher), (searcher, {}))[1][place] = told
-        return list(found.values())
+    def with_language(self, query: Query) -> Query:
+        """Return a query with the language that it is in, where the forum is in several and nobody has said it."""
+        if self.language_of is None or query.language:
+            return query
+        return replace(query, language=self.language_of(query))
 
     def search(self, query: Query) -> SearchResult:
         """Return what a query finds, with what matched, the best answers, and explanations where asked for.
@@ -121,8 +109,7 @@ class Searcher:
             SettingError, ForumError: as ``ranking``; SettingError: there is no such order.
         """
         laps = Laps()
-        searcher, query = (self, query) if self.language_of is None else self.for_query(query)
-        return searcher._result(searcher.ranking(query, laps), laps)
+        return self._result(self.ranking(query, laps), laps)
 
     def _result(self, ranked: Ranking, laps: Laps) -> SearchResult:
         hits = self.hits(ranked)
@@ -147,13 +134,10 @@ class Searcher:
             _check(query)
         try:
             if self.pair_scorer() is None and not any(one.ranker == CROSS_ENCODER for one in queries):
-                results: dict[int, SearchResult] = {}
                 laps = Laps()
-                for searcher, some in self.by_language(queries):
-                    found = zip(some, searcher.rankings(list(some.values()), laps), strict=True)
-                    results |= {place: searcher._result(ranked, laps) for place, ranked in found}
+                results = [self._result(ranking, laps) for ranking in self.rankings(queries, laps)]
                 shares = {stage: spent / len(queries) for stage, spent in laps.seconds.items()}
-                return [replace(results[place], seconds=shares) for place in range(len(queries))]
+                return [replace(result, seconds=shares) for result in results]
         except EncoderError:
             pass
         return [self.search(query) for query in queries]
@@ -171,15 +155,7 @@ class Searcher:
             SettingError, ForumError, EncoderError: as ``ranking``, for a ranker that was named.
         """
         laps = laps or Laps()
-        several = [] if self.language_of is None else self.by_language(queries)
-        if len(several) > 1 or any(searcher is not self for searcher, _ in several):
-            ranked: dict[int, Ranking] = {}
-            for searcher, part in several:
-                ranked |= zip(part, searcher.rankings(list(part.values()), laps), strict=True)
-            yield from (ranked[place] for place in range(len(queries)))
-            return
-        queries = list(several[0][1].values()) if several else queries
-        aimed = self._aimed(queries, laps)
+        aimed = self._aimed([self.with_language(query) for query in queries], laps)
         wanted = {place: (asked.most, self._depth(by, asked.most)) for place, (asked, _, by) in enumerate(aimed)}
         candidates = self._together(aimed, wanted, laps)
         for place, (asked, name, ranker) in enumerate(aimed):
@@ -297,10 +273,6 @@ class Searcher:
         """
         _check(query)
         laps = laps or Laps()
-        if self.language_of is not None:
-            searcher, query = self.for_query(query)
-            if searcher is not self:
-                return searcher.ranking(query, laps)
         is_named = query.ranker == CROSS_ENCODER
         if not is_named and (query.ranker is not None or self.settings.ranker != PROBABILITY):
             return self._first_ranking(query, laps)
@@ -366,9 +338,7 @@ class Searcher:
         Raises:
             EncoderError: the encoder cannot be had now.
         """
-        searcher, query = self.for_query(query)
-        if searcher is not self:
-            return searcher.likelihoods(query, keys)
+        query = self.with_language(query)
         _, ranker = self._chosen(PROBABILITY)
         read = self.analyzer.prepare_query(query.language, query.title, query.body, query.markup)
         asked = self._prepared(query, ranker, read)

@@ -56,10 +56,6 @@ def status(service: Service, rights: Collection[str]) -> schemas.Status:
             vectors.entries,
             vectors.waiting,
             vectors.next_model,
-            by_language={
-                code: schemas.LanguageVectors(one.model, one.entries, one.waiting, one.next_model)
-                for code, one in vectors.by_language.items()
-            },
         ),
         rankers=tuple(
             schemas.RankerState(name, about.get(name, ""), available) for name, available in forum.rankers().items()
@@ -100,15 +96,14 @@ def _numbers(service: Service) -> tuple[tuple[str, str, float], ...]:
     """Return the name of each gauge, what it is about, and its value for a forum."""
     forum = service.engine.forum
     vectors = forum.vectors
-    languages = vectors.by_language.values()
     return (
         ("questions", "Questions in the forum.", forum.size()),
         ("index_behind", "Changes that no search sees yet.", forum.behind),
-        ("vectors", "Vectors in the sets that answer.", sum(one.entries for one in (vectors, *languages))),
+        ("vectors", "Vectors in the set that answers.", vectors.entries),
         (
             "vectors_waiting",
-            "Questions that wait to be encoded, by each encoder.",
-            sum(one.waiting for one in (vectors, *languages)),
+            "Questions that wait to be encoded.",
+            vectors.waiting,
         ),
         ("pairs", "Pairs that may ask the same.", forum.pairs.store.count(LEAST_SCORE)),
         ("pairs_waiting", "Questions that wait to be compared.", forum.pairs.waiting()),

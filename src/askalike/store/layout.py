@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +10,6 @@ from askalike.errors import ForumError, ForumNotFoundError
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 """What the folder of one of several forums may be called, which is part of its address."""
-_CODE = re.compile(r"[a-z]{2,4}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +28,6 @@ class ForumLayout:
                               before, for a moment
           model/              the forum's own model, where it has one
           encoder.json        the text encoder that was named for the forum, where one was
-          languages/CODE/     encoder.json, model/ and vectors/ of a language that has an encoder of its own
           reranker.json       what puts the best hits in its order, where something was named
           vectors/            the questions' vectors and the model that made them, rebuilt from the archive at need
           rankers/NAME/       what a ranker that learns has learned, where one was trained
@@ -105,23 +102,6 @@ class ForumLayout:
     def vectors(self) -> Path:
         """Return the folder of the sets of vectors."""
         return self.folder / "vectors"
-
-    def of_language(self, code: str) -> ForumLayout:
-        """Return where the encoder of one language's own and its vectors are; they need not be there."""
-        return ForumLayout(self.folder / "languages" / code)
-
-    @property
-    def is_linked(self) -> bool:
-        """Return whether the folder of a language, or that of all, is a link: nothing behind one is the forum's."""
-        return self.folder.is_symlink() or self.folder.parent.is_symlink()
-
-    def of_languages(self) -> Iterator[tuple[str, ForumLayout]]:
-        """Yield the languages that have, or had, an encoder of their own, by their codes, and where it is."""
-        folder = self.folder / "languages"
-        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-            found = ForumLayout(path)
-            if _CODE.fullmatch(path.name) and path.is_dir() and not found.is_linked:
-                yield path.name, found
 
     @property
     def follow(self) -> Path:

@@ -54,7 +54,7 @@ def name_engine(layout: ForumLayout, store: Store, address: str) -> None:
     """Let an engine find the forum's questions from now on, or the machine itself where it is "local".
 
     Raises:
-        SettingError: it is no address, or holds a password; or a language of the forum has an encoder of its own.
+        SettingError: it is no address, or holds a password.
         EngineError: it does not answer and is not the one that is named already; nothing is changed.
         MissingExtraError: its client is not installed.
         ForumError: it cannot be written down.
@@ -64,11 +64,6 @@ def name_engine(layout: ForumLayout, store: Store, address: str) -> None:
             remove_file(layout.engine)
             return
         address = check_engine(address)
-        if own := [code for code, one in layout.of_languages() if one.encoder.exists() or one.model.exists()]:
-            raise SettingError(
-                f"{', '.join(own)} has an encoder of its own, and an engine holds the vectors of one encoder",
-                f'take it away first: "askalike encode FORUM --language {own[0]} --model none"',
-            )
         if not _is_named(layout, address):  # one that is named already may be away just now
             _engine(address, store).row("", is_fresh=True)
         agreement.agree(address)

@@ -100,11 +100,10 @@ function forumTile({ forum }) {
 }
 
 function stepTile({ index, vectors, duplicates }) {
-  const waiting = [vectors, ...Object.values(vectors.by_language)].reduce((sum, one) => sum + one.waiting, 0);
-  const isInStep = !index.behind && !waiting;
+  const isInStep = !index.behind && !vectors.waiting;
   return tile("Index", h("span", { class: isInStep ? "good" : "slow" }, isInStep ? "In step" : "Catching up"), [
     ["Pending changes", whole(index.behind)],
-    ["Waiting for encoding", whole(waiting)],
+    ["Waiting for encoding", whole(vectors.waiting)],
     ["Compared for duplicates", `${whole(duplicates.done)} of ${whole(duplicates.questions)}`],
   ]);
 }
@@ -116,7 +115,6 @@ function modelTile({ vectors, ranker, rankers }) {
     kind ? ["Kind", kind] : null,
     ["Vectors", whole(vectors.entries)],
     vectors.next_model ? ["Being taken", vectors.next_model] : null,
-    ...Object.entries(vectors.by_language).map(([code, one]) => [`In ${code}`, one.model || one.next_model]),
     ["Ranker", ranker],
     ["At hand", isThere.join(", ")],
   ]);
