@@ -32,8 +32,8 @@ def test_rows_are_printed_beside_the_reported_figures(askubuntu: Path, tmp_path:
     code, out, err = run("reproduce", *words)
     assert code == 0
     assert "AskUbuntu, the data of the paper: askubuntu-test, 2 queries" in out
-    assert "=56.0/=68.0/=53.8/=42.5" in out
-    assert "54.3/66.8/52.7/–" in out
+    published = [line.split() for line in out.splitlines() if line.split()[:1] in (["paper"], ["thesis"])]
+    assert published == [["paper", "=56.0", "=68.0", "=53.8", "=42.5"], ["thesis", "54.3", "66.8", "52.7", "–"]]
     assert "75.00" in out  # BM25 has the positives at ranks 2 and 1
     assert "askubuntu: tfidf-title" in err
     done = run("reproduce", *words)
@@ -145,6 +145,18 @@ def test_word_vectors_of_a_file_and_more_texts_are_taken(
     assert run("reproduce", *words, "--out", tmp_path / "b", "--unlabelled", tmp_path / "more.jsonl").code == 0
     (trained,) = (tmp_path / "b" / "words").glob("*/words.txt")
     assert "here" in {line.split()[0] for line in trained.read_text(encoding="utf-8").splitlines()}
+
+
+@pytest.mark.parametrize("paper", ["lei2016", "zhang2018", "das2016"])
+def test_the_rows_of_a_paper_are_listed_by_the_names_that_only_takes(paper: str, run: Run) -> None:
+    listed = run("reproduce", paper, "--list")
+    assert listed.code == 0
+    rows = run("reproduce", paper, "--list", "--json").json
+    assert [line.split()[0] for line in listed.out.splitlines()[1:]] == [row["row"] for row in rows]
+    assert "bm25" in {row["row"] for row in rows}
+    without_data = run("reproduce", paper, "--only", "bm25")
+    assert without_data.code == 2
+    assert "--data" in without_data.err
 
 
 def test_an_unknown_paper_or_row_is_a_wrong_use(askubuntu: Path, run: Run) -> None:

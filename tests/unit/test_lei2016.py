@@ -309,22 +309,6 @@ def test_what_is_finished_is_not_run_again_unless_row_or_data_changed(askubuntu:
     assert finished(row, 1, askubuntu, tmp_path) is None
 
 
-def test_outcomes_of_other_versions_are_found_where_they_are_of_the_same_texts(
-    askubuntu: LeiSet, tmp_path: Path
-) -> None:
-    by_ids_alone = "2b83144c00ce685d71713447612355a6f736247282df3a0bf805a87810af88d9"
-    by_texts = "21c3c3f8d7c34e0e792d9b1b7c7a405b1905a65cec030626ac1e1be55b6bcd01"
-    values = {"askubuntu-test": {"map": {"4": 0.5}}}
-    (tmp_path / "askubuntu").mkdir()
-    for fingerprint in (by_ids_alone, by_texts):
-        kept = {"row": "rcnn-last-pretrained", "seed": 3, "fingerprint": fingerprint, "values": values}
-        (tmp_path / "askubuntu" / "rcnn-last-pretrained-seed3.json").write_text(json.dumps(kept), encoding="utf-8")
-        found = finished(ROWS["rcnn-last-pretrained"], 3, askubuntu, tmp_path)
-        assert (found is not None) == (fingerprint == by_texts)
-    assert found is not None
-    assert found.values == values
-
-
 def test_a_row_whose_extra_is_missing_says_so(
     askubuntu: LeiSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import platform
+import shlex
+import subprocess
+import sys
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table as RichTable
+from rich.table import Table
 
+import askalike
+from askalike._version import __version__
 from askalike.cli.arguments import JsonOption
 from askalike.cli.display import BarProgress, console, messages, print_aligned, print_json
 from askalike.errors import SettingError
 from askalike.papers.das2016.table import DAS2016
-from askalike.papers.harness import Compared
+from askalike.papers.harness import Compared, Options, Paper, Part, RowResult, SeedMean
 from askalike.papers.lei2016.table import LEI2016
-from askalike.papers.paper import Options, Paper, Part, Table
 from askalike.papers.zhang2018.table import ZHANG2018
 
 PAPERS: Mapping[str, Paper] = {"lei2016": LEI2016, "zhang2018": ZHANG2018, "das2016": DAS2016}
@@ -25,18 +32,17 @@ PAPERS: Mapping[str, Paper] = {"lei2016": LEI2016, "zhang2018": ZHANG2018, "das2
 def reproduce(
     paper: Annotated[str, typer.Argument(metavar="PAPER", help=f"One of {', '.join(PAPERS)}.")],
     data: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             "--data",
             help="The folder of the paper's data, or one with the sets used in its place: see docs/recipes.md.",
         ),
-    ],
+    ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(
-            "--only", help="A row or a set, of das2016 a system too, of zhang2018 attention or gru; may be repeated."
-        ),
+        typer.Option("--only", help="A row, a system or a set; may be repeated. --list shows rows and systems."),
     ] = None,
+    is_listed: Annotated[bool, typer.Option("--list", help="List the rows and their systems, and stop.")] = False,
     seeds: Annotated[int, typer.Option("--seeds", help="Training runs of each encoder.", min=1)] = 5,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder of finished rows; default: named after the paper.")
@@ -81,6 +87,11 @@ def reproduce(
     """
     if paper not in PAPERS:
         raise SettingError(f"there is no paper {paper!r}", f"expected one of {', '.join(PAPERS)}")
+    if is_listed:
+        _list(PAPERS[paper], as_json)
+        return
+    if data is None:
+        raise SettingError("no data to run the rows on", "name the folder with --data")
     given = {
         "--amount": bool(amount),
         "--first": bool(first),
@@ -113,7 +124,7 @@ def reproduce(
     with BarProgress() as progress:
         parts = chosen.reproduce(options, progress)
     if as_json:
-        print_json(_json(paper, parts))
+        print_json(_json(paper, parts, options))
         return
     for part in parts:
         _print(part)
@@ -121,67 +132,122 @@ def reproduce(
     messages.say(f"finished rows are kept in {folder}")
 
 
+def _list(paper: Paper, as_json: bool) -> None:
+    if as_json:
+        print_json([{"row": row.id, "system": row.system, "is_drawn": row.is_drawn} for row in paper.rows.values()])
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in ("row", "system"):
+        table.add_column(name, no_wrap=True)
+    for row in paper.rows.values():
+        table.add_row(row.id, row.system)
+    print_aligned(table)
+
+
 def _refuse_options(given: Iterable[str], paper: str) -> None:
     """Raise SettingError where an option was given that is another paper's."""
     for option in given:
         if option not in PAPERS[paper].options:
-            owners = " and ".join(name for name, one in PAPERS.items() if option in one.options)
+            owners = " and ".join(name for name, other in PAPERS.items() if option in other.options)
             raise SettingError(f"{option} is an option of {owners}, not of {paper}", "leave it out")
 
 
-def _json(paper: str, parts: Iterable[Part]) -> dict[str, Any]:
-    """Return a paper's tables; those of papers with a table a set lie under "sets"."""
-    found: dict[str, Any] = {"paper": paper}
+def _json(paper: str, parts: Iterable[Part], options: Options) -> dict[str, Any]:
+    """Return a paper's tables and how they came about; those of papers with a table a set lie under "sets"."""
+    tables: dict[str, Any] = {"name": paper, "paper": paper, **_stamp(), "seeds": options.seeds}
     for part in parts:
         if part.name:
-            found.setdefault("sets", {})[part.name] = part.as_json
+            tables.setdefault("sets", {})[part.name] = part.as_json
         else:
-            found |= part.as_json
-    return found
+            tables |= part.as_json
+    return tables
+
+
+def _stamp() -> dict[str, Any]:
+    """Return command, version, commit, moment and machine; the commit is "" outside a checkout of the project."""
+    package = Path(askalike.__file__).parent
+    git = ["git", "-C", str(package), "log", "-1", "--format=%h", "--", "."]
+    try:
+        commit = subprocess.run(git, capture_output=True, text=True, timeout=10, check=False).stdout.strip()
+    except (OSError, subprocess.TimeoutExpired):
+        commit = ""
+    machine = {"cores": os.cpu_count(), "system": platform.system(), "python": platform.python_version()}
+    return {
+        "command": shlex.join(["askalike", *sys.argv[1:]]),
+        "version": __version__,
+        "commit": commit,
+        "measured": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine,
+    }
 
 
 def _print(part: Part) -> None:
-    for table in part.tables:
-        console.print(f"\n{table.title}", style="bold", markup=False)
-        if table.note:
-            console.print(table.note, style="dim", markup=False)
-        print_aligned(_table(table))
-    for heading, found in part.compared.items():
-        if found:
+    for title, task in part.tables.items():
+        console.print(f"\n{title}", style="bold", markup=False)
+        if part.note:
+            console.print(part.note, style="dim", markup=False)
+        print_aligned(row_table(part, task))
+    for heading, comparisons in part.compared.items():
+        if comparisons:
             console.print(f"\n{heading}", style="bold", markup=False)
-            print_aligned(comparison_table(found))
-    for reason, rows in part.not_run.items():
+            print_aligned(comparison_table(comparisons))
+    reasons: dict[str, list[str]] = {}
+    for result in part.rows:
+        if result.reason:
+            reasons.setdefault(result.reason, []).append(result.row.id)
+    for reason, rows in reasons.items():
         console.print(f"not run, since {reason}: {', '.join(rows)}", markup=False, style="dim")
 
 
-def _table(shown: Table) -> RichTable:
-    table = RichTable(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    first, *others = shown.columns
-    table.add_column(first, no_wrap=True)
-    for name in others:
-        is_narrow = name in ("texts", "seeds", "p", "reported")
-        table.add_column(name, justify="right", no_wrap=is_narrow, min_width=9 if name == "map" else 5)
-    for line in shown.lines:
-        table.add_row(*line)
+def row_table(part: Part, task: str) -> Table:
+    """Return a task's table: each row with its means and its p-value, and below it what was published of it."""
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    more = {"seeds": _seed_count} if part.sizes is None else {"texts": part.sizes, "seeds": _seed_count}
+    table.add_column("row", no_wrap=True)
+    for name in (*more, *part.measures, "p"):
+        is_measure = name in part.measures
+        table.add_column(name, justify="right", no_wrap=not is_measure, min_width=9 if name == "map" else 5)
+    for result in part.rows:
+        means = result.means.get(task, {})
+        cells = [_mean_cell(means[name], has_interval=name == "map") if means else "" for name in part.measures]
+        p_value = means["map"].p_value if means else None
+        chance = "" if p_value is None else f"{p_value:.4f}"
+        table.add_row(result.row.id, *(cell(result) for cell in more.values()), *cells, chance)
+        for whose, figures in part.reported(result.row, task).items():
+            published = (figures.get(name, "–") for name in part.measures)
+            table.add_row(f"  {whose}", *("" for _ in more), *published, style="dim")
     return table
 
 
-def comparison_table(found: Iterable[Compared]) -> RichTable:
+def _seed_count(result: RowResult[Any]) -> str:
+    return str(len(result.seeds)) if result.row.is_drawn else ""
+
+
+def _mean_cell(mean: SeedMean, *, has_interval: bool) -> str:
+    """Return a mean times 100, with its spread over seeds and, dimmed, its interval over queries."""
+    bounds = mean.over_queries
+    spread = "" if mean.spread is None else f" ±{100 * mean.spread:.1f}"
+    interval = f" [dim]{100 * bounds.low:.1f}–{100 * bounds.high:.1f}[/dim]" if has_interval else ""
+    return f"{100 * bounds.mean:.2f}{spread}{interval}"
+
+
+def comparison_table(comparisons: Iterable[Compared]) -> Table:
     """Return a line for each comparison below the name of its task, differences times 100; it fits 80 columns."""
-    table = RichTable(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("rows", no_wrap=True)
     for name in ("difference", "interval", "p"):
         table.add_column(name, justify="right", no_wrap=True)
     by_task: dict[str, list[Compared]] = {}
-    for one in found:
-        by_task.setdefault(one.task, []).append(one)
+    for comparison in comparisons:
+        by_task.setdefault(comparison.task, []).append(comparison)
     for task, of_task in by_task.items():
         table.add_row(task, style="bold")
-        for one in of_task:
+        for comparison in of_task:
+            difference = comparison.difference
             table.add_row(
-                f"{one.better} over {one.worse}",
-                f"{100 * one.difference.mean:+.2f}",
-                f"{100 * one.difference.low:+.1f} to {100 * one.difference.high:+.1f}",
-                f"{one.p_value:.4f}",
+                f"{comparison.better} over {comparison.worse}",
+                f"{100 * difference.mean:+.2f}",
+                f"{100 * difference.low:+.1f} to {100 * difference.high:+.1f}",
+                f"{comparison.p_value:.4f}",
             )
     return table

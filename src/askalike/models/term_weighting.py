@@ -6,11 +6,15 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
+
+if TYPE_CHECKING:  # SciPy is loaded when it is first needed
+    from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,36 +124,6 @@ def ngrams(terms: Sequence[str], longest: int) -> Iterator[str]:
             yield " ".join(terms[start : start + size])
 
 
-@dataclass(frozen=True, slots=True)
-class SparseRows:
-    """N rows of V numbers, most of them 0.
-
-    Args:
-        values: the others, row by row.  # (K,)
-        columns: of each.  # (K,)
-        starts: where each row begins, and K.  # (N + 1,)
-        width: V.
-    """
-
-    values: NDArray[np.float64]
-    columns: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    width: int
-
-    def dot(self, row: SparseRows) -> NDArray[np.float64]:
-        """Return the products of each row with one row.  # (N,)
-
-        >>> rows = SparseRows(np.array([1.0, 2.0, 3.0]), np.array([0, 2, 1]), np.array([0, 2, 2, 3]), 3)
-        >>> rows.dot(SparseRows(np.array([0.5]), np.array([2]), np.array([0, 1]), 3)).tolist()
-        [1.0, 0.0, 0.0]
-        """
-        dense = np.zeros(self.width)
-        dense[row.columns] = row.values
-        owners = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
-        found = np.bincount(owners, self.values * dense[self.columns], minlength=len(self.starts) - 1)
-        return found.astype(np.float64, copy=False)
-
-
 class TfIdf:
     """A collection's n-grams and their weights ``tf(t, d) · (ln((1 + N) / (1 + df(t))) + 1)``, vectors of length 1.
 
@@ -180,8 +154,10 @@ class TfIdf:
         )
         self.idf = np.log((1.0 + number) / (1.0 + counts)) + 1.0  # (V,)
 
-    def vectors(self, documents: Sequence[Sequence[str]]) -> SparseRows:
+    def vectors(self, documents: Sequence[Sequence[str]]) -> csr_array:
         """Return one row of length 1 for each document, of zeros where it has no known n-gram.  # (N, V)"""
+        from scipy.sparse import csr_array
+
         values: list[float] = []
         columns: list[int] = []
         starts = [0]
@@ -195,16 +171,11 @@ class TfIdf:
             columns.extend(row)
             values.extend(value / norm for value in row.values())
             starts.append(len(values))
-        return SparseRows(
-            np.array(values, dtype=np.float64),
-            np.array(columns, dtype=np.int64),
-            np.array(starts, dtype=np.int64),
-            len(self.vocabulary),
-        )
+        return csr_array((values, columns, starts), shape=(len(documents), len(self.vocabulary)), dtype=np.float64)
 
     def scores(self, query: Sequence[str], documents: Sequence[Sequence[str]]) -> NDArray[np.float64]:
         """Return the cosines of one query with N documents, in [0, 1].  # (N,)"""
-        return self.vectors(documents).dot(self.vectors([query]))
+        return np.asarray((self.vectors(documents) @ self.vectors([query]).T).toarray()).ravel()
 
     def _damp(self, times: int) -> float:
         return 1.0 + math.log(times) if self.is_sublinear else float(times)

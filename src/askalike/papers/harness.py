@@ -4,9 +4,9 @@
 
     rows × seeds ──answer──▶ runs ──judge──▶ Outcome, one file each ──▶ RowResult: means over seeds, tested
 
-A run that was interrupted goes on where it was: an outcome is found again by the fingerprint of everything that decides
-it, and a work folder belongs to the settings that its trainings were made with. In a test each query's value is its
-mean over seeds.
+An interrupted run goes on where it was: an outcome is found again by the fingerprint of everything that decides it, and
+a work folder belongs to the settings that its trainings were made with. In a test each query's value is its mean over
+seeds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import importlib.util
 import json
 import multiprocessing
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -28,42 +28,44 @@ from askalike.evaluation import Interval, bootstrap_difference, bootstrap_mean, 
 from askalike.evaluation.forum.tasks import RerankTask, judge
 from askalike.files import replace_whole
 from askalike.processes import end_with_parent
+from askalike.progress import Progress
 from askalike.types import Run
 
-_One = TypeVar("_One")
-_Held = TypeVar("_Held")
-_Found = TypeVar("_Found")
+_Task = TypeVar("_Task")
+_Context = TypeVar("_Context")
+_Result = TypeVar("_Result")
 
 
 def do_each(
-    work: Callable[[_Held, _One], _Found],
-    held: _Held,
-    ones: Sequence[_One],
-    on_done: Callable[[_One, str], None],
+    work: Callable[[_Context, _Task], _Result],
+    context: _Context,
+    tasks: Sequence[_Task],
+    on_done: Callable[[_Task, str], None],
     jobs: int,
-) -> list[_Found]:
-    """Return ``work(held, one)`` of each, in the order of their ending; some run side by side.
+) -> list[_Result]:
+    """Return ``work(context, task)`` of each task, in the order of their ending; ``jobs`` of them run side by side.
 
     Args:
-        work: a function of a module; ``held`` and ``one`` travel to other processes where there are several jobs.
+        work: a function of a module; ``context`` and tasks travel to other processes where there are several jobs.
         on_done: called with each that is done, and how far all are, as in "2 of 9 done, about 7 min left".
         jobs: processes, ≥ 1; one is this process.
     """
     began = time.monotonic()
-    found: list[_Found] = []
+    results: list[_Result] = []
 
-    def add(one: _One, result: _Found) -> None:
-        found.append(result)
-        rest = (time.monotonic() - began) / len(found) * (len(ones) - len(found)) / 60
-        on_done(one, f"{len(found)} of {len(ones)} done, about {rest:.0f} min left")
+    def add(task: _Task, result: _Result) -> None:
+        results.append(result)
+        left = (time.monotonic() - began) / len(results) * (len(tasks) - len(results)) / 60
+        on_done(task, f"{len(results)} of {len(tasks)} done, about {left:.0f} min left")
 
-    if jobs == 1 or len(ones) < 2:
-        for one in ones:
-            add(one, work(held, one))
-        return found
-    pool = ProcessPoolExecutor(min(jobs, len(ones)), multiprocessing.get_context("spawn"), _hold, (work, held))
+    if jobs == 1 or len(tasks) < 2:
+        for task in tasks:
+            add(task, work(context, task))
+        return results
+    workers = min(jobs, len(tasks))
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _begin_worker, (work, context))
     try:
-        futures = {pool.submit(_do, one): one for one in ones}
+        futures = {pool.submit(_do_task, task): task for task in tasks}
         for future in as_completed(futures):
             add(futures[future], future.result())
     except BaseException:
@@ -72,21 +74,21 @@ def do_each(
         pool.shutdown(wait=False, cancel_futures=True)
         raise
     pool.shutdown()
-    return found
+    return results
 
 
-_HELD: list[tuple[Callable[[Any, Any], Any], Any]] = []
+_WORKER: list[tuple[Callable[[Any, Any], Any], Any]] = []
 """What this process works with; set once, where it begins."""
 
 
-def _hold(work: Callable[[Any, Any], Any], held: object) -> None:
+def _begin_worker(work: Callable[[Any, Any], Any], context: object) -> None:
     end_with_parent()
-    _HELD.append((work, held))
+    _WORKER.append((work, context))
 
 
-def _do(one: object) -> Any:
-    work, held = _HELD[0]
-    return work(held, one)
+def _do_task(task: object) -> Any:
+    work, context = _WORKER[0]
+    return work(context, task)
 
 
 Values = Mapping[str, Mapping[str, Mapping[str, float]]]
@@ -109,22 +111,39 @@ class SeedMean:
     spread: float | None
     p_value: float | None
 
+    @classmethod
+    def of(
+        cls, by_seed: Sequence[Mapping[str, float]], baseline: Sequence[Mapping[str, float]] | None = None
+    ) -> SeedMean:
+        """Return the mean over seeds and queries.
 
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """Two rows on one task by MAP.
+        Args:
+            by_seed: query → value, for each seed.
+            baseline: the same of another row, whatever its seeds; None compares with nothing.
 
-    Args:
-        better, worse: ids of rows; the first is said to be above the second.
-        difference: of the first to the second, with its interval over queries.
-        p_value: of the paired randomisation test, two-sided.
-    """
+        Example:
+            >>> mean = SeedMean.of([{"q": 1.0, "r": 0.5}, {"q": 0.5, "r": 0.0}])
+            >>> mean.over_queries.mean, round(mean.spread or 0.0, 4)
+            (0.5, 0.3536)
+        """
+        by_query = over_seeds(by_seed)
+        values, other = list(by_query.values()), over_seeds(baseline) if baseline else None
+        return cls(
+            len(values),
+            bootstrap_mean(values),
+            stdev(fmean(seed.values()) for seed in by_seed) if len(by_seed) > 1 else None,
+            None if other is None else randomisation_test(values, [other[query] for query in by_query]).p_value,
+        )
 
-    better: str
-    worse: str
-    task: str
-    difference: Interval
-    p_value: float
+    def to_json(self) -> dict[str, Any]:
+        """Return the mean as JSON has it; values lie in [0, 1]."""
+        bounds = [self.over_queries.low, self.over_queries.high]
+        return {
+            "mean": self.over_queries.mean,
+            "interval95": bounds,
+            "spread": self.spread,
+            "p_value": self.p_value,
+        }
 
 
 def over_seeds(by_seed: Sequence[Mapping[str, float]]) -> dict[str, float]:
@@ -134,107 +153,6 @@ def over_seeds(by_seed: Sequence[Mapping[str, float]]) -> dict[str, float]:
     {'q': 0.75, 'r': 0.5}
     """
     return {query: fmean(values[query] for values in by_seed) for query in by_seed[0]}
-
-
-def seed_mean(
-    by_seed: Sequence[Mapping[str, float]], baseline: Sequence[Mapping[str, float]] | None = None
-) -> SeedMean:
-    """Return the mean over seeds and queries.
-
-    Args:
-        by_seed: query → value, for each seed.
-        baseline: the same of another row, whatever its seeds; None compares with nothing.
-
-    Example:
-        >>> found = seed_mean([{"q": 1.0, "r": 0.5}, {"q": 0.5, "r": 0.0}])
-        >>> found.over_queries.mean, round(found.spread or 0.0, 4)
-        (0.5, 0.3536)
-    """
-    found = over_seeds(by_seed)
-    values, other = list(found.values()), over_seeds(baseline) if baseline else None
-    return SeedMean(
-        len(values),
-        bootstrap_mean(values),
-        stdev(fmean(one.values()) for one in by_seed) if len(by_seed) > 1 else None,
-        None if other is None else randomisation_test(values, [other[query] for query in found]).p_value,
-    )
-
-
-def row_means(
-    by_seed: Sequence[Values], baseline: Sequence[Values], measures: Iterable[str]
-) -> dict[str, dict[str, SeedMean]]:
-    """Return task → measure → mean over seeds; nothing where there is no seed.
-
-    Args:
-        baseline: another row's, or nothing to compare with none.
-    """
-    names = list(measures)
-    return {
-        task: {
-            name: seed_mean([one[task][name] for one in by_seed], [one[task][name] for one in baseline])
-            for name in names
-        }
-        for task in (by_seed[0] if by_seed else ())
-    }
-
-
-def compare_rows(
-    values: Mapping[str, Mapping[str, Mapping[str, float]]], pairs: Iterable[tuple[str, str]], tasks: Sequence[str]
-) -> list[Compared]:
-    """Return every pair on every task, where both rows are there.
-
-    Args:
-        values: row → task → query → value.
-        pairs: (better, worse).
-
-    Example:
-        >>> values = {"b": {"dev": {"q": 1.0, "r": 0.5}}, "a": {"dev": {"q": 0.5, "r": 0.5}}}
-        >>> [(one.better, one.difference.mean) for one in compare_rows(values, [("b", "a"), ("c", "a")], ["dev"])]
-        [('b', 0.25)]
-    """
-    made = []
-    for better, worse in pairs:
-        for task in tasks if better in values and worse in values else ():
-            queries = list(values[better][task])
-            first, second = ([values[name][task][query] for query in queries] for name in (better, worse))
-            p_value = randomisation_test(first, second).p_value
-            made.append(Compared(better, worse, task, bootstrap_difference(first, second), p_value))
-    return made
-
-
-def means_object(means: Mapping[str, Mapping[str, SeedMean]]) -> dict[str, Any]:
-    """Return task → measure → mean as JSON has it; means lie in [0, 1]."""
-    return {
-        task: {
-            measure: {
-                "mean": mean.over_queries.mean,
-                "interval95": [mean.over_queries.low, mean.over_queries.high],
-                "spread": mean.spread,
-                "p_value": mean.p_value,
-            }
-            for measure, mean in found.items()
-        }
-        for task, found in means.items()
-    }
-
-
-def comparison_objects(found: Iterable[Compared]) -> list[dict[str, Any]]:
-    """Return each comparison as JSON has it; differences lie in [-1, 1]."""
-    return [
-        {
-            "better": one.better,
-            "worse": one.worse,
-            "task": one.task,
-            "difference": one.difference.mean,
-            "interval95": [one.difference.low, one.difference.high],
-            "p_value": one.p_value,
-        }
-        for one in found
-    ]
-
-
-KEPT_CANDIDATES: Final = 2
-"""How many of the best candidates are kept of each query of dev, for examples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +173,6 @@ class Row:
 
 
 _Row = TypeVar("_Row", bound=Row)
-_Asked = TypeVar("_Asked", bound=Row, contravariant=True)
 
 
 def chosen_rows(rows: Mapping[str, _Row], names: Iterable[str]) -> list[_Row]:
@@ -279,7 +196,7 @@ def chosen_rows(rows: Mapping[str, _Row], names: Iterable[str]) -> list[_Row]:
 
 
 @dataclass
-class Answered:
+class Answers:
     """What a row answers with one seed.
 
     Args:
@@ -302,8 +219,7 @@ class Outcome:
         seed: of the training; 0 for rows in which nothing is drawn.
         fingerprint: of everything that decides the outcome; what was kept of another is not taken.
         values: task → measure → query → value in [0, 1].
-        settings, tried: as ``Answered``.
-        first: dev task → query → its best candidates' ids.
+        settings, tried: as ``Answers``.
     """
 
     row: str
@@ -312,7 +228,6 @@ class Outcome:
     values: Values
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     tried: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
-    first: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,7 +254,8 @@ class RowResult(Generic[_Row]):
         seeds: Sequence[int],
         by_seed: Sequence[Values],
         baseline: Sequence[Values],
-        measures: Iterable[str],
+        measures: Sequence[str],
+        outcomes: Sequence[Outcome] = (),
     ) -> RowResult[_Row]:
         """Return a row's means and average precisions.
 
@@ -347,30 +263,85 @@ class RowResult(Generic[_Row]):
             by_seed: at least one.
             baseline: values that the row is tested against, or nothing.
         """
+        means = {
+            task: {
+                name: SeedMean.of(
+                    [values[task][name] for values in by_seed], [values[task][name] for values in baseline]
+                )
+                for name in measures
+            }
+            for task in by_seed[0]
+        }
         precisions = {task: over_seeds([values[task]["map"] for values in by_seed]) for task in by_seed[0]}
-        return cls(row, tuple(seeds), row_means(by_seed, baseline, measures), precisions)
+        return cls(row, tuple(seeds), means, precisions, tuple(outcomes))
+
+    def means_object(self) -> dict[str, Any]:
+        """Return task → measure → mean as JSON has it."""
+        return {
+            task: {name: mean.to_json() for name, mean in by_measure.items()} for task, by_measure in self.means.items()
+        }
 
 
 def judged(tasks: Iterable[RerankTask], runs: Mapping[str, Run], measures: Sequence[str]) -> Values:
     """Return task → measure → query → value of runs by task."""
     reports = {task.name: judge(task, runs[task.name]) for task in tasks}
-    return {name: {measure: dict(one.per_query[measure]) for measure in measures} for name, one in reports.items()}
+    return {
+        name: {measure: dict(report.per_query[measure]) for measure in measures} for name, report in reports.items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Two rows on one task by MAP.
+
+    Args:
+        better, worse: ids of rows; the first is said to be above the second.
+        difference: of the first to the second, with its interval over queries.
+        p_value: of the paired randomisation test, two-sided.
+    """
+
+    better: str
+    worse: str
+    task: str
+    difference: Interval
+    p_value: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the comparison as JSON has it; differences lie in [-1, 1]."""
+        interval = {"interval95": [self.difference.low, self.difference.high], "p_value": self.p_value}
+        return {
+            "better": self.better,
+            "worse": self.worse,
+            "task": self.task,
+            "difference": self.difference.mean,
+        } | interval
 
 
 def compared(
-    found: Iterable[RowResult[_Row]], pairs: Iterable[tuple[str, str]], tasks: Sequence[str]
+    results: Iterable[RowResult[_Row]], pairs: Iterable[tuple[str, str]], tasks: Sequence[str]
 ) -> list[Compared]:
-    """Return what a paper says of rows, (better, worse), tested on those that are finished."""
-    return compare_rows({one.row.id: one.precisions for one in found if one.precisions}, pairs, tasks)
+    """Return what a paper says of rows, (better, worse), tested on every task where both are finished."""
+    values = {result.row.id: result.precisions for result in results if result.precisions}
+    comparisons = []
+    for better, worse in pairs:
+        for task in tasks if better in values and worse in values else ():
+            queries = list(values[better][task])
+            first, second = ([values[name][task][query] for query in queries] for name in (better, worse))
+            p_value = randomisation_test(first, second).p_value
+            comparisons.append(Compared(better, worse, task, bootstrap_difference(first, second), p_value))
+    return comparisons
 
 
-class Answerer(Protocol[_Asked]):
+_Answered = TypeVar("_Answered", bound=Row, contravariant=True)
+
+
+class Systems(Protocol[_Answered]):
     """What a paper brings: how its rows are answered."""
 
-    def answer(self, row: _Asked, seed: int, /) -> Answered:
+    def answer(self, row: _Answered, seed: int, /) -> Answers:
         """Return the runs of all tasks, trained where that is not done."""
 
-    def decides(self, row: _Asked, seed: int, /) -> Any:
+    def decides(self, row: _Answered, seed: int, /) -> Any:
         """Return everything that decides an outcome, as JSON can hold it."""
 
     def quiet(self) -> Self:
@@ -383,13 +354,11 @@ class Runner(Generic[_Row]):
 
     Args:
         tasks: dev and tests, that rows are scored on.
-        dev: names of those tasks whose best candidates are kept.
         baseline: id of the row that the others are tested against.
     """
 
-    answerer: Answerer[_Row]
+    systems: Systems[_Row]
     tasks: tuple[RerankTask, ...]
-    dev: Collection[str]
     folder: Path
     measures: tuple[str, ...]
     baseline: str
@@ -397,24 +366,16 @@ class Runner(Generic[_Row]):
     def finished(self, row: _Row, seed: int) -> Outcome | None:
         """Return what was kept of a row and seed, or None where there is nothing or it is of something else."""
         try:
-            kept = Outcome(**json.loads(self._file(row, seed).read_bytes()))
+            outcome = Outcome(**json.loads(self._file(row, seed).read_bytes()))
         except (FileNotFoundError, ValueError, TypeError):
             return None
-        return kept if kept.fingerprint == self._fingerprint(row, seed) else None
+        return outcome if outcome.fingerprint == self._fingerprint(row, seed) else None
 
     def run(self, row: _Row, seed: int) -> Outcome:
         """Run a row with one seed, score all tasks, and keep the outcome."""
-        answered = self.answerer.answer(row, seed)
-        first = {
-            task.name: {
-                query: [found for found, _ in sorted(entries, key=lambda entry: -entry[1])[:KEPT_CANDIDATES]]
-                for query, entries in answered.runs[task.name].items()
-            }
-            for task in self.tasks
-            if task.name in self.dev
-        }
-        values = judged(self.tasks, answered.runs, self.measures)
-        outcome = Outcome(row.id, seed, self._fingerprint(row, seed), values, answered.settings, answered.tried, first)
+        answers = self.systems.answer(row, seed)
+        values = judged(self.tasks, answers.runs, self.measures)
+        outcome = Outcome(row.id, seed, self._fingerprint(row, seed), values, answers.settings, answers.tried)
         file = self._file(row, seed)
         file.parent.mkdir(parents=True, exist_ok=True)
         replace_whole(file, json.dumps(asdict(outcome), indent=1).encode())
@@ -441,19 +402,19 @@ class Runner(Generic[_Row]):
         """
         if not seeds:
             raise SettingError("no seed to run with", "give at least one")
-        left: list[_Unit[_Row]] = []
+        units: list[_Unit[_Row]] = []
         for seed in seeds:
             groups: dict[str, list[_Row]] = {}
             for row in rows:
                 if seed in seeds_of(row, seeds) and self.finished(row, seed) is None:
                     groups.setdefault(row.learner or row.id, []).append(row)
-            left += [(tuple(group), seed) for group in groups.values()]
-        if not left:
+            units += [(tuple(group), seed) for group in groups.values()]
+        if not units:
             return {}
-        notice(f"{what}{len(left)} trainings and measurements")
-        runner = replace(self, answerer=self.answerer.quiet()) if jobs > 1 else self
-        found = do_each(_run_unit, runner, left, lambda one, how: notice(f"{what}{_name(one)}: {how}"), jobs)
-        return {row: reason for reasons in found for row, reason in reasons.items()}
+        notice(f"{what}{len(units)} trainings and measurements")
+        runner = replace(self, systems=self.systems.quiet()) if jobs > 1 else self
+        reasons = do_each(_run_unit, runner, units, lambda unit, how: notice(f"{what}{_name(unit)}: {how}"), jobs)
+        return {row: reason for by_row in reasons for row, reason in by_row.items()}
 
     def results(
         self, rows: Iterable[_Row], seeds: Sequence[int], reasons: Mapping[str, str] | None = None
@@ -463,29 +424,28 @@ class Runner(Generic[_Row]):
         Args:
             reasons: row → why it was not run.
         """
-        asked = list(rows)
-        kept = {row.id: self._all_finished(row, seeds) for row in asked}
-        base = [one.values for one in kept.get(self.baseline, ())]
-        made: list[RowResult[_Row]] = []
-        for row in asked:
-            found = kept[row.id]
-            if not found:
-                made.append(RowResult(row, reason=(reasons or {}).get(row.id, "")))
+        outcomes = [(row, self._all_finished(row, seeds)) for row in rows]
+        baseline = next((ended for row, ended in outcomes if row.id == self.baseline), ())
+        results: list[RowResult[_Row]] = []
+        for row, ended in outcomes:
+            if not ended:
+                results.append(RowResult(row, reason=(reasons or {}).get(row.id, "")))
                 continue
-            against = () if row.id == self.baseline else base
-            one = RowResult.of(row, [of.seed for of in found], [of.values for of in found], against, self.measures)
-            made.append(replace(one, outcomes=found))
-        return made
+            against = [] if row.id == self.baseline else [outcome.values for outcome in baseline]
+            values = [outcome.values for outcome in ended]
+            done = [outcome.seed for outcome in ended]
+            results.append(RowResult.of(row, done, values, against, self.measures, ended))
+        return results
 
     def _all_finished(self, row: _Row, seeds: Sequence[int]) -> tuple[Outcome, ...]:
-        found = (self.finished(row, seed) for seed in seeds_of(row, seeds))
-        return tuple(outcome for outcome in found if outcome is not None)
+        outcomes = (self.finished(row, seed) for seed in seeds_of(row, seeds))
+        return tuple(outcome for outcome in outcomes if outcome is not None)
 
     def _file(self, row: _Row, seed: int) -> Path:
         return self.folder / f"{row.id}-seed{seed}.json"
 
     def _fingerprint(self, row: _Row, seed: int) -> str:
-        content = json.dumps(self.answerer.decides(row, seed), sort_keys=True)
+        content = json.dumps(self.systems.decides(row, seed), sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()
 
 
@@ -498,9 +458,9 @@ def seeds_of(row: Row, seeds: Sequence[int]) -> Sequence[int]:
     return seeds if row.is_drawn else seeds[:1]
 
 
-def _run_unit(runner: Runner[_Row], one: _Unit[_Row]) -> dict[str, str]:
+def _run_unit(runner: Runner[_Row], unit: _Unit[_Row]) -> dict[str, str]:
     """Run rows; return why those could not be run that need an extra that is missing."""
-    rows, seed = one
+    rows, seed = unit
     reasons = {}
     for row in rows:
         try:
@@ -510,8 +470,8 @@ def _run_unit(runner: Runner[_Row], one: _Unit[_Row]) -> dict[str, str]:
     return reasons
 
 
-def _name(one: _Unit[_Row]) -> str:
-    rows, seed = one
+def _name(unit: _Unit[_Row]) -> str:
+    rows, seed = unit
     named = " and ".join(row.id for row in rows)
     return f"{named}, seed {seed}" if any(row.is_drawn for row in rows) else named
 
@@ -538,7 +498,7 @@ def tie_settings(out: Path, settings: Mapping[str, object]) -> None:
     """
     file = out / "settings.json"
     content = json.dumps(settings, sort_keys=True, indent=1).encode()
-    has_begun = file.exists() and any(one != file for one in out.iterdir())
+    has_begun = file.exists() and any(path != file for path in out.iterdir())
     if has_begun and file.read_bytes() != content:
         raise SettingError(
             f"what is in {out} was trained with another recipe, other texts or other word vectors",
@@ -546,3 +506,83 @@ def tie_settings(out: Path, settings: Mapping[str, object]) -> None:
         )
     out.mkdir(parents=True, exist_ok=True)
     replace_whole(file, content)
+
+
+OTHER_DATA: Final = "Reported figures are of other data and show the order of the rows only."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The options of ``askalike reproduce``.
+
+    Args:
+        data: the folder of the paper's data, or of the sets used in its place.
+        out: folder for what is finished.
+        only: rows, systems or sets; all if empty.
+        seeds: trainings of each row in which something is drawn.
+        unlabelled: archives whose texts are learned from too.
+        sizes: texts to learn from, 0 for all; of papers that vary them.
+        first: the kind of text that sizes take first, "" for the usual one.
+        pairs: questions with answers to learn from, 0 for all.
+        vectors: a file of word vectors, or None to train them.
+    """
+
+    data: Path
+    out: Path
+    recipe: str
+    only: tuple[str, ...] = ()
+    seeds: int = 5
+    unlabelled: tuple[Path, ...] = ()
+    sizes: tuple[int, ...] = (0,)
+    first: str = ""
+    pairs: int = 0
+    vectors: Path | None = None
+    device: str = "cpu"
+    jobs: int = 1
+
+
+Reported = Mapping[str, Mapping[str, str]]
+"""Whose figures ("paper", "thesis") → measure → the figure as it is printed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a reproduction shows: all of a paper, or one of its sets.
+
+    Args:
+        as_json: all of it as JSON has it.
+        rows: the rows of each of its tables.
+        tables: title → the task whose figures it has.
+        reported: (row, task) → what was published.
+        name: of the set, "" for all of a paper.
+        note: below each title, or "".
+        sizes: row → how many texts it learned from, "" for none; of papers that vary them.
+        compared: heading → what the paper says of rows, tested.
+    """
+
+    as_json: Mapping[str, Any]
+    rows: Sequence[RowResult[Any]]
+    tables: Mapping[str, str]
+    measures: tuple[str, ...]
+    reported: Callable[[Any, str], Reported]
+    name: str = ""
+    note: str = ""
+    sizes: Callable[[Any], str] | None = None
+    compared: Mapping[str, Sequence[Compared]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """A paper that can be reproduced.
+
+    Args:
+        rows: id → row, in the table's order.
+        options: those of its own, that not every paper has.
+        reproduce: trains what is not finished and returns the tables; calls the progress on the way.
+    """
+
+    recipe: str
+    rows: Mapping[str, Row]
+    options: frozenset[str]
+    legend: str
+    reproduce: Callable[[Options, Progress], list[Part]]

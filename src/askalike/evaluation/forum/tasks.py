@@ -118,7 +118,7 @@ def over_all(model: TermScorer, documents: Sequence[Sequence[str]]) -> Callable[
     if not isinstance(model, TfIdf):
         return lambda query: model.scores(query, documents)
     vectors = model.vectors(documents)  # (N, V)
-    return lambda query: vectors.dot(model.vectors([query]))
+    return lambda query: np.asarray((vectors @ model.vectors([query]).T).toarray()).ravel()
 
 
 class Encoder(Protocol):

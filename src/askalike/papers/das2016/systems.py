@@ -66,7 +66,7 @@ from askalike.models.siamese.model import SiameseModel, SiameseReader
 from askalike.models.vocabulary import Vocabulary
 from askalike.papers.das2016.data import DasData
 from askalike.papers.das2016.rows import Kept, grid
-from askalike.papers.harness import Answered, need_torch
+from askalike.papers.harness import Answers, need_torch
 from askalike.progress import Progress, SilentProgress
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
@@ -223,13 +223,13 @@ class Learner:
         return Learned(Translations.none(size), PhraseTable.none(size), topics)
 
 
-def language_answers(name: str, seed: int, learner: Learner) -> Answered:
+def language_answers(name: str, seed: int, learner: Learner) -> Answers:
     """Return the runs of all tasks, with the settings that each set's dev split chose.
 
     Args:
         name: of a grid.
     """
-    found = Answered()
+    found = Answers()
     whole = _Learned(learner)
     prepared = {task.name: _Task.of(task, learner) for one in learner.data.sets for task in one.tasks()}
     collections = {one.name: learner.collection(one.dev.statistics) for one in learner.data.sets}
@@ -392,13 +392,13 @@ class TrigramCosine:
         return math.log((1 + self._documents) / (1 + self._counted[trigram])) + 1
 
 
-def trigram_answers(data: DasData, *, has_idf: bool) -> Answered:
+def trigram_answers(data: DasData, *, has_idf: bool) -> Answers:
     """Return the runs of all tasks.
 
     Args:
         has_idf: weigh trigrams by the document frequencies of each set's collection.
     """
-    found = Answered()
+    found = Answers()
     for one in data.sets:
         scorer = TrigramCosine(one.dev.statistics if has_idf else None)
         found.runs |= {task.name: rerank(task.given, scorer, task.queries, task.documents) for task in one.tasks()}
@@ -478,13 +478,13 @@ def is_highest(values: Sequence[float]) -> bool:
     return all(value < values[-1] for value in values[:-1])
 
 
-def siamese_answers(model: SiameseModel, data: DasData, *, has_words: bool) -> Answered:
+def siamese_answers(model: SiameseModel, data: DasData, *, has_words: bool) -> Answers:
     """Return the runs of all tasks; with words, those of the α that each set's dev split chose.
 
     Args:
         has_words: mix BM25 in: T-SCQA and T-DSQA.
     """
-    found, scorer = Answered(), VectorScorer(model)
+    found, scorer = Answers(), VectorScorer(model)
     for one in data.sets:
         near = {task.name: cosine_run(task, scorer) for task in one.tasks()}
         if not has_words:

@@ -12,8 +12,18 @@ from askalike.evaluation.forum.tasks import make_scorer, rerank
 from askalike.papers.das2016.data import SETS, DasData, DasSet, read_data
 from askalike.papers.das2016.rows import BASELINE, COMPARED, MEASURES, ROWS, DasRow, grid
 from askalike.papers.das2016.systems import Learner, SiameseTrainer, language_answers, siamese_answers, trigram_answers
-from askalike.papers.harness import Answered, RowResult, Runner, chosen_rows, compared, comparison_objects, means_object
-from askalike.papers.paper import OTHER_DATA, Options, Paper, Part, not_run, row_table, seed_count
+from askalike.papers.harness import (
+    OTHER_DATA,
+    Answers,
+    Options,
+    Paper,
+    Part,
+    Reported,
+    RowResult,
+    Runner,
+    chosen_rows,
+    compared,
+)
 from askalike.progress import Progress, SilentProgress
 from askalike.text.settings import TextSettings
 from askalike.training.recipe import SiameseRecipe, load_recipe
@@ -27,7 +37,7 @@ class DasSystems:
     learner: Learner
     trainer: SiameseTrainer
 
-    def answer(self, row: DasRow, seed: int) -> Answered:
+    def answer(self, row: DasRow, seed: int) -> Answers:
         """Return the runs of all tasks, and what dev chose."""
         if row.system == "language":
             return language_answers(row.learner, seed, self.learner)
@@ -38,7 +48,7 @@ class DasSystems:
             return trigram_answers(self.data, has_idf=row.id == "trigrams-idf")
         if row.id == "bm25-plain":
             return _plain_bm25(self.data)
-        return Answered({task.name: task.lexical for task in self.data.tasks()})
+        return Answers({task.name: task.lexical for task in self.data.tasks()})
 
     def decides(self, row: DasRow, seed: int) -> Any:
         """Return what the row learns from, what dev may choose, and the judgements."""
@@ -60,8 +70,8 @@ class DasSystems:
         return [task.digest() for task in self.data.tasks()]
 
 
-def _plain_bm25(data: DasData) -> Answered:
-    found = Answered()
+def _plain_bm25(data: DasData) -> Answers:
+    found = Answers()
     for one in data.sets:
         scorer = make_scorer("bm25", one.dev.statistics, TextSettings())
         found.runs |= {task.name: rerank(task.given, scorer, task.queries, task.documents) for task in one.tasks()}
@@ -83,8 +93,7 @@ def runner_of(data: DasData, options: Options, progress: Progress) -> Runner[Das
         raise SettingError(f"the recipe {options.recipe!r} is not that of a siamese network", "give one such as scqa")
     trainer = SiameseTrainer(recipe, data, out, options.device, progress=progress)
     systems = DasSystems(data, Learner(data, out, progress.notice), trainer)
-    dev = [one.dev.name for one in data.sets]
-    return Runner(systems, data.tasks(), dev, out / "rows", MEASURES, BASELINE)
+    return Runner(systems, data.tasks(), out / "rows", MEASURES, BASELINE)
 
 
 def reproduce(options: Options, progress: Progress) -> list[Part]:
@@ -95,30 +104,32 @@ def reproduce(options: Options, progress: Progress) -> list[Part]:
     seeds = range(options.seeds)
     runner = runner_of(data, options, progress)
     reasons = runner.run_all(rows, seeds, progress.notice, jobs=options.jobs)
-    found = runner.results(rows, seeds, reasons)
-    note = "" if data.is_original else OTHER_DATA
-    tables = [
-        row_table(
-            f"{one.title}: {test.name}", found, test.name, MEASURES, _reported, note=note, extra={"seeds": seed_count}
+    results = runner.results(rows, seeds, reasons)
+    tests = {f"{one_set.title}: {test.name}": test.name for one_set in sets for test in one_set.tests}
+    return [
+        Part(
+            as_json=table_object(data, sets, results),
+            rows=results,
+            tables=tests,
+            measures=MEASURES,
+            reported=_reported,
+            note="" if data.is_original else OTHER_DATA,
+            compared={"What the paper says of rows, by MAP": compared(results, COMPARED, list(tests.values()))},
         )
-        for one in sets
-        for test in one.tests
     ]
-    tests = [test.name for one in sets for test in one.tests]
-    said = {"What the paper says of rows, by MAP": compared(found, COMPARED, tests)}
-    return [Part(table_object(data, sets, found), tables=tables, compared=said, not_run=not_run(found))]
 
 
 def _sets(data: DasData, names: Sequence[str]) -> list[DasSet]:
-    held = [one.name for one in data.sets]
-    if missing := [name for name in names if name not in held]:
-        raise SettingError(f"there is no set {missing[0]!r} in the folder", f"it holds {', '.join(held)}")
-    return [one for one in data.sets if not names or one.name in names]
+    known = [one_set.name for one_set in data.sets]
+    if missing := [name for name in names if name not in known]:
+        raise SettingError(f"there is no set {missing[0]!r} in the folder", f"it holds {', '.join(known)}")
+    return [one_set for one_set in data.sets if not names or one_set.name in names]
 
 
-def table_object(data: DasData, sets: Sequence[DasSet], found: Sequence[RowResult[DasRow]]) -> dict[str, Any]:
+def table_object(data: DasData, sets: Sequence[DasSet], results: Sequence[RowResult[DasRow]]) -> dict[str, Any]:
     """Return the tables as JSON has them; means lie in [0, 1]."""
-    tests = [test.name for one in sets for test in one.tests]
+    tests = [test.name for one_set in sets for test in one_set.tests]
+    dev = [one_set.dev.name for one_set in sets]
     return {
         "is_the_papers_data": data.is_original,
         "learned_from": {
@@ -127,59 +138,62 @@ def table_object(data: DasData, sets: Sequence[DasSet], found: Sequence[RowResul
             "sources": dict(data.pairs.sources),
             "left_out": dict(data.pairs.left_out),
         },
-        "sets": {one.name: _set_object(one) for one in sets},
-        "rows": [_row_object(one) for one in found],
-        "compared": comparison_objects(compared(found, COMPARED, tests)),
-        "compared_on_dev": comparison_objects(compared(found, COMPARED, [one.dev.name for one in sets])),
+        "sets": {one_set.name: _set_object(one_set) for one_set in sets},
+        "rows": [_row_object(result) for result in results],
+        "compared": [comparison.to_json() for comparison in compared(results, COMPARED, tests)],
+        "compared_on_dev": [comparison.to_json() for comparison in compared(results, COMPARED, dev)],
     }
 
 
-def _set_object(one: DasSet) -> dict[str, Any]:
+def _set_object(one_set: DasSet) -> dict[str, Any]:
     return {
-        "title": one.title,
-        "dev": one.dev.name,
-        "tests": [task.name for task in one.tests],
-        "queries": {task.name: len(task.queries) for task in one.tasks()},
+        "title": one_set.title,
+        "dev": one_set.dev.name,
+        "tests": [task.name for task in one_set.tests],
+        "queries": {task.name: len(task.queries) for task in one_set.tasks()},
     }
 
 
-def _row_object(one: RowResult[DasRow]) -> dict[str, Any]:
-    row = one.row
+def _row_object(result: RowResult[DasRow]) -> dict[str, Any]:
+    row = result.row
+    by_seed = {
+        str(outcome.seed): {"settings": outcome.settings, "tried": _best(outcome.tried)} for outcome in result.outcomes
+    }
     return {
         "row": row.id,
         "name": row.name,
         "system": row.system,
-        "seeds": list(one.seeds) if row.is_drawn else [],
-        "not_run": one.reason or None,
+        "seeds": list(result.seeds) if row.is_drawn else [],
+        "not_run": result.reason or None,
         "reported": dict(zip(MEASURES, row.reported, strict=False)) or None,
-        "found": means_object(one.means),
-        "by_seed": {
-            str(outcome.seed): {"settings": outcome.settings, "tried": _best(outcome.tried)} for outcome in one.outcomes
-        },
+        "found": result.means_object(),
+        "by_seed": by_seed,
     }
 
 
 def _best(tried: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
-    """Return all α of a set, and of longer lists how many there were and the range of dev MAP."""
-    made: dict[str, Any] = {}
-    for name, ones in tried.items():
-        values = [one["dev_map"] for one in ones]
-        is_curve = "alpha" in ones[0] and len(ones[0]) == 2
-        made[name] = list(ones) if is_curve else {"count": len(ones), "dev_map": [min(values), max(values)]}
-    return made
+    """Return all α of a set, and of longer lists how many choices there were and the range of dev MAP."""
+    shown: dict[str, Any] = {}
+    for name, choices in tried.items():
+        values = [choice["dev_map"] for choice in choices]
+        is_curve = "alpha" in choices[0] and len(choices[0]) == 2
+        shown[name] = list(choices) if is_curve else {"count": len(choices), "dev_map": [min(values), max(values)]}
+    return shown
 
 
-def _reported(row: DasRow, task: str) -> str:
-    return "/".join(f"{value:.1f}" for value in row.reported)
+def _reported(row: DasRow, task: str) -> Reported:
+    figures = {name: f"{value:.1f}" for name, value in zip(MEASURES, row.reported, strict=False)}
+    return {"paper": figures} if figures else {}
 
 
 DAS2016: Final = Paper(
     recipe="scqa",
+    rows=ROWS,
     options=frozenset({"--pairs"}),
     legend=(
         "Means times 100; ± is the standard deviation over seeds, then the 95 % interval of MAP over queries; p is the "
         f"paired randomisation test of MAP against {BASELINE}. Each set's dev split chose the settings. Reported "
-        "figures (MAP/MRR/P@1) are of Yahoo! Answers."
+        "figures are of Yahoo! Answers."
     ),
     reproduce=reproduce,
 )

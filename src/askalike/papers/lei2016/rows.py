@@ -20,12 +20,8 @@ from askalike.training.recipe import network_recipe
 
 WORD_DIMENSIONS: Final = 200
 
-Origin = Literal["paper", "thesis", "recomputed", "remembered"]
-
-MARKS: Final[Mapping[Origin, str]] = {"paper": "", "thesis": "", "recomputed": "=", "remembered": "~"}
-"""What is printed before a figure: ``paper`` and ``thesis`` are quoted from their texts; ``recomputed`` comes from the
-released scores; ``remembered`` was written down from memory of the published table and must be checked before it is
-quoted."""
+Origin = Literal["paper", "thesis", "recomputed"]
+"""``paper`` and ``thesis`` are quoted from their texts; ``recomputed`` comes from the released scores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +32,7 @@ class Figure:
     origin: Origin
 
     def __str__(self) -> str:
-        return f"{MARKS[self.origin]}{self.value:.1f}"
+        return f"{'=' if self.origin == 'recomputed' else ''}{self.value:.1f}"
 
 
 def _figures(origin: Origin, **values: float) -> dict[str, Figure]:
@@ -46,14 +42,9 @@ def _figures(origin: Origin, **values: float) -> dict[str, Figure]:
 
 REPORTED: Final[Mapping[str, Mapping[str, Figure]]] = {
     "bm25": _figures("recomputed", map=55.99, mrr=68.03, p1=53.76, p5=42.47),
-    "tfidf": _figures("remembered", p5=39.7),
-    "svm": _figures("remembered", map=57.7, mrr=71.3, p1=57.0, p5=43.3),
-    "rcnn-last-pretrained": {
-        **_figures("paper", mrr=75.6, p1=62.0),
-        **_figures("remembered", map=62.3, p5=47.1),
-    },
+    "rcnn-last-pretrained": _figures("paper", mrr=75.6, p1=62.0),
 }
-"""Row → measure → the paper's figure."""
+"""Row → measure → the paper's figure, of those that its text has outside of its tables."""
 
 THESIS: Final[Mapping[str, Mapping[str, Figure]]] = {
     "tfidf": _figures("thesis", map=53.2, mrr=67.1, p1=53.8),

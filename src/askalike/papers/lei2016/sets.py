@@ -28,7 +28,7 @@ from askalike.errors import FormatError
 from askalike.evaluation.forum.links import duplicate_task
 from askalike.evaluation.forum.tasks import RerankTask, bm25_task, forum_rerank_task, questions_of, released_task
 from askalike.forum import Forum
-from askalike.models.ranking_svm import LabelledCandidates
+from askalike.papers.lei2016.svm import LabelledCandidates
 from askalike.readers.detection import named
 from askalike.readers.frame import ReadContext
 from askalike.readers.research.askubuntu import heldout_ids, training_pairs

@@ -33,23 +33,31 @@ from askalike.evaluation.forum.tasks import (
     rerank,
 )
 from askalike.models.encoders.model import Model
-from askalike.models.ranking_svm import RankingGroup, RankingSvm, SimilaritySvm, choose_cost, ranking_groups
-from askalike.models.similarity import SimilarityFeatures
 from askalike.models.vocabulary import QuestionReader
 from askalike.papers.harness import (
-    Answered,
+    OTHER_DATA,
+    Answers,
+    Options,
+    Paper,
+    Part,
+    Reported,
     RowResult,
     Runner,
     chosen_rows,
     compared,
-    comparison_objects,
-    means_object,
     need_torch,
     tie_settings,
 )
 from askalike.papers.lei2016.rows import COMPARED, ROWS, Figure, LeiRow
 from askalike.papers.lei2016.sets import LeiSet, find_sets, labelled
-from askalike.papers.paper import OTHER_DATA, Options, Paper, Part, not_run, row_table
+from askalike.papers.lei2016.svm import (
+    RankingGroup,
+    RankingSvm,
+    SimilarityFeatures,
+    SimilaritySvm,
+    choose_cost,
+    ranking_groups,
+)
 from askalike.progress import Progress, SilentProgress
 from askalike.readers.detection import choose
 from askalike.readers.frame import ReadContext
@@ -206,13 +214,13 @@ class LeiSystems:
     train: Trainer
     settings: Mapping[str, object] = field(default_factory=dict)
 
-    def answer(self, row: LeiRow, seed: int) -> Answered:
+    def answer(self, row: LeiRow, seed: int) -> Answers:
         """Return the runs of all tasks."""
         tasks = {task.name: task for task in self.data.tasks()}
         if row.system == "search" or (row.system == BASELINE and self.data.is_original):
-            return Answered({name: task.lexical for name, task in tasks.items()})
+            return Answers({name: task.lexical for name, task in tasks.items()})
         if row.system == "svm":
-            return Answered(_by_svm(self.data))
+            return Answers(_by_svm(self.data))
         if row.reads == "title":
             tasks = {name: _titles_only(task) for name, task in tasks.items()}
         scorer: PairScorer
@@ -221,7 +229,7 @@ class LeiSystems:
             scorer = VectorScorer(self.train(row, seed, self.data, place))
         else:
             scorer = make_scorer(row.scorer, tasks[self.data.dev.name].statistics, TextSettings())
-        return Answered({name: _answer(task, scorer) for name, task in tasks.items()})
+        return Answers({name: _answer(task, scorer) for name, task in tasks.items()})
 
     def decides(self, row: LeiRow, seed: int) -> Any:
         """Return the row's settings, the digest of all texts, labelled pairs and judgements, and those of encoders."""
@@ -239,7 +247,7 @@ def _by_svm(data: LeiSet) -> dict[str, Run]:
     """Return the SVM's runs: C is chosen on dev; for the tests dev is learned from too, as the paper does."""
     features = SimilarityFeatures(data.questions, TextSettings())
     train, dev = (ranking_groups(features, examples) for examples in (data.examples, labelled(data.dev)))
-    chosen, _ = choose_cost(train, lambda model: _dev_map(data.dev, dev, model))
+    chosen = choose_cost(train, lambda model: _dev_map(data.dev, dev, model))
     final = SimilaritySvm(features, RankingSvm.fit([*train, *dev], chosen.cost))
     runs = {data.dev.name: _answer(data.dev, SimilaritySvm(features, chosen))}
     return runs | {task.name: _answer(task, final) for task in data.tests}
@@ -272,66 +280,64 @@ def _titles_only(task: RerankTask) -> RerankTask:
 def runner_of(data: LeiSet, out: Path, train: Trainer, settings: Mapping[str, object] | None = None) -> Runner[LeiRow]:
     """Return what runs the rows on one set; outcomes and checkpoints of a set lie in its folder."""
     systems = LeiSystems(data, out, train, settings or {})
-    return Runner(systems, data.tasks(), (), out / data.name, RERANK_MEASURES, BASELINE)
+    return Runner(systems, data.tasks(), out / data.name, RERANK_MEASURES, BASELINE)
 
 
 def reproduce(options: Options, progress: Progress) -> list[Part]:
     """Train what is not finished, and return a part for each set."""
     sets = find_sets(options.data)
     chosen = [name for name in options.only if name in sets]
-    asked = chosen_rows(ROWS, (name for name in options.only if name not in sets))
-    rows = [ROWS[BASELINE], *(row for row in asked if row.id != BASELINE)]
+    named = chosen_rows(ROWS, (name for name in options.only if name not in sets))
+    rows = [ROWS[BASELINE], *(row for row in named if row.id != BASELINE)]
     seeds = range(options.seeds)
     has_encoders = any(row.encoder for row in rows)
-    read = {name: sets[name]() for name in sets if has_encoders or not chosen or name in chosen}
+    data = {name: sets[name]() for name in sets if has_encoders or not chosen or name in chosen}
     archives = {str(path): _questions(path) for path in (options.unlabelled if has_encoders else ())}
     recipe = network_recipe(options.recipe)
-    train = EncoderTrainer(recipe, read, archives, options.vectors, options.device, progress=progress)
+    train = EncoderTrainer(recipe, data, archives, options.vectors, options.device, progress=progress)
     settings = train.described() if has_encoders else {}
     if has_encoders:
         tie_settings(options.out, settings)
     parts = []
-    for data in (read[name] for name in chosen or sets):
-        runner = runner_of(data, options.out, train, settings)
-        reasons = runner.run_all(rows, seeds, progress.notice, jobs=options.jobs, what=f"{data.name}: ")
-        parts.append(part(data, runner.results(rows, seeds, reasons)))
+    for one_set in (data[name] for name in chosen or sets):
+        runner = runner_of(one_set, options.out, train, settings)
+        reasons = runner.run_all(rows, seeds, progress.notice, jobs=options.jobs, what=f"{one_set.name}: ")
+        parts.append(part(one_set, runner.results(rows, seeds, reasons)))
     return parts
 
 
-def part(data: LeiSet, found: Sequence[RowResult[LeiRow]]) -> Part:
+def part(data: LeiSet, results: Sequence[RowResult[LeiRow]]) -> Part:
     """Return a set's tables."""
     tests = [task.name for task in data.tests]
-    note = "" if data.is_original else OTHER_DATA
-    counted = {test: found[0].means[test]["map"].queries for test in tests}
+    counted = {test: results[0].means[test]["map"].queries for test in tests}
     return Part(
         name=data.name,
-        as_json=table_object(data, found),
-        tables=[
-            row_table(
-                f"{data.title}: {test}, {counted[test]} queries", found, test, RERANK_MEASURES, _reported, note=note
-            )
-            for test in tests
-        ],
-        compared={"What paper and thesis say of rows, by MAP": compared(found, COMPARED, [data.dev.name, *tests])},
-        not_run=not_run(found),
+        as_json=table_object(data, results),
+        rows=results,
+        tables={f"{data.title}: {test}, {counted[test]} queries": test for test in tests},
+        measures=RERANK_MEASURES,
+        reported=_reported,
+        note="" if data.is_original else OTHER_DATA,
+        compared={"What paper and thesis say of rows, by MAP": compared(results, COMPARED, [data.dev.name, *tests])},
     )
 
 
-def table_object(data: LeiSet, found: Sequence[RowResult[LeiRow]]) -> dict[str, Any]:
+def table_object(data: LeiSet, results: Sequence[RowResult[LeiRow]]) -> dict[str, Any]:
     """Return a set's table as JSON has it; means lie in [0, 1]."""
+    comparisons = compared(results, COMPARED, [task.name for task in data.tasks()])
     return {
         "title": data.title,
         "is_the_papers_data": data.is_original,
         "questions": len(data.questions),
         "training_pairs": len(data.pairs),
         "tasks": {task.name: len(task.queries) for task in data.tasks()},
-        "rows": [_row_object(one) for one in found],
-        "compared": comparison_objects(compared(found, COMPARED, [task.name for task in data.tasks()])),
+        "rows": [_row_object(result) for result in results],
+        "compared": [comparison.to_json() for comparison in comparisons],
     }
 
 
-def _row_object(found: RowResult[LeiRow]) -> dict[str, Any]:
-    row = found.row
+def _row_object(result: RowResult[LeiRow]) -> dict[str, Any]:
+    row = result.row
     return {
         "row": row.id,
         "system": row.system,
@@ -340,45 +346,42 @@ def _row_object(found: RowResult[LeiRow]) -> dict[str, Any]:
         "pre-training": row.is_pretrained,
         "parameters": row.encoder.parameter_count() if row.encoder else None,
         "how": row.about,
-        "seeds": list(found.seeds),
-        "not_run": found.reason or None,
+        "seeds": list(result.seeds),
+        "not_run": result.reason or None,
         "reported": _figures_object(row.reported),
         "thesis": _figures_object(row.thesis),
-        "found": means_object(found.means),
+        "found": result.means_object(),
     }
 
 
-def _figures_object(found: Mapping[str, Figure]) -> dict[str, Any]:
-    return {name: {"value": one.value, "origin": one.origin} for name, one in found.items()}
+def _figures_object(figures: Mapping[str, Figure]) -> dict[str, Any]:
+    return {name: {"value": figure.value, "origin": figure.origin} for name, figure in figures.items()}
 
 
-def _reported(row: LeiRow, task: str) -> str:
-    """Return what the paper has of a row, then what the thesis has."""
-    parts = {"": row.reported, "thesis ": row.thesis}
-    return "; ".join(
-        name + "/".join(str(found.get(measure, "–")) for measure in RERANK_MEASURES)
-        for name, found in parts.items()
-        if found
-    )
+def _reported(row: LeiRow, task: str) -> Reported:
+    """Return what the paper has of a row, and what the thesis has."""
+    published = {"paper": row.reported, "thesis": row.thesis}
+    return {whose: {name: str(one) for name, one in figures.items()} for whose, figures in published.items() if figures}
 
 
 def _questions(archive: Path) -> tuple[Question, ...]:
     """Return the questions of an archive of any format, each id once."""
-    found: dict[str, Question] = {}
+    questions: dict[str, Question] = {}
     for record in choose(archive).read(archive, ReadContext()):
         if isinstance(record, Question):
-            found.setdefault(record.id, record)
-    return tuple(found.values())
+            questions.setdefault(record.id, record)
+    return tuple(questions.values())
 
 
 LEI2016: Final = Paper(
     recipe="lei2016",
+    rows=ROWS,
     options=frozenset({"--vectors", "--unlabelled"}),
     legend=(
         "Means times 100; ± is the standard deviation over seeds, then the 95 % interval of MAP over queries, p the "
-        "paired randomisation test of MAP against BM25. Reported figures (MAP/MRR/P@1/P@5) are of AskUbuntu's test "
-        "set, the paper's and then those of Joshi's thesis, whose models have other settings: as their texts print "
-        "them, = recomputed from the released scores, ~ remembered: to be checked before it is quoted."
+        "paired randomisation test of MAP against BM25. Reported figures are of AskUbuntu's test set, the paper's and "
+        "those of Joshi's thesis, whose models have other settings: as their texts print them, or = recomputed from "
+        "the released scores."
     ),
     reproduce=reproduce,
 )

@@ -93,19 +93,21 @@ class RamnRow(Row):
     weights: Mapping[str, float] | None = None
 
 
-def row_names() -> list[str]:
-    """Return the names of all rows, in the tables' order.
-
-    >>> row_names()[2:5], len(row_names())
-    (['oracle', 'words-mismatch', 'words-full'], 52)
-    """
-    systems = [WORDS, *(f"{kind}{white}" for kind in KINDS for white in ("", f"-{WHITE}"))]
-    return [*SEARCH, *(f"{system}-{layers}" for system in systems for layers in (*layers_of(system), COMBINED))]
-
-
 def layers_of(system: str) -> tuple[str, ...]:
     """Return the rows of a system but the combined one; without states there is no match by meaning."""
     return LAYERS[1:] if system == WORDS else LAYERS
+
+
+SYSTEMS: Final = (WORDS, *(f"{kind}{white}" for kind in KINDS for white in ("", f"-{WHITE}")))
+ROWS: Final[Mapping[str, Row]] = {
+    **{name: Row(name, "search") for name in SEARCH},
+    **{
+        f"{system}-{layers}": Row(f"{system}-{layers}", system, is_drawn=system != WORDS)
+        for system in SYSTEMS
+        for layers in (*layers_of(system), COMBINED)
+    },
+}
+"""Name → row as it stands in the tables, before dev has chosen its settings."""
 
 
 Figures = tuple[float, float]

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from askalike.errors import SettingError
 from askalike.evaluation.forum.tasks import Matcher, RerankTask
 from askalike.index.states import ModelStates
 from askalike.papers.harness import (
     Compared,
+    Options,
+    Paper,
+    Part,
+    Reported,
     RowResult,
     Values,
+    chosen_rows,
     compared,
-    comparison_objects,
     do_each,
     judged,
-    means_object,
     tie_settings,
 )
-from askalike.papers.paper import Options, Paper, Part, row_table, seed_count
 from askalike.papers.zhang2018.autoencoders import Autoencoder, AutoencoderTrainer, ChangedStates, Whitening, all_alike
 from askalike.papers.zhang2018.data import TESTS, ZhangData, read_data
 from askalike.papers.zhang2018.rows import (
@@ -28,6 +29,7 @@ from askalike.papers.zhang2018.rows import (
     COMPARED,
     KINDS,
     REPORTED,
+    ROWS,
     WHITE,
     WORDS,
     Choice,
@@ -63,7 +65,7 @@ class Trained:
     matchers: tuple[Matcher, ...]
 
 
-def trained(trainer: AutoencoderTrainer, kind: Kind, size: int, seeds: Sequence[int]) -> Trained:
+def finished(trainer: AutoencoderTrainer, kind: Kind, size: int, seeds: Sequence[int]) -> Trained:
     """Return what is finished of one kind and size; there may be no seed."""
     ready = [one for seed in seeds if trainer.is_finished(one := Autoencoder(kind, size, seed))]
     matchers = tuple(Matcher(ModelStates(trainer.model(one))) for one in ready)
@@ -98,51 +100,64 @@ def search_rows(data: ZhangData) -> list[Result]:
     ]
 
 
-def kind_rows(data: ZhangData, found: Trained) -> tuple[list[Result], Choice]:
+def kind_rows(data: ZhangData, trained: Trained) -> tuple[list[Result], Choice]:
     """Return the rows of one kind of autoencoder, with settings that dev has chosen, and how it chose."""
     tasks = _tasks(data)
     base = judged(tasks, {task.name: task.given for task in tasks}, MEASURES)
-    choice = choose_settings(found.matchers, data.dev)
-    row = RamnRow("", found.kind, is_drawn=bool(found.seeds), size=found.size)
-    made = []
-    for layers in layers_of(found.kind):
+    choice = choose_settings(trained.matchers, data.dev)
+    row = RamnRow("", trained.kind, is_drawn=bool(trained.seeds), size=trained.size)
+    results = []
+    for layers in layers_of(trained.kind):
         settings = choice.settings[layers]
         by_seed = [
             judged(tasks, {task.name: matcher.run(task, settings) for task in tasks}, MEASURES)
-            for matcher in found.matchers
+            for matcher in trained.matchers
         ]
-        made.append(_result(replace(row, id=f"{found.kind}-{layers}", settings=settings), found.seeds, by_seed, base))
-    by_part = [{task.name: parts(one, task, choice.settings["positions"]) for task in tasks} for one in found.matchers]
-    weights = choose_weights([one["dev"] for one in by_part], data.dev)
-    by_seed = [
-        judged(tasks, {task.name: combined_run(task, one[task.name], weights) for task in tasks}, MEASURES)
-        for one in by_part
+        chosen = replace(row, id=f"{trained.kind}-{layers}", settings=settings)
+        results.append(_result(chosen, trained.seeds, by_seed, base))
+    by_part = [
+        {task.name: parts(matcher, task, choice.settings["positions"]) for task in tasks}
+        for matcher in trained.matchers
     ]
-    made.append(_result(replace(row, id=f"{found.kind}-{COMBINED}", weights=weights), found.seeds, by_seed, base))
-    return made, choice
+    weights = choose_weights([of_seed["dev"] for of_seed in by_part], data.dev)
+    by_seed = [
+        judged(tasks, {task.name: combined_run(task, of_seed[task.name], weights) for task in tasks}, MEASURES)
+        for of_seed in by_part
+    ]
+    combined = replace(row, id=f"{trained.kind}-{COMBINED}", weights=weights)
+    results.append(_result(combined, trained.seeds, by_seed, base))
+    return results, choice
 
 
 def measured(
-    trainer: AutoencoderTrainer, kinds: Sequence[Kind], sizes: Iterable[int], seeds: Sequence[int]
+    trainer: AutoencoderTrainer, systems: Collection[str], sizes: Iterable[int], seeds: Sequence[int]
 ) -> tuple[list[Result], dict[str, Choice]]:
-    """Return all rows, and what dev chose for each kind and size of which a seed is finished."""
+    """Return the rows of these systems, and what dev chose for each system and size of which a seed is finished."""
     data = trainer.data
     rows, choices = search_rows(data), {}
     for size in sizes:
-        ready = [found for kind in kinds if (found := trained(trainer, kind, size, seeds)).seeds]
-        rows += [row for found in ready[:1] for row in kind_rows(data, words_alone(found))[0]]
+        ready = [found for kind in _kinds(systems) if (found := finished(trainer, kind, size, seeds)).seeds]
+        if WORDS in systems:
+            rows += [row for found in ready[:1] for row in kind_rows(data, words_alone(found))[0]]
         for found in ready:
             trainer.progress.notice(f"scoring {found.kind}, {found.size:,} texts, {len(found.seeds)} seeds")
-            for one in (found, whitened(found, data)):
-                of_kind, choice = kind_rows(data, one)
-                rows += of_kind
-                choices[f"{one.kind}, {one.size:,} texts"] = choice
+            for name, make in ((found.kind, lambda it: it), (f"{found.kind}-{WHITE}", lambda it: whitened(it, data))):
+                if name in systems:
+                    of_kind, choice = kind_rows(data, make(found))
+                    rows += of_kind
+                    choices[f"{name}, {found.size:,} texts"] = choice
     return rows, choices
+
+
+def _kinds(systems: Collection[str]) -> list[Kind]:
+    """Return the autoencoders to train; the rows of words alone take their counts from one of them."""
+    kinds = [kind for kind in KINDS if kind in systems or f"{kind}-{WHITE}" in systems]
+    return kinds or ([KINDS[0]] if WORDS in systems else [])
 
 
 def said_of(rows: Iterable[Result], size: int) -> list[Compared]:
     """Return what the paper says of rows, for those without an autoencoder and those of this size."""
-    return compared([one for one in rows if one.row.size in (0, size)], COMPARED, TASKS)
+    return compared([result for result in rows if result.row.size in (0, size)], COMPARED, TASKS)
 
 
 def _result(row: RamnRow, seeds: Sequence[int], by_seed: Sequence[Values], base: Values | None) -> Result:
@@ -156,8 +171,8 @@ def _tasks(data: ZhangData) -> tuple[RerankTask, ...]:
 
 def _oracle(task: RerankTask) -> Run:
     return {
-        query: [(document, float(task.qrels[query].get(document, 0) > 0)) for document, _ in found]
-        for query, found in task.given.items()
+        query: [(document, float(task.qrels[query].get(document, 0) > 0)) for document, _ in candidates]
+        for query, candidates in task.given.items()
     }
 
 
@@ -165,13 +180,12 @@ def reproduce(options: Options, progress: Progress) -> list[Part]:
     """Train what is not finished, and return the tables.
 
     Raises:
-        SettingError: an unknown kind of autoencoder or of text; too few texts; or the folder is of another recipe or of
-            other texts.
+        SettingError: an unknown row or kind of text; too few texts; or the folder is of another recipe or of other
+            texts.
         InputError: data cannot be read.
     """
-    if unknown := [name for name in options.only if name not in KINDS]:
-        raise SettingError(f"there is no autoencoder {unknown[0]!r}", f"expected one of {', '.join(KINDS)}")
-    kinds = [kind for kind in KINDS if not options.only or kind in options.only]
+    wanted = chosen_rows(ROWS, options.only)
+    systems = {row.system for row in wanted}
     data = read_data(options.data, options.unlabelled)
     if options.first:
         data = data.beginning_with(options.first)
@@ -180,31 +194,38 @@ def reproduce(options: Options, progress: Progress) -> list[Part]:
     for size in options.sizes:
         data.first(size)
     trainer = AutoencoderTrainer(network_recipe(options.recipe), data, options.out, options.device, progress=progress)
-    tie_settings(options.out, trainer.described())
     seeds = range(options.seeds)
-    _train_all(
-        trainer,
-        [Autoencoder(kind, size, seed) for size in options.sizes for seed in seeds for kind in kinds],
-        options.jobs,
-    )
-    rows, choices = measured(trainer, kinds, options.sizes, seeds)
-    tables = [
-        row_table(task, rows, task, MEASURES, _reported, extra={"texts": _size, "seeds": seed_count}) for task in TASKS
-    ]
+    if kinds := _kinds(systems):
+        tie_settings(options.out, trainer.described())
+        autoencoders = [Autoencoder(kind, size, seed) for size in options.sizes for seed in seeds for kind in kinds]
+        _train_all(trainer, autoencoders, options.jobs)
+    rows, choices = measured(trainer, systems, options.sizes, seeds)
+    names = {row.id for row in wanted} if options.only else ROWS.keys()
+    rows = [result for result in rows if result.row.id in names]
     said = {f"What the paper says of rows, by MAP, {size:,} texts": said_of(rows, size) for size in _sizes(rows)}
-    return [Part(tables_object(data, rows, choices), tables=tables, compared=said)]
+    return [
+        Part(
+            as_json=tables_object(data, rows, choices),
+            rows=rows,
+            tables=dict(zip(TASKS, TASKS, strict=True)),
+            measures=MEASURES,
+            reported=_reported,
+            sizes=_size,
+            compared=said,
+        )
+    ]
 
 
-def _train_all(trainer: AutoencoderTrainer, ones: Sequence[Autoencoder], jobs: int) -> None:
-    left, notice = [one for one in ones if not trainer.is_finished(one)], trainer.progress.notice
+def _train_all(trainer: AutoencoderTrainer, autoencoders: Sequence[Autoencoder], jobs: int) -> None:
+    left, notice = [one for one in autoencoders if not trainer.is_finished(one)], trainer.progress.notice
     if left:
         notice(f"{len(left)} trainings")
     worker = replace(trainer, progress=SilentProgress(), threads=1) if jobs > 1 else trainer
     do_each(_train, worker, left, lambda one, how: notice(f"{one.folder(trainer.out).name}: {how}"), jobs)
 
 
-def _train(trainer: AutoencoderTrainer, one: Autoencoder) -> None:
-    trainer.train(one)
+def _train(trainer: AutoencoderTrainer, autoencoder: Autoencoder) -> None:
+    trainer.train(autoencoder)
 
 
 def tables_object(data: ZhangData, rows: Sequence[Result], choices: Mapping[str, Choice]) -> dict[str, Any]:
@@ -213,41 +234,46 @@ def tables_object(data: ZhangData, rows: Sequence[Result], choices: Mapping[str,
         "texts": data.kinds,
         "queries": {task.name: len(task.queries) for task in _tasks(data)},
         "rows": [_row_object(row) for row in rows],
-        "compared": {str(size): comparison_objects(said_of(rows, size)) for size in _sizes(rows)},
-        "reported": {row: {task: list(one) for task, one in found.items()} for row, found in REPORTED.items()},
+        "compared": {str(size): [one.to_json() for one in said_of(rows, size)] for size in _sizes(rows)},
+        "reported": {
+            row: {task: list(figures) for task, figures in by_task.items()} for row, by_task in REPORTED.items()
+        },
         "tried_on_dev": {name: list(choice.tried) for name, choice in choices.items()},
     }
 
 
-def _row_object(one: Result) -> dict[str, Any]:
-    row = one.row
+def _row_object(result: Result) -> dict[str, Any]:
+    row = result.row
     return {
         "row": row.id,
         "texts": row.size,
-        "seeds": list(one.seeds),
+        "seeds": list(result.seeds),
         "settings": asdict(row.settings) if row.settings else None,
         "weights": row.weights,
-        "found": means_object(one.means),
+        "found": result.means_object(),
         "average_precision": {
-            task: {query: round(value, 6) for query, value in found.items()} for task, found in one.precisions.items()
+            task: {query: round(value, 6) for query, value in values.items()}
+            for task, values in result.precisions.items()
         },
     }
 
 
 def _sizes(rows: Iterable[Result]) -> list[int]:
-    return sorted({one.row.size for one in rows if one.row.size})
+    return sorted({result.row.size for result in rows if result.row.size})
 
 
-def _size(one: Result) -> str:
-    return f"{one.row.size:,}" if one.row.size else ""
+def _size(result: Result) -> str:
+    return f"{result.row.size:,}" if result.row.size else ""
 
 
-def _reported(row: RamnRow, task: str) -> str:
-    return "/".join(f"{one:.2f}" for one in REPORTED.get(row.id, {}).get(task, ()))
+def _reported(row: RamnRow, task: str) -> Reported:
+    figures = REPORTED.get(row.id, {}).get(task)
+    return {"paper": dict(zip(MEASURES, (f"{figure:.2f}" for figure in figures), strict=True))} if figures else {}
 
 
 ZHANG2018: Final = Paper(
     recipe="ramn",
+    rows=ROWS,
     options=frozenset({"--amount", "--first", "--unlabelled"}),
     legend=(
         "MAP and MRR times 100 by the official protocol; means over seeds, ± their standard deviation, then the 95 % "
