@@ -60,7 +60,7 @@ $(VENV)/.docs: $(VENV)/.core
 docs: $(VENV)/.docs  ## build the documentation, with its references, into build/docs; a warning is an error
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet docs build/docs
 
-journeys: setup  ## play five people from a bare folder to their goals by the documents alone; writes results/journeys.json
+journeys: setup  ## play five people from a bare folder to their goals by the documents alone
 	$(BIN)/python -m tools.journeys
 
 pythons:  ## install the core with every Python from 3.11 on that is here, and run the demonstration

@@ -52,35 +52,35 @@ class Block:
         """The commands of a shell block, comments and blank lines left out; what is continued is one."""
         if self.language == "python":
             return [self.code]
-        found: list[str] = []
-        here = ""  # the word that ends a here-document
+        commands: list[str] = []
+        terminator = ""  # the word that ends a here-document
         for line in self.code.splitlines():
-            if here or (found and found[-1].endswith("\\")):
-                found[-1] += "\n" + line
-                here = "" if line == here else here
+            if terminator or (commands and commands[-1].endswith("\\")):
+                commands[-1] += "\n" + line
+                terminator = "" if line == terminator else terminator
             elif line.strip() and not line.startswith("#"):
-                found.append(line)
-            if found and not here and (opened := re.search(r"<<-?\s*'?(\w+)'?", line)):
-                here = opened[1]
-        return found
+                commands.append(line)
+            if commands and not terminator and (opened := re.search(r"<<-?\s*'?(\w+)'?", line)):
+                terminator = opened[1]
+        return commands
 
 
 def blocks_of(path: Path) -> list[Block]:
     """Return the blocks of a document in their order."""
     text = path.read_text(encoding="utf-8")
-    found = []
+    blocks = []
     for match in FENCE.finditer(text):
         above = NOT_RUN.search(text[: match.start()])
         code = match["code"]
         if match["language"] == "console":
             code = "".join(f"{line[2:]}\n" for line in code.splitlines() if line.startswith("$ "))
         line = text.count("\n", 0, match.start()) + 1
-        found.append(Block(match["language"], code, line, above["reason"] if above else ""))
-    return found
+        blocks.append(Block(match["language"], code, line, above["reason"] if above else ""))
+    return blocks
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class Step:
     """A command that was run: how long it took, and what it printed."""
 
     command: str
@@ -112,7 +112,7 @@ class Shell:
             tools = str(Path(sys.executable).parent)
             self._environment["PATH"] = tools + os.pathsep + self._environment["PATH"]
         self._state = folder / ".journey"
-        self.ran: list[Ran] = []
+        self.steps: list[Step] = []
 
     def __enter__(self) -> Shell:
         return self
@@ -156,7 +156,7 @@ class Shell:
         assert done.returncode == 0, (
             f"{command}\nexit code {done.returncode}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
         )
-        self.ran.append(Ran(command, time.monotonic() - began, done.stdout))
+        self.steps.append(Step(command, time.monotonic() - began, done.stdout))
 
     def _serve(self, command: str) -> None:
         began = time.monotonic()
@@ -173,11 +173,11 @@ class Shell:
         self._services.append(service)
         address = f"http://127.0.0.1:{self._port}/readyz"
         while not _answers(address):
-            said = log.read_text(encoding="utf-8", errors="replace")
-            assert service.poll() is None, f"{command}\nhas ended\n{said}"
-            assert time.monotonic() < began + READY_S, f"{command}\n{address} does not answer\n{said}"
+            printed = log.read_text(encoding="utf-8", errors="replace")
+            assert service.poll() is None, f"{command}\nhas ended\n{printed}"
+            assert time.monotonic() < began + READY_S, f"{command}\n{address} does not answer\n{printed}"
             time.sleep(0.1)
-        self.ran.append(Ran(command, time.monotonic() - began, ""))
+        self.steps.append(Step(command, time.monotonic() - began, ""))
 
 
 def _free_port() -> int:

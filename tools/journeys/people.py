@@ -7,27 +7,27 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.journeys.blocks import Ran, Shell, blocks_of
+from tools.journeys.blocks import Shell, Step, blocks_of
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
-def _printed(words: str) -> Callable[[Path, Sequence[Ran]], bool]:
-    """Return whether any command printed some words."""
-    return lambda _, ran: any(words in one.output for one in ran)
+def _printed(words: str) -> Callable[[Path, Sequence[Step]], bool]:
+    """Return a check whether any command printed these words."""
+    return lambda _, steps: any(words in step.output for step in steps)
 
 
-def _is_served(folder: Path, ran: Sequence[Ran]) -> bool:
+def _is_served(folder: Path, steps: Sequence[Step]) -> bool:
     """Return whether the service found a question, and the form has the widget."""
-    answers = [one.output for one in ran if one.command.startswith("curl") and "/v1/similar" in one.command]
+    answers = [step.output for step in steps if step.command.startswith("curl") and "/v1/similar" in step.command]
     page = folder / "site" / "index.html"
     return bool(answers and json.loads(answers[-1])["hits"]) and "widget.js" in page.read_text(encoding="utf-8")
 
 
-def _is_cleaned(folder: Path, ran: Sequence[Ran]) -> bool:
+def _is_cleaned(folder: Path, steps: Sequence[Step]) -> bool:
     """Return whether the pairs are a table, and the questions without repeats were counted."""
     pairs = (folder / "pairs.csv").read_text(encoding="utf-8").splitlines()
-    return len(pairs) > 1 and _printed("questions are left")(folder, ran)
+    return len(pairs) > 1 and _printed("questions are left")(folder, steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Person:
 
     goal: str
     pages: tuple[str, ...]
-    is_there: Callable[[Path, Sequence[Ran]], bool]
+    is_there: Callable[[Path, Sequence[Step]], bool]
     is_short: bool = True
 
 
@@ -56,8 +56,8 @@ PEOPLE: Mapping[str, Person] = {
 }
 
 
-def play(person: Person, folder: Path, *, is_installed: bool) -> list[Ran]:
-    """Type what a person reads, in a folder; return what was run.
+def play(person: Person, folder: Path, *, is_installed: bool) -> list[Step]:
+    """Type what a person reads, in a folder; return the commands that were run.
 
     Raises:
         AssertionError: a command failed, or the goal was not reached.
@@ -67,5 +67,5 @@ def play(person: Person, folder: Path, *, is_installed: bool) -> list[Ran]:
             for block in blocks_of(REPOSITORY / page):
                 if block.is_run:
                     shell.run(block)
-        assert person.is_there(folder, shell.ran), f"{', '.join(person.pages)} does not lead to {person.goal}"
-        return shell.ran
+        assert person.is_there(folder, shell.steps), f"{', '.join(person.pages)} does not lead to {person.goal}"
+        return shell.steps
