@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
@@ -19,9 +18,8 @@ from askalike.forum.settings import stored_text_settings
 from askalike.index.catchup import Steps, catch_up
 from askalike.index.word_indexer import WordIndexer, open_index
 from askalike.progress import SilentProgress
-from askalike.store import ForumLayout, Margin, Store, StoredOutcome, create_store, open_store
+from askalike.store import ForumLayout, Margin, Store, create_store, open_store
 from askalike.store.postgres import PostgresStore
-from askalike.store.rows import DAY_US, title_digest, to_microseconds
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.types import (
@@ -30,7 +28,6 @@ from askalike.types import (
     Feedback,
     Link,
     LogEntry,
-    Outcome,
     Question,
     Record,
     Reject,
@@ -570,9 +567,9 @@ def test_a_judgement_counts_by_its_own_moment_and_of_one_moment_the_last_that_wa
     assert list(store.all_feedback()) == [now, old, *same, ahead]  # as they were stored
     store.add_feedback(Feedback("a", "d", "duplicate", "ann"))
     assert store.judgements_on("a")["d"] == "duplicate"  # who judges here has seen what was said before
-    (decided,) = store.decide([Feedback("d", "a", "different", "ann")], has_links=True).entries
+    decided = store.decide(Feedback("d", "a", "different", "ann"))
     assert store.judgements_on("a")["d"] == "different"
-    store.undo([decided.number], "ann")
+    store.undo(decided.number, "ann")
     assert store.judgements_on("a")["d"] == "duplicate"
 
 
@@ -580,10 +577,10 @@ def test_who_judges_with_a_clock_that_went_back_is_heard(store: Store) -> None:
     questions: list[Record] = [Question(one, "t") for one in "ab"]
     ahead = Feedback("a", "b", "different", "eve", datetime(2200, 1, 1, tzinfo=UTC))
     store.load([*questions, ahead], DUMP, no_reject)
-    (decided,) = store.decide([Feedback("a", "b", "duplicate", "ann")], has_links=True).entries
+    decided = store.decide(Feedback("a", "b", "duplicate", "ann"))
     assert decided.at == datetime(2200, 1, 1, 0, 0, 0, 1, tzinfo=UTC)
     assert [one.at for one in store.judgements()] == [decided.at]
-    store.undo([decided.number], "ann")
+    store.undo(decided.number, "ann")
     assert [(one.verdict, one.by) for one in store.judgements()] == [("different", "eve")]
     store.add_feedback(Feedback("a", "b", "withdrawn", "ann"))
     assert store.judgements() == []
@@ -608,13 +605,12 @@ def verdicts(store: Store) -> dict[tuple[str, str], str]:
 
 def test_a_decision_is_a_judgement_a_link_and_an_entry_and_undoing_it_takes_all_three_back(store: Store) -> None:
     store.put_questions([Question(one, "t") for one in "abcd"])
-    done = store.decide([Feedback("a", "b", "duplicate", "ann", draw=Draw("sample", 0.5, 0.25))], has_links=True)
-    (entry,) = done.entries
-    assert (entry.kind, entry.by, entry.made_link, entry.bulk, done.stored) == ("duplicate", "ann", True, "", True)
+    entry = store.decide(Feedback("a", "b", "duplicate", "ann", draw=Draw("sample", 0.5, 0.25)))
+    assert (entry.kind, entry.by, entry.made_link) == ("duplicate", "ann", True)
     assert store.links() == [Link("a", "b")]
     assert [(one.by, one.draw) for one in store.judgements()] == [("ann", Draw("sample", 0.5, 0.25))]
     assert store.judgements()[0].at == entry.at
-    (undone,) = store.undo([entry.number], "bob")
+    undone = store.undo(entry.number, "bob")
     assert (undone.kind, undone.by, undone.undoes) == ("undone", "bob", entry.number)
     assert (store.links(), store.judgements()) == ([], [])
     assert [(one.kind, one.by, one.undone) for one in store.log(9)] == [
@@ -622,69 +618,47 @@ def test_a_decision_is_a_judgement_a_link_and_an_entry_and_undoing_it_takes_all_
         ("duplicate", "ann", True),
     ]
     with pytest.raises(InputError):
-        store.undo([entry.number], "bob")
+        store.undo(entry.number, "bob")
     with pytest.raises(InputError):
-        store.undo([undone.number], "bob")
+        store.undo(undone.number, "bob")
     with pytest.raises(UnknownIdError):
-        store.undo([undone.number + 1], "bob")
-    (again,) = store.decide([Feedback("b", "a", "duplicate", "bob")], has_links=False).entries
+        store.undo(undone.number + 1, "bob")
+    again = store.decide(Feedback("b", "a", "duplicate", "bob"), has_link=False)
     assert (store.links(), again.made_link, verdicts(store)) == ([], False, {("b", "a"): "duplicate"})
     assert store.log(9, before=undone.number) == [store.log(9)[2]]
     assert store.log(9, pair=("a", "b")) == store.log(9)
     assert store.log(9, pair=("a", "c")) == []
 
 
-def test_decisions_together_are_stored_all_or_none_and_undone_so(store: Store) -> None:
-    store.put_questions([Question(one, "t") for one in "abcdef"])
-    wanted = [Feedback("a", "b", "duplicate", "ann"), Feedback("c", "d", "different", "ann")]
-    wrong = [Feedback("b", "a", "different"), Feedback("e", "zz", "duplicate"), Feedback("e", "f", "withdrawn")]
-    refused = store.decide([*wanted, *wrong, Feedback("f", "a", "duplicate")], has_links=True)
-    assert [(one.question_id, one.candidate_id) for one in refused.refused] == [
-        ("b", "a"),
-        ("e", "zz"),
-        ("e", "f"),
-        ("f", "a"),
+def test_a_decision_that_is_refused_stores_nothing(store: Store) -> None:
+    store.put_questions([Question(one, "t") for one in "abcde"])
+    first = store.decide(Feedback("a", "b", "duplicate", "ann"))
+    before = (store.last_change(), store.counts(), store.log(9), store.links(), store.judgements())
+    refused: list[tuple[Feedback, str]] = [
+        (Feedback("b", "a", "different", "bob"), f"by ann to be duplicate, by entry {first.number}"),
+        (Feedback("c", "c", "different"), "c"),
+        (Feedback("c", "zz", "duplicate"), "zz"),
+        (Feedback("c", "d", "withdrawn"), "duplicate or different"),
+        (Feedback("c", "a", "duplicate"), "c -> a -> b"),
     ]
-    assert "f -> a -> b" in refused.refused[-1].error
-    before = (store.last_change(), store.counts())
-    assert not refused.stored
-    assert not store.decide(wanted, has_links=True, is_preview=True).stored
-    assert (store.log(9), store.links(), store.judgements(), store.last_change(), store.counts()) == (
-        [],
-        [],
-        [],
-        *before,
-    )
-    done = store.decide(wanted, has_links=True)
-    (bulk,) = {one.bulk for one in done.entries}
-    assert bulk
-    assert store.log(9, bulk=bulk) == list(reversed(done.entries))
-    with pytest.raises((InputError, UnknownIdError)):
-        store.undo([done.entries[0].number, 99], "ann")
-    assert len(store.log(9)) == 2
-    store.undo([one.number for one in done.entries], "ann")
-    assert (store.links(), store.judgements()) == ([], [])
-
-
-def test_a_pair_has_one_decision_that_stands(store: Store) -> None:
-    store.put_questions([Question(one, "t") for one in "ab"])
-    (first,) = store.decide([Feedback("a", "b", "different", "ann")], has_links=True).entries
-    (refused,) = store.decide([Feedback("b", "a", "duplicate", "bob")], has_links=True).refused
-    assert str(first.number) in refused.error
-    store.undo([first.number], "bob")
-    assert store.decide([Feedback("b", "a", "duplicate", "bob")], has_links=True).stored
+    for decision, message in refused:
+        with pytest.raises((InputError, UnknownIdError), match=message):
+            store.decide(decision)
+    assert (store.last_change(), store.counts(), store.log(9), store.links(), store.judgements()) == before
+    store.undo(first.number, "bob")
+    assert store.decide(Feedback("b", "a", "duplicate", "bob")).made_link
 
 
 def test_undoing_lets_the_judgement_before_count_again_and_none_that_came_since(store: Store) -> None:
     store.put_questions([Question(one, "t") for one in "abc"])
     store.add_feedback(Feedback("a", "b", "different", "eve"))
-    (one,) = store.decide([Feedback("a", "b", "duplicate", "ann")], has_links=True).entries
+    one = store.decide(Feedback("a", "b", "duplicate", "ann"))
     assert verdicts(store) == {("a", "b"): "duplicate"}
-    store.undo([one.number], "ann")
+    store.undo(one.number, "ann")
     assert [(one.verdict, one.by) for one in store.judgements()] == [("different", "eve")]
-    (other,) = store.decide([Feedback("a", "c", "duplicate", "ann")], has_links=True).entries
+    other = store.decide(Feedback("a", "c", "duplicate", "ann"))
     store.add_feedback(Feedback("c", "a", "different", "eve"))
-    store.undo([other.number], "ann")
+    store.undo(other.number, "ann")
     assert store.judgements_on("a") == {"b": "different", "c": "different"}
     assert store.links() == []
 
@@ -698,9 +672,9 @@ def test_a_mark_is_refused_where_it_leads_on_or_back_and_a_related_link_claims_n
             store.mark(duplicate, original)
     with pytest.raises(UnknownIdError):
         store.mark("a", "nowhere")
-    (entry,) = store.decide([Feedback("c", "b", "duplicate")], has_links=True).entries
+    entry = store.decide(Feedback("c", "b", "duplicate"))
     store.put_links([Link("c", "b", "related")])
-    store.undo([entry.number], "")
+    store.undo(entry.number, "")
     assert store.links() == [Link("a", "b"), Link("c", "b", "related")]
 
 
@@ -710,7 +684,7 @@ def test_a_link_that_somebody_else_made_stays_when_a_decision_is_undone(store: S
     store.load(questions, DUMP, no_reject)
     if by == "hand before":
         store.put_links([Link("a", "b")])
-    (entry,) = store.decide([Feedback("a", "b", "duplicate", "ann")], has_links=True).entries
+    entry = store.decide(Feedback("a", "b", "duplicate", "ann"))
     assert entry.made_link == (by != "hand before")
     if by == "hand":
         store.put_links([Link("a", "b")])
@@ -718,7 +692,7 @@ def test_a_link_that_somebody_else_made_stays_when_a_decision_is_undone(store: S
         store.load([*questions, Link("a", "b")], DUMP, no_reject)
     elif by == "follow":
         store.replace_threads([Thread(Question("a", "t"), links=(Link("a", "b"),))], [], DUMP)
-    store.undo([entry.number], "ann")
+    store.undo(entry.number, "ann")
     assert store.links() == [Link("a", "b")]
 
 
@@ -726,16 +700,17 @@ def test_an_older_log_takes_nothing_back_that_was_done_since(store: Store) -> No
     questions: list[Record] = [Question(one, "t") for one in "abcdef"]
     store.load(questions, DUMP, no_reject)
     pairs = [Feedback("a", "b", "duplicate"), Feedback("c", "d", "duplicate"), Feedback("e", "f", "duplicate")]
-    entries = store.decide(pairs, has_links=True).entries
+    entries = [store.decide(one) for one in pairs]
     old = [*questions, *store.links(), *store.all_feedback(), *reversed(store.log(9))]
     store.put_links([Link("a", "b")])  # somebody says so too
-    store.undo([entries[1].number], "")
+    store.undo(entries[1].number)
     changed = (store.links(), store.judgements(), store.log(9))
     report = store.load(old, OTHER, no_reject)
     assert (store.links(), store.judgements(), store.log(9)) == changed
     assert (report.links.added, report.log.added, report.judgements.added) == (0, 0, 0)
     assert [one.made_link for one in store.log(9)] == [False, True, True, False]
-    store.undo([entries[0].number, entries[2].number], "")
+    for entry in (entries[0], entries[2]):
+        store.undo(entry.number)
     assert store.links() == [Link("a", "b")]
 
 
@@ -746,38 +721,9 @@ def test_a_log_that_is_read_claims_no_link_that_was_here_before(store: Store) ->
     log = [LogEntry(number, *pair, "duplicate", "ann", at, made_link=True) for number, pair in ((7, "ab"), (9, "cd"))]
     store.load([*questions, Link("a", "b"), Link("c", "d"), *log], OTHER, no_reject)
     assert [one.made_link for one in store.log(9)] == [True, False]
-    store.undo([one.number for one in store.log(9)], "ann")
+    for entry in store.log(9):
+        store.undo(entry.number, "ann")
     assert store.links() == [Link("a", "b")]
-
-
-def test_a_pair_that_was_taken_is_decided_by_nobody_else_until_it_is_free(store: Store) -> None:
-    store.put_questions([Question(one, "t") for one in "abcd"])
-    later = time.time_ns() // 1000 + DAY_US
-    (taken,) = store.take_pairs([("a", "b")], "ann", later)
-    assert (taken.by, to_microseconds(taken.until)) == ("ann", later)
-    assert store.assignments() == [taken]
-    with pytest.raises(InputError):
-        store.take_pairs([("c", "d"), ("b", "a")], "bob", None)
-    with pytest.raises(InputError):
-        store.take_pairs([("c", "d")], " ", None)
-    with pytest.raises(InputError, match="comes twice"):
-        store.take_pairs([("c", "d"), ("d", "c")], "ann", None)
-    with pytest.raises(UnknownIdError):
-        store.take_pairs([("c", "zz")], "ann", None)
-    assert store.assignments() == [taken]
-    (refused,) = store.decide([Feedback("b", "a", "duplicate", "bob")], has_links=True).refused
-    assert "ann" in refused.error
-    with pytest.raises(InputError):
-        store.give_back([("a", "b")], "bob")
-    (longer,) = store.take_pairs([("b", "a")], "ann", None)
-    assert (longer.until, store.assignments()) == (None, [longer])
-    assert store.decide([Feedback("b", "a", "duplicate", "ann")], has_links=True).stored
-    assert store.assignments() == []
-    store.take_pairs([("c", "d")], "ann", time.time_ns() // 1000 - 1)
-    assert store.assignments() == []
-    assert store.give_back([("c", "d")], "bob") == 0, "nobody has it any longer"
-    store.take_pairs([("d", "c")], "bob", None)
-    assert store.give_back([("c", "d"), ("a", "d")], None) == 1
 
 
 def test_no_archive_takes_the_place_of_what_was_added_by_hand(store: Store) -> None:
@@ -797,26 +743,11 @@ def test_no_archive_takes_the_place_of_what_was_added_by_hand(store: Store) -> N
     assert store.question("a").title == "t"
 
 
-def test_notes_stand_in_the_log(store: Store) -> None:
-    store.put_questions([Question(one, "t") for one in "ab"])
-    note = store.add_note("a", "b", "Ask \x00 the vendor 🙂", "ann")
-    assert (store.log(9), note.kind, note.by) == ([note], "note", "ann")
-    for odd in (" ", "x" * 10_001):
-        with pytest.raises(InputError):
-            store.add_note("a", "b", odd, "ann")
-    with pytest.raises(InputError):
-        store.add_note("a", "a", "text", "ann")
-    with pytest.raises(UnknownIdError):
-        store.add_note("a", "zz", "text", "ann")
-    with pytest.raises(InputError):
-        store.undo([note.number], "ann")
-
-
 def test_what_is_to_be_written_waits_once_and_is_cancelled_with_its_decision(store: Store) -> None:
     store.load([Question(one, "t") for one in "abcd"], DUMP, no_reject)
     store.put_questions([Question("own", "t")])
     pairs = [Feedback("a", "b", "duplicate"), Feedback("c", "d", "duplicate"), Feedback("own", "a", "different")]
-    first, second, _ = store.decide(pairs, has_links=True).entries
+    first, second, _ = (store.decide(one) for one in pairs)
     assert store.decided_duplicates("dump") == [first, second]
     assert store.decided_duplicates("manual") == []
     wanted = [
@@ -829,7 +760,7 @@ def test_what_is_to_be_written_waits_once_and_is_cancelled_with_its_decision(sto
     assert (link.action, link.state, link.tries) == ("link", "waiting", 0)
     assert store.set_write(link.number, "done", "was there already")
     assert store.set_write(close.number, "failed", "answered 403")
-    store.undo([first.number], "ann")
+    store.undo(first.number, "ann")
     states = [(one.state, one.tries, one.why) for one in store.outbox()]
     assert states[0] == ("done", 1, "was there already")
     assert [state for state, *_ in states] == ["done", "cancelled", "waiting", "waiting"]
@@ -841,50 +772,21 @@ def test_what_is_to_be_written_waits_once_and_is_cancelled_with_its_decision(sto
     assert {one.question_id for one in store.log(99)} == {"own", "a"}
 
 
-# -- outcomes of suggestions -----------------------------------------------------------------------------------------
-
-VISIT = "visit-of-an-ask-form"
+# -- questions that helped -------------------------------------------------------------------------------------------
 
 
-def test_a_visit_counts_each_outcome_once_and_one_without_a_name_each_time(store: Store) -> None:
+def test_it_is_counted_how_often_questions_helped(store: Store) -> None:
     store.put_questions([Question(one, "t") for one in "ab"])
-    seen = [
-        Outcome("shown", "a", place=1, team="rival", propensity=0.5),
-        Outcome("shown", "gone"),
-        Outcome("helped", "a"),
-    ]
-    at_us = 3 * DAY_US + 7
-    assert store.add_outcomes(VISIT, seen, at_us) == 2
-    assert store.add_outcomes(VISIT, [*seen, Outcome("asked", title="Wifi  drops")], at_us + 1) == 1
-    for _ in range(2):
-        assert store.add_outcomes("", [Outcome("helped", "b")], at_us) == 1
-    assert store.outcomes(3) == [
-        StoredOutcome("", "helped", "b", at_us, 2, 0, "", 1.0),
-        StoredOutcome(VISIT, "helped", "a", at_us, 1, 0, "", 1.0),
-        StoredOutcome(VISIT, "shown", "a", at_us, 1, 1, "rival", 0.5),
-        StoredOutcome(VISIT, "asked", title_digest("wifi drops"), at_us + 1, 1, 0, "", 1.0),
-    ]
-    assert (store.outcome_days(0, 9), store.outcome_days(4, 9), store.outcomes(4)) == ([3], [], [])
-    assert (store.helped(), store.helped("b"), store.helped("c")) == ((3, 2), (2, 1), (0, 0))
-    store.put_helped({"b": 5})
-    store.put_helped({"b": 5})
-    assert store.helped() == (8, 2)
+    assert store.helped() == (0, 0)
+    assert [store.add_helped(one) for one in ("a", "b", "a")] == [1, 1, 2]
+    assert store.helped() == (3, 2)
+    with pytest.raises(UnknownIdError):
+        store.add_helped("nowhere")
+    store.put_questions([], ["b"])
+    assert store.helped() == (2, 1)
 
 
-def test_it_is_known_when_a_question_was_asked_and_when_it_was_marked_a_duplicate(store: Store) -> None:
-    asked = datetime(2026, 11, 2, tzinfo=UTC)
-    us = to_microseconds(asked)
-    assert us is not None
-    store.put_questions([Question("a", "Old"), Question("b", "New", created=asked), Question("c", "Newer")])
-    assert store.asked_between(us, us + 1) == [("b", "New", us)]
-    assert store.asked_between(us + 1, us + 2) == []
-    began = time.time_ns() // 1000
-    store.put_links([Link("b", "a"), Link("c", "a", "related")])
-    store.add_feedback(Feedback("c", "b", "duplicate"))
-    marked = store.duplicates_marked(began, time.time_ns() // 1000 + 1)
-    assert set(marked) == {("b", "a"), ("c", "b")}
-    assert all(began <= one for one in marked.values())
-    assert store.duplicates_marked(0, began) == {}
+# -- what is kept and counted ----------------------------------------------------------------------------------------
 
 
 def test_what_is_said_of_a_question_is_kept_and_joined_again_when_a_load_brings_it_back(store: Store) -> None:

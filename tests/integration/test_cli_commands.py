@@ -17,7 +17,6 @@ from tests.command import Run
 from askalike import Answer, Forum, Link, Question
 from askalike.cli.main import main
 from askalike.data import bundled_forum
-from askalike.types import Outcome
 
 ASKED = "ssh asks for the passphrase of my key every single time"
 
@@ -108,31 +107,6 @@ def test_pairs_of_a_tag_are_those_of_which_a_question_has_it(run: Run, homenet: 
     assert run("duplicates", homenet, "--min", 0.1, "--tag", tag, "--json").json == wanted
     assert run("duplicates", homenet, "--tag", "none of these", "--json").json == []
     assert run("duplicates", homenet, "--tag", tag, "--groups").code == 2
-
-
-def test_a_report_tells_what_the_suggestions_of_a_month_brought(run: Run, small: Path) -> None:
-    assert "No visit was counted" in run("report", small).out
-    with Forum.open(small) as forum:
-        for number in range(6):
-            taken = [Outcome("shown", "a", place=1, team="default"), Outcome("shown", "c", place=2, team="rival")]
-            forum.add_outcomes(f"visit-number-{number:05}", [*taken, Outcome("helped", "a", team="default")])
-        forum.add_outcomes("another-visit-0001", [taken[1], Outcome("asked", title="Wifi is gone")])
-        forum.add([Question("n", "Wifi is gone", created=datetime.now(UTC))])
-    told = run("report", small).out
-    assert "85.7% of visits saved" in told
-    assert "the default is better" in told
-    assert "Printer is offline after a power cut (a)" in told
-    found = run("report", small, "--json").json
-    assert (found["total"]["shown"], found["total"]["saved"], found["comparison"]["default"]) == (7, 6, 6)
-    assert run("report", small, "--csv").out.splitlines() == [
-        "day,shown,opened,helped,asked,duplicates,saved",
-        f"{found['days'][0]['day']},7,0,6,1,0,6",
-    ]
-    assert json.loads(run("report", small, "--labels").out)["candidate"] == "c"
-    assert run("report", small, "--labels", "--csv").out.splitlines()[1] == "n,c,shown,2,rival,1.0"
-    assert run("report", small, "--labels", "--json").code == 2
-    assert run("report", small, "--month", "may").code == 2
-    assert run("report", small, "--month", "2001-05", "--json").json["days"] == []
 
 
 def test_a_pair_that_is_judged_different_is_listed_no_more(run: Run, small: Path) -> None:

@@ -20,7 +20,7 @@ from askalike.server.app import build
 from askalike.server.settings import ServeSettings
 from askalike.store import ForumLayout, open_store
 from askalike.store.postgres import WRITING, PostgresStore
-from askalike.types import Feedback, Outcome, Source, Write
+from askalike.types import Feedback, Source, Write
 
 pytestmark = pytest.mark.slow
 
@@ -275,13 +275,11 @@ def filled(folder: Path) -> Forum:
     forum.add_answers([Answer("a1", "1", "Switch it on.")])
     forum.add_links([Link("2", "1")])
     forum.judge("3", "4", "different", by="eve")
-    forum.moderation.decide([Feedback("5", "6", "duplicate", "ann"), Feedback("7", "8", "different", "ann")])
-    forum.moderation.undo([1], by="\x00")
-    forum.moderation.take([("9", "10")], "bob")
-    with contextlib.closing(open_store(ForumLayout(folder))) as store:
-        store.put_writes([Write(0, "https://forum.example.org", "5", "6", "link")])
-    forum.add_outcomes("visit-of-an-ask-form", [Outcome("shown", "1", place=1, team="rival", propensity=0.5)])
-    forum.add_helped("2")
+    forum.store.decide(Feedback("5", "6", "duplicate", "ann"))
+    forum.store.decide(Feedback("7", "8", "different", "ann"))
+    forum.store.undo(1, "\x00")
+    forum.store.put_writes([Write(0, "https://forum.example.org", "5", "6", "link")])
+    forum.store.add_helped("2")
     forum.delete("11")
     return forum
 

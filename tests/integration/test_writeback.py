@@ -44,7 +44,8 @@ def path(tmp_path: Path) -> Path:
         made.replace_threads(threads, [], Source(SITE, "discourse"))
         made.add([Question("own", "Wifi drops here"), Question("more", "Wifi drops there")])
         own = [Feedback("own", "1", "duplicate"), Feedback("more", "own", "duplicate"), Feedback("5", "6", "different")]
-        made.moderation.decide([*DECIDED, *own], has_links=False)
+        for decision in [*DECIDED, *own]:
+            made.store.decide(decision, has_link=False)
     return tmp_path / "a.forum"
 
 
@@ -206,7 +207,7 @@ def test_what_graphql_refuses_is_kept_with_the_reason(
     forum, back = sender(path, discussions, lambda _: None)
     with forum:
         back.send(("link",), 1)
-        held = forum.moderation.outbox()[0]
+        held = forum.store.outbox()[0]
         assert (held.state, "answered: no" in held.why) == (state, True)
         assert discussions.threads[3].comments == []
         discussions.graph_error = ""
@@ -287,7 +288,7 @@ def sender(path: Path, site: FakeForum, paused: Callable[[float], object]) -> tu
         target: Any = DiscourseTarget(site.address, pace, KEY, "helper")
     else:
         target = GitHubTarget(f"{site.address}/own/name", pace, KEY, site.address)
-    return forum, WriteBack(forum.moderation, target, SITE, pause=paused)
+    return forum, WriteBack(forum.store, target, SITE, pause=paused)
 
 
 @pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
@@ -319,7 +320,7 @@ def test_a_site_that_goes_on_failing_ends_the_run_and_what_is_left_waits(path: P
     forum, back = sender(path, github, lambda _: None)
     with forum:
         assert back.send(("link", "close")) == []
-        held = forum.moderation.outbox()
+        held = forum.store.outbox()
         assert [(one.state, one.tries) for one in held] == [("waiting", 5)] + [("waiting", 0)] * 3
         assert "answered 500" in held[0].why
         github.failures = [(429, {"Retry-After": "86400"}, False)]
@@ -341,12 +342,14 @@ def test_a_wrong_key_ends_the_run_and_is_not_shown(run: Run, path: Path, github:
 def test_what_was_undone_is_not_written_and_what_was_written_stays(run: Run, path: Path, github: FakeGitHub) -> None:
     run("writeback", path, *words(github, "--link", "--limit", 1, *SEND))
     with Forum.open(path) as forum:
-        forum.moderation.undo([1, 2], by="ann")
-        assert [one.state for one in forum.moderation.outbox()] == ["done", "cancelled"]
+        for number in (1, 2):
+            forum.store.undo(number, "ann")
+        assert [one.state for one in forum.store.outbox()] == ["done", "cancelled"]
     assert run("writeback", path, *words(github, "--link", "--close", *SEND, "--json")).json == []
     assert [len(thread.comments) for thread in github.threads.values()] == [0, 0, 1, 0, 0, 0]
     with Forum.open(path) as forum:
-        forum.moderation.decide(DECIDED, has_links=False)
+        for decision in DECIDED:
+            forum.store.decide(decision, has_link=False)
     done = run("writeback", path, *words(github, "--link", *SEND, "--json")).json
     assert [(one["question"], one["state"]) for one in done] == [("4", "done")]
     assert len(github.threads[3].comments) == 1

@@ -17,7 +17,7 @@ from askalike import Answer, Forum, ForumSettings, ImportOptions, Link, Question
 from askalike.data import bundled_forum
 from askalike.errors import DamagedInputError, FormatError, SettingError
 from askalike.records import FORMS, TABLES
-from askalike.types import Draw, Feedback, Outcome, Write
+from askalike.types import Draw, Feedback, Write
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20) | st.sampled_from(
     [
@@ -125,16 +125,15 @@ def test_the_bundled_forum_comes_back_with_who_judged_what_and_when(homenet: For
         assert len(list(again.feedback())) == 2
 
 
-def test_what_visitors_did_and_who_is_at_what_is_not_exported(tmp_path: Path) -> None:
+def test_what_helped_and_what_waits_to_be_written_is_not_exported(tmp_path: Path) -> None:
     with Forum.create(tmp_path / "forum", settings=PLAIN) as forum:
         forum.add([Question(one, "Wifi drops") for one in "ab"])
-        forum.add_outcomes("visitor0visitor0", [Outcome("helped", "a"), Outcome("asked", title="My own question")])
-        forum.moderation.take([("a", "b")], by="moderator")
-        forum.moderation.put_writes([Write(0, "https://target.example", "a", "b", "close")])
+        forum.store.add_helped("a")
+        forum.store.put_writes([Write(0, "https://target.example", "a", "b", "close")])
         forum.export(tmp_path / "export")
     written = b"".join(path.read_bytes() for path in (tmp_path / "export").iterdir())
     assert b"Wifi drops" in written
-    for kept in (b"visitor0", b"helped", b"moderator", b"target.example"):
+    for kept in (b"helped", b"target.example"):
         assert kept not in written
 
 

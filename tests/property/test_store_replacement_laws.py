@@ -83,7 +83,7 @@ def held(store: SqliteStore) -> dict[str, list[tuple[Any, ...]]]:
     """Return all rows of all tables, without numbers and moments, which are others each time."""
     left_out = {"num", "at_us", "seq", "value"}
     found: dict[str, list[tuple[Any, ...]]] = {}
-    for table in ("questions", "answers", "links", "feedback", "moderation", "assignments", "outbox"):
+    for table in ("questions", "answers", "links", "feedback", "moderation", "outbox"):
         columns = [row[1] for row in store.rows(f"PRAGMA table_info({table})") if row[1] not in left_out]
         named = [
             f"(SELECT name FROM sources WHERE num = {table}.source)" if column == "source" else column

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,10 +10,6 @@ import pytest
 from askalike import Forum, Link, Query, Question
 from askalike.errors import InputError, UnknownIdError
 from askalike.evaluation.forum.links import read_duplicate_links
-from askalike.store import ForumLayout
-from askalike.store.sqlite.schema import FORMAT
-from askalike.store.sqlite.soundness import stored_faults
-from askalike.store.sqlite.store import SqliteStore
 from askalike.types import Draw
 
 pytestmark = pytest.mark.usefixtures("words_alone")
@@ -103,62 +98,3 @@ def test_how_a_pair_was_drawn_is_there_after_opening_again(forum: Forum) -> None
     for odd in (Draw("guess"), Draw("sample", 1.5), Draw("sample", 0.5, float("nan"))):  # type: ignore[arg-type]
         with pytest.raises(InputError, match=r"drawn by|probability|propensity"):
             forum.judge("a", "d", "different", draw=odd)
-
-
-def test_judgements_of_format_2_came_from_the_queue_with_unknown_propensity(forum: Forum) -> None:
-    given = forum.judge("a", "b", "different", "Ada")
-    forum.close()
-    path = ForumLayout(forum.path).archive
-    connection = sqlite3.connect(path)
-    for column in ("draw", "probability", "propensity"):
-        connection.execute(f"ALTER TABLE feedback DROP COLUMN {column}")
-    for table in ("outcomes", "moderation", "assignments", "outbox"):
-        connection.execute(f"DROP TABLE {table}")
-    _drop_languages(connection)
-    connection.execute("PRAGMA user_version = 2")
-    connection.close()
-    assert list(stored_faults(ForumLayout(forum.path), *[lambda _: None] * 3)) == []
-    with Forum.open(forum.path) as opened:
-        assert list(opened.feedback()) == [given]
-        assert given.draw == Draw("queue", None, None)
-
-
-def _drop_languages(connection: sqlite3.Connection) -> None:
-    connection.execute("DROP INDEX questions_by_language")
-    for column in ("language", "is_language_detected"):
-        connection.execute(f"ALTER TABLE questions DROP COLUMN {column}")
-
-
-def test_an_archive_of_format_1_is_brought_to_the_newest_with_all_that_it_holds(forum: Forum) -> None:
-    forum.add_links([Link("a", "b")])
-    forum.close()
-    path = ForumLayout(forum.path).archive
-    connection = sqlite3.connect(path)
-    for table in ("outcomes", "feedback", "moderation", "assignments", "outbox"):
-        connection.execute(f"DROP TABLE {table}")
-    _drop_languages(connection)
-    connection.execute("PRAGMA user_version = 1")
-    connection.close()
-    assert list(stored_faults(ForumLayout(forum.path), *[lambda _: None] * 3)) == []
-    with Forum.open(forum.path) as opened:
-        assert [one.id for one in opened.questions()] == ["a", "b", "c", "d"]
-        assert opened.links() == [Link("a", "b")]
-        opened.judge("a", "c", "different")
-        assert [one.verdict for one in opened.feedback()] == ["different"]
-    connection = sqlite3.connect(path)
-    assert connection.execute("PRAGMA user_version").fetchone()[0] == FORMAT
-    connection.close()
-    SqliteStore(path).close()
-
-
-def test_an_upgrade_that_fails_leaves_the_archive_as_it_was(forum: Forum) -> None:
-    forum.close()
-    path = ForumLayout(forum.path).archive
-    connection = sqlite3.connect(path)
-    connection.execute("PRAGMA user_version = 1")  # the table is there already: making it fails
-    connection.close()
-    with pytest.raises(Exception, match="feedback"):
-        SqliteStore(path)
-    connection = sqlite3.connect(path)
-    assert connection.execute("PRAGMA user_version").fetchone()[0] == 1
-    connection.close()
