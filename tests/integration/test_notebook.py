@@ -24,33 +24,33 @@ WORDS = ForumSettings(has_vectors=False)
 
 @pytest.fixture(scope="module")
 def forum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forum]:
-    with Forum.create(tmp_path_factory.mktemp("notebook") / "homenet.forum") as made:
-        made.load(bundled_forum())
-        yield made
+    with Forum.create(tmp_path_factory.mktemp("notebook") / "homenet.forum") as forum:
+        forum.load(bundled_forum())
+        yield forum
 
 
 def _queries(forum: Forum) -> list[Query]:
-    stored = list(forum.questions())
-    asked = [Query.stored(one, k=7) for one in stored[:30]]
-    asked += [Query(one.title, k=3, ranker="lexical") for one in stored[30:40]]
-    asked += [Query(one.title, filters=Filters(is_answered=False)) for one in stored[40:50]]
-    return [*asked, Query("zzz qqq"), Query("wifi drops", is_canonical=True), Query("routre drops", is_explained=True)]
+    questions = list(forum.questions())
+    queries = [Query.stored(question, k=7) for question in questions[:30]]
+    queries += [Query(question.title, k=3, ranker="lexical") for question in questions[30:40]]
+    queries += [Query(question.title, filters=Filters(is_answered=False)) for question in questions[40:50]]
+    return [*queries, Query("zzz qqq"), Query("wifi drops", is_canonical=True), Query("routre drops", is_explained=True)]
 
 
 def test_many_questions_find_what_each_finds_alone(forum: Forum) -> None:
     queries = _queries(forum)
-    for query, found in zip(queries, forum.similar_many(queries), strict=True):
+    for query, batched in zip(queries, forum.similar_many(queries), strict=True):
         alone = forum.search(query)
-        assert [hit.question.id for hit in found.hits] == [hit.question.id for hit in alone.hits]
-        np.testing.assert_allclose([hit.score for hit in found.hits], [hit.score for hit in alone.hits], rtol=1e-4)
-        assert (found.ranker, found.corrections) == (alone.ranker, alone.corrections)
-        assert [hit.matched for hit in found.hits] == [hit.matched for hit in alone.hits]
-        assert [hit.explanation is None for hit in found.hits] == [hit.explanation is None for hit in alone.hits]
+        assert [hit.question.id for hit in batched.hits] == [hit.question.id for hit in alone.hits]
+        np.testing.assert_allclose([hit.score for hit in batched.hits], [hit.score for hit in alone.hits], rtol=1e-4)
+        assert (batched.ranker, batched.corrections) == (alone.ranker, alone.corrections)
+        assert [hit.matched for hit in batched.hits] == [hit.matched for hit in alone.hits]
+        assert [hit.explanation is None for hit in batched.hits] == [hit.explanation is None for hit in alone.hits]
 
 
 def test_texts_are_titles_and_what_a_query_may_not_be_is_refused(forum: Forum) -> None:
-    (found,) = forum.similar_many(["wifi drops every evening"])
-    assert len(found.hits) == 10
+    (result,) = forum.similar_many(["wifi drops every evening"])
+    assert len(result.hits) == 10
     assert forum.similar_many([]) == []
     with pytest.raises(SettingError, match="k is 0"):
         forum.similar_many([Query("wifi", k=0)])
@@ -100,9 +100,9 @@ def test_vectors_come_as_numpy_in_the_order_asked_for(forum: Forum, tmp_path: Pa
     assert ids == [question.id for question in forum.questions()]
     assert vectors.shape == (252, forum.embed(["a"]).shape[1])
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-2)
-    some, part = forum.question_vectors(["q1045", "none", "q1001"])
-    assert some == ["q1045", "q1001"]
-    np.testing.assert_array_equal(part, vectors[[ids.index(one) for one in some]])
+    chosen, rows = forum.question_vectors(["q1045", "none", "q1001"])
+    assert chosen == ["q1045", "q1001"]
+    np.testing.assert_array_equal(rows, vectors[[ids.index(question_id) for question_id in chosen]])
     with Forum.create(tmp_path / "a.forum", settings=WORDS) as words, pytest.raises(NotLearnedError):
         words.question_vectors()
 
@@ -148,19 +148,19 @@ def test_what_is_no_data_frame_is_refused(tmp_path: Path) -> None:
 
 def test_a_data_frame_whose_rows_are_left_out_says_so(tmp_path: Path) -> None:
     frame = pyarrow.table({"id": ["a", "a", "b"], "title": ["The printer is offline", "The printer", None]})
-    said = pytest.warns(UserWarning, match="2 rows were left out, the first with id 'a': a record with this id came")
-    with said, Forum.from_dataframe(tmp_path / "a.forum", frame, settings=WORDS) as forum:
-        assert [one.id for one in forum.questions()] == ["a"]
+    warning = pytest.warns(UserWarning, match="2 rows were left out, the first with id 'a': a record with this id came")
+    with warning, Forum.from_dataframe(tmp_path / "a.forum", frame, settings=WORDS) as forum:
+        assert [question.id for question in forum.questions()] == ["a"]
 
 
 @pytest.mark.parametrize("library", ["pyarrow", "pandas", "polars"])
 def test_every_table_of_a_forum_becomes_a_data_frame(forum: Forum, library: Any) -> None:
     pytest.importorskip(library)
-    found = forum.to_dataframe("questions", library)
-    assert len(found) == 252
-    columns = list(getattr(found, "column_names", None) or found.columns)
-    held = ["id", "title", "body", "markup", "tags", "created", "closed", "score", "url", "author"]
-    assert columns == [*held, "language", "is_language_detected"]
+    frame = forum.to_dataframe("questions", library)
+    assert len(frame) == 252
+    columns = list(getattr(frame, "column_names", None) or frame.columns)
+    of_a_question = ["id", "title", "body", "markup", "tags", "created", "closed", "score", "url", "author"]
+    assert columns == [*of_a_question, "language", "is_language_detected"]
     assert len(forum.to_dataframe("answers", library)) == 279
     with pytest.raises(SettingError, match="no table"):
         forum.to_dataframe("people", library)
