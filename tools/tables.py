@@ -519,20 +519,32 @@ SPEED: Final[Mapping[str, Table | Facts]] = {
             ("processor time a question, encoding included", "batch", "{pairs[processor_ms]:.1f} ms"),
         )
     ),
-    "journeys": Table(
-        "journeys",
-        {
-            "who": "{name}",
-            "goal": "{goal}",
-            "commands": "{commands}",
-            "seconds": "{seconds:.0f}",
-            "of them setting up": "{setting_up_s:.0f}",
-        },
-        ("people",),
-    ),
 }
 
 # -- kills, damage, attacks --------------------------------------------------------------------------------------------
+
+PARTS: Final = {
+    r"archive\.sqlite": "the archive",
+    r"keys\.json": "keys",
+    r"lexical/.*": "words",
+    r"vectors/.*": "vectors and their model",
+    r"model/.*|rankers/.*": "models that were trained",
+    r"pairs\.sqlite|rejects\.jsonl": "likely pairs, rejects",
+    r".*\.lock": "locks",
+}
+"""Which files are a part of a forum; the first pattern that fits a file decides."""
+
+
+def damaged_parts(result: Record) -> Records:
+    """Return the counts of each part of a forum, summed over its files, and of all."""
+    sums: dict[str, dict[str, int]] = {part: {} for part in PARTS.values()}
+    for file, counts in result["files"].items():
+        part = next(part for pattern, part in PARTS.items() if re.fullmatch(pattern, file))
+        for name, count in counts.items():
+            sums[part][name] = sums[part].get(name, 0) + count
+    yield from ((part, counts) for part, counts in sums.items() if counts)
+    yield "all", result["total"]
+
 
 ROBUSTNESS: Final[Mapping[str, Table | Facts]] = {
     "kills": Facts(
@@ -582,16 +594,16 @@ ROBUSTNESS: Final[Mapping[str, Table | Facts]] = {
     "damage": Table(
         "damage",
         {
-            "file": "`{name}`",
+            "part": "{name}",
             "rounds": "{rounds}",
             "seen by `check`": "{seen_by_check}",
             "refused": "{refused}",
             "other answers": "{wrong_answers}",
             "and not seen": "{wrong_and_unseen}",
             "tracebacks": "{tracebacks}",
-            "mended": "{mended} of {can_be_mended}",
+            "repaired": "{mended} of {can_be_mended}",
         },
-        lambda result: (*result["files"].items(), ("all", result["total"])),
+        damaged_parts,
     ),
     "follow": Facts(
         (
@@ -678,10 +690,13 @@ def lei2016_paper(row: Record) -> str:
 ZHANG_ROWS: Final = ("gru-base", "attention-base", "attention-mismatch", "attention-positions", "attention-combined")
 
 
+ZHANG_FACTORS: Final = ("ir", "bm25", "base", "mismatch", "full", "clamped", "combined")
+
+
 def zhang2018_rows(result: Record) -> Records:
     """Return the rows of the fewest texts, with the figures that the paper reports for them."""
     for name, row in of_row("rows")(result):
-        if row["texts"] in (0, 1613):
+        if row["texts"] in (0, 1613) and name.split("-")[-1] in ZHANG_FACTORS and "white" not in name:
             yield name, row | {"reported": result["reported"].get(name, {})}
 
 
