@@ -34,7 +34,12 @@ def _queries(forum: Forum) -> list[Query]:
     queries = [Query.stored(question, k=7) for question in questions[:30]]
     queries += [Query(question.title, k=3, ranker="lexical") for question in questions[30:40]]
     queries += [Query(question.title, filters=Filters(is_answered=False)) for question in questions[40:50]]
-    return [*queries, Query("zzz qqq"), Query("wifi drops", is_canonical=True), Query("routre drops", is_explained=True)]
+    return [
+        *queries,
+        Query("zzz qqq"),
+        Query("wifi drops", is_canonical=True),
+        Query("routre drops", is_explained=True),
+    ]
 
 
 def test_many_questions_find_what_each_finds_alone(forum: Forum) -> None:
