@@ -13,10 +13,8 @@ batch with its workers, and the groups, of both kinds of workers and of the foru
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -33,7 +31,7 @@ from tests.ray_server import ray_environment
 from askalike import Forum, batch
 from askalike.batch.clusters import Cluster, LocalCluster, RayCluster
 from askalike.batch.tasks import Folder, Order
-from benchmarks.record import RESULTS, WORK, need_data, write
+from benchmarks.record import RESULTS, WORK, processor_total_s, reddit_rows, write, write_reddit
 
 COMMAND: Final = "python -m benchmarks.batch"
 QUESTIONS, PART, COMPARED, WORKERS, KILLED_AFTER = 100_000, 5_000, 20_000, 2, 3
@@ -48,11 +46,7 @@ def parts() -> list[Path]:
     folder = FOLDER / "questions"
     if not folder.exists():
         folder.mkdir(parents=True)
-        rows: list[dict[str, Any]] = []
-        with gzip.open(need_data("reddit/questions.jsonl.gz"), "rt", encoding="utf-8") as lines:
-            for _, line in zip(range(QUESTIONS), lines, strict=False):
-                found = json.loads(line)
-                rows.append({name: found.get(name, "") for name in ("id", "title", "body")})
+        rows = [{name: row[name] for name in ("id", "title", "body")} for row in reddit_rows(QUESTIONS)]
         for start in range(0, QUESTIONS, PART):
             table = pyarrow.Table.from_pylist(rows[start : start + PART])
             parquet.write_table(table, folder / f"part-{start // PART:05d}.parquet")
@@ -142,19 +136,16 @@ def compared() -> dict[str, Any]:
     source = FOLDER / "forum"
     with Forum.open(source) if source.exists() else Forum.create(source) as forum:
         if not len(forum):
-            path = FOLDER / "questions.jsonl"
-            with gzip.open(need_data("reddit/questions.jsonl.gz"), "rt", encoding="utf-8") as lines:
-                path.write_text("".join(line for line, _ in zip(lines, range(COMPARED), strict=False)))
-            forum.load(path)
+            forum.load(write_reddit(FOLDER / "questions.jsonl", COMPARED))
         forum.compare()
         known = {frozenset((one.question.id, one.candidate.id)): one.score for one in forum.duplicates(0.1)}
         own = {frozenset(group.members) for group in forum.groups()}
-    before = _processor_s()
+    before = processor_total_s()
     for name in ("local", "ray"):
         shutil.rmtree(FOLDER / f"compared-{name}", ignore_errors=True)
     began = time.perf_counter()
     done = batch.groups(source, FOLDER / "compared-local", workers=WORKERS)
-    wall_s, processor_s = time.perf_counter() - began, _processor_s() - before
+    wall_s, processor_s = time.perf_counter() - began, processor_total_s() - before
     batch.groups(source, FOLDER / "compared-ray", cluster="ray", workers=WORKERS)
     rows = parquet.read_table(FOLDER / "compared-local" / "pairs.parquet").to_pylist()
     found = {frozenset((row["id"], row["original_id"])): row["probability"] for row in rows}
@@ -186,12 +177,6 @@ def _groups(path: Path) -> set[frozenset[str]]:
     for row in parquet.read_table(path).to_pylist():
         found[row["group"]].append(row["id"])
     return set(map(frozenset, found.values()))
-
-
-def _processor_s() -> float:
-    """Return the processor time of this process and of all that it started and that have ended."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def main(wanted: Sequence[str]) -> None:

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import gzip
 import json
 import os
 import random
@@ -44,7 +43,7 @@ from askalike.models.encoders.settings import EncoderConfig, ModelSettings
 from askalike.models.vocabulary import Vocabulary
 from askalike.server.guards import Keys
 from askalike.text.tokens import words
-from benchmarks.record import WORK, need_data, write
+from benchmarks.record import WORK, write, write_reddit
 
 COMMAND = "python -m benchmarks.damage"
 QUESTIONS: Final = 300
@@ -188,11 +187,9 @@ DAMAGES: Final[Mapping[str, Damage]] = {
 def made() -> Path:
     """Make the forum that is damaged, with two commits in each index."""
     shutil.rmtree(MASTER, ignore_errors=True)
-    lines = WORK / "damage.jsonl"
-    WORK.mkdir(parents=True, exist_ok=True)
-    with gzip.open(need_data("reddit/questions.jsonl.gz"), "rt", encoding="utf-8") as file:
-        taken = list(islice(file, QUESTIONS))
-    lines.write_text("".join([*taken, '{"id": "broken"\n']), encoding="utf-8")
+    lines = write_reddit(WORK / "damage.jsonl", QUESTIONS)
+    with lines.open("a", encoding="utf-8") as file:
+        file.write('{"id": "broken"\n')
     with Forum.create(MASTER) as forum:
         forum.load(lines, options=ImportOptions(format="jsonl", source="reddit"))
         questions = list(forum.questions())

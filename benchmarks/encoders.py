@@ -13,7 +13,6 @@ queries whose candidates are all 0 say nothing of order and are left out.
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import shutil
 import statistics
@@ -31,7 +30,7 @@ from askalike.forum import Forum, ForumSettings, ImportOptions
 from askalike.index.encoder_settings import EncoderSettings
 from askalike.index.text_questions import TextQuestions, taken
 from askalike.types import Filters, Query, Question
-from benchmarks.record import WORK, need_data, write
+from benchmarks.record import WORK, need_data, reddit_questions, write
 
 FORUMS = ("devops", "reddit", "slicer", "travel")
 REDDIT_OTHERS = 10_000
@@ -73,16 +72,15 @@ def read_pools(*, is_complete: bool = False) -> list[dict[str, Any]]:
 # -- forums ------------------------------------------------------------------------------------------------------------
 
 
-def reddit_questions() -> Iterator[Question]:
+def reddit_of_pools() -> Iterator[Question]:
     """Yield the questions of the pools, and the first others."""
     wanted = {one["query"] for one in read_pools(is_complete=True) if one["forum"] == "reddit"}
     wanted |= {it for one in read_pools(is_complete=True) if one["forum"] == "reddit" for it in one["grades"]}
     others = 0
-    with gzip.open(need_data("reddit/questions.jsonl.gz"), "rt", encoding="utf-8") as lines:
-        for one in map(json.loads, lines):
-            if str(one["id"]) in wanted or others < REDDIT_OTHERS:
-                others += str(one["id"]) not in wanted
-                yield Question(str(one["id"]), one["title"], one["body"], "markdown", tags=tuple(one["tags"]))
+    for question in reddit_questions():
+        if question.id in wanted or others < REDDIT_OTHERS:
+            others += question.id not in wanted
+            yield question
 
 
 def _folder(name: str, encoder: str) -> Path:
@@ -111,7 +109,7 @@ def build(name: str, encoder: str, questions: Callable[[], Iterable[Question]] |
             if questions is not None:
                 forum.add(questions())
             elif name == "reddit":
-                forum.add(reddit_questions())
+                forum.add(reddit_of_pools())
             else:
                 archive = {"devops": "devops-stackexchange/posts.csv.gz", "slicer": "slicer-discourse/topics.jsonl.gz"}
                 forum.load(need_data(archive.get(name, "travel-stackexchange")), options=ImportOptions())

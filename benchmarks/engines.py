@@ -11,7 +11,6 @@ processor times are of all. With ``again`` the forums of the run before are aske
 from __future__ import annotations
 
 import contextlib
-import gzip
 import json
 import os
 import queue
@@ -33,7 +32,7 @@ from askalike.index.milvus.vectors import MilvusVectors
 from askalike.index.vectors import VectorIndex
 from askalike.processes import one_blas_thread
 from askalike.types import Filters, Query, Question
-from benchmarks.record import WORK, need_data, percentiles, write
+from benchmarks.record import WORK, percentiles, write, write_reddit
 
 COMMAND: Final = "python -m benchmarks.engines"
 QUESTIONS, QUERIES, WARMING, REPEATS = 100_000, 200, 10, 7
@@ -46,9 +45,7 @@ RANKERS: Final = (None, "hybrid", "lexical", "vector")
 
 def filled(size: int) -> tuple[dict[str, Forum], dict[str, float]]:
     """Return both forums with the same questions, and the seconds that filling them took."""
-    path = FOLDER / "questions.jsonl"
-    with gzip.open(need_data("reddit/questions.jsonl.gz"), "rt", encoding="utf-8") as lines, path.open("w") as out:
-        out.writelines(line for line, _ in zip(lines, range(size), strict=False))
+    path = write_reddit(FOLDER / "questions.jsonl", size)
     forums, seconds = {}, {}
     if (FOLDER / "seconds.json").exists():
         return {name: Forum.open(FOLDER / name) for name in ("local", "milvus")}, json.loads(

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import gzip
 import json
 import os
 import random
@@ -46,7 +45,7 @@ from askalike.readers.detection import READERS
 from askalike.readers.frame import ReadContext
 from askalike.store import ForumLayout, open_store
 from askalike.types import Answer, Link, Query, Question, Verdict
-from benchmarks.record import REPOSITORY, WORK, need_data, write
+from benchmarks.record import REPOSITORY, WORK, reddit_rows, write
 
 COMMAND: Final = "python -m benchmarks.kill"
 KILLS: Final = 50
@@ -472,12 +471,6 @@ def write_versions(folder: Path, lines: Iterable[str]) -> Versions:
     return versions
 
 
-def reddit_lines(count: int) -> list[str]:
-    """Return the first questions of the Reddit set, as lines."""
-    with gzip.open(need_data("reddit/questions.jsonl.gz"), "rt", encoding="utf-8") as source:
-        return [line for line, _ in zip(source, range(count), strict=False)]
-
-
 def main() -> None:
     """Kill so often and write the result."""
     if len(sys.argv) > 1 and sys.argv[1] == "worker":
@@ -489,7 +482,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=QUESTIONS)
     options = parser.parse_args()
     folder = WORK / "kill"
-    versions = write_versions(folder, reddit_lines(options.questions))
+    versions = write_versions(folder, map(json.dumps, reddit_rows(options.questions)))
     chance = random.Random(0)
     outcomes: list[Outcome] = []
     for number in range(options.kills):

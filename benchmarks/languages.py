@@ -8,18 +8,12 @@ learners, most of them in English, and 2,000 others at random.
 - Found: a question is stored without the first sentences of its body, which are asked (at most 300 characters); the
   figure is the mean of 1 / rank of the question among the first ten, by the default search. Forums:
   ``english`` reads all as English, ``none`` keeps all words as they are, ``each`` reads each by its own language.
-- Which terms are looked for in ``each``, by the scores of words alone: those of the query's own language, or also those
-  that it has as the forum's other languages are read. Asked are the sentences above, and, in another language, the two
-  rarest words of an English title, as who looks for a product's name does.
-
 Differences are in pairs, with 95 % intervals by bootstrap. Writes ``results/languages.json``.
 """
 
 from __future__ import annotations
 
-import gzip
 import importlib
-import json
 import random
 import re
 import shutil
@@ -33,12 +27,10 @@ from typing import Any, Final
 
 from askalike.evaluation import bootstrap_difference
 from askalike.forum import Forum
-from askalike.search.query import QuerySettings, TermCounts, weigh
-from askalike.search.searcher import Searcher
 from askalike.text.languages import Detector
 from askalike.text.settings import TextSettings
-from askalike.types import Filters, Query, Question
-from benchmarks.record import WORK, need_data, write
+from askalike.types import Query, Question
+from benchmarks.record import WORK, reddit_questions, write
 
 COMMAND = "python -m benchmarks.languages"
 LANGUAGES: Final = ("en", "fr", "de", "es", "it", "nl", "pt", "sv")
@@ -54,16 +46,6 @@ COMMUNITIES: Final = {
 """Community → the language that some of its questions are in."""
 OTHERS: Final = 2_000
 LEAST_BODY: Final = 100
-FRAMES: Final = {
-    "de": "Wie kann ich {} mit {} benutzen?",
-    "fr": "Comment puis-je utiliser {} avec {} ?",
-    "es": "¿Cómo puedo usar {} con {}?",
-    "it": "Come posso usare {} con {}?",
-    "nl": "Hoe kan ik {} met {} gebruiken?",
-    "pt": "Como posso usar {} com {}?",
-    "sv": "Hur kan jag använda {} med {}?",
-}
-FRAMED: Final = 400
 ENGLISH_ASKED: Final = 500
 RANKS: Final = 10
 _SENTENCES: Final = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -71,15 +53,10 @@ _SENTENCES: Final = re.compile(r"(?<=[.!?])\s+|\n+")
 
 def questions() -> list[Question]:
     """Return the forum's questions, in the data's order, which is random."""
-    with gzip.open(need_data("reddit/questions.jsonl.gz"), "rt", encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines]
-    others = [place for place, row in enumerate(rows) if row["tags"][0] not in COMMUNITIES]
+    every = list(reddit_questions())
+    others = [question.id for question in every if question.tags[0] not in COMMUNITIES]
     drawn = set(random.Random(0).sample(others, OTHERS))
-    return [
-        Question(str(row["id"]), row["title"], row["body"], "markdown", tuple(row["tags"]))
-        for place, row in enumerate(rows)
-        if row["tags"][0] in COMMUNITIES or place in drawn
-    ]
+    return [question for question in every if question.tags[0] in COMMUNITIES or question.id in drawn]
 
 
 def rivals() -> dict[str, tuple[Callable[[str], str], Sequence[str]]]:
@@ -154,15 +131,6 @@ def told_apart(held: Sequence[Question]) -> dict[str, Any]:
     return {"titles": dict(counts), "detectors": rows}
 
 
-def by_community(held: Sequence[Question]) -> dict[str, Any]:
-    """Return what the questions of each community are found to be in, with their bodies, by what the forum keeps."""
-    counts: dict[str, Counter[str]] = {}
-    for question in held:
-        if question.tags[0] in COMMUNITIES:
-            counts.setdefault(question.tags[0], Counter())[question.language] += 1
-    return {name: dict(found.most_common(5)) for name, found in sorted(counts.items())}
-
-
 def asked_of(question: Question) -> tuple[str, Question] | None:
     """Return what is asked for a question, and the question as it is stored; None where its body is too short."""
     pieces = [one.strip() for one in _SENTENCES.split(question.body)]
@@ -230,45 +198,6 @@ def found(forums: Mapping[str, Forum], queries: Sequence[tuple[str, str, str]], 
     return rows
 
 
-def by_readings(searcher: Searcher, forum: Forum, title: str, language: str, wanted: str) -> dict[str, float]:
-    """Return what a query is worth by its own reading alone, and by all."""
-    readings = searcher.analyzer.readings(language)
-    values: dict[str, float] = {}
-    for name, used in (("own reading", readings[:1]), ("each reading", readings)):
-        prepared = [one.prepare(title, "", "plain") for one in used]
-        terms = weigh(prepared[0], QuerySettings(), TermCounts(searcher.engine), prepared[1:])
-        weights = {term: one.weight for term, one in terms.items()}
-        keys = [key for key, _ in searcher.engine.lexical(weights, RANKS, Filters())] if weights else []
-        held = forum.questions_by_number(keys)
-        values[name] = gain([held[key].id for key in keys], wanted)
-    return values
-
-
-def readings(forum: Forum, queries: Sequence[tuple[str, str, str]]) -> dict[str, Any]:
-    """Return whether a query is better read by its own language or by each, within a language and beyond it."""
-    searcher = forum._indexes.searcher()
-    detector = Detector(LANGUAGES, forum.info().languages)
-    gains: dict[str, list[dict[str, float]]] = {"other languages": [], "English": [], "names in another language": []}
-    for wanted, code, title in queries:
-        part = "English" if code == "en" else "other languages"
-        gains[part].append(by_readings(searcher, forum, title, detector.language_of(title), wanted))
-    counts = TermCounts(searcher.engine)
-    english = [one for one in forum.questions() if one.language == "en"][:FRAMED]
-    for place, question in enumerate(english):
-        words = [word for word in dict.fromkeys(re.findall(r"\w+", question.title)) if word.isalpha() and len(word) > 3]
-        terms = {word: searcher.analyzer.terms(word) for word in words}
-        known = counts.look_up([term for some in terms.values() for term in some])
-        rarest = sorted((min((known[term] for term in terms[word]), default=1 << 30), word) for word in words)[:2]
-        if len(rarest) == 2:
-            code = LANGUAGES[1 + place % (len(LANGUAGES) - 1)]
-            title = FRAMES[code].format(*(word for _, word in rarest))
-            gains["names in another language"].append(by_readings(searcher, forum, title, code, question.id))
-    return {
-        part: compared({name: [one[name] for one in some] for name in ("own reading", "each reading")}, "own reading")
-        for part, some in gains.items()
-    }
-
-
 def main() -> None:
     """Run it."""
     held = questions()
@@ -288,11 +217,8 @@ def main() -> None:
         "questions": len(stored),
         "languages": dict(Counter(spoken.values()).most_common()),
         "told apart": apart,
-        "by community": by_community(list(forums["each"].questions())),
         "found": found(forums, queries, "english"),
-        "readings": readings(forums["each"], queries),
     }
-    print(body["readings"])
     for forum in forums.values():
         forum.close()
     write("languages", COMMAND, body)

@@ -1,41 +1,33 @@
 """What misspellings cost: recall@10 over the duplicates of a real forum, when every content word of a query has one.
 
-Command: ``python -m benchmarks.misspelling [--siamese FOLDER --pairs N]``, the folder of a siamese model, such as
-``scqa-seed0/model`` among those of ``askalike reproduce das2016``; without it SCQA is left out. Queries are the test
-part of the travel forum's duplicate links, title and body; the collection is the whole forum as it was written. Each
-content word, one of at least three letters that is no stop word, is edited once: a letter is left out, another is put
-before it, it is changed, or swapped with the next one, each as likely. The same words are edited in the same way for
-every system, in ``DRAWS`` draws; a query's value is the mean over them. The forum's own search is asked with and
-without its correction of words. Writes ``results/misspelling.json``. With ``--again`` the search alone is asked anew,
-beside BM25; other rows are kept as they were measured, with the commit.
+Command: ``python -m benchmarks.misspelling``. Queries are the test split of the travel forum's duplicate links, title
+and body; the collection is the whole forum as it was written. Each content word, one of at least three letters that is
+no stop word, is edited once: a letter is left out, another is put before it, it is changed, or swapped with the next
+one, each as likely. The same words are edited in the same way for every system, in ``DRAWS`` draws; a query's value is
+the mean over them. The forum's own search is asked with and without its correction of words. Writes
+``results/misspelling.json``.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from statistics import fmean
 from typing import Any, Final, Protocol
 
 import numpy as np
 
-from askalike.data import default_model
 from askalike.evaluation import bootstrap_difference, bootstrap_mean, randomisation_test
 from askalike.evaluation.forum.tasks import VectorScorer
 from askalike.forum import Forum, ForumSettings
-from askalike.models.encoders.model import Model
-from askalike.models.siamese.model import SiameseModel
 from askalike.search import SearchSettings
 from askalike.text.analyzer import STOP_WORDS
 from askalike.text.markup import plain_text
 from askalike.types import Filters, Query, Question, Run
 from benchmarks.minilm import MiniLM
 from benchmarks.quality_sets import forum_folder, travel_tasks
-from benchmarks.record import RESULTS, stamp, write
+from benchmarks.record import write
 from benchmarks.systems import RetrievalTask, Terms, Vectors, judge
 
 COMMAND = "python -m benchmarks.misspelling"
@@ -43,8 +35,6 @@ DRAWS: Final = 5
 MEASURE: Final = "recall@10"
 LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 LEAST: Final = 3
-AGAIN: Final = ("bm25", "the search")
-"""What the names of the systems begin with that are asked again."""
 _WORD: Final = re.compile(r"[A-Za-z]+")
 Values = Mapping[str, float]
 
@@ -140,68 +130,38 @@ class Search:
         return run
 
 
-def systems(siamese: Path | None) -> dict[str, Callable[[], Retriever]]:
-    """Return what is measured, by name; each is made when it is its turn."""
-    found: dict[str, Callable[[], Retriever]] = {"bm25": lambda: Terms("bm25")}
-    if siamese is not None:
-        found["scqa"] = lambda: Vectors(VectorScorer(SiameseModel.load(siamese)))
-    if path := default_model():
-        found["rcnn (the general model)"] = lambda: Vectors(VectorScorer(Model.load(path)))
-        found["the search, words as written"] = lambda: Search(is_corrected=False)
-        found["the search"] = lambda: Search(is_corrected=True)
-    found["all-MiniLM-L6-v2"] = lambda: Vectors(VectorScorer(MiniLM()))
-    return found
+SYSTEMS: Final[Mapping[str, Callable[[], Retriever]]] = {
+    "bm25": lambda: Terms("bm25"),
+    "the search, words as written": lambda: Search(is_corrected=False),
+    "the search": lambda: Search(is_corrected=True),
+    "all-MiniLM-L6-v2": lambda: Vectors(VectorScorer(MiniLM())),
+}
+"""Name → what makes a system when it is its turn."""
 
 
 def main() -> None:
     """Measure and write the result."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--siamese", type=Path, help="the folder of a siamese model")
-    parser.add_argument("--pairs", type=int, default=0, help="questions with answers that it learned from")
-    parser.add_argument("--again", action="store_true", help="ask the search anew, and keep the other rows")
-    given = parser.parse_args()
     task = travel_tasks("test")["travel test, retrieval"]
     assert isinstance(task, RetrievalTask), "of both tasks of the travel forum this is retrieval"
     edits = [with_edits(task, draw) for draw in range(DRAWS)]
     rows: dict[str, Any] = {}
-    lost: dict[str, list[float]] = {}
-    for name, make in systems(given.siamese).items():
-        if given.again and not name.startswith(AGAIN):
-            continue
+    for name, make in SYSTEMS.items():
         system = make()
         right = values(system, task)
-        by_draw = [values(system, one) for one in edits]
+        by_draw = [values(system, edited_task) for edited_task in edits]
         wrong = {query: fmean(draw[query] for draw in by_draw) for query in right}
         rows[name] = compared(right, wrong)
-        lost[name] = [right[query] - wrong[query] for query in right]
         print(name, rows[name], flush=True)
-    tests = {
-        name: round(randomisation_test(found, lost["bm25"]).p_value, 4)
-        for name, found in lost.items()
-        if name != "bm25"
-    }
-    if given.again:
-        held = json.loads((RESULTS / "misspelling.json").read_text(encoding="utf-8"))
-        kept = {name: {"commit": held["commit"], **row} for name, row in held["systems"].items()}
-        body = {key: value for key, value in held.items() if key not in {"name", "command", *stamp()}}
-        tested = {"p_lost_beside_bm25": held["p_lost_beside_bm25"] | tests}
-        write("misspelling", f"{COMMAND} --again", body | {"systems": kept | rows} | tested)
-        return
     first = next(iter(task.queries))
-    write(
-        "misspelling",
-        COMMAND + (f" --siamese FOLDER --pairs {given.pairs}" if given.siamese else ""),
-        {
-            "siamese_pairs": given.pairs,
-            "queries": len(task.queries),
-            "collection": len(task.collection),
-            "draws": DRAWS,
-            "measure": MEASURE,
-            "systems": rows,
-            "p_lost_beside_bm25": tests,
-            "example": {"written": task.queries[first].title, "misspelled": edits[0].queries[first].title},
-        },
-    )
+    body = {
+        "queries": len(task.queries),
+        "collection": len(task.collection),
+        "draws": DRAWS,
+        "measure": MEASURE,
+        "systems": rows,
+        "example": {"written": task.queries[first].title, "misspelled": edits[0].queries[first].title},
+    }
+    write("misspelling", COMMAND, body)
 
 
 if __name__ == "__main__":

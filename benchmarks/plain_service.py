@@ -1,7 +1,7 @@
 """The service beside what one would write in an afternoon: FastAPI, MiniLM through sentence-transformers, FAISS.
 
-Command: ``OMP_NUM_THREADS=1 python -m benchmarks.plain_service`` (needs the bench group, and the forum of
-``index_and_search``). Both answer titles of the forum's questions over so many connections that ask again at once, each
+Command: ``OMP_NUM_THREADS=1 python -m benchmarks.plain_service`` (needs the bench group).
+Both answer titles of the forum's questions over so many connections that ask again at once, each
 with two workers, one after the other in turns; the client shares their cores.
 
 The plain service (``app``) holds the forum's questions in memory, encodes a title, compares it with all vectors

@@ -26,7 +26,7 @@ from askalike.errors import AskalikeError
 from askalike.forum import Forum
 from askalike.types import Filters, Question
 from benchmarks.quality_sets import WORDS_ALONE
-from benchmarks.record import WORK, need_data, percentiles, write
+from benchmarks.record import WORK, percentiles, write, write_reddit
 
 COMMAND: Final = "python -m benchmarks.postgres"
 QUESTIONS, QUERIES, KILLS = 20_000, 200, 20
@@ -56,19 +56,9 @@ def database(running: Any, name: str) -> str:
 # -- loading and searching -------------------------------------------------------------------------------------------
 
 
-def archive() -> Path:
-    """Return the first questions of Reddit as an archive."""
-    import gzip
-
-    path = FOLDER / "questions.jsonl"
-    with gzip.open(need_data("reddit/questions.jsonl.gz"), "rt", encoding="utf-8") as lines, path.open("w") as out:
-        out.writelines(line for line, _ in zip(lines, range(QUESTIONS), strict=False))
-    return path
-
-
 def compared(address: str) -> dict[str, Any]:
     """Return what loading and searching take in a file and in PostgreSQL, and how alike the results are."""
-    path, load_s = archive(), {}
+    path, load_s = write_reddit(FOLDER / "questions.jsonl", QUESTIONS), {}
     opened: dict[str, Forum] = {}
     for name in ("file", "postgresql"):
         if name == "file":

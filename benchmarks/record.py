@@ -8,6 +8,7 @@ import json
 import os
 import platform
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from askalike.forum import Forum
 from askalike.types import Question
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -57,6 +59,17 @@ def write_reddit(path: Path, count: int) -> Path:
     with path.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in reddit_rows(count))
     return path
+
+
+def reddit_forum() -> Path:
+    """Return the folder of a forum of all Reddit questions with vectors, built once."""
+    folder, mark = WORK / "reddit.forum", WORK / "reddit.complete"
+    if not mark.exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        with Forum.create(folder) as forum:
+            forum.load(need_data("reddit/questions.jsonl.gz"))
+        mark.touch()
+    return folder
 
 
 def processor_s(work: Callable[[], object]) -> float:

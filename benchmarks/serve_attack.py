@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import gzip
 import json
 import multiprocessing
 import random
@@ -21,14 +20,13 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 from askalike import Forum
 from askalike.client import Client
 from askalike.server.routes import ROUTES
-from benchmarks.record import WORK, need_data, percentiles, write
+from benchmarks.record import WORK, percentiles, write, write_reddit
 from benchmarks.serving import memory_mb, serving
 
 COMMAND = "python -m benchmarks.serve_attack"
@@ -355,13 +353,11 @@ async def _until_end(attack: Callable[[Attack], Awaitable[None]], made: Attack) 
 
 def forum_of(count: int) -> tuple[Path, list[bytes]]:
     """Return a forum of real questions, and searches for some of them."""
-    folder, part = WORK / "serve" / "attack.forum", WORK / "serve" / "attack.jsonl"
+    folder = WORK / "serve" / "attack.forum"
     shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with gzip.open(need_data("reddit/questions.jsonl.gz")) as every:
-        part.write_bytes(b"".join(islice(every, count)))
     with Forum.create(folder) as forum:
-        forum.load(part)
+        forum.load(write_reddit(WORK / "serve" / "attack.jsonl", count))
         questions = list(forum.questions())
     titles = [one.title for one in random.Random(0).sample(questions, 500)]
     return folder, [json.dumps({"title": title[:1_000], "k": 10}).encode() for title in titles if title.strip()]

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import random
 import shutil
@@ -44,10 +45,9 @@ from benchmarks.kill import (
     bulk_held,
     contents,
     in_step,
-    reddit_lines,
     write_versions,
 )
-from benchmarks.record import REPOSITORY, WORK, write
+from benchmarks.record import REPOSITORY, WORK, reddit_rows, write
 from benchmarks.serving import serving
 
 COMMAND: Final = "python -m benchmarks.serve_kill"
@@ -250,7 +250,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=KILLS)
     parser.add_argument("--questions", type=int, default=QUESTIONS)
     options = parser.parse_args()
-    versions = write_versions(WORK / "serve-kill", reddit_lines(options.questions))
+    versions = write_versions(WORK / "serve-kill", map(json.dumps, reddit_rows(options.questions)))
     folder = WORK / "serve-kill" / "killed.forum"
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(versions.base, folder)

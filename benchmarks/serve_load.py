@@ -1,7 +1,7 @@
 """How fast the service answers under load: 1, 16 and 32 connections, titles alone and with bodies, writes meanwhile.
 
-Command: ``python -m benchmarks.serve_load [--seconds S] [--steady S] [--workers N]``. The forum is that of
-``index_and_search`` (``ASKALIKE_BENCH/reddit.forum``), copied before it is written to. The service is a process of its
+Command: ``python -m benchmarks.serve_load [--seconds S] [--steady S] [--workers N]``. The forum holds all
+Reddit questions. The service is a process of its
 own; the client, asyncio with connections that stay open, is this one, on the same machine: both share its cores. Each
 search is a question of the forum, with the library's own time for the same beside it. At the end the same is asked for
 minutes, while memory is watched.
@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from askalike import Forum, Query
-from benchmarks.record import WORK, percentiles, write
+from benchmarks.record import WORK, percentiles, reddit_forum, write
 from benchmarks.serving import Running, memory_mb, serving
 
 COMMAND = "python -m benchmarks.serve_load"
@@ -176,11 +176,9 @@ def library(forum: Forum, bodies: Sequence[bytes]) -> dict[str, float]:
 
 def copied() -> Path:
     """Return a copy of the forum that is written to."""
-    source, copy = WORK / "reddit.forum", WORK / "serve" / "reddit.forum"
-    if not source.is_dir():
-        sys.exit(f"{source} is not there; make it with: python -m benchmarks.index_and_search")
+    copy = WORK / "serve" / "reddit.forum"
     shutil.rmtree(copy, ignore_errors=True)
-    shutil.copytree(source, copy)
+    shutil.copytree(reddit_forum(), copy)
     return copy
 
 

@@ -9,8 +9,6 @@ times are processor time of one thread. Recall@10 is the share of the ten neares
 from __future__ import annotations
 
 import argparse
-import gzip
-import json
 import os
 import tempfile
 import time
@@ -31,8 +29,7 @@ from numpy.typing import NDArray
 from askalike.data import default_model
 from askalike.index.vectors import VectorIndex
 from askalike.models.encoders.model import Model
-from askalike.types import Question
-from benchmarks.record import WORK, need_data, percentiles, write
+from benchmarks.record import WORK, percentiles, reddit_questions, write
 
 COMMAND = "OMP_NUM_THREADS=1 python -m benchmarks.vector_search"
 LIMIT = 10
@@ -69,11 +66,9 @@ def encoded() -> Floats:
         folder = default_model()
         assert folder is not None, "the package carries no general model"
         model = Model.load(folder)
-        found = []
-        with gzip.open(need_data("reddit/questions.jsonl.gz"), "rt", encoding="utf-8") as lines:
-            rows = map(json.loads, lines)
-            while part := [Question(row["id"], row["title"], row["body"], "markdown") for row in islice(rows, 4096)]:
-                found.append(model.encode(part))
+        found, questions = [], reddit_questions()
+        while part := list(islice(questions, 4096)):
+            found.append(model.encode(part))
         WORK.mkdir(parents=True, exist_ok=True)
         np.save(kept, np.concatenate(found))
     vectors: Floats = np.load(kept)

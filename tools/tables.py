@@ -571,7 +571,7 @@ ROBUSTNESS: Final[Mapping[str, Table | Facts]] = {
                 "{kills} kills, {changes_in_all:,} changes, {differences} of {threads_compared:,} topics differ",
             ),
             (
-                "service, follower, PostgreSQL and Milvus Lite in turn",
+                "every part of a service of several machines, in turn",
                 "service-kill",
                 "{kills_of_each} kills of each, {acknowledged:,} acknowledged writes; wrong by record"
                 " {wrong[by record]}, by words {wrong[by words]}, by vector {wrong[by vector]}",
@@ -581,12 +581,6 @@ ROBUSTNESS: Final[Mapping[str, Table | Facts]] = {
                 "service-kill",
                 "of {promoted[wrong][looked for]:,} writes wrong by record {promoted[wrong][by record]}, by words"
                 " {promoted[wrong][by words]}, by vector {promoted[wrong][by vector]}",
-            ),
-            (
-                "a Milvus server under writes",
-                "engine-kill",
-                "{kills} kills, {acknowledged:,} acknowledged vectors; wrong by number {wrong[by number]}, by vector"
-                " {wrong[by vector]}",
             ),
         ),
         ("killed (SIGKILL)", "outcome"),
