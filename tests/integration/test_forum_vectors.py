@@ -24,6 +24,7 @@ from askalike.errors import (
     ModelError,
     ModelNotFoundError,
 )
+from askalike.executors.processes import Processes
 from askalike.index import vector_sets as vectors_module
 from askalike.index.catchup import Steps, catch_up
 from askalike.index.encoder_settings import own_model
@@ -353,8 +354,7 @@ def test_pairs_that_were_compared_by_words_are_compared_again_by_meaning(
 
 def test_many_questions_without_a_vector_are_compared_too(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vectors_module, "AT_ONCE", 1)
-    monkeypatch.setattr("askalike.index.workers.WORTH_IT", 4)
-    with Forum.open(path) as forum:
+    with Forum.open(path, executor=Processes(2, worth_it=4)) as forum:
         forum.pairs.advance(60)
         forum.add([Question(f"q{number}", f"Wlan lost {number // 2} times") for number in range(12)])
         forum.pairs.advance(math.inf)

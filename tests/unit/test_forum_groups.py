@@ -16,7 +16,6 @@ from askalike.errors import SettingError
 from askalike.forum import groups as groups_module
 from askalike.forum.groups import EvidenceReader, differ_in_names
 from askalike.forum.linkage import Evidence, Linkage, lacking, with_link
-from askalike.forum.same_text import HASHED_BEFORE
 from askalike.store.pairs import Pair
 
 LONG = 60.0
@@ -293,15 +292,6 @@ def test_one_title_every_week_with_another_text_each_time_is_set_apart_and_one_t
     assert forum.pairs.advance(LONG) == 0
     kinds = {group.kind: set(group.members) for group in forum.groups(0.5) if group.members[0][0] in "wk"}
     assert kinds == {"recurring": {f"w{at}" for at in range(5)}, "same text": {f"k{at}" for at in range(5)}}
-
-
-def test_a_forum_that_was_compared_before_is_read_again_and_not_compared_again(forum: Forum) -> None:
-    found = groups(forum)
-    with forum.pairs.store.writing() as store:
-        store.keep("texts", HASHED_BEFORE)
-    forum.pairs.advance(0.0)
-    assert forum.pairs.waiting() == 0
-    assert groups(forum) == found
 
 
 def test_a_minimum_below_even_odds_is_refused(forum: Forum) -> None:

@@ -11,7 +11,8 @@ import typer
 from askalike import batch as batches
 from askalike.cli.arguments import JsonOption, same_again, telling_how_to_go_on
 from askalike.cli.display import BarProgress, print_json, print_whole
-from askalike.forum.groups import DEFAULT_MINIMUM, LEAST
+from askalike.executors import CLUSTERS
+from askalike.forum.groups import DEFAULT_MINIMUM
 
 MADE = {"encode": "vectors", "pairs": "pairs", "groups": "groups"}
 
@@ -25,45 +26,51 @@ def batch(
         list[Path],
         typer.Argument(
             metavar="FORUM|PARQUET...",
-            help="A forum's folder; or Parquet files with the columns id, title, body and markup, or a folder of them.",
+            help="A forum's folder; or Parquet files, as of an export, or a folder of them.",
             show_default=False,
         ),
     ],
-    into: Annotated[
-        Path, typer.Option("--into", help="The folder of the batch; every machine has it under this path.")
-    ],
-    cluster: Annotated[str, typer.Option("--cluster", help=f"{batches.SHAPES}.")] = "local",
+    into: Annotated[Path, typer.Option("--into", help="The folder that is written to.")],
+    cluster: Annotated[
+        str, typer.Option("--cluster", help=f"{CLUSTERS}. Its machines have all folders under the same paths.")
+    ] = "local",
     model: Annotated[
         str,
-        typer.Option("--model", help="general, a model's folder, or a text encoder; by default the forum's."),
+        typer.Option("--model", help="general, a model's folder, or a text encoder: of Parquet files."),
     ] = "",
     workers: Annotated[
         int | None, typer.Option("--workers", min=1, help="Processes; by default one for each core.")
     ] = None,
-    part_size: Annotated[
-        int, typer.Option("--part-size", min=1, help="Questions of a forum that are one part.")
-    ] = batches.PART,
     minimum: Annotated[
-        float, typer.Option("--min", "--minimum", min=LEAST, max=1, help="The least probability of a pair of a group.")
-    ] = DEFAULT_MINIMUM,
+        float | None,
+        typer.Option(
+            "--min",
+            "--minimum",
+            min=0,
+            max=1,
+            help="The least probability of a pair; default: 0.5; of groups 0.85, of the least likely pair.",
+        ),
+    ] = None,
     language: Annotated[str, typer.Option("--language", help="Of Parquet files; a forum has its own.")] = "english",
     as_json: JsonOption = False,
 ) -> None:
-    """Encode or compare a whole archive, in parts.
+    """Encode or compare a whole archive, on many machines where a cluster is named.
 
-    Writes vectors/, pairs.parquet or groups.parquet, and before that what it needs. A forum's questions are taken as
-    they are when the batch begins. Parts that are done stay: the same command goes on.
+    Writes vectors.parquet, or pairs.parquet or groups.parquet as "askalike duplicates --parquet" prints them. Of
+    Parquet files it makes a forum in the folder first. What is done is kept: the same command goes on.
     """
     named = source[0] if len(source) == 1 else source
     with (
-        telling_how_to_go_on(lambda: ("parts that are done are kept", same_again())),
+        telling_how_to_go_on(lambda: ("what is done is kept", same_again())),
         BarProgress() as progress,
     ):
-        how = {"cluster": cluster, "model": model, "workers": workers, "part_size": part_size, "language": language}
-        if what == "groups":
-            done = batches.groups(named, into, minimum, progress=progress, **how)
+        how = {"cluster": cluster, "model": model, "workers": workers, "language": language, "progress": progress}
+        if what == "encode":
+            done = batches.encode(named, into, **how)
+        elif what == "pairs":
+            done = batches.pairs(named, into, batches.DEFAULT_SCORE if minimum is None else minimum, **how)
         else:
-            done = {"encode": batches.encode, "pairs": batches.pairs}[what](named, into, progress=progress, **how)
+            done = batches.groups(named, into, DEFAULT_MINIMUM if minimum is None else minimum, **how)
     if as_json:
         print_json({**asdict(done), "path": str(done.path)})
         return

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Annotated, Final
 
-import msgspec
 import typer
 from msgspec import to_builtins
 
@@ -23,41 +22,12 @@ from askalike.cli.arguments import (
 )
 from askalike.cli.display import BarProgress, console, print_file, print_json, print_records, print_whole, safe
 from askalike.errors import SettingError
-from askalike.forum import Duplicate, Forum
+from askalike.forum import Forum
+from askalike.forum.duplicates import MemberRow, PairRow, member_rows, pair_rows
 from askalike.forum.groups import DEFAULT_MINIMUM
-from askalike.types import Group, GroupKind, Question
+from askalike.types import Group, Question
 
-
-class Row(msgspec.Struct, frozen=True):
-    """A pair; ``id`` is the later question, which may be a duplicate of the earlier one, ``original_id``."""
-
-    score: float
-    likelihood: float
-    cosine: float | None
-    exact: bool
-    id: str
-    original_id: str
-    title: str
-    original_title: str
-
-
-class Member(msgspec.Struct, frozen=True):
-    """A question of a group, which has a number; ``canonical_id`` is the one to answer the others by.
-
-    Args:
-        weakest: how likely the least likely pair of the group asks the same; None where links, judgements or the same
-            text join all.
-    """
-
-    group: int
-    kind: GroupKind
-    weakest: float | None
-    id: str
-    canonical_id: str
-    title: str
-
-
-COLUMNS: Final[Mapping[str, Callable[[Row], str]]] = {
+COLUMNS: Final[Mapping[str, Callable[[PairRow], str]]] = {
     "likely": lambda row: "exact" if row.exact else f"{row.likelihood:.0%}",
     "question": lambda row: f"{row.id}: {row.title}",
     "may repeat": lambda row: f"{row.original_id}: {row.original_title}",
@@ -110,34 +80,21 @@ def duplicates(
             opened.compare(progress=progress)
             listed = opened.groups(opened.least(minimum or DEFAULT_MINIMUM))[: limit or None]
             held = opened.questions_by_id([one for group in listed for one in group.members])
+            members = list(member_rows(opened, listed)) if form in ("csv", "parquet") else []
         else:
             found = opened.duplicates(
                 opened.least_score(minimum or 0.5), since=start, is_exact=exact, tag=tag, progress=progress
             )
-            rows = list(islice(_rows(found), min(limit, sys.maxsize) or None))
+            rows = list(islice(pair_rows(found), min(limit, sys.maxsize) or None))
     if not groups:
-        print_records(rows, Row, form, COLUMNS)
+        print_records(rows, PairRow, form, COLUMNS)
     elif form is None:
         _show(listed, held)
     elif form == "jsonl":
         titles = {one: question.title for one, question in held.items()}
         print_json([{**to_builtins(one), "titles": [titles.get(it, "") for it in one.members]} for one in listed])
     else:
-        print_file(_members(listed, held), Member, form)
-
-
-def _rows(found: Iterator[Duplicate]) -> Iterator[Row]:
-    for one in found:
-        new, old = one.question, one.candidate
-        yield Row(one.score, one.likelihood, one.cosine, one.is_exact, new.id, old.id, new.title, old.title)
-
-
-def _members(groups: Sequence[Group], held: Mapping[str, Question]) -> Iterator[Member]:
-    for number, group in enumerate(groups, start=1):
-        weakest = None if group.weakest is None else group.weakest.probability
-        for one in group.members:
-            title = held[one].title if one in held else ""
-            yield Member(number, group.kind, weakest, one, group.canonical, title)
+        print_file(members, MemberRow, form)
 
 
 def _show(groups: Sequence[Group], held: Mapping[str, Question]) -> None:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 from msgspec import structs
 
 from askalike.errors import BusyForumError
 from askalike.progress import Progress
 from askalike.store.pairs import Pair
-from askalike.types import Draw, Question
+from askalike.types import Draw, Group, GroupKind, Question
 
 if TYPE_CHECKING:
     from askalike.forum.forum import Forum
@@ -50,6 +51,53 @@ class Duplicate:
     cosine: float | None
     is_exact: bool
     draw: Draw | None = None
+
+
+class PairRow(msgspec.Struct, frozen=True):
+    """A pair as a row of a table; ``id`` is the later question, which may be a duplicate of ``original_id``."""
+
+    score: float
+    likelihood: float
+    cosine: float | None
+    exact: bool
+    id: str
+    original_id: str
+    title: str
+    original_title: str
+
+
+class MemberRow(msgspec.Struct, frozen=True):
+    """A question of a group, which has a number; ``canonical_id`` is the one to answer the others by.
+
+    Args:
+        weakest: the probability of the group's least likely pair; None where links, judgements or the same text join
+            all.
+    """
+
+    group: int
+    kind: GroupKind
+    weakest: float | None
+    id: str
+    canonical_id: str
+    title: str
+
+
+def pair_rows(duplicates: Iterable[Duplicate]) -> Iterator[PairRow]:
+    """Yield pairs as rows."""
+    for pair in duplicates:
+        new, old = pair.question, pair.candidate
+        numbers = (pair.score, pair.likelihood, pair.cosine, pair.is_exact)
+        yield PairRow(*numbers, new.id, old.id, new.title, old.title)
+
+
+def member_rows(forum: Forum, groups: Iterable[Group]) -> Iterator[MemberRow]:
+    """Yield the questions of groups as rows."""
+    for number, group in enumerate(groups, start=1):
+        weakest = None if group.weakest is None else group.weakest.probability
+        questions = forum.questions_by_id(group.members)
+        for member in group.members:
+            title = questions[member].title if member in questions else ""
+            yield MemberRow(number, group.kind, weakest, member, group.canonical, title)
 
 
 def compare(forum: Forum, progress: Progress, *, is_exact: bool = False) -> None:

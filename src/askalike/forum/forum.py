@@ -27,6 +27,7 @@ from askalike.errors import (
     ForumNotFoundError,
     SettingError,
 )
+from askalike.executors import Executor
 from askalike.files import Owned, remove_owned
 from askalike.forum.calibrations import Encode, PairProbabilities
 from askalike.forum.check import CheckReport, check_forum, clear_damage
@@ -172,12 +173,19 @@ class Forum:
             raise TypeError("write Forum.open(path) for a forum that is there, or Forum.create(path) for a new one")
         return super().__new__(cls)
 
-    def __init__(self, path: Path, store: Store, analyzer: Analyzer, settings: ForumSettings) -> None:
+    def __init__(
+        self,
+        path: Path,
+        store: Store,
+        analyzer: Analyzer,
+        settings: ForumSettings,
+        executor: Executor | None = None,
+    ) -> None:
         self.path, self.analyzer, self.settings = path, analyzer, settings
         self._layout = ForumLayout(path)
         self._is_closed = False
         self.store = self._store = store
-        self._indexes = Indexes(self._layout, store, analyzer, settings)
+        self._indexes = Indexes(self._layout, store, analyzer, settings, executor)
         self.pairs = Pairs(self._layout, store, self._indexes)
         self.queue = Queue(self.pairs)
         self._thresholds = Thresholds(store, self._indexes, self.queue)
@@ -194,6 +202,7 @@ class Forum:
         text: TextSettings | None = None,
         settings: ForumSettings | None = None,
         encoder: AnyEncoder | None = None,
+        executor: Executor | None = None,
     ) -> Forum:
         """Make a new, empty forum in a folder that does not exist yet or is empty.
 
@@ -201,6 +210,7 @@ class Forum:
             text: language, or languages, and other text settings, stored with the forum.
             settings: how it is searched.
             encoder: as ``use_encoder`` takes it; None leaves the forum to the package's general model.
+            executor: who indexes, encodes and compares many questions; by default processes of this machine.
 
         Raises:
             ForumExistsError: the folder holds something already.
@@ -209,7 +219,7 @@ class Forum:
         layout, text = ForumLayout(Path(path)), text or TextSettings()
         store = _new_store(layout, text)
         try:
-            forum = cls(layout.folder, store, Analyzer(text), settings or ForumSettings())
+            forum = cls(layout.folder, store, Analyzer(text), settings or ForumSettings(), executor)
             if encoder is not None:
                 forum.use_encoder(encoder)
         except BaseException:
@@ -301,6 +311,7 @@ class Forum:
         settings: ForumSettings | None = None,
         progress: Progress | None = None,
         encoder: AnyEncoder | None = None,
+        executor: Executor | None = None,
     ) -> Forum:
         """Open a forum; an index that is behind the archive catches up first, vectors where that is soon done.
 
@@ -308,6 +319,7 @@ class Forum:
 
         Args:
             encoder: as ``use_encoder`` takes it; None takes what the forum names.
+            executor: as ``create`` takes it.
 
         Raises:
             EncoderError: an encoder is given here, and cannot be had.
@@ -318,7 +330,7 @@ class Forum:
         store = open_store(layout)
         try:
             text = stored_text_settings(store)
-            forum = cls(layout.folder, store, Analyzer(text), settings or ForumSettings())
+            forum = cls(layout.folder, store, Analyzer(text), settings or ForumSettings(), executor)
             if encoder is not None:
                 forum.use_encoder(encoder)
             forum.catch_up(progress=progress, is_waiting=False)

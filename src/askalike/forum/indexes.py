@@ -22,6 +22,8 @@ from askalike.errors import (
     NotLearnedError,
     SettingError,
 )
+from askalike.executors import Executor
+from askalike.executors.processes import Processes
 from askalike.files import UnlockableError, held
 from askalike.forum.calibrations import Encode, JudgedPair, PairProbabilities, Scorings
 from askalike.forum.distributed import MilvusEngine
@@ -95,7 +97,15 @@ class Indexes:
         BusyForumError: there is no word index yet, and another process has been making one for too long.
     """
 
-    def __init__(self, layout: ForumLayout, store: Store, analyzer: Analyzer, settings: ForumSettings) -> None:
+    def __init__(
+        self,
+        layout: ForumLayout,
+        store: Store,
+        analyzer: Analyzer,
+        settings: ForumSettings,
+        executor: Executor | None = None,
+    ) -> None:
+        self.executor: Executor = executor or Processes()
         self._layout = layout
         self._store = store
         self._analyzer = analyzer
@@ -127,7 +137,7 @@ class Indexes:
         self._engine = engine_of(layout, store)
         self.lexical: WordIndex | MilvusWords = self._open_lexical()
         sets = None if self._engine is None else MilvusSets(self._engine, store.alone)
-        self.vectors = Vectors(layout, store, text, sets) if self.settings.has_vectors else None
+        self.vectors = Vectors(layout, store, text, sets, self.executor) if self.settings.has_vectors else None
 
     def close(self) -> None:
         """Close the connection to the engine, where there is one."""
@@ -349,7 +359,7 @@ class Indexes:
                     words.reopen()
                     if self._is_to_begin(words):
                         begin(words, self._store, self._analyzer)
-        catch_up(self._store, WordIndexer(words, self._analyzer), progress)
+        catch_up(self._store, WordIndexer(words, self._analyzer, self.executor), progress)
         if isinstance(words, MilvusWords) and words.has_drifted and words.entries <= AT_ONCE:
             self._make_words_anew(words, progress)
         if self.wants_words() and self._store.count_questions() <= AT_ONCE:
@@ -371,9 +381,11 @@ class Indexes:
         anew = words.successor()
         if not anew.exists or not anew.cursor.can_catch_up(fingerprint(self._analyzer), self._store.last_change()):
             begin(anew, self._store, self._analyzer)
-        catch_up(self._store, WordIndexer(anew, self._analyzer), progress)
+        catch_up(self._store, WordIndexer(anew, self._analyzer, self.executor), progress)
         with self._locked(ENCODER_TIMEOUT_S), self._store.alone(words.name):
-            catch_up(self._store, WordIndexer(anew, self._analyzer), progress)  # what was written meanwhile
+            catch_up(
+                self._store, WordIndexer(anew, self._analyzer, self.executor), progress
+            )  # what was written meanwhile
             words.reopen()
             words.take(anew)
 
@@ -410,7 +422,8 @@ class Indexes:
                     self.lexical.reopen()
                     if not self.wants_words():  # another process has done it
                         return
-                    new = WordIndexer(successor_index(folder, self._store, self._analyzer), self._analyzer)
+                    successor = successor_index(folder, self._store, self._analyzer)
+                    new = WordIndexer(successor, self._analyzer, self.executor)
                 catch_up(self._store, new, progress)
                 with self._locked(ENCODER_TIMEOUT_S):
                     catch_up(self._store, new, progress)  # what was written meanwhile

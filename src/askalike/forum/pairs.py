@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
@@ -30,15 +30,15 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.executors import Executor, Numbered, Task
+from askalike.executors.processes import Processes
 from askalike.files import held
 from askalike.forum.engine import LocalEngine
 from askalike.forum.groups import LEAST, MOST_PARTIAL, EvidenceReader
 from askalike.forum.indexes import Indexes
 from askalike.forum.linkage import MOST_REFUSED, Ends, lacking
-from askalike.forum.same_text import HASHED, HASHED_BEFORE, HASHING, HashesByNumber, hashes_by_number
+from askalike.forum.same_text import HASHED, HASHING, HashesByNumber
 from askalike.forum.settings import ForumSettings, stored_text_settings
-from askalike.index import workers
-from askalike.index.workers import Numbered, Remote
 from askalike.search import Query, Searcher
 from askalike.search.calibration import UNMOVED
 from askalike.search.originals import reached
@@ -70,12 +70,11 @@ CHANGES: Final = 500
 FOLLOWED: Final = ("question", "link", "feedback")
 """What changes about a question so that its pairs are made anew."""
 TEXTS: Final = 1_000
-READ_BESIDE: Final = 50_000
-"""From so many texts on others help to read them; they take a second to start, in which one process reads 10,000."""
 AT_ONCE: Final = 20
+"""Questions that are compared in one go while searches wait."""
 BLOCK: Final = 512
-"""So many are searched for together, and go to another process at a time: of 20,000 candidates a third is read, where
-the questions are near each other; of 128 half."""
+"""Questions that are searched for together: of 20,000 candidates a third is read, where the questions are near each
+other; of 128 half."""
 KEPT_EACH_S: Final = 15.0
 """So often pairs are stored while many are compared: each time most pages of their indexes change, however few pairs
 there are, and a killed process has compared for so long in vain."""
@@ -107,7 +106,8 @@ class Pairs:
         self._asked: set[Ends] = set()
         self._looked = ("", 0)  # "begun" of the store, and the "version" up to which pairs were found lacking
         is_plain = indexes.settings == ForumSettings()  # another process knows no others
-        self._remote = Remote(__name__, str(layout.folder.resolve()), _DECODER.decode) if is_plain else None
+        folder, module = layout.folder.resolve(), __name__ if is_plain else ""
+        self.task = Task(self.partners, module, str(folder), _DECODER.decode, folder=folder)
 
     def close(self) -> None:
         """Close the file."""
@@ -204,16 +204,19 @@ class Pairs:
         def is_over() -> bool:
             return is_stopped() or time.monotonic() > end
 
-        if end == math.inf and len(unread := self.store.next_unread(-1)) >= READ_BESIDE:
-            self._read_beside(unread, is_over)
-        while nums := self.store.next_unread(TEXTS):
-            self._keep_texts(nums, hashes_by_number(list(self._records.questions_by_num(nums).items())))
+        executor = self._indexes.executor if end == math.inf else _HERE
+        while unread := self.store.next_unread(-1):
+            self._read_texts(unread, executor, is_over)
             if is_over() and self.store.next_unread(1):
                 return self.store.waiting()
-        if end == math.inf and not is_over() and self.store.waiting() >= workers.WORTH_IT:
-            self._compare_beside(is_over)
+        if end == math.inf:
+            while nums := self.store.next_waiting(-1):
+                nums = self._indexes.ask(partial(side_by_side, nums=nums))
+                self._compare(nums, BLOCK, executor, is_over)
+                if is_over():
+                    return self.store.waiting() + len(self._lacking)
         while nums := self.store.next_waiting(AT_ONCE):
-            self._compare(nums, is_over, 1 if end < math.inf else AT_ONCE)  # searches wait for this one, or nobody
+            self._compare(nums, 1, executor, is_over)  # searches wait for each
             if is_over():
                 return self.store.waiting() + len(self._lacking)
         while ends := self._next_lacking():
@@ -227,7 +230,8 @@ class Pairs:
 
     def _made_by(self) -> str:
         """Return what the scores depend on: another model makes every pair anew."""
-        return f"{self._indexes.state().model}, probability by {digest()}, {PARTNERS}, {LEAST_SCORE}, {KEPT_BELOW}"
+        by = f"{self._indexes.state().model}, probability by {digest()}"
+        return f"{by}, {PARTNERS}, {LEAST_SCORE}, {KEPT_BELOW}, {HASHED}"
 
     def _follow(self) -> bool:
         """Note which questions have changed, as far as searches see them; return whether they see the forum at all."""
@@ -241,21 +245,15 @@ class Pairs:
         applied, seen = int(self.store.state("applied") or 0), self._indexes.encoded()
         if self._is_new() or applied > self._records.last_change():
             with self.store.writing() as store:
+                numbers = self._records.numbers()
                 store.clear()
-                store.keep("texts", "")
-                store.add_waiting(self._records.numbers())
+                store.forget_texts()
+                store.add_waiting(numbers)
+                store.add_unread(numbers)
                 store.keep("applied", str(last))
                 store.keep("encoded", str(min(last, seen)))
                 store.keep("made by", self._made_by())
             applied = last
-        if self.store.state("texts") != HASHED:
-            with self.store.writing() as store:
-                everything = self._records.numbers()
-                if self.store.state("texts") != HASHED_BEFORE:
-                    store.forget_texts()
-                    store.add_waiting(everything)
-                store.add_unread(everything)
-                store.keep("texts", HASHED)
         encoded = int(self.store.state("encoded") or applied)
         self._note(encoded, min(applied, seen), "encoded")  # compared by words, before they had a vector
         self._note(applied, last, "applied")
@@ -297,11 +295,11 @@ class Pairs:
         leading = {one for identifier in ids for one in reached(identifier, sources)}
         return set(self._records.nums_by_id(leading).values())
 
-    def _read_beside(self, unread: list[int], is_over: Callable[[], bool]) -> None:
-        """Read texts in other processes, one for each core."""
+    def _read_texts(self, unread: list[int], executor: Executor, is_over: Callable[[], bool]) -> None:
+        """Read texts until it is over."""
         parts = (unread[start : start + TEXTS] for start in range(0, len(unread), TEXTS))
         batches = ((nums, list(self._records.questions_by_num(nums).items())) for nums in parts)
-        for nums, _, hashes in workers.prepared(batches, len(unread), hashes_by_number, HASHING):
+        for nums, _, hashes in executor.map(HASHING, batches, len(unread)):
             self._keep_texts(nums, hashes)
             if is_over():
                 break
@@ -315,32 +313,21 @@ class Pairs:
                 if len(copies) == 2:  # it is the first of several, or one of those after it
                     store.put(self._twin(max(num, copies[1])) or [])
 
-    def _compare(self, nums: list[int], is_over: Callable[[], bool], block: int) -> None:
-        """Compare these questions, a block of so many at least; those that are left when it is over go on waiting."""
-        partners, alone = self._twins(nums)
-        if alone:
-            ask = partial(self._searched, questions=dict(alone), is_over=is_over, block=block)
-            partners |= self._indexes.ask(ask)
-        self._keep(partners)
-
-    def _compare_beside(self, is_over: Callable[[], bool]) -> None:
-        """Compare all that waits now in other processes, one for each core."""
-        waiting = self._indexes.ask(partial(_side_by_side, nums=self.store.next_waiting(-1)))
-
-        def batches() -> Iterator[tuple[_Partners, Numbered]]:
-            for start in range(0, len(waiting), BLOCK):
-                yield self._twins(waiting[start : start + BLOCK])
-
+    def _compare(self, nums: list[int], size: int, executor: Executor, is_over: Callable[[], bool]) -> None:
+        """Compare these questions, so many at a time, until it is over; those that are left go on waiting."""
+        parts = (self._twins(nums[start : start + size]) for start in range(0, len(nums), size))
         unkept: _Partners = {}
         kept_s = time.monotonic()
-        for partners, _, searched in workers.prepared(batches(), len(waiting), self.partners, self._remote):
-            unkept |= partners | searched
-            if is_over():
-                break
-            if time.monotonic() - kept_s > KEPT_EACH_S:
-                self._keep(unkept)
-                unkept, kept_s = {}, time.monotonic()
-        self._keep(unkept)
+        try:
+            for partners, _, searched in executor.map(self.task, parts, len(nums)):
+                unkept |= partners | searched
+                if is_over():
+                    break
+                if time.monotonic() - kept_s > KEPT_EACH_S:
+                    self._keep(unkept)
+                    unkept, kept_s = {}, time.monotonic()
+        finally:
+            self._keep(unkept)
 
     def _twins(self, nums: list[int]) -> tuple[_Partners, Numbered]:
         """Return the pairs of questions that have a twin or have gone, and the others, which are to be compared."""
@@ -431,31 +418,20 @@ class Pairs:
 
     def partners(self, questions: Numbered) -> _Partners:
         """Return the pairs of these questions with the best of other texts."""
-        if not questions:
-            return {}
-        ask = partial(self._searched, questions=dict(questions), is_over=lambda: False, block=BLOCK)
-        return self._indexes.ask(ask)
+        return self._indexes.ask(partial(self._searched, questions=dict(questions))) if questions else {}
 
-    def _searched(
-        self,
-        searcher: Searcher,
-        questions: dict[int, Question],
-        is_over: Callable[[], bool],
-        block: int,
-    ) -> _Partners:
-        """Return the pairs of the questions that were compared before it was over, a block of them at least."""
+    def _searched(self, searcher: Searcher, questions: dict[int, Question]) -> _Partners:
+        """Return the pairs of these questions, by the rules of each one's language."""
         found: _Partners = {}
         queries = {num: searcher.with_language(_as_query(one, PARTNERS + 1)) for num, one in questions.items()}
         plain = _plain(searcher, queries)
         join = plain.settings.join
         depth = DEPTH if join.depth == JoinSettings().depth else join.depth
         join = replace(join, depth=depth, scored=max(SCORED, join.scored))
-        asking = replace(plain.settings.query, max_postings=POSTINGS)
-        plain = replace(plain, settings=replace(plain.settings, join=join, query=asking))
-        for start in range(0, len(queries), block):
-            found |= self._partners(plain, dict(islice(queries.items(), start, start + block)))
-            if is_over():
-                break
+        query_settings = replace(plain.settings.query, max_postings=POSTINGS)
+        plain = replace(plain, settings=replace(plain.settings, join=join, query=query_settings))
+        for start in range(0, len(queries), BLOCK):
+            found |= self._partners(plain, dict(islice(queries.items(), start, start + BLOCK)))
         return found
 
     def _partners(self, searcher: Searcher, asked: dict[int, Query]) -> _Partners:
@@ -518,7 +494,7 @@ def _plain(searcher: Searcher, asked: Mapping[int, Query]) -> Searcher:
     return replace(searcher, encoder=_Stored(dict(zip(texts, vectors, strict=True)), engine.vectors.dimensions))
 
 
-def _side_by_side(searcher: Searcher, nums: list[int]) -> list[int]:
+def side_by_side(searcher: Searcher, nums: list[int]) -> list[int]:
     """Return questions so that those near each other follow each other: a block of such has half as much to read.
 
     Each goes to the nearest of √N of them, drawn by chance, which follow each other each by the nearest that is left.
@@ -557,10 +533,11 @@ def _compared(searcher: Searcher, query: Query, num: int, others: list[int]) -> 
 
 
 _DECODER: Final = msgspec.msgpack.Decoder(_Partners)
+_HERE: Final = Processes(1)
 
 
 def preparing(order: str) -> Callable[[Numbered], bytes]:
-    """Return what compares questions of the forum in a folder, as a worker of ``index.workers`` is told to."""
+    """Return what compares questions of the forum in a folder, as ``executors.Task`` asks for it."""
     layout = ForumLayout(Path(order))
     store = open_store(layout)
     indexes = Indexes(layout, store, Analyzer(stored_text_settings(store)), ForumSettings())

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Protocol, TypeVar
 
+from askalike.executors import Executor, Numbered, Task
 from askalike.index.cursor import Cursor
-from askalike.index.workers import Numbered, Remote, prepared
 from askalike.progress import Progress
 from askalike.store import ChangeLog
 from askalike.types import Question
@@ -81,12 +81,13 @@ class Indexer(Protocol[_Writer, _Entries]):
     def writing(self) -> AbstractContextManager[_Writer]:
         """Give the index's writer; what it has committed stays, the rest is dropped at the end."""
 
-    def prepare(self, questions: Numbered) -> _Entries:
-        """Make entries of questions; this takes most of the time, and depends on nothing else."""
+    @property
+    def task(self) -> Task[_Entries]:
+        """Return what makes entries of questions; this takes most of the time, and depends on nothing else."""
 
     @property
-    def remote(self) -> Remote[_Entries] | None:
-        """Return how another process makes the same, None where it cannot."""
+    def executor(self) -> Executor:
+        """Return who does that."""
 
     def put(self, writer: _Writer, questions: Numbered, entries: _Entries) -> None:
         """Add what was made of questions under their numbers, or replace what has these numbers."""
@@ -128,7 +129,7 @@ def _scan(log: ChangeLog, indexer: Indexer[_Writer, _Entries], writer: _Writer, 
     progress.start(indexer.phase, total, "questions")
     done = uncommitted = 0
     batches = ((None, batch) for batch in _in_batches(log.all_questions(cursor.scanned), indexer.steps.batch))
-    for _, batch, entries in prepared(batches, total, indexer.prepare, indexer.remote):
+    for _, batch, entries in indexer.executor.map(indexer.task, batches, total):
         indexer.put(writer, batch, entries)
         progress.advance(len(batch))
         done += len(batch)
@@ -159,7 +160,7 @@ def _replay(
         progress.start(indexer.phase, waiting, "changes")
     done = 0
     steps = _steps(log, cursor.applied, left, indexer.steps)
-    for one, batch, entries in prepared(steps, left, indexer.prepare, indexer.remote):
+    for one, batch, entries in indexer.executor.map(indexer.task, steps, left):
         writer.remove(one.gone)
         if batch:
             indexer.put(writer, batch, entries)

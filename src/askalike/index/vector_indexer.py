@@ -11,12 +11,17 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.errors import EncoderError
+from askalike.executors import Executor, Numbered, Task
+from askalike.executors.processes import Processes
 from askalike.index.catchup import Steps
+from askalike.index.encoder_settings import EncoderSettings
 from askalike.index.milvus.vectors import MilvusVectorWriter
+from askalike.index.text_questions import TextQuestions, taken
 from askalike.index.vector_set import VectorSet, model_in
 from askalike.index.vectors import VectorWriter
-from askalike.index.workers import Numbered, Remote
 from askalike.text.settings import TextSettings
+from askalike.types import Question
 
 Vectors = tuple[list[int], NDArray[np.float32]]
 """Numbers of questions, and a row for each.  # (N,), (N, D)"""
@@ -40,8 +45,15 @@ class VectorIndexer:
 
     phase = "encoding"
 
-    def __init__(self, vectors: VectorSet, text: TextSettings | None = None, steps: Steps | None = None) -> None:
+    def __init__(
+        self,
+        vectors: VectorSet,
+        text: TextSettings | None = None,
+        executor: Executor | None = None,
+        steps: Steps | None = None,
+    ) -> None:
         self.vectors = vectors
+        self.executor = executor or Processes()
         self._text = text or TextSettings()
         self.index = vectors.index
         self.steps = steps or (STEPS if vectors.settings is None else STEPS_OF_TEXTS)
@@ -51,14 +63,16 @@ class VectorIndexer:
         return self.index.writing(PATIENCE_S)
 
     @property
-    def remote(self) -> Remote[Vectors] | None:
-        """Return how another process makes the same vectors; None for a text encoder, which has threads of its own."""
-        if self.vectors.settings is not None:
-            return None
-        order = [str(self.vectors.folder.resolve()), self.vectors.languages, self._text.to_json()]
-        return Remote(__name__, json.dumps(order), self._unpacked)
+    def task(self) -> Task[Vectors]:
+        """Return what makes the vectors; an encoder that only this process has makes them here."""
+        settings = self.vectors.settings
+        is_here = settings is not None and (settings.kind == "python" or settings.pca is not None)
+        encoder = "" if settings is None else settings.to_bytes().decode()
+        order = [str(self.vectors.folder.resolve()), encoder, self.vectors.languages, self._text.to_json()]
+        module = "" if is_here else __name__
+        return Task(self._encode, module, json.dumps(order), self._unpacked, has_threads=settings is not None)
 
-    def prepare(self, questions: Numbered) -> Vectors:
+    def _encode(self, questions: Numbered) -> Vectors:
         """Return the numbers and vectors of questions.
 
         Raises:
@@ -91,17 +105,29 @@ def encoded(questions: Numbered, text: TextSettings, by: Sequence[str]) -> Numbe
 
 
 def preparing(order: str) -> Callable[[Numbered], bytes]:
-    """Return what makes packed vectors by the model of a set, as a worker of ``index.workers`` is told to.
+    """Return what makes packed vectors as a set has them, as ``executors.Task`` asks for it.
 
     Raises:
-        DamagedModelError: the model cannot be read.
+        DamagedModelError, EncoderError: the encoder cannot be had, or is another one here.
     """
-    folder, by, stored = json.loads(order)
-    model, text = model_in(Path(folder)), TextSettings.from_json(stored)
+    folder, encoder, by, stored = json.loads(order)
+    text = TextSettings.from_json(stored)
+    encode = _encoder_of(EncoderSettings.from_bytes(encoder.encode())) if encoder else model_in(Path(folder)).encode
 
     def packed(questions: Numbered) -> bytes:
         read = encoded(questions, text, by)
-        vectors = model.encode([question for _, question in read])
+        vectors = encode([question for _, question in read]) if read else np.empty((0, 0), np.float32)
         return msgspec.msgpack.encode(([num for num, _ in read], vectors.astype("<f4").tobytes()))
 
     return packed
+
+
+def _encoder_of(settings: EncoderSettings) -> Callable[[Sequence[Question]], NDArray[np.float32]]:
+    """Return what encodes as the set's text encoder does."""
+    encoder, here = taken(settings)
+    if here.fingerprint != settings.fingerprint:
+        raise EncoderError(
+            f"{settings.written} is {here.name} on this machine, and the vectors are by {settings.name}",
+            "put the same model on every machine",
+        )
+    return TextQuestions(encoder, settings).encode

@@ -28,6 +28,7 @@ from askalike.errors import (
     ModelError,
     ModelNotFoundError,
 )
+from askalike.executors import Executor
 from askalike.files import held
 from askalike.index.catchup import catch_up, pending
 from askalike.index.encoder_settings import (
@@ -118,7 +119,9 @@ class Vectors:
         log: ChangeLog,
         text: TextSettings,
         indexes: MilvusSets | None = None,
+        executor: Executor | None = None,
     ) -> None:
+        self._executor = executor
         self._indexes: Indexes = indexes or LocalIndexes()
         self._engine = indexes
         self._layout = layout
@@ -207,7 +210,7 @@ class Vectors:
         answering = self.answering()
         if answering is not None and self._waiting(answering.index) <= _at_once(answering.settings):
             with suppress(EncoderError):
-                catch_up(self._log, VectorIndexer(answering, self._text), progress)
+                catch_up(self._log, VectorIndexer(answering, self._text, self._executor), progress)
         if answering is not None and answering.index.wants_codes:
             try:
                 answering.index.make_codes(PATIENCE_S)
@@ -360,7 +363,7 @@ class Vectors:
             kept: another set that stays, though it does not answer.
         """
         made = self._made(source, is_new=self._begun(source) is None)
-        indexer = VectorIndexer(made, self._text)
+        indexer = VectorIndexer(made, self._text, self._executor)
         catch_up(self._log, indexer, progress)
         with locked():
             catch_up(self._log, indexer, progress)  # what was written meanwhile
@@ -375,7 +378,7 @@ class Vectors:
 
     def _finish_changes(self, answering: VectorSet, progress: Progress, locked: Locked) -> None:
         """Encode changes some at a time, so that who writes one question need not wait for all."""
-        indexer = VectorIndexer(answering, self._text)
+        indexer = VectorIndexer(answering, self._text, self._executor)
         waiting = self._waiting(answering.index)
         if waiting > indexer.steps.changes:
             progress.start(indexer.phase, waiting, "changes")

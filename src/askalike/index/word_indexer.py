@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -13,12 +14,13 @@ from typing import Final
 import msgspec
 
 from askalike.errors import DamagedForumError
+from askalike.executors import Executor, Numbered, Task
+from askalike.executors.processes import Processes
 from askalike.files import IS_WINDOWS
 from askalike.index.catchup import Steps
 from askalike.index.milvus.words import USUAL_LENGTHS, Lengths, MilvusWords, MilvusWordWriter
 from askalike.index.words import IndexEntry, WordIndex, WordWriter
 from askalike.index.words.index import successor_of
-from askalike.index.workers import Numbered, Remote
 from askalike.search.texts import reader_of
 from askalike.store import ChangeLog
 from askalike.store.rows import to_microseconds
@@ -106,23 +108,27 @@ class WordIndexer:
 
     phase = "indexing"
 
-    def __init__(self, index: WordIndex | MilvusWords, analyzer: Analyzer, steps: Steps = STEPS) -> None:
+    def __init__(
+        self,
+        index: WordIndex | MilvusWords,
+        analyzer: Analyzer,
+        executor: Executor | None = None,
+        steps: Steps | None = None,
+    ) -> None:
         self.index = index
         self.analyzer = analyzer
-        self.steps = steps
+        self.executor = executor or Processes()
+        self.steps = steps or STEPS
 
     def writing(self) -> AbstractContextManager[Words]:
         """Give the index's writer; raise BusyForumError where another is open."""
         return self.index.writing()
 
     @property
-    def remote(self) -> Remote[list[IndexEntry]]:
-        """Return how another process makes the same entries."""
-        return Remote(__name__, json.dumps(self.analyzer.settings.to_json()), _DECODER.decode)
-
-    def prepare(self, questions: Numbered) -> list[IndexEntry]:
-        """Return the terms, tags and moments of questions, and each as it is compared."""
-        return entries_of(self.analyzer, questions)
+    def task(self) -> Task[list[IndexEntry]]:
+        """Return what makes the terms, tags and moments of questions, and each as it is compared."""
+        order = json.dumps(self.analyzer.settings.to_json())
+        return Task(partial(entries_of, self.analyzer), __name__, order, _DECODER.decode)
 
     def put(self, writer: Words, questions: Numbered, entries: Sequence[IndexEntry]) -> None:
         """Write entries."""
@@ -157,6 +163,6 @@ def entries_of(analyzer: Analyzer, questions: Numbered) -> list[IndexEntry]:
 
 
 def preparing(order: str) -> Callable[[Numbered], bytes]:
-    """Return what makes packed entries, as a worker of ``index.workers`` is told to."""
+    """Return what makes packed entries, as ``executors.Task`` asks for it."""
     analyzer = Analyzer(TextSettings.from_json(json.loads(order)))
     return lambda questions: msgspec.msgpack.encode(entries_of(analyzer, questions))
