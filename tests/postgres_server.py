@@ -30,9 +30,14 @@ def server_address() -> str:
         folder = Path(tempfile.mkdtemp(prefix="askalike-postgres-"))
         folder.chmod(0o755)  # the server runs as somebody else where the tests run as root
         server = pgserver.get_server(folder / "data", cleanup_mode="delete")
+    address = str(server.get_uri())
+    psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
+    with psycopg.connect(address, autocommit=True) as connection:  # no test cuts the power
+        connection.execute("ALTER SYSTEM SET fsync = off")
+        connection.execute("SELECT pg_reload_conf()")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     atexit.register(server.cleanup)
-    return str(server.get_uri()).replace("/postgres?", "/{}?")
+    return address.replace("/postgres?", "/{}?")
 
 
 def server_programs() -> Path:

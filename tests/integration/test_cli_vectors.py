@@ -144,7 +144,7 @@ def test_reading_that_is_stopped_leaves_no_forum(run: Run, tmp_path: Path, monke
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("askalike.store.sqlite.store.load", stopped)
+    monkeypatch.setattr("askalike.store.base.load", stopped)
     words = ("index", bundled_forum(), "--into", tmp_path / "f")
     done = run(*words)
     assert (done.code, (tmp_path / "f").exists()) == (130, False)

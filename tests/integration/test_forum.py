@@ -399,7 +399,7 @@ def test_a_load_that_waited_in_vain_leaves_the_rejects_of_the_one_under_way(
     with Forum.create(tmp_path / "f") as forum:
         forum.load(archive, options=ImportOptions(format="jsonl"))
         before = ForumLayout(tmp_path / "f").rejects.read_bytes()
-        monkeypatch.setattr("askalike.store.sqlite.store.SqliteStore.load", busy)
+        monkeypatch.setattr("askalike.store.base.Store.load", busy)
         with pytest.raises(BusyForumError):
             forum.load(archive, options=ImportOptions(format="jsonl"))
     assert ForumLayout(tmp_path / "f").rejects.read_bytes() == before

@@ -21,9 +21,8 @@ from tests.children import printed_by
 
 from askalike.data import bundled_forum
 from askalike.store import ForumLayout
-from askalike.store.sqlite import beside, replacement, schema, staging
-from askalike.store.sqlite.soundness import stored_faults
-from askalike.store.sqlite.store import SqliteStore
+from askalike.store.soundness import stored_faults
+from askalike.store.sqlite import SqliteStore, beside, replacement, schema, staging
 from askalike.types import Answer, Link, Question, Record, Reject, Source
 
 pytestmark = pytest.mark.slow

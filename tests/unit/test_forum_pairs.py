@@ -16,9 +16,8 @@ from askalike import Forum, Link, Question
 from askalike.errors import BusyForumError, DamagedForumError
 from askalike.forum import pairs as pairs_module
 from askalike.store import ForumLayout
-from askalike.store.pairs import Pair
-from askalike.store.sqlite import pairs as sqlite_pairs
-from askalike.store.sqlite.pairs import SqlitePairStore
+from askalike.store import pairs as stored_pairs
+from askalike.store.pairs import Pair, PairStore
 
 pytestmark = pytest.mark.usefixtures("words_alone")
 
@@ -263,7 +262,7 @@ def test_a_pair_with_a_question_that_was_deleted_meanwhile_is_not_kept(forum: Fo
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite_pairs, "BUSY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(stored_pairs, "BUSY_TIMEOUT_S", 0.05)
 
 
 @pytest.mark.usefixtures("impatient")
@@ -389,7 +388,7 @@ def test_two_forums_over_one_folder_share_the_work(forum: Forum) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not list a process's file handles")
 def test_threads_that_have_ended_leave_no_file_handles(tmp_path: Path) -> None:
-    store = SqlitePairStore(tmp_path / "pairs.sqlite")
+    store = PairStore(tmp_path / "pairs.sqlite")
 
     def read_elsewhere() -> None:
         thread = threading.Thread(target=store.waiting)

@@ -18,8 +18,7 @@ from askalike.errors import (
     InputError,
     UnknownIdError,
 )
-from askalike.store.sqlite import schema
-from askalike.store.sqlite.store import SqliteStore
+from askalike.store.sqlite import SqliteStore
 from askalike.types import Answer, Link, Question, Record, Reject, Source
 
 FULL = Question(
@@ -323,10 +322,8 @@ def test_an_archive_that_was_not_finished_is_finished_by_create(tmp_path: Path) 
 
 def test_making_an_archive_that_another_process_has_just_made_keeps_its_settings(tmp_path: Path) -> None:
     path = tmp_path / "archive.sqlite"
-    with contextlib.closing(schema.connect(path)) as late:
-        SqliteStore.create(path, {"language": "german"}).close()
-        schema.create_tables(late, {"language": "english"})
-    with contextlib.closing(SqliteStore(path)) as made:
+    SqliteStore.create(path, {"language": "german"}).close()
+    with contextlib.closing(SqliteStore.create(path, {"language": "english"})) as made:
         assert made.settings() == {"language": "german"}
 
 
@@ -412,17 +409,6 @@ def test_a_database_of_another_format_is_refused(archive: SqliteStore) -> None:
     connection.close()
     with pytest.raises(ForumVersionError, match="format 99"):
         SqliteStore(archive.path)
-
-
-def test_damage_inside_the_file_is_found_by_the_check(archive: SqliteStore) -> None:
-    archive.load([Question(f"q{number}", "title", "body " * 200) for number in range(300)], FIRST, no_reject)
-    archive.check()
-    archive.close()
-    content = bytearray(archive.path.read_bytes())
-    content[8192:20480] = b"\xff" * 12288
-    archive.path.write_bytes(bytes(content))
-    with contextlib.closing(SqliteStore(archive.path)) as damaged, pytest.raises(DamagedForumError, match="damaged"):
-        damaged.check()
 
 
 def test_each_thread_reads_through_its_own_connection(archive: SqliteStore) -> None:

@@ -10,12 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike import Answer, Forum, Link, Question
+from askalike import Answer, Link, Question
 from askalike.errors import DamagedForumError, InputError
-from askalike.store import ForumLayout
-from askalike.store.sqlite import schema
-from askalike.store.sqlite.store import SqliteStore
-from askalike.types import Feedback, Filters, Reject, Source
+from askalike.store.sqlite import SqliteStore
+from askalike.types import Feedback, Reject, Source
 
 pytestmark = pytest.mark.usefixtures("words_alone")
 
@@ -82,55 +80,6 @@ def test_a_value_of_another_type_or_size_is_refused(archive: SqliteStore, questi
         archive.put_questions([question])
 
 
-def damaged(forum: Path) -> None:
-    with Forum.create(forum) as made:
-        made.add([Question("odd", "router reboots nightly"), Question("fine", "printer jams paper")])
-        made.add_answers([Answer("a", "odd", "Buy another.")])
-    connection = schema.connect(ForumLayout(forum).archive)
-    stored = "created_us = ?, digest = zeroblob(16)"
-    connection.execute(f"UPDATE questions SET closed_us = -(1 << 62), {stored} WHERE id = 'odd'", (TOO_LATE_US,))
-    connection.execute(f"UPDATE answers SET {stored}", (TOO_LATE_US,))
-    connection.execute("INSERT INTO changes (at_us, kind, operation, id, num) VALUES (0, 'question', 'edit', 'odd', 1)")
-    connection.close()
-
-
-def test_a_forum_that_holds_a_date_out_of_range_opens_names_it_and_goes_on(tmp_path: Path) -> None:
-    folder = tmp_path / "f"
-    damaged(folder)
-    with Forum.open(folder) as forum:
-        assert forum.question("odd").created is None
-        assert [hit.question.id for hit in forum.similar("router reboots")] == ["odd"]
-        assert forum.answers("odd")[0].created is None
-        info = forum.info()
-        assert info.unreadable_dates == ("question 'odd'", "answer 'a'")
-        assert (info.counts.unreadable_dates, info.counts.first_us, info.counts.last_us) == (3, None, None)
-    with Forum.reindex(folder) as forum:
-        assert forum.info().indexed == 2
-        forum.put(forum.question("odd"))
-        forum.put_answers(forum.answers("odd"))
-        assert forum.info().unreadable_dates == ()
-        forum.delete("odd")
-        assert [question.id for question in forum.questions()] == ["fine"]
-
-
-def test_who_reads_a_forum_with_a_date_out_of_range_by_date_finds_the_others(tmp_path: Path) -> None:
-    damaged(tmp_path / "f")
-    with Forum.open(tmp_path / "f") as forum:
-        assert forum.similar("router reboots", filters=Filters(before=LATE)) == []
-        assert forum.similar("router reboots", filters=Filters(before=EARLY)) == []
-
-
-def test_loading_a_question_again_heals_its_date(tmp_path: Path) -> None:
-    damaged(tmp_path / "f")
-    archive = SqliteStore(ForumLayout(tmp_path / "f").archive)
-    archive.connection.execute("UPDATE sources SET name = 'dump'")
-    loaded = [Question("odd", "router reboots nightly"), Question("fine", "t"), Answer("a", "odd", "Buy another.")]
-    archive.load(loaded, Source("dump", ""), no_reject)
-    assert archive.question("odd").created is None
-    assert list(archive.unreadable_dates()) == []
-    archive.close()
-
-
 # -- whatever is acknowledged reads back equal -----------------------------------------------------------------------
 
 zones = st.sampled_from([UTC, *(timezone(timedelta(hours=hours)) for hours in (-23, -14, 14, 23))])
@@ -168,7 +117,6 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
     made = SqliteStore.create(tmp_path_factory.mktemp("property") / "archive.sqlite", {})
     made.connection.execute("PRAGMA synchronous = OFF")
     yield made
-    made.check()
     made.close()
 
 

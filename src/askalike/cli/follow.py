@@ -331,7 +331,7 @@ def writeback(
             )
         with (
             _alone(layout.writeback_lock, "writes back"),
-            store.alone("writeback"),
+            store.lock("writeback"),
             State.create(layout) as state,
             BarProgress() as progress,
         ):

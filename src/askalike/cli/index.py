@@ -240,8 +240,6 @@ def _print_report(found: dict[str, Any], into: Path) -> None:
             console.print(f"{kind:10s} {', '.join(f'{value:,} {name}' for name, value in stored.items())}")
     if found["links_without_question"]:
         console.print(f"           {found['links_without_question']:,} links wait for a question that is missing")
-    if found["resumed"]:
-        console.print(f"went on    after {found['resumed']:,} records that a load had read before it was stopped")
     for kind, count in found["skipped"].items():
         console.print(f"left out   {count:,} {safe(kind)}", markup=False)
     for kind, count in found["repaired"].items():

@@ -171,18 +171,6 @@ def _findings(layout: ForumLayout, progress: Progress) -> Iterator[Finding]:
     held: list[Contents] = []
     yield from _named("archive", _archive(layout, progress, held.append))
     contents = held[0] if held else None
-    if contents is not None and contents.loaded:
-        what = (
-            f"keeps {contents.loaded:,} records of a first load that is not finished, and that nobody sees: the same"
-            " load goes on after them, any other removes them"
-        )
-        yield Finding("archive", layout.archive.name, what, "", is_damage=False)
-    if contents is not None and contents.left:
-        what = (
-            f"keeps {contents.left:,} records of a load that was stopped, and that nobody sees: the same load goes on"
-            " after them, any other removes them"
-        )
-        yield Finding("archive", layout.archive.name, what, "", is_damage=False)
     indexes: Indexes = LocalIndexes()
     try:
         with closing(open_store(layout)) if layout.engine.is_file() else nullcontext() as store:

@@ -106,7 +106,6 @@ def import_archive(
                 refuse,
                 unread=lambda: rejects.count - refused,
                 is_mass_delete_allowed=options.is_mass_delete_allowed,
-                progress=progress,
             )
         except InputError as error:
             if type(error) is not InputError or not rejects.count:

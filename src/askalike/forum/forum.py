@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import islice
 from numbers import Integral
 from pathlib import Path
 from types import TracebackType
@@ -110,9 +109,6 @@ if TYPE_CHECKING:
 MANY = 256
 """So many queries are answered together."""
 
-MOST_NAMED = 20
-"""So many questions and answers with an unreadable date are named."""
-
 _OWNED = Owned(
     r"(archive|pairs|loading|follow)\.sqlite(-wal|-shm|-journal)?|(index|words|pairs|loading|follow|writeback)\.lock"
     r"|rejects\.jsonl|(archive|encoder|engine|reranker)\.json(\.\d+\.tmp)?|config\.toml(\.\d+\.tmp)?",
@@ -131,8 +127,6 @@ class Info:
         engine: the address of what finds the questions; "" where this machine does.
         upkeep: what ``Forum.upkeep`` has to do, in words.
         languages: code of each language that questions are known to be in → how many.
-        unreadable_dates: the first questions and answers with a date outside the years 1 to 9999, such as
-            "question 'q7'"; they are read as if it were not known, and putting them again heals them.
     """
 
     path: str
@@ -142,7 +136,6 @@ class Info:
     behind: int
     size_bytes: int
     vectors: VectorsState = field(default_factory=VectorsState)
-    unreadable_dates: tuple[str, ...] = ()
     engine: str = ""
     languages: Mapping[str, int] = field(default_factory=dict)
     upkeep: tuple[str, ...] = ()
@@ -351,7 +344,7 @@ class Forum:
 
         Return whether the folder is gone.
         """
-        with self._store.held_if_empty() as is_empty:
+        with self._store.lock_if_empty() as is_empty:
             if is_empty:
                 remove_owned(self.path, _OWNED)  # with the lock held: nobody can begin to fill it
         self._store.close()
@@ -593,7 +586,6 @@ class Forum:
         """
         behind = self._indexes.behind()  # looks at the index anew
         counts = self._store.counts()
-        unreadable = islice(self._store.unreadable_dates(), MOST_NAMED) if counts.unreadable_dates else ()
         return Info(
             path=str(self.path),
             language=self.analyzer.settings.language,
@@ -604,7 +596,6 @@ class Forum:
             vectors=self._indexes.state(),
             engine=self._indexes.engine,
             languages=self._store.language_counts(),
-            unreadable_dates=tuple(unreadable),
             upkeep=tuple(self._indexes.upkeep()),
         )
 

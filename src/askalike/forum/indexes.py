@@ -136,7 +136,7 @@ class Indexes:
         layout, store, text = self._layout, self._store, self._analyzer.settings
         self._engine = engine_of(layout, store)
         self.lexical: WordIndex | MilvusWords = self._open_lexical()
-        sets = None if self._engine is None else MilvusSets(self._engine, store.alone)
+        sets = None if self._engine is None else MilvusSets(self._engine, store.lock)
         self.vectors = Vectors(layout, store, text, sets, self.executor) if self.settings.has_vectors else None
 
     def close(self) -> None:
@@ -355,7 +355,7 @@ class Indexes:
         if isinstance(words, MilvusWords):
             words.reopen()
             if self._is_to_begin(words):
-                with self._store.alone(words.name):  # another machine may have begun it meanwhile
+                with self._store.lock(words.name):  # another machine may have begun it meanwhile
                     words.reopen()
                     if self._is_to_begin(words):
                         begin(words, self._store, self._analyzer)
@@ -382,7 +382,7 @@ class Indexes:
         if not anew.exists or not anew.cursor.can_catch_up(fingerprint(self._analyzer), self._store.last_change()):
             begin(anew, self._store, self._analyzer)
         catch_up(self._store, WordIndexer(anew, self._analyzer, self.executor), progress)
-        with self._locked(ENCODER_TIMEOUT_S), self._store.alone(words.name):
+        with self._locked(ENCODER_TIMEOUT_S), self._store.lock(words.name):
             catch_up(
                 self._store, WordIndexer(anew, self._analyzer, self.executor), progress
             )  # what was written meanwhile
@@ -542,7 +542,7 @@ class Indexes:
         """
         if self._engine is not None:
             made_by = fingerprint(self._analyzer)
-            return MilvusWords(self._engine, f"words_{made_by}", made_by, self._store.alone)
+            return MilvusWords(self._engine, f"words_{made_by}", made_by, self._store.lock)
         index = fitting_index(self._layout.lexical, self._store, self._analyzer)
         if index is not None:
             return index

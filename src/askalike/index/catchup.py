@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar
 from askalike.executors import Executor, Numbered, Task
 from askalike.index.cursor import Cursor
 from askalike.progress import Progress
-from askalike.store import ChangeLog
+from askalike.store import Store
 from askalike.types import Question
 
 
@@ -93,14 +93,14 @@ class Indexer(Protocol[_Writer, _Entries]):
         """Add what was made of questions under their numbers, or replace what has these numbers."""
 
 
-def pending(cursor: Cursor, log: ChangeLog) -> int:
+def pending(cursor: Cursor, log: Store) -> int:
     """Return how many questions or changes an index has not seen."""
     changes = log.count_changes(cursor.applied)
     return changes if cursor.is_complete else max(changes, log.count_questions(cursor.scanned))
 
 
 def catch_up(
-    log: ChangeLog, indexer: Indexer[_Writer, _Entries], progress: Progress, most_changes: int | None = None
+    log: Store, indexer: Indexer[_Writer, _Entries], progress: Progress, most_changes: int | None = None
 ) -> int:
     """Bring the index in step with the store; return how many entries were written or removed.
 
@@ -120,7 +120,7 @@ def catch_up(
         return done + _replay(log, indexer, writer, progress, most_changes)
 
 
-def _scan(log: ChangeLog, indexer: Indexer[_Writer, _Entries], writer: _Writer, progress: Progress) -> int:
+def _scan(log: Store, indexer: Indexer[_Writer, _Entries], writer: _Writer, progress: Progress) -> int:
     """Fill an index from nothing, going on after the last number that a killed process committed."""
     cursor = indexer.index.cursor
     if not cursor.scanned and not indexer.index.entries:  # a killed process may have kept entries, but no cursor
@@ -148,7 +148,7 @@ def _in_batches(questions: Iterator[tuple[int, Question]], size: int) -> Iterato
 
 
 def _replay(
-    log: ChangeLog, indexer: Indexer[_Writer, _Entries], writer: _Writer, progress: Progress, most_changes: int | None
+    log: Store, indexer: Indexer[_Writer, _Entries], writer: _Writer, progress: Progress, most_changes: int | None
 ) -> int:
     """Apply the changes that the index has not seen; each question is taken in its newest state."""
     cursor, step = indexer.index.cursor, indexer.steps.changes
@@ -191,7 +191,7 @@ class _Step:
     applied: int
 
 
-def _steps(log: ChangeLog, applied: int, left: int, steps: Steps) -> Iterator[tuple[_Step, Numbered]]:
+def _steps(log: Store, applied: int, left: int, steps: Steps) -> Iterator[tuple[_Step, Numbered]]:
     """Yield the questions of ``left`` changes after ``applied``, in batches."""
     while left > 0 and (changes := log.changes(applied, min(steps.changes, left))):
         nums = list(dict.fromkeys(change.num for change in changes))

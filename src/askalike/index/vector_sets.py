@@ -58,7 +58,7 @@ from askalike.index.vector_set import (
 from askalike.index.vectors import VectorIndex
 from askalike.models.text_encoder import TextEncoder
 from askalike.progress import Progress
-from askalike.store import ChangeLog, ForumLayout
+from askalike.store import ForumLayout, Store
 from askalike.text.settings import TextSettings
 from askalike.types import Question
 
@@ -116,7 +116,7 @@ class Vectors:
     def __init__(
         self,
         layout: ForumLayout,
-        log: ChangeLog,
+        log: Store,
         text: TextSettings,
         indexes: MilvusSets | None = None,
         executor: Executor | None = None,

@@ -22,7 +22,7 @@ from askalike.index.milvus.words import USUAL_LENGTHS, Lengths, MilvusWords, Mil
 from askalike.index.words import IndexEntry, WordIndex, WordWriter
 from askalike.index.words.index import successor_of
 from askalike.search.texts import reader_of
-from askalike.store import ChangeLog
+from askalike.store import Store
 from askalike.store.rows import to_microseconds
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
@@ -52,7 +52,7 @@ CAN_REPLACE: Final = not IS_WINDOWS
 """Whether a folder can be renamed whose files are open: where not, an index is made anew in its place."""
 
 
-def fitting_index(folder: Path, log: ChangeLog, analyzer: Analyzer) -> WordIndex | None:
+def fitting_index(folder: Path, log: Store, analyzer: Analyzer) -> WordIndex | None:
     """Return the index if there is one that needs no more than catching up; it may be one of an earlier version.
 
     Raises:
@@ -66,7 +66,7 @@ def fitting_index(folder: Path, log: ChangeLog, analyzer: Analyzer) -> WordIndex
     return index if index.cursor.can_catch_up(fingerprint(analyzer), log.last_change()) else None
 
 
-def open_index(folder: Path, log: ChangeLog, analyzer: Analyzer) -> WordIndex:
+def open_index(folder: Path, log: Store, analyzer: Analyzer) -> WordIndex:
     """Open the index, or begin a new one where it cannot be brought in step; the caller holds the lock.
 
     Where a successor was begun, that is gone on with.
@@ -83,7 +83,7 @@ def open_index(folder: Path, log: ChangeLog, analyzer: Analyzer) -> WordIndex:
     return _begun(folder, log, analyzer)
 
 
-def begun_successor(folder: Path, log: ChangeLog, analyzer: Analyzer) -> WordIndex | None:
+def begun_successor(folder: Path, log: Store, analyzer: Analyzer) -> WordIndex | None:
     """Return the index that was begun to take the place of the one in a folder; one that is of no use is removed."""
     successor = successor_of(folder)
     with suppress(DamagedForumError):
@@ -94,12 +94,12 @@ def begun_successor(folder: Path, log: ChangeLog, analyzer: Analyzer) -> WordInd
     return None
 
 
-def successor_index(folder: Path, log: ChangeLog, analyzer: Analyzer) -> WordIndex:
+def successor_index(folder: Path, log: Store, analyzer: Analyzer) -> WordIndex:
     """Open the index that is to take the place of the one in a folder, or begin it; the caller holds the lock."""
     return begun_successor(folder, log, analyzer) or _begun(successor_of(folder), log, analyzer)
 
 
-def _begun(folder: Path, log: ChangeLog, analyzer: Analyzer) -> WordIndex:
+def _begun(folder: Path, log: Store, analyzer: Analyzer) -> WordIndex:
     return WordIndex.create(folder, applied=log.last_change(), fingerprint=fingerprint(analyzer))
 
 
@@ -136,7 +136,7 @@ class WordIndexer:
             writer.put(entry)
 
 
-def begin(index: MilvusWords, log: ChangeLog, analyzer: Analyzer) -> None:
+def begin(index: MilvusWords, log: Store, analyzer: Analyzer) -> None:
     """Begin an index in an engine, with the mean lengths of some of the questions."""
     last, size = log.last_change(), log.count_questions()
     every = max(1, size // SAMPLE)

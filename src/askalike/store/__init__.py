@@ -1,6 +1,6 @@
 """A forum's questions, answers, links and judgements: the one source of truth; everything else is rebuilt from it.
 
-The rest of askalike knows ``Store`` and ``PairStore`` alone. Records are in an SQLite file in the forum's folder, or in
+The rest of askalike knows ``Store`` and ``PairStore``. Records are in an SQLite file in the forum's folder, or in
 a PostgreSQL database that ``archive.json`` names there; likely pairs are in a file in any case, since they are rebuilt.
 """
 
@@ -13,13 +13,17 @@ from typing import Final
 from askalike import agreement
 from askalike.errors import AskalikeError, ForumError, SettingError
 from askalike.files import replace_whole
+from askalike.store import soundness
+from askalike.store.base import Store
+from askalike.store.judgements import refuse_chain
 from askalike.store.layout import ForumLayout
-from askalike.store.moderation import refuse_chain
 from askalike.store.pairs import PairStore
 from askalike.store.postgres import PostgresStore, check_address
-from askalike.store.protocol import (
+from askalike.store.rows import check_question
+from askalike.store.soundness import pair_faults
+from askalike.store.sqlite import SqliteStore
+from askalike.store.values import (
     Change,
-    ChangeLog,
     Contents,
     Counts,
     LoadCounts,
@@ -28,17 +32,10 @@ from askalike.store.protocol import (
     Operation,
     Position,
     SourceCounts,
-    Store,
 )
-from askalike.store.rows import check_question
-from askalike.store.sqlite import soundness
-from askalike.store.sqlite.pairs import SqlitePairStore
-from askalike.store.sqlite.soundness import pair_faults
-from askalike.store.sqlite.store import SqliteStore
 
 __all__ = [
     "Change",
-    "ChangeLog",
     "Contents",
     "Counts",
     "ForumLayout",
@@ -172,4 +169,4 @@ def create_store(layout: ForumLayout, settings: dict[str, str]) -> Store:
 
 def open_pairs(layout: ForumLayout) -> PairStore:
     """Return the store of likely pairs; it is made at its first use."""
-    return SqlitePairStore(layout.pairs)
+    return PairStore(layout.pairs)

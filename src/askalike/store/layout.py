@@ -21,8 +21,7 @@ class ForumLayout:
         FORUM/
           archive.json        in place of archive.sqlite: the PostgreSQL database that holds the same
           engine.json         the engine that finds questions in place of lexical/ and the vectors' indexes, if one does
-          archive.sqlite      questions, answers, links, change log: the only thing that cannot be rebuilt; tables named
-                              loaded_… hold what a large load has written so far, or what a killed one has left
+          archive.sqlite      questions, answers, links, judgements, change log: the only thing that cannot be rebuilt
           lexical/            word index, rebuilt from the archive at need
           lexical.next/       one that is to take its place, made by who holds words.lock; lexical.replaced/: the one
                               before, for a moment
@@ -31,7 +30,7 @@ class ForumLayout:
           reranker.json       what puts the best hits in its order, where something was named
           vectors/            the questions' vectors and the model that made them, rebuilt from the archive at need
           rankers/NAME/       what a ranker that learns has learned, where one was trained
-          loading.lock        held by who loads an archive; loading.sqlite: what was read of it so far, gone at the end
+          loading.lock        held by who loads an archive; loading.sqlite: what was read of it so far
           index.lock          held by the one process that writes indexes
           pairs.sqlite        pairs that may ask the same, made anew at need; pairs.lock: held by who compares
           follow.sqlite       what follows a living forum: its cursor, what it holds, webhooks that came; follow.lock:

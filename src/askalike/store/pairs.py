@@ -1,4 +1,4 @@
-"""What the comparing of questions asks of whatever stores likely pairs, and what is still to be compared.
+"""The likely pairs of a forum, and what is still to be compared, in an SQLite file of their own beside the store's.
 
 Everything here can be made anew, but only by who holds the lock of comparing: a reader that finds the store damaged
 says so, and the next who compares begins it again. A store that another process is writing is neither damaged nor old.
@@ -6,13 +6,53 @@ says so, and the next who compares begins it again. A store that another process
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any, Final, Literal
 
-from askalike.errors import DamagedForumError
+from askalike.errors import BusyForumError, DamagedForumError, ForumError
+from askalike.store.database import ThreadConnections
+from askalike.store.sqlite import identity
+
+FORMAT: Final = 5
+BUSY_TIMEOUT_S: Final = 10.0
+
+_TABLES: Final = """
+CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+INSERT INTO state VALUES ('begun', lower(hex(randomblob(8))));
+CREATE TABLE todo (num INTEGER PRIMARY KEY);
+CREATE TABLE pairs (
+    first INTEGER NOT NULL,
+    second INTEGER NOT NULL,
+    score REAL NOT NULL,
+    cosine REAL,
+    is_open INTEGER NOT NULL DEFAULT 1,
+    PRIMARY KEY (first, second)
+) WITHOUT ROWID;
+CREATE INDEX pairs_by_score ON pairs (score DESC, first, second);
+CREATE INDEX pairs_by_second ON pairs (second);
+CREATE TABLE texts (num INTEGER PRIMARY KEY, hash BLOB NOT NULL, template BLOB);
+CREATE INDEX texts_by_hash ON texts (hash, num);
+CREATE INDEX texts_by_template ON texts (template, num) WHERE template IS NOT NULL;
+CREATE TABLE unread (num INTEGER PRIMARY KEY);
+CREATE TABLE touched (num INTEGER PRIMARY KEY, version INTEGER NOT NULL);
+CREATE INDEX touched_by_version ON touched (version)
+"""
+
+_PAIR: Final = "first, second, score, cosine, is_open"
+
+_PARTS: Final = 500
+"""SQLite takes so many values in one statement."""
+
+_VERSION: Final = "(SELECT ifnull(max(CAST(value AS INTEGER)), 0) + 1 FROM state WHERE key = 'version')"
+"""What ``version`` is after the writing under way."""
+
+_NAMES: Final = {"state", "todo", "pairs", "texts", "unread", "touched"}
 
 
 class DamagedPairsError(DamagedForumError):
@@ -65,42 +105,75 @@ def permanent_number(first: int, second: int, seed: int) -> float:
     return (a * first + b * second + c) % prime / prime
 
 
-class PairStore(Protocol):
-    """Pairs of a forum; any thread reads, and whoever holds the lock of comparing writes.
+class _Connection(sqlite3.Connection):
+    """A connection that knows which file it was opened to."""
 
-    Every method raises BusyForumError where another process has the store locked for too long, DamagedPairsError where
-    it is damaged or of another version, and ForumError where it cannot be read or written for another reason.
+    identity: tuple[int, int] | None = None
+
+
+class PairStore:
+    """Pairs of a forum, in one file; any thread reads, and whoever holds the lock of comparing writes.
+
+    Each thread has a connection of its own. Every method raises BusyForumError where another process has the store
+    locked for too long, DamagedPairsError where it is damaged or of another format, and ForumError where it cannot be
+    read or written for another reason.
     """
 
-    was_damaged: bool
-    """Whether damage was met since ``mend``."""
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.was_damaged = False
+        """Whether damage was met since ``mend``."""
+        self._connections = ThreadConnections(self._open)
 
     def close(self) -> None:
-        """Close the store."""
+        """Close every connection."""
+        self._connections.close()
+
+    # -- reading -----------------------------------------------------------------------------------------------
 
     def state(self, key: str) -> str | None:
         """Return a value that was kept, or None; "version" grows with every writing, "begun" names the file."""
+        return next((str(row[0]) for row in self._rows("SELECT value FROM state WHERE key = ?", key)), None)
 
     def waiting(self) -> int:
         """Return how many questions are still to be compared."""
+        return int(self._rows("SELECT count(*) FROM todo")[0][0])
 
     def next_waiting(self, limit: int) -> list[int]:
         """Return the numbers of some questions that are to be compared, those that came last first."""
+        return [row[0] for row in self._rows("SELECT num FROM todo ORDER BY num DESC LIMIT ?", limit)]
 
     def next_unread(self, limit: int) -> list[int]:
         """Return the numbers of some questions whose text is to be read, ascending."""
+        return [row[0] for row in self._rows("SELECT num FROM unread ORDER BY num LIMIT ?", limit)]
 
     def count(self, low: float = 0.0, high: float = 2.0) -> int:
         """Return how many open pairs there are with low ≤ score < high."""
+        found = self._rows("SELECT count(*) FROM pairs WHERE score >= ? AND score < ? AND is_open", low, high)
+        return int(found[0][0])
 
     def drawn(self, low: float, high: float, limit: int, seed: int) -> list[Pair]:
         """Return the open pairs with low ≤ score < high that have the least ``permanent_number``, ascending."""
+        found = self._rows(
+            "SELECT first, second, score, cosine FROM pairs WHERE score >= ? AND score < ? AND is_open"
+            " ORDER BY (? * first + ? * second + ?) % ?, first, second LIMIT ?",
+            *(low, high, *permanent_factors(seed), limit),
+        )
+        return [Pair(*row) for row in found]
 
     def page(self, minimum: float, limit: int, after: PairPosition | None = None) -> list[Pair]:
         """Return open pairs of at least this score, best first, from after a position on."""
+        start = after or PairPosition(2.0, 0, 0)
+        found = self._rows(
+            "SELECT first, second, score, cosine FROM pairs WHERE score <= ? AND score >= ? AND is_open"
+            " AND (score < ? OR (first, second) > (?, ?)) ORDER BY score DESC, first, second LIMIT ?",
+            *(start.score, minimum, start.score, start.first, start.second, limit),
+        )
+        return [Pair(*row) for row in found]
 
     def of(self, num: int) -> list[Pair]:
         """Return the pairs of one question."""
+        return _pairs(self._rows(f"SELECT {_PAIR} FROM pairs WHERE first = ? OR second = ?", num, num))
 
     def copies(self, num: int, limit: int) -> list[int]:
         """Return the smallest numbers of the questions with the text of this one, itself among them, ascending.
@@ -108,9 +181,16 @@ class PairStore(Protocol):
         Args:
             limit: at most this many; -1 for all.
         """
+        found = self._rows(
+            "SELECT num FROM texts WHERE hash = (SELECT hash FROM texts WHERE num = ?) ORDER BY num LIMIT ?", num, limit
+        )
+        return [row[0] for row in found]
 
     def firsts(self, nums: Sequence[int]) -> dict[int, int]:
         """Return the smallest number of the questions with the text of each; those without a text are left out."""
+        first = "(SELECT num FROM texts AS others WHERE others.hash = texts.hash ORDER BY num LIMIT 1)"
+        wanted = f"SELECT num, {first} FROM texts WHERE num IN ({{}})"
+        return {num: least for part in _parts(nums) for num, least in self._rows(wanted.format(part))}
 
     def texts(self, name: Literal["hash", "template"], nums: Iterable[int] | None = None) -> list[list[int]]:
         """Return the questions that have a text, or its template, in common, two at least, each list ascending.
@@ -118,44 +198,216 @@ class PairStore(Protocol):
         Args:
             nums: only those with one of these among them; None for all.
         """
+        if nums is None:
+            shared = f"(SELECT {name} FROM texts WHERE {name} IS NOT NULL GROUP BY {name} HAVING count(*) > 1)"
+            found = self._rows(f"SELECT {name}, num FROM texts WHERE {name} IN {shared} ORDER BY {name}, num")
+        else:
+            shared = f"(SELECT {name} FROM texts WHERE num IN ({{}}) AND {name} IS NOT NULL)"
+            wanted = f"SELECT {name}, num FROM texts WHERE {name} IN {shared}"
+            found = sorted({row for part in _parts(nums) for row in self._rows(wanted.format(part))})
+        listed = ([num for _, num in rows] for _, rows in groupby(found, key=lambda row: row[0]))
+        return [one for one in listed if len(one) > 1]
 
     def among(self, nums: Iterable[int] | None, minimum: float) -> list[Pair]:
         """Return the pairs of at least this score of any of these questions, or of all for None, by their numbers."""
+        likely = f"SELECT {_PAIR} FROM pairs WHERE score >= ?"
+        if nums is None:
+            return _pairs(self._rows(f"{likely} ORDER BY first, second", minimum))
+        parts = [f"{likely} AND {name} IN ({part})" for part in _parts(nums) for name in ("first", "second")]
+        return _pairs(sorted({row for part in parts for row in self._rows(part, minimum)}))
 
     def touched(self, after: int) -> list[int]:
         """Return the questions whose pairs or text have changed since a "version", ascending."""
+        return [row[0] for row in self._rows("SELECT num FROM touched WHERE version > ? ORDER BY num", after)]
 
-    def writing(self) -> AbstractContextManager[PairStore]:
+    # -- writing -----------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[PairStore]:
         """Keep everything that is written inside, or nothing."""
+        self._run("BEGIN IMMEDIATE")
+        connection = self._connection
+        try:
+            yield self
+            self.keep("version", str(int(self.state("version") or 0) + 1))
+            self._run("COMMIT")
+        except BaseException:
+            if connection.in_transaction:  # SQLite itself has rolled back after some errors
+                connection.execute("ROLLBACK")
+            raise
 
     def keep(self, key: str, value: str) -> None:
         """Keep a value."""
+        self._run("INSERT OR REPLACE INTO state VALUES (?, ?)", (key, value))
 
     def clear(self) -> None:
         """Forget all pairs and all that waits to be compared."""
+        for name in ("first", "second"):
+            self._run(f"INSERT OR REPLACE INTO touched SELECT DISTINCT {name}, {_VERSION} FROM pairs")
+        self._run("DELETE FROM pairs")
+        self._run("DELETE FROM todo")
 
     def add_waiting(self, nums: Iterable[int]) -> None:
         """Let these questions be compared."""
+        self._run("INSERT OR IGNORE INTO todo VALUES (?)", *((num,) for num in nums))
 
     def remove_waiting(self, num: int) -> None:
         """Say that a question was compared."""
+        self._run("DELETE FROM todo WHERE num = ?", (num,))
 
     def put(self, pairs: Sequence[Pair]) -> None:
         """Store pairs; of two scores of a pair, one from each side, the greater counts."""
+        known = "SELECT 1 FROM pairs WHERE first = ? AND second = ? AND score >= ?"
+        self._run(
+            f"INSERT OR REPLACE INTO touched SELECT ?, {_VERSION} WHERE NOT EXISTS ({known})",
+            *((num, one.first, one.second, one.score) for one in pairs for num in (one.first, one.second)),
+        )
+        self._run(
+            f"INSERT INTO pairs ({_PAIR}) VALUES (?, ?, ?, ?, ?) ON CONFLICT (first, second) DO UPDATE SET"
+            " score = max(score, excluded.score), cosine = coalesce(excluded.cosine, cosine),"
+            " is_open = excluded.is_open",
+            *((one.first, one.second, one.score, one.cosine, one.is_open) for one in pairs),
+        )
 
     def remove(self, pairs: Iterable[Pair]) -> None:
         """Forget pairs."""
+        gone = [(one.first, one.second) for one in pairs]
+        self._touch(num for pair in gone for num in pair)
+        self._run("DELETE FROM pairs WHERE first = ? AND second = ?", *gone)
 
     def add_unread(self, nums: Iterable[int]) -> None:
         """Let the text of these questions be read; what was kept of it is forgotten."""
+        listed = [(num,) for num in nums]
+        self._touch(num for (num,) in listed)
+        self._run("DELETE FROM texts WHERE num = ?", *listed)
+        self._run("INSERT OR IGNORE INTO unread VALUES (?)", *listed)
 
     def forget_texts(self) -> None:
         """Forget what was read of every question."""
+        self._run("DELETE FROM texts")
+        self._run("DELETE FROM unread")
 
     def put_texts(self, texts: Mapping[int, tuple[bytes | None, bytes | None]]) -> None:
         """Keep what the texts of questions are known by, and what the title of each has in common with those that
         differ in dates and numbers alone; None for one that has gone, or has no words.
         """
+        nums = [(num,) for num in texts]
+        self._run("DELETE FROM texts WHERE num = ?", *nums)
+        self._run("DELETE FROM unread WHERE num = ?", *nums)
+        self._touch(texts)
+        self._run("INSERT INTO texts VALUES (?, ?, ?)", *((num, *known) for num, known in texts.items() if known[0]))
+
+    def _touch(self, nums: Iterable[int]) -> None:
+        self._run(f"INSERT OR REPLACE INTO touched SELECT ?, {_VERSION}", *((num,) for num in nums))
+
+    # -- damage ------------------------------------------------------------------------------------------------
 
     def mend(self) -> None:
         """Begin the store again if it is damaged; the caller holds the lock of comparing, so that nobody writes."""
+        self.was_damaged = False
+        with contextlib.suppress(DamagedPairsError):
+            if self._rows("PRAGMA integrity_check(1)")[0][0] == "ok":  # another process may have begun it again
+                return
+        self.was_damaged = False
+        for name in (self.path.name, f"{self.path.name}-wal", f"{self.path.name}-shm"):
+            self.path.with_name(name).unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Raise what an error of SQLite means for the caller: a file that is in use is not a damaged one."""
+        try:
+            yield
+        except UnicodeDecodeError as error:  # SQLite quotes a damaged name in what it says
+            raise self._damaged(str(error)) from error
+        except sqlite3.DatabaseError as error:
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest tells details
+            if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise BusyForumError(
+                    f"{self.path} is locked by another process", "try again when it has finished"
+                ) from error
+            if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+                raise self._damaged(str(error)) from error
+            if not isinstance(error, sqlite3.OperationalError):
+                raise
+            raise ForumError(
+                f"{self.path} cannot be read or written: {error}", "free space, or correct the folder's permissions"
+            ) from error
+
+    def _damaged(self, reason: str) -> DamagedPairsError:
+        self.was_damaged = True
+        return DamagedPairsError(
+            f"{self.path} is damaged: {reason}", "it is rebuilt when the service, or Forum.pairs.advance, runs"
+        )
+
+    # -- opening -----------------------------------------------------------------------------------------------
+
+    def _rows(self, statement: str, *values: object) -> list[Any]:
+        with self._explained():
+            return self._connection.execute(statement, values).fetchall()
+
+    def _run(self, statement: str, *rows: Sequence[object]) -> None:
+        """Execute a statement, once for each row of values where it takes any."""
+        with self._explained():
+            if "?" in statement:
+                self._connection.executemany(statement, rows)
+            else:
+                self._connection.execute(statement)
+
+    @property
+    def _connection(self) -> _Connection:
+        """Return this thread's connection to the file that is there now: another process may have begun it again."""
+        connection = self._connections.get()
+        if connection.in_transaction or connection.identity == identity(self.path):
+            return connection
+        self._connections.forget()
+        return self._connections.get()
+
+    def _open(self) -> _Connection:
+        connection = sqlite3.connect(
+            self.path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False, factory=_Connection
+        )
+        try:
+            connection.execute("PRAGMA synchronous = NORMAL")  # what a power cut takes is compared again
+            version = _version(connection)
+            if not version:
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("BEGIN IMMEDIATE")
+                version = self._create(connection)
+                connection.execute("COMMIT")
+            if version != FORMAT or not _names(connection) >= _NAMES:
+                raise self._damaged(f"it has format {version}, expected {FORMAT}")
+        except BaseException:
+            connection.close()
+            raise
+        connection.identity = identity(self.path)
+        return connection
+
+    def _create(self, connection: sqlite3.Connection) -> int:
+        """Make the tables, unless another process has done so meanwhile; return the file's format."""
+        if version := _version(connection):
+            return version
+        if _names(connection):
+            raise self._damaged("it is a file of another program")
+        for statement in _TABLES.split(";"):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {FORMAT}")
+        return FORMAT
+
+
+def _pairs(rows: Iterable[tuple[int, int, float, float | None, int]]) -> list[Pair]:
+    return [Pair(first, second, score, cosine, bool(is_open)) for first, second, score, cosine, is_open in rows]
+
+
+def _parts(nums: Iterable[int]) -> Iterator[str]:
+    """Yield numbers as SQL lists them, some at a time."""
+    listed = iter(nums)
+    while part := list(islice(listed, _PARTS)):
+        yield ", ".join(map(str, map(int, part)))
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _names(connection: sqlite3.Connection) -> set[str]:
+    return {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}

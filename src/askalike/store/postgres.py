@@ -18,123 +18,35 @@ from urllib.parse import parse_qs, urlsplit
 
 from askalike.errors import (
     BusyForumError,
-    DamagedForumError,
     DatabaseError,
+    ForumError,
     ForumNotFoundError,
     ForumVersionError,
     InputError,
     MissingExtraError,
     SettingError,
 )
-from askalike.progress import Progress, SilentProgress
-from askalike.store import moderation, rows
-from askalike.store.load import STAGING, Gone, load
-from askalike.store.protocol import Contents, LoadReport, SourceCounts
-from askalike.store.sql import HELPED, LANGUAGES, SqlStore, ThreadConnections
-from askalike.store.writes import Cursor
-from askalike.types import Answer, Link, Question, Record, Reject, Source
+from askalike.store import rows, tables
+from askalike.store.base import Store
+from askalike.store.database import Cursor, ThreadConnections
+from askalike.store.staging import FIND_CHANGES, POSTS, STAGED, Staging
+from askalike.store.values import Contents
 
-FORMAT: Final = 5
-"""Format 2 keeps what became of suggestions, 3 languages, 4 what moderators do; older databases are brought to it."""
+FORMAT: Final = 6
 SCHEMES: Final = ("postgresql", "postgres")
 WAIT = "30s"
 LOADS_WAIT = WAIT
 """How long somebody waits who writes, and who loads."""
-SENT_TOGETHER: Final = 1000
-"""Records of a load."""
 _SHAPE: Final = "expected postgresql://HOST/DATABASE"
 WRITING, LOADING = 0x41736B4101, 0x41736B4102
 """Advisory locks: of who writes, and of who loads an archive."""
 
 _ESCAPE = "\x01"
-_MODERATION: Final = ";".join(moderation.statements("BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"))
-_TABLES: Final = (
-    """
-CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE sources (
-    num BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    name TEXT NOT NULL UNIQUE,
-    format TEXT NOT NULL
-);
-CREATE TABLE questions (
-    num BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    id TEXT NOT NULL UNIQUE,
-    title TEXT NOT NULL,
-    body TEXT NOT NULL,
-    markup TEXT NOT NULL,
-    tags TEXT NOT NULL,
-    created_us BIGINT,
-    closed_us BIGINT,
-    score BIGINT,
-    url TEXT NOT NULL,
-    author TEXT NOT NULL,
-    source BIGINT NOT NULL REFERENCES sources (num),
-    digest BYTEA NOT NULL
-);
-CREATE INDEX questions_by_source ON questions (source);
-CREATE INDEX questions_by_created ON questions (created_us, num);
-CREATE TABLE answers (
-    num BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    id TEXT NOT NULL UNIQUE,
-    question_id TEXT NOT NULL,
-    body TEXT NOT NULL,
-    markup TEXT NOT NULL,
-    created_us BIGINT,
-    score BIGINT,
-    author TEXT NOT NULL,
-    is_accepted INTEGER NOT NULL,
-    source BIGINT NOT NULL REFERENCES sources (num),
-    digest BYTEA NOT NULL
-);
-CREATE INDEX answers_by_question ON answers (question_id);
-CREATE TABLE links (
-    source_id TEXT NOT NULL,
-    target_id TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    source BIGINT NOT NULL REFERENCES sources (num),
-    PRIMARY KEY (source_id, target_id, kind)
-);
-CREATE INDEX links_by_target ON links (target_id);
-CREATE TABLE changes (
-    seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    at_us BIGINT NOT NULL,
-    kind TEXT NOT NULL,
-    operation TEXT NOT NULL,
-    id TEXT NOT NULL,
-    num BIGINT
-);
-CREATE TABLE feedback (
-    num BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    question_id TEXT NOT NULL,
-    candidate_id TEXT NOT NULL,
-    verdict TEXT NOT NULL,
-    judge TEXT NOT NULL,
-    at_us BIGINT NOT NULL,
-    draw TEXT NOT NULL,
-    probability DOUBLE PRECISION,
-    propensity DOUBLE PRECISION
-);
-CREATE INDEX feedback_by_question ON feedback (question_id);
-CREATE INDEX feedback_by_candidate ON feedback (candidate_id);
-CREATE TABLE format (version INTEGER NOT NULL);
-"""
-    + HELPED
-    + LANGUAGES
-    + _MODERATION
-).replace(" TEXT", ' TEXT COLLATE "C"')
-_POST = "place BIGINT PRIMARY KEY, digest BYTEA, id TEXT"
-_STAGING_TABLES: Final = f"""
-CREATE SCHEMA {STAGING};
-CREATE UNLOGGED TABLE {STAGING}.seen_questions (id TEXT PRIMARY KEY);
-CREATE UNLOGGED TABLE {STAGING}.seen_answers (id TEXT PRIMARY KEY);
-CREATE UNLOGGED TABLE {STAGING}.seen_links (
-    source_id TEXT, target_id TEXT, kind TEXT, PRIMARY KEY (source_id, target_id, kind)
-);
-CREATE UNLOGGED TABLE {STAGING}.questions ({_POST}, title TEXT, body TEXT, markup TEXT, tags TEXT, created_us BIGINT,
-    closed_us BIGINT, score BIGINT, url TEXT, author TEXT, language TEXT, is_language_detected INTEGER);
-CREATE UNLOGGED TABLE {STAGING}.answers ({_POST}, question_id TEXT, body TEXT, markup TEXT, created_us BIGINT,
-    score BIGINT, author TEXT, is_accepted INTEGER)
-""".replace(" TEXT", ' TEXT COLLATE "C"')
+_TEXT: Final = 'TEXT COLLATE "C"'
+_TYPES: Final = dict.fromkeys(
+    ("place", "created_us", "closed_us", "score", "is_accepted", "is_language_detected"), "BIGINT"
+) | {"digest": "BYTEA"}
+"""The types of staged columns that hold no text."""
 
 
 def check_address(address: str) -> str:
@@ -159,8 +71,8 @@ def check_address(address: str) -> str:
     return address
 
 
-class PostgresStore(SqlStore):
-    """``store.Store`` in one database of a PostgreSQL server; each thread has a connection of its own."""
+class PostgresStore(Store):
+    """A store in one database of a PostgreSQL server; each thread has a connection of its own."""
 
     def __init__(self, address: str) -> None:
         self._address = check_address(address)
@@ -174,8 +86,8 @@ class PostgresStore(SqlStore):
         if version != FORMAT:
             self.close()
             raise ForumVersionError(
-                f"{address} has format {version}, this version of askalike reads format {FORMAT}",
-                "use the version that wrote it",
+                f"{address} has format {version}, expected {FORMAT}",
+                'index the archive again into another database: "askalike attach DATABASE --into FORUM"',
             )
 
     @classmethod
@@ -186,8 +98,10 @@ class PostgresStore(SqlStore):
             connection.execute("SELECT pg_advisory_xact_lock(?)", (WRITING,))
             connection.execute("CREATE SCHEMA IF NOT EXISTS askalike")
             if connection.execute("SELECT to_regclass('format')").fetchone()[0] is None:
-                for statement in filter(str.strip, _TABLES.split(";")):
+                number = "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"
+                for statement in tables.statements(number=number, data="BYTEA", text=_TEXT):
                     connection.execute(statement)
+                connection.execute("CREATE TABLE format (version INTEGER NOT NULL)")
                 for key, value in sorted(settings.items()):
                     connection.execute("INSERT INTO settings VALUES (?, ?)", (key, value))
                 connection.execute("INSERT INTO format VALUES (?)", (FORMAT,))
@@ -238,18 +152,18 @@ class PostgresStore(SqlStore):
             try:
                 return connection.execute(statement, values).fetchall()
             except _psycopg().OperationalError:
-                if not connection.is_lost or connection.is_writing or connection.is_staging:
+                if not connection.is_lost or connection.is_writing or connection.is_loading:
                     raise
                 return self._connection().execute(statement, values).fetchall()
 
     def _connection(self) -> _Connection:
         held = self._connections.get()
-        if held.is_lost and not held.is_staging:
+        if held.is_lost and not held.is_loading:
             self._connections.forget()
         return self._connections.get()
 
     @contextlib.contextmanager
-    def alone(self, name: str) -> Iterator[None]:
+    def lock(self, name: str) -> Iterator[None]:
         """Keep every other machine, and thread, from doing what has this name, by a session of its own.
 
         Raises:
@@ -266,7 +180,7 @@ class PostgresStore(SqlStore):
             connection.execute("SELECT 1")
 
     @contextlib.contextmanager
-    def held_if_empty(self) -> Iterator[bool]:
+    def lock_if_empty(self) -> Iterator[bool]:
         """Keep everybody from writing for as long as nothing is stored here; False at once where that cannot be."""
         with self._transaction("SELECT pg_try_advisory_xact_lock(?)") as (_, is_held):
             yield bool(is_held) and not self.count_questions() and not self.is_loading()
@@ -279,49 +193,58 @@ class PostgresStore(SqlStore):
         )
         return bool(self.rows(held, (LOADING >> 32, LOADING & 0xFFFFFFFF))[0][0])
 
-    def load(
-        self,
-        records: Iterable[Record],
-        source: Source,
-        reject: Callable[[Reject], None],
-        *,
-        unread: Callable[[], int] = lambda: 0,
-        is_mass_delete_allowed: bool = False,
-        progress: Progress = SilentProgress(),  # noqa: B008 - it holds nothing
-    ) -> LoadReport:
-        """Make the store hold what ``records`` holds for ``source``, in one transaction."""
-        rows.check_source(source)
-        with _explained(self._address), _staging(self._connection()) as staged:
-            report = load(
-                self,
-                staged,
-                records,
-                source,
-                reject,
-                unread,
-                is_mass_delete_allowed=is_mass_delete_allowed,
-                progress=progress,
-            )
-            self._connection().execute("ANALYZE questions, answers, links, changes")
-        return report
-
-    def delete_source(self, name: str) -> SourceCounts:
-        """Delete all records of a source; return how many there were."""
+    @contextlib.contextmanager
+    def loading(self, *, is_waiting: bool = True) -> Iterator[None]:
+        """Keep other loads out; what is read lies in the system's folder for temporary files."""
         with _explained(self._address):
             connection = self._connection()
-            held = "SELECT pg_try_advisory_lock(?)"
-            if self.is_loading() or not connection.execute(held, (LOADING,)).fetchone()[0]:
-                raise BusyForumError("somebody else is loading an archive", "wait until it has finished")
             try:
-                return super().delete_source(name)
+                connection.execute(f"SET lock_timeout = '{LOADS_WAIT if is_waiting else '1ms'}'")
+                connection.execute("SELECT pg_advisory_lock(?)", (LOADING,))
+            except _psycopg().errors.LockNotAvailable as error:
+                raise BusyForumError("somebody else is loading an archive", "wait until it has finished") from error
             finally:
+                connection.execute("RESET lock_timeout")
+            connection.is_loading = True
+            try:
+                yield
+            except sqlite3.Error as error:
+                raise ForumError(
+                    f"what is loaded cannot be kept in the meantime: {error}",
+                    "free space where temporary files are, or name another folder by TMPDIR",
+                ) from error
+            finally:
+                connection.is_loading = False
                 if not connection.is_lost:
+                    connection.roll_back()
                     connection.execute("SELECT pg_advisory_unlock(?)", (LOADING,))
 
-    def check(self) -> None:
-        """Read everything, and compare each question and answer with the digest of what was written."""
-        for fault in self.faults(lambda _: None):
-            raise DamagedForumError(f"{self._address}: {fault}", "restore the database from a backup")
+    @contextlib.contextmanager
+    def staged(self, staging: Staging) -> Iterator[None]:
+        """Copy what was read into tables of this connection, which go with it."""
+        connection = self._connection()
+        key = {"questions": "UNIQUE (id)", "answers": "UNIQUE (id)", "links": f"UNIQUE ({', '.join(STAGED['links'])})"}
+        try:
+            for table, columns in STAGED.items():
+                typed = ", ".join(f"{name} {_TYPES.get(name, _TEXT)}" for name in columns)
+                connection.execute(f"CREATE TEMPORARY TABLE staged_{table} ({typed}, {key[table]})")
+                connection.copy(f"staged_{table} ({', '.join(columns)})", staging.read(table))
+                connection.execute(f"ANALYZE staged_{table}")
+            for table, statement in zip(POSTS, FIND_CHANGES, strict=True):
+                connection.execute(f"CREATE TEMPORARY TABLE changed_{table} (place BIGINT PRIMARY KEY)")
+                connection.execute(statement)
+                connection.execute(f"ANALYZE changed_{table}")
+            yield
+        finally:
+            if not connection.is_lost:
+                connection.roll_back()
+                for name in (*(f"staged_{table}" for table in STAGED), *(f"changed_{table}" for table in POSTS)):
+                    connection.execute(f"DROP TABLE IF EXISTS {name}")
+
+    def after_load(self) -> None:
+        """Renew the statistics by which statements are planned."""
+        with _explained(self._address):
+            self._connection().execute("ANALYZE questions, answers, links, changes")
 
     def faults(self, on_rows: Callable[[int], None]) -> Iterator[str]:
         """Yield each question and answer that is not what was written."""
@@ -350,8 +273,8 @@ class PostgresStore(SqlStore):
 class _Connection:
     """A connection that takes ``?`` for values and any text, and gives rows by place and by name."""
 
-    is_staging = False
-    """Whether an archive is being loaded through it: what was read of it goes with the connection."""
+    is_loading = False
+    """Whether an archive is being loaded through it: its lock and what was staged go with the connection."""
 
     def __init__(self, address: str) -> None:
         psycopg = _psycopg()
@@ -394,105 +317,6 @@ class _Connection:
     def close(self) -> None:
         """Close it."""
         self._own.close()
-
-
-@contextlib.contextmanager
-def _staging(connection: _Connection) -> Iterator[_Staging]:
-    """Give empty tables for what a load reads; one load at a time has them.
-
-    Raises:
-        BusyForumError: another load has been under way for too long.
-    """
-    try:
-        connection.execute(f"SET lock_timeout = '{LOADS_WAIT}'")
-        connection.execute("SELECT pg_advisory_lock(?)", (LOADING,))
-    except _psycopg().errors.LockNotAvailable as error:
-        raise BusyForumError("somebody else is loading an archive", "wait until it has finished") from error
-    finally:
-        connection.execute("RESET lock_timeout")
-    try:
-        connection.execute(f"DROP SCHEMA IF EXISTS {STAGING} CASCADE")  # of a load that was killed
-        for statement in filter(str.strip, _STAGING_TABLES.split(";")):
-            connection.execute(statement)
-        connection.is_staging = True
-        with contextlib.closing(sqlite3.connect("")) as seen:
-            yield _Staging(connection, seen)
-    finally:
-        connection.is_staging = False
-        if not connection.is_lost:
-            connection.roll_back()
-            connection.execute(f"DROP SCHEMA IF EXISTS {STAGING} CASCADE")
-            connection.execute("SELECT pg_advisory_unlock(?)", (LOADING,))
-
-
-class _Staging:
-    """``load.Staging``: records are sent in batches; which ids there were is known here, without asking the server.
-
-    Args:
-        seen: an SQLite database that goes with the load.
-    """
-
-    resumed = 0  # what was read goes with the connection
-
-    def __init__(self, connection: _Connection, seen: sqlite3.Connection) -> None:
-        self._connection, self._seen = connection, seen
-        self._waiting: dict[str, list[tuple[object, ...]]] = {"questions": [], "answers": [], "seen_links": []}
-        self._place = 0
-        for table, columns in (("questions", "id"), ("answers", "id"), ("seen_links", "a, b, c")):
-            seen.execute(f"CREATE TABLE {table} ({columns}, PRIMARY KEY ({columns})) WITHOUT ROWID")
-
-    def take(self, record: Question | Answer) -> bool:
-        """Note a record; return whether it is the first with its id."""
-        if isinstance(record, Question):
-            table, values = "questions", rows.question_values(record)
-        else:
-            table, values = "answers", rows.answer_values(record)
-        self._place += 1
-        return self._note(table, (record.id,), (self._place, rows.digest(values), *values))
-
-    def take_link(self, link: Link) -> None:
-        """Note a link."""
-        rows.check_link(link)
-        key = (link.source_id, link.target_id, link.kind)
-        self._note("seen_links", key, key)
-
-    def end(self) -> Sequence[tuple[str, str]]:
-        """Send what waits, and leave out what the store has already as it is."""
-        execute = self._connection.execute
-        for table in self._waiting:
-            self._send(table)
-        for table in ("questions", "answers"):
-            staged = f"{STAGING}.{table}"
-            execute(f"INSERT INTO {STAGING}.seen_{table} SELECT id FROM {staged}")
-            execute(f"ANALYZE {staged}, {STAGING}.seen_{table}")
-            execute(
-                f"DELETE FROM {staged} AS staged USING {table} AS known WHERE known.id = staged.id"
-                " AND known.digest = staged.digest"
-            )
-            execute(f"ANALYZE {staged}")
-        execute(f"ANALYZE {STAGING}.seen_links")
-        return ()
-
-    @property
-    def filled(self) -> None:
-        """Return None: whoever writes waits for the last step, and nobody's log grows."""
-
-    def replacement(self, gone: Gone) -> None:
-        """Return None, for the same reason."""
-
-    def _note(self, table: str, key: tuple[str, ...], values: tuple[object, ...]) -> bool:
-        marks = ", ".join("?" * len(key))
-        if not self._seen.execute(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", key).rowcount:
-            return False
-        self._waiting[table].append(values)
-        if len(self._waiting[table]) == SENT_TOGETHER:
-            self._send(table)
-        return True
-
-    def _send(self, table: str) -> None:
-        waiting, self._waiting[table] = self._waiting[table], []
-        if waiting:
-            self._connection.copy(f"{STAGING}.{table}", waiting)
 
 
 @contextlib.contextmanager

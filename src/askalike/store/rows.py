@@ -10,7 +10,7 @@ from numbers import Real
 from typing import Any, get_args
 
 from askalike.errors import DamagedForumError, InputError, SettingError, UnknownIdError
-from askalike.store.protocol import MANUAL_SOURCE
+from askalike.store.values import MANUAL_SOURCE
 from askalike.types import (
     Answer,
     Draw,
@@ -57,13 +57,16 @@ def to_microseconds(moment: datetime | None) -> int | None:
 
 
 def from_microseconds(value: int | None) -> datetime | None:
-    """Return the moment in UTC; None also for one outside the years 1 to 9999, which older versions could store."""
-    return None if value is None or not _FIRST_US <= value <= LAST_US else _EPOCH + timedelta(microseconds=value)
+    """Return the moment in UTC, None for None.
 
-
-def unreadable_date(column: str) -> str:
-    """Return the SQL condition that a column holds a moment that ``from_microseconds`` cannot return."""
-    return f"({column} < {_FIRST_US} OR {column} > {LAST_US})"
+    Raises:
+        DamagedForumError: it lies outside the years 1 to 9999, which is never written.
+    """
+    if value is None:
+        return None
+    if not _FIRST_US <= value <= LAST_US:
+        raise DamagedForumError(f"a moment is {value} µs from 1970", "restore the forum from a backup")
+    return _EPOCH + timedelta(microseconds=value)
 
 
 def question_values(question: Question) -> tuple[Value, ...]:

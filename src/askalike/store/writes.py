@@ -7,35 +7,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol
+from typing import Literal
 
 from askalike.errors import InputError
 from askalike.store import rows
-from askalike.store.protocol import MANUAL_SOURCE, LoadCounts, LoadReport, Operation, RecordKind
+from askalike.store.database import Connection
+from askalike.store.values import MANUAL_SOURCE, LoadCounts, LoadReport, Operation, RecordKind
 from askalike.types import Answer, Feedback, Link, Question, Source, Thread
 
 PostKind = Literal["question", "answer"]
-
-
-class Cursor(Protocol):
-    """What a statement found; each row by place and by name."""
-
-    @property
-    def rowcount(self) -> int:
-        """Return how many rows a change concerned."""
-
-    def fetchone(self) -> Any:
-        """Return the next row, or None."""
-
-    def fetchall(self) -> list[Any]:
-        """Return the rows that are left."""
-
-
-class Connection(Protocol):
-    """A connection to a database that understands SQL with ``?`` for values."""
-
-    def execute(self, statement: str, values: Sequence[Any] = ..., /) -> Cursor:
-        """Run one statement."""
 
 
 OF_PAIR = "((question_id = ? AND candidate_id = ?) OR (question_id = ? AND candidate_id = ?))"
@@ -219,6 +199,20 @@ def delete_link(connection: Connection, link: Link) -> bool:
     if gone is not None:
         log_change(connection, "link", "delete", link.source_id, None)
     return gone is not None
+
+
+def delete_of_source(connection: Connection, table: str, source: int, condition: str = "true") -> int:
+    """Delete rows of a source from ``questions``, ``answers`` or ``links``, each logged; return how many.
+
+    Args:
+        source: its number.
+        condition: which of the rows; a row is called ``known``.
+    """
+    kind, logged = table.removesuffix("s"), "source_id, NULL" if table == "links" else "id, num"
+    gone = f"FROM {table} AS known WHERE known.source = ? AND {condition}"
+    log = f"INSERT INTO changes (at_us, kind, operation, id, num) SELECT ?, ?, 'delete', {logged} {gone}"
+    connection.execute(log, (time.time_ns() // 1000, kind, source))
+    return connection.execute(f"DELETE {gone}", (source,)).rowcount
 
 
 def replace_threads(

@@ -1,4 +1,4 @@
-"""What a store does in SQL that SQLite and PostgreSQL both understand: reading, changing, and the log of changes."""
+"""A forum's records in SQL: reading, changing, loading, and the log of every change."""
 
 from __future__ import annotations
 
@@ -6,21 +6,15 @@ import contextlib
 import json
 import math
 import secrets
-import threading
-import time
-import weakref
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import asdict
-from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
-
-from msgspec import structs
+from typing import Any, Final
 
 from askalike.errors import ForumError, InputError
 from askalike.store import rows, writes
-from askalike.store.moderation import ModerationStore, refuse_chain
-from askalike.store.protocol import (
+from askalike.store.judgements import BOTH_HERE, HERE, JudgementStore, refuse_chain
+from askalike.store.load import load
+from askalike.store.values import (
     FIGURES,
     IDENTITY,
     MARGIN,
@@ -34,92 +28,7 @@ from askalike.store.protocol import (
     RecordKind,
     SourceCounts,
 )
-from askalike.store.rows import unreadable_date
-from askalike.store.writes import Connection
-from askalike.types import Answer, Draw, Feedback, Link, Question, Source, Thread, Verdict
-
-
-def put_settings(connection: Connection, settings: Mapping[str, str]) -> None:
-    """Store settings beside those that are there, or in their place."""
-    put = "INSERT INTO settings VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
-    for row in sorted(settings.items()):
-        connection.execute(put, row)
-
-
-def margin_as_setting(margin: Margin) -> dict[str, str]:
-    """Return the row that holds a margin."""
-    return {MARGIN: json.dumps(asdict(margin))}
-
-
-class _Closable(Protocol):
-    def close(self) -> None: ...
-
-
-_Connection = TypeVar("_Connection", bound=_Closable)
-
-
-class ThreadConnections(Generic[_Connection]):
-    """The connections of all threads to one database.
-
-    A thread's connection is opened at its first use. It is closed when the thread ends, when this object goes, or by
-    ``close``, so that threads that come and go leave no file handles.
-
-    Args:
-        opened: opens a connection, which another thread may close.
-    """
-
-    def __init__(self, opened: Callable[[], _Connection]) -> None:
-        self._opened = opened
-        self._closed = ""
-        self._local = threading.local()
-        self._guard = threading.Lock()
-        self._all: weakref.WeakSet[_Closing[_Connection]] = weakref.WeakSet()
-
-    def get(self) -> _Connection:
-        """Return this thread's connection.
-
-        Raises:
-            ForumError: all were closed for good.
-        """
-        own: _Closing[_Connection] | None = getattr(self._local, "own", None)
-        if own is None:
-            if self._closed:
-                raise ForumError(f"{self._closed} is closed", "open it again")
-            own = _Closing(self._opened())
-            self._local.own = own
-            with self._guard:
-                self._all.add(own)
-        return own.connection
-
-    def forget(self) -> None:
-        """Close this thread's connection; the next ``get`` opens another."""
-        if hasattr(self._local, "own"):
-            self._local.own.connection.close()
-            del self._local.own
-
-    def close(self, name: str = "") -> None:
-        """Close every connection; a later ``get`` opens another.
-
-        Args:
-            name: of what is closed for good; a later ``get`` says so.
-        """
-        self._closed = name
-        with self._guard:
-            for one in list(self._all):
-                one.connection.close()
-            self._all.clear()
-        self._local = threading.local()
-
-
-class _Closing(Generic[_Connection]):
-    """Closes its connection when nothing refers to it: what a thread has of its own goes with the thread."""
-
-    def __init__(self, connection: _Connection) -> None:
-        self.connection = connection
-
-    def __del__(self) -> None:
-        self.connection.close()
-
+from askalike.types import Answer, Link, Question, Record, Reject, Source, Thread
 
 _QUESTION: Final = ", ".join(rows.QUESTION_COLUMNS)
 _ANSWER: Final = ", ".join(rows.ANSWER_COLUMNS)
@@ -127,50 +36,27 @@ _LINKS: Final = (
     "SELECT source_id, target_id, kind FROM links"
     " JOIN questions AS one ON one.id = source_id JOIN questions AS other ON other.id = target_id"
 )
-_FEEDBACK: Final = "num, question_id, candidate_id, verdict, judge, at_us, draw, probability, propensity"
-_HERE: Final = "EXISTS (SELECT 1 FROM questions WHERE id = {})"
-_BOTH_HERE: Final = f"{_HERE.format('question_id')} AND {_HERE.format('candidate_id')}"
 _BATCH: Final = 500
 SHORT_LOG: Final = 10_000
 """Changes; a log that is so long and no longer is not shortened, and so many are deleted together."""
 _LAST: Final = 2**63 - 1
 
 
-HELPED: Final = """
-CREATE TABLE helped (question_id TEXT PRIMARY KEY, times BIGINT NOT NULL);
-"""
-
-
-LANGUAGES: Final = """
-ALTER TABLE questions ADD COLUMN language TEXT NOT NULL DEFAULT '';
-ALTER TABLE questions ADD COLUMN is_language_detected INTEGER NOT NULL DEFAULT 0;
-CREATE INDEX questions_by_language ON questions (language) WHERE language <> '';
-"""
-
-
 class _TrialEnd(Exception):
     """Takes a transaction back."""
 
 
-class SqlStore(ModerationStore, ABC):
-    """``store.Store`` without what each database does in its own way: connections, transactions, loads."""
+class Store(JudgementStore):
+    """A forum's questions, answers, links and judgements, in the SQL that SQLite and PostgreSQL both understand.
 
-    ordered_join: ClassVar = "JOIN"
-    """A join whose first table is read first, where that has to be said."""
+    Every question has a number of its own, which is never given to another; indexes know questions by it and follow the
+    log of changes with a cursor. Reading is safe from any thread; writes go one at a time, over all processes. A write
+    is on disk when the method returns, and happens whole or not at all. A value that could not be read back is refused
+    with InputError. What is said of a question that a load has taken away is kept, and has no effect until the question
+    is back.
+    """
 
     _counted: tuple[int, Counts] | None = None
-
-    @abstractmethod
-    def write(self) -> AbstractContextManager[Connection]:
-        """Give a connection inside one transaction: committed and on disk at the end, or rolled back on any error."""
-
-    @abstractmethod
-    def rows(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
-        """Return all rows that a statement finds."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Close every connection; the store must not be used after."""
 
     def _rows_of(self, statement: str, wanted: Iterable[object]) -> Iterator[Any]:
         """Yield what a statement finds for "{wanted}", each of them once, so many together as it may ask for."""
@@ -188,11 +74,13 @@ class SqlStore(ModerationStore, ABC):
 
     def put_settings(self, settings: Mapping[str, str]) -> None:
         """Store settings of the forum beside those that it has, or in their place."""
+        put = "INSERT INTO settings VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
         with self.write() as connection:
-            put_settings(connection, settings)
+            for row in sorted(settings.items()):
+                connection.execute(put, row)
 
     def identity(self) -> str:
-        """Return a name that no other store has, drawn when it is first asked for."""
+        """Return a name that no other store has, drawn when it is first asked for: what an engine knows a forum by."""
         wanted = "SELECT value FROM settings WHERE key = ?"
         if not self.rows(wanted, (IDENTITY,)):
             with self.write() as connection:
@@ -212,11 +100,7 @@ class SqlStore(ModerationStore, ABC):
 
     def put_margin(self, margin: Margin) -> None:
         """Store it in place of the one before."""
-        self.put_settings(margin_as_setting(margin))
-
-    def alone(self, name: str) -> AbstractContextManager[None]:
-        """Keep nobody out: a file is used on one machine, and its folder's locks keep other processes out."""
-        return contextlib.nullcontext()
+        self.put_settings({MARGIN: json.dumps(asdict(margin))})
 
     def sources(self) -> tuple[str, ...]:
         """Return the names of the sources that records came from, in the order of their first use."""
@@ -230,25 +114,68 @@ class SqlStore(ModerationStore, ABC):
         return [SourceCounts(*row) for row in self.rows(f"SELECT name, format, {held} FROM sources ORDER BY num")]
 
     def delete_source(self, name: str) -> SourceCounts:
-        """Delete all records of a source, as a load does that no longer holds them; return how many there were."""
-        with self.write() as connection:
-            counts = next((one for one in self.source_counts() if one.name == name), None)
+        """Delete all records of a source, as a load does that no longer holds them; return how many there were.
+
+        Raises:
+            UnknownIdError: there is none of this name.
+            BusyForumError: a load is under way.
+        """
+        with self.loading(is_waiting=False), self.write() as connection:
+            counts = next((source for source in self.source_counts() if source.name == name), None)
             if counts is None:
                 raise rows.unknown_id("source", name)
-            of = "WHERE source = (SELECT num FROM sources WHERE name = ?)"
-            for (one,) in connection.execute(f"SELECT id FROM answers {of}", (name,)).fetchall():
-                writes.delete_answer(connection, one)
-            for row in connection.execute(f"SELECT source_id, target_id, kind FROM links {of}", (name,)).fetchall():
-                writes.delete_link(connection, Link(*row))
-            for (one,) in connection.execute(f"SELECT id FROM questions {of}", (name,)).fetchall():
-                writes.remove_question(connection, one)
-            connection.execute("DELETE FROM sources WHERE name = ?", (name,))
+            number = writes.source_number(connection, name, counts.format)
+            for table in ("answers", "links", "questions"):
+                writes.delete_of_source(connection, table, number)
+            connection.execute("DELETE FROM sources WHERE num = ?", (number,))
         return counts
+
+    def load(
+        self,
+        records: Iterable[Record],
+        source: Source,
+        reject: Callable[[Reject], None],
+        *,
+        unread: Callable[[], int] = lambda: 0,
+        is_mass_delete_allowed: bool = False,
+    ) -> LoadReport:
+        """Make the store hold what ``records`` holds for ``source``, in one step; others write while records are read.
+
+        Loading a source again adds what is new, updates what was edited and deletes what has gone. Records of other
+        sources stay as they are: a load that would change one is refused whole. A record that cannot be stored (an id
+        seen before in the same load, an answer without its question, a value that does not fit) is handed to ``reject``
+        and counted. Links may point to questions that are not there. What has gone from the source is deleted only if
+        every record could be read and stored: one that could not may be among those that seem to have gone.
+
+        Args:
+            records: in any order; held one at a time. Judgements are added, whatever their questions, unless the
+                same one is there; none is deleted.
+            source: what these records belong to; the same name at the next load.
+            reject: called with each record that cannot be stored.
+            unread: asked after the last record: how many records of the source could not be read.
+            is_mass_delete_allowed: go on when more than half of the source's questions would be deleted.
+
+        Raises:
+            InputError: the stream has no question (nor links alone, between the questions of others), would delete
+                more than half of the source's questions, or holds ids that another source has with other content; or
+                the source is ``MANUAL_SOURCE``.
+            BusyForumError: another load is under way.
+        """
+        report = load(self, records, source, reject, unread=unread, is_mass_delete_allowed=is_mass_delete_allowed)
+        with contextlib.suppress(ForumError):  # what was loaded is on disk already
+            self.shorten_log()
+            self.after_load()
+        return report
 
     # -- changes -----------------------------------------------------------------------------------------------
 
     def add_questions(self, questions: Sequence[Question], links: Sequence[Link] = ()) -> None:
-        """Add new questions, and links of them."""
+        """Add new questions, and links of them.
+
+        Raises:
+            InputError: an id is taken already.
+            UnknownIdError: an end of a link is not there.
+        """
         for link in links:
             rows.check_link(link)
         ids = [question.id for question in questions]
@@ -263,20 +190,31 @@ class SqlStore(ModerationStore, ABC):
             writes.put_links(connection, links)
 
     def edit_questions(self, questions: Sequence[Question]) -> None:
-        """Replace questions that are there."""
+        """Replace questions that are there; raise UnknownIdError where one is not."""
         with self.write() as connection:
             for question in questions:
                 writes.require_question(connection, question.id)
             writes.put_questions(connection, questions)
 
     def put_detected(self, languages: Mapping[str, str], changed: Collection[str]) -> None:
-        """Store which language each of these questions was found to be in; what a source or a person said stays."""
+        """Store which language each of these questions was found to be in; what a source or a person said stays.
+
+        Args:
+            changed: the ids of those that are logged as edited, so that indexes read them anew.
+        """
         with self.write() as connection:
             for identifier, language in languages.items():
                 writes.put_detected(connection, identifier, language, is_logged=identifier in changed)
 
     def put_questions(self, questions: Sequence[Question], gone: Sequence[str] = ()) -> dict[str, Operation]:
-        """Add new questions, edit those whose id is known, and delete others with all that is said of them."""
+        """Add new questions, edit those whose id is known, and delete others with all that is said of them.
+
+        Returns:
+            for each id that changed, whether it was added or edited; unchanged ones are left out.
+
+        Raises:
+            UnknownIdError: one that is to be deleted is not there.
+        """
         with self.write() as connection:
             done = writes.put_questions(connection, questions)
             for identifier in dict.fromkeys(gone):
@@ -285,17 +223,17 @@ class SqlStore(ModerationStore, ABC):
             return done
 
     def add_answers(self, answers: Sequence[Answer]) -> None:
-        """Add new answers to questions that are there."""
+        """Add new answers; raise UnknownIdError where a question is not there, InputError where an id is taken."""
         with self.write() as connection:
             writes.put_answers(connection, answers, are_new=True)
 
     def put_answers(self, answers: Sequence[Answer]) -> dict[str, Operation]:
-        """Add new answers and edit those whose id is known; return for each id that changed which of both."""
+        """Add new answers and edit those whose id is known; return as ``put_questions``, raise as ``add_answers``."""
         with self.write() as connection:
             return writes.put_answers(connection, answers, are_new=False)
 
     def delete_answers(self, ids: Sequence[str]) -> None:
-        """Delete answers."""
+        """Delete answers; raise UnknownIdError where one is not there."""
         with self.write() as connection:
             for one in ids:
                 if not (rows.is_storable(one) and writes.delete_answer(connection, one)):
@@ -304,7 +242,19 @@ class SqlStore(ModerationStore, ABC):
     def replace_threads(
         self, threads: Sequence[Thread], gone: Sequence[str], source: Source, *, is_trial: bool = False
     ) -> LoadReport:
-        """Make the store hold these threads as they are given, and none of those that are gone."""
+        """Make the store hold these threads of ``source`` as they are given, and none of those that are gone.
+
+        What other sources or people said of a question stays: their answers and links, and judgements, which have no
+        effect while it is gone, and count again when it is back. Links may point to questions that are not there.
+
+        Args:
+            gone: ids of questions; those that are not there are passed over.
+            is_trial: take all of it back, and only return what would have been done.
+
+        Raises:
+            InputError: a question or an answer with this id came from elsewhere, a value cannot be stored, or the
+                source is ``MANUAL_SOURCE``.
+        """
         for thread in threads:
             for link in thread.links:
                 rows.check_link(link)
@@ -324,14 +274,14 @@ class SqlStore(ModerationStore, ABC):
         return [row[0] for row in self.rows(found, (source,))]
 
     def put_links(self, links: Sequence[Link]) -> int:
-        """Store links between questions that are there; return how many were new."""
+        """Store links; return how many were new. Raise UnknownIdError where an end is not there."""
         for link in links:
             rows.check_link(link)
         with self.write() as connection:
             return writes.put_links(connection, links)
 
     def mark(self, duplicate: str, original: str) -> bool:
-        """Link a duplicate to its original, unless that closes a circle or leads on; return whether that is new."""
+        """Link a duplicate; return whether that is new. Raise InputError for a circle, or an original that is none."""
         link = Link(duplicate, original)
         rows.check_link(link)
         with self.write() as connection:  # looked at in the same transaction: two may mark each other's at once
@@ -352,7 +302,10 @@ class SqlStore(ModerationStore, ABC):
         return int(self.rows("SELECT coalesce(max(seq), 0) FROM changes")[0][0])
 
     def changes(self, after: int, limit: int, kinds: Collection[RecordKind] = QUESTIONS) -> list[Change]:
-        """Return the changes of these kinds with seq > ``after``, oldest first, at most ``limit``."""
+        """Return the changes of these kinds with seq > ``after``, oldest first, at most ``limit``.
+
+        A change of a link or a judgement is there while its first question is.
+        """
         found = self.rows(  # only changes of questions have their number in the log
             "SELECT seq, operation, coalesce(changes.num, questions.num) AS num, kind FROM changes"
             " LEFT JOIN questions ON kind <> 'question' AND questions.id = changes.id"
@@ -393,7 +346,7 @@ class SqlStore(ModerationStore, ABC):
     # -- questions ---------------------------------------------------------------------------------------------
 
     def question(self, identifier: str) -> Question:
-        """Return one question."""
+        """Return one question; raise UnknownIdError where it is not there."""
         found = self.questions_by_id([identifier])
         if not found:
             raise rows.unknown_id("question", identifier)
@@ -456,7 +409,11 @@ class SqlStore(ModerationStore, ABC):
         return int(self.rows("SELECT count(*) FROM questions WHERE num > ?", (after,))[0][0])
 
     def newest(self, limit: int, after: Position | None = None) -> list[tuple[Position, Question]]:
-        """Return questions, newest first by date; those without a date are last, the last stored first."""
+        """Return questions, newest first by date; those without a date are last, the last stored first.
+
+        Args:
+            after: only those behind this position, whether or not its question is still there.
+        """
         moment, num = after or (_LAST, _LAST)
         found: list[Any] = []
         if moment is not None:
@@ -477,11 +434,14 @@ class SqlStore(ModerationStore, ABC):
     # -- answers and links -------------------------------------------------------------------------------------
 
     def answers_of(self, ids: Sequence[str]) -> dict[str, list[Answer]]:
-        """Return the answers of each of these questions, best first; questions without answers are left out."""
+        """Return the answers of each of these questions, best first; questions without answers are left out.
+
+        Accepted answers come first, then those with most votes, then the oldest, then by id.
+        """
         found: dict[str, list[Answer]] = {}
         for row in self._rows_of_ids(
             f"SELECT {_ANSWER} FROM answers WHERE question_id IN ({{wanted}})"
-            f" AND {_HERE.format('question_id')}"
+            f" AND {HERE.format('question_id')}"
             " ORDER BY is_accepted DESC, coalesce(score, 0) DESC, coalesce(created_us, 0), id",
             ids,
         ):
@@ -493,7 +453,7 @@ class SqlStore(ModerationStore, ABC):
         return dict(
             self._rows_of_ids(
                 "SELECT question_id, count(*) FROM answers WHERE question_id IN ({wanted})"
-                f" AND {_HERE.format('question_id')} GROUP BY question_id",
+                f" AND {HERE.format('question_id')} GROUP BY question_id",
                 ids,
             )
         )
@@ -510,7 +470,10 @@ class SqlStore(ModerationStore, ABC):
         return [Link(*row) for row in self.rows(wanted, (identifier, identifier))]
 
     def originals_of(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Return what these questions, and all that they lead to, are duplicates of."""
+        """Return what these questions, and all that they lead to, are duplicates of: ids, ascending.
+
+        Questions that are no duplicates are left out, and so are originals that are not there.
+        """
         found: dict[str, dict[str, None]] = {}  # two batches may lead to one question
         for row in self._rows_of_ids(
             "WITH RECURSIVE reached(id) AS (SELECT id FROM questions WHERE id IN ({wanted})"
@@ -523,52 +486,6 @@ class SqlStore(ModerationStore, ABC):
         ):
             found.setdefault(row["source_id"], {})[row["target_id"]] = None
         return {source: tuple(targets) for source, targets in found.items()}
-
-    # -- judgements --------------------------------------------------------------------------------------------
-
-    def add_feedback(self, given: Feedback) -> Feedback:
-        """Store a person's judgement on two questions; return it with its moment."""
-        rows.check_feedback(given)
-        at_us = time.time_ns() // 1000
-        with self.write() as connection:
-            for identifier in (given.question_id, given.candidate_id):
-                writes.require_question(connection, identifier)
-            at_us = writes.put_judgement(connection, given, at_us)
-        return structs.replace(given, at=rows.from_microseconds(at_us))
-
-    def all_feedback(self) -> Iterator[Feedback]:
-        """Yield every judgement on questions that are there, as they were stored, without holding them all."""
-        last = 0
-        wanted = f"SELECT {_FEEDBACK} FROM feedback WHERE num > ? AND {_BOTH_HERE} ORDER BY num LIMIT ?"
-        while found := self.rows(wanted, (last, _BATCH)):
-            for _, question, candidate, verdict, judge, at_us, *draw in found:
-                yield Feedback(question, candidate, verdict, judge, rows.from_microseconds(at_us), Draw(*draw))
-            last = found[-1]["num"]
-
-    def judgements(self) -> list[Feedback]:
-        """Return the newest judgement on each pair, whichever way round it was given, oldest first; none withdrawn."""
-        newest: dict[frozenset[str], Feedback] = {}
-        for one in sorted(self.all_feedback(), key=lambda one: rows.to_microseconds(one.at) or 0):
-            pair = frozenset((one.question_id, one.candidate_id))
-            newest.pop(pair, None)  # so that the order is that of the newest
-            newest[pair] = one
-        return [one for one in newest.values() if one.verdict != "withdrawn"]
-
-    def judgements_on(self, identifier: str) -> dict[str, Verdict]:
-        """Return each question that was judged beside this one, either way round, with the verdict that counts."""
-        if not rows.is_storable(identifier):
-            return {}
-        found = self.rows(
-            "SELECT CASE WHEN question_id = ? THEN candidate_id ELSE question_id END, verdict FROM feedback"
-            f" WHERE (question_id = ? OR candidate_id = ?) AND {_BOTH_HERE} ORDER BY at_us, num",
-            (identifier,) * 3,
-        )
-        return {other: verdict for other, verdict in dict(found).items() if verdict != "withdrawn"}
-
-    def judgement_version(self) -> tuple[int, int]:
-        """Return the number of the newest judgement that counts, and how many there are."""
-        newest, count = self.rows(f"SELECT coalesce(max(num), 0), count(*) FROM feedback WHERE {_BOTH_HERE}")[0]
-        return newest, count
 
     # -- questions that helped ---------------------------------------------------------------------------------
 
@@ -597,47 +514,34 @@ class SqlStore(ModerationStore, ABC):
         return self._counted[1]
 
     def _count(self) -> Counts:
-        created, closed = unreadable_date("created_us"), unreadable_date("closed_us")
-        (one,) = self.rows(
-            "SELECT count(*) AS questions, min(created_us) FILTER (WHERE NOT odd) AS first,"
-            " max(created_us) FILTER (WHERE NOT odd) AS last,"
-            " count(*) FILTER (WHERE odd) + count(*) FILTER (WHERE odd_closed) AS odd"
-            f" FROM (SELECT created_us, {created} AS odd, {closed} AS odd_closed FROM questions) AS dated"
+        ((questions, first_us, last_us),) = self.rows(
+            "SELECT count(*), min(created_us), max(created_us) FROM questions"
         )
-        ((odd_answers,),) = self.rows(f"SELECT count(*) FROM answers WHERE {created}")
         links = dict.fromkeys(("duplicate", "related", None), 0) | dict(
             self.rows(
-                f"SELECT CASE WHEN {_HERE.format('source_id')} AND {_HERE.format('target_id')} THEN kind END AS known,"
+                f"SELECT CASE WHEN {HERE.format('source_id')} AND {HERE.format('target_id')} THEN kind END AS known,"
                 " count(*) FROM links GROUP BY known"
             )
         )
         ((answered, answers, apart),) = self.rows(
             "SELECT count(*) FILTER (WHERE here), CAST(coalesce(sum(times) FILTER (WHERE here), 0) AS BIGINT),"
             " CAST(coalesce(sum(times) FILTER (WHERE NOT here), 0) AS BIGINT) FROM (SELECT count(*) AS times,"
-            f" {_HERE.format('question_id')} AS here FROM answers GROUP BY question_id) AS answered"
+            f" {HERE.format('question_id')} AS here FROM answers GROUP BY question_id) AS answered"
         )
         ((judged, judged_apart),) = self.rows(
             "SELECT count(*) FILTER (WHERE here), count(*) FILTER (WHERE NOT here)"
-            f" FROM (SELECT {_BOTH_HERE} AS here FROM feedback) AS judged"
+            f" FROM (SELECT {BOTH_HERE} AS here FROM feedback) AS judged"
         )
         return Counts(
-            questions=one["questions"],
+            questions=questions,
             answers=answers,
             duplicates=links["duplicate"],
             related=links["related"],
             questions_with_answer=answered,
-            first_us=one["first"],
-            last_us=one["last"],
+            first_us=first_us,
+            last_us=last_us,
             judgements=judged,
             answers_without_question=apart,
             links_without_question=links[None],
             judgements_without_question=judged_apart,
-            unreadable_dates=one["odd"] + odd_answers,
         )
-
-    def unreadable_dates(self) -> Iterator[str]:
-        """Yield what has a date outside the years 1 to 9999, such as "question 'q7'"; an older version stored it."""
-        odd = unreadable_date("created_us")
-        for kind, condition in (("question", f"{odd} OR {unreadable_date('closed_us')}"), ("answer", odd)):
-            for row in self.rows(f"SELECT id FROM {kind}s WHERE {condition} ORDER BY num"):
-                yield f"{kind} {row['id']!r}"

@@ -1,4 +1,4 @@
-"""What moderators do with pairs, in SQL: the log of decisions, and what is written back to the forum that is followed.
+"""What people say of pairs, in SQL: judgements, the log of decisions, and what is written back to a site.
 
 A pair has one decision that stands at most: who thinks otherwise undoes it first. Nothing is taken out of the log, but
 with a question that a person deletes. A decision is a judgement too, at the same moment, and may make a duplicate link;
@@ -8,44 +8,18 @@ undoing it lets the judgement before count again, and takes the link back that n
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
-from contextlib import AbstractContextManager
+from abc import abstractmethod
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final, get_args
+
+from msgspec import structs
 
 from askalike.errors import InputError, UnknownIdError
 from askalike.store import rows, writes
-from askalike.store.writes import OF_PAIR, Connection
-from askalike.types import Draw, Feedback, Link, LogEntry, LogKind, Write, WriteState
+from askalike.store.database import Connection, Database
+from askalike.store.writes import OF_PAIR
+from askalike.types import Draw, Feedback, Link, LogEntry, LogKind, Verdict, Write, WriteState
 
-TABLES: Final = """
-CREATE TABLE moderation (
-    num {number},
-    at_us BIGINT NOT NULL,
-    kind TEXT NOT NULL,
-    question_id TEXT NOT NULL,
-    candidate_id TEXT NOT NULL,
-    judge TEXT NOT NULL,
-    undoes BIGINT NOT NULL,
-    made_link INTEGER NOT NULL
-);
-CREATE INDEX moderation_by_question ON moderation (question_id);
-CREATE INDEX moderation_by_candidate ON moderation (candidate_id);
-CREATE INDEX moderation_by_undoes ON moderation (undoes) WHERE undoes > 0;
-CREATE TABLE outbox (
-    num {number},
-    target TEXT NOT NULL,
-    question_id TEXT NOT NULL,
-    candidate_id TEXT NOT NULL,
-    action TEXT NOT NULL,
-    state TEXT NOT NULL,
-    tries BIGINT NOT NULL,
-    why TEXT NOT NULL,
-    at_us BIGINT NOT NULL,
-    UNIQUE (target, question_id, candidate_id, action)
-);
-CREATE INDEX outbox_by_question ON outbox (question_id)
-"""
 LOG_COLUMNS: Final = (
     "at_us",
     "kind",
@@ -64,6 +38,10 @@ _STANDS: Final = (
     "kind IN ('duplicate', 'different')"
     " AND NOT EXISTS (SELECT 1 FROM moderation AS later WHERE later.undoes = moderation.num)"
 )
+HERE: Final = "EXISTS (SELECT 1 FROM questions WHERE id = {})"
+BOTH_HERE: Final = f"{HERE.format('question_id')} AND {HERE.format('candidate_id')}"
+_FEEDBACK: Final = "num, question_id, candidate_id, verdict, judge, at_us, draw, probability, propensity"
+_BATCH: Final = 500
 _ENTRY: Final = (
     f"SELECT num, {', '.join(LOG_COLUMNS)},"
     " EXISTS (SELECT 1 FROM moderation AS later WHERE later.undoes = moderation.num) AS undone FROM moderation"
@@ -74,34 +52,83 @@ _ADD_ENTRY: Final = (
 _WRITE: Final = f"SELECT num, {', '.join(WRITE_COLUMNS)} FROM outbox"
 
 
-def statements(number: str) -> list[str]:
-    """Return what makes the tables.
-
-    Args:
-        number: how the database numbers rows.
-    """
-    return [one for one in TABLES.format(number=number).split(";") if one.strip()]
-
-
-class ModerationStore(ABC):
-    """What moderators do, of ``store.Store``."""
-
-    @abstractmethod
-    def write(self) -> AbstractContextManager[Connection]:
-        """Give a connection inside one transaction."""
-
-    @abstractmethod
-    def rows(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
-        """Return all rows that a statement finds."""
+class JudgementStore(Database):
+    """The judgements on pairs, and what moderators do with them."""
 
     @abstractmethod
     def originals_of(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Return what questions, and all that they lead to, are duplicates of."""
+        """Return what these questions, and all that they lead to, are duplicates of: ids, ascending.
+
+        Questions that are no duplicates are left out, and so are originals that are not there.
+        """
+
+    # -- judgements --------------------------------------------------------------------------------------------
+
+    def add_feedback(self, given: Feedback) -> Feedback:
+        """Store a person's judgement on two questions; return it with its moment.
+
+        Raises:
+            UnknownIdError: one of the questions is not there.
+            InputError: they are the same question.
+        """
+        rows.check_feedback(given)
+        at_us = time.time_ns() // 1000
+        with self.write() as connection:
+            for identifier in (given.question_id, given.candidate_id):
+                writes.require_question(connection, identifier)
+            at_us = writes.put_judgement(connection, given, at_us)
+        return structs.replace(given, at=rows.from_microseconds(at_us))
+
+    def all_feedback(self) -> Iterator[Feedback]:
+        """Yield every judgement on questions that are there, as they were stored, without holding them all."""
+        last = 0
+        wanted = f"SELECT {_FEEDBACK} FROM feedback WHERE num > ? AND {BOTH_HERE} ORDER BY num LIMIT ?"
+        while found := self.rows(wanted, (last, _BATCH)):
+            for _, question, candidate, verdict, judge, at_us, *draw in found:
+                yield Feedback(question, candidate, verdict, judge, rows.from_microseconds(at_us), Draw(*draw))
+            last = found[-1]["num"]
+
+    def judgements(self) -> list[Feedback]:
+        """Return the newest judgement on each pair, whichever way round it was given, oldest first; none withdrawn.
+
+        The newest is that of the latest moment; of one moment, that which was stored last.
+        """
+        newest: dict[frozenset[str], Feedback] = {}
+        for one in sorted(self.all_feedback(), key=lambda one: rows.to_microseconds(one.at) or 0):
+            pair = frozenset((one.question_id, one.candidate_id))
+            newest.pop(pair, None)  # so that the order is that of the newest
+            newest[pair] = one
+        return [one for one in newest.values() if one.verdict != "withdrawn"]
+
+    def judgements_on(self, identifier: str) -> dict[str, Verdict]:
+        """Return each question that was judged beside this one, either way round, with the verdict that counts."""
+        if not rows.is_storable(identifier):
+            return {}
+        found = self.rows(
+            "SELECT CASE WHEN question_id = ? THEN candidate_id ELSE question_id END, verdict FROM feedback"
+            f" WHERE (question_id = ? OR candidate_id = ?) AND {BOTH_HERE} ORDER BY at_us, num",
+            (identifier,) * 3,
+        )
+        return {other: verdict for other, verdict in dict(found).items() if verdict != "withdrawn"}
+
+    def judgement_version(self) -> tuple[int, int]:
+        """Return a value that changes when a judgement comes, and when one stops or begins to count."""
+        newest, count = self.rows(f"SELECT coalesce(max(num), 0), count(*) FROM feedback WHERE {BOTH_HERE}")[0]
+        return newest, count
 
     # -- decisions ---------------------------------------------------------------------------------------------
 
     def decide(self, decision: Feedback, *, has_link: bool = True) -> LogEntry:
-        """Store a person's decision on a pair, which is a judgement too, and return its entry in the log."""
+        """Store a person's decision on a pair, which is a judgement too, and return its entry in the log.
+
+        Args:
+            has_link: a duplicate is linked to its original, which searches then show in its place.
+
+        Raises:
+            UnknownIdError: a question is not there.
+            InputError: the pair was decided before, or the link would close a circle or lead to a duplicate; the
+                message has the chain.
+        """
         at_us = time.time_ns() // 1000
         with self.write() as connection:
             self._check_decision(connection, decision, has_link=has_link)
@@ -131,7 +158,16 @@ class ModerationStore(ABC):
             refuse_chain(self.originals_of(pair), *pair)
 
     def undo(self, number: int, by: str = "") -> LogEntry:
-        """Undo a decision, and return the entry that says so."""
+        """Undo a decision, and return the entry that says so.
+
+        The judgement before it counts again, unless the pair was judged since. The link that it made goes, unless a
+        person, a load or a forum that is followed has made it too. What was written to another forum stays there; what
+        waits to be is cancelled.
+
+        Raises:
+            UnknownIdError: the log has no such entry.
+            InputError: it is no decision, or was undone already.
+        """
         check_name(by)
         at_us = time.time_ns() // 1000
         with self.write() as connection:
@@ -146,7 +182,12 @@ class ModerationStore(ABC):
             return _undo(connection, entry_of(row), by, at_us)
 
     def log(self, limit: int, before: int = 0, *, pair: tuple[str, str] | None = None) -> list[LogEntry]:
-        """Return entries of the log, newest first."""
+        """Return entries of the log, newest first.
+
+        Args:
+            before: only those with smaller numbers; 0 for all.
+            pair: only those on this pair, either way round.
+        """
         conditions: list[str] = []
         values: list[object] = []
         if before:
@@ -195,7 +236,7 @@ class ModerationStore(ABC):
         return [_write_of(row) for row in self.rows(f"{_WRITE}{where} ORDER BY num", values)]
 
     def set_write(self, number: int, state: WriteState, why: str = "", *, is_try: bool = True) -> bool:
-        """Note what became of a write; return False where it was cancelled meanwhile, which stays so."""
+        """Note what became of a write; return False where it was cancelled meanwhile, which stays so unless done."""
         if state not in STATES:
             raise InputError(f"the state of a write is {state!r:.80}", f"expected one of {', '.join(STATES)}")
         changed = "UPDATE outbox SET state = ?, why = ?, tries = tries + ?, at_us = ? WHERE num = ?"

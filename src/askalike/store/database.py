@@ -1,0 +1,178 @@
+"""What SQLite and PostgreSQL do each in its own way: connections, transactions, and the staging of a load."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from askalike.errors import ForumError
+from askalike.store.staging import Staging
+
+
+class Cursor(Protocol):
+    """What a statement found; each row by place and by name."""
+
+    @property
+    def rowcount(self) -> int:
+        """Return how many rows a change concerned."""
+
+    def fetchone(self) -> Any:
+        """Return the next row, or None."""
+
+    def fetchall(self) -> list[Any]:
+        """Return the rows that are left."""
+
+
+class Connection(Protocol):
+    """A connection to a database that understands SQL with ``?`` for values."""
+
+    def execute(self, statement: str, values: Sequence[Any] = ..., /) -> Cursor:
+        """Run one statement."""
+
+
+class Database(ABC):
+    """A store's database: what the SQL of ``base.Store`` runs on.
+
+    Every method raises BusyForumError where another process writes for too long, DamagedForumError where the store is
+    damaged, and ForumError where it cannot be read or written for another reason.
+    """
+
+    ordered_join: ClassVar = "JOIN"
+    """A join whose first table is read first, where that has to be said."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Return the file's path or the database's address, for messages."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close every connection; the store must not be used after."""
+
+    @abstractmethod
+    def write(self) -> AbstractContextManager[Connection]:
+        """Give a connection inside one transaction: committed and on disk at the end, or rolled back on any error."""
+
+    @abstractmethod
+    def rows(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
+        """Return all rows that a statement finds."""
+
+    def lock(self, name: str) -> AbstractContextManager[None]:
+        """Keep other machines from doing what has this name; nobody where one machine alone has the store.
+
+        Raises:
+            BusyForumError: another machine has been at it for too long.
+        """
+        return contextlib.nullcontext()
+
+    @abstractmethod
+    def lock_if_empty(self) -> AbstractContextManager[bool]:
+        """Keep everybody from writing for as long as nothing is stored here.
+
+        Gives False, at once, where there is a question, a load is under way, or another process writes.
+        """
+
+    # -- loads ---------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def is_loading(self) -> bool:
+        """Return whether another process, or another part of this one, loads an archive into this forum."""
+
+    @abstractmethod
+    def loading(self, *, is_waiting: bool = True) -> AbstractContextManager[Path | None]:
+        """Keep other loads out; give the path of the staging file, or None for a private one of the system.
+
+        Args:
+            is_waiting: for another load, for a while.
+
+        Raises:
+            BusyForumError: another load has been under way for too long.
+        """
+
+    @abstractmethod
+    def staged(self, staging: Staging) -> AbstractContextManager[None]:
+        """Let the tables of a staging file be joined with those of the store, by this thread.
+
+        They are those of ``staging.STAGED`` and, filled by ``staging.FIND_CHANGES``, ``changed_questions`` and
+        ``changed_answers``.
+        """
+
+    @abstractmethod
+    def after_load(self) -> None:
+        """Do what the database needs after a load, such as new statistics; what fails is done another time."""
+
+
+class _Closable(Protocol):
+    def close(self) -> None: ...
+
+
+_Connection = TypeVar("_Connection", bound=_Closable)
+
+
+class ThreadConnections(Generic[_Connection]):
+    """The connections of all threads to one database.
+
+    A thread's connection is opened at its first use. It is closed when the thread ends, when this object goes, or by
+    ``close``, so that threads that come and go leave no file handles.
+
+    Args:
+        opened: opens a connection, which another thread may close.
+    """
+
+    def __init__(self, opened: Callable[[], _Connection]) -> None:
+        self._opened = opened
+        self._closed = ""
+        self._local = threading.local()
+        self._guard = threading.Lock()
+        self._all: weakref.WeakSet[_Closing[_Connection]] = weakref.WeakSet()
+
+    def get(self) -> _Connection:
+        """Return this thread's connection.
+
+        Raises:
+            ForumError: all were closed for good.
+        """
+        own: _Closing[_Connection] | None = getattr(self._local, "own", None)
+        if own is None:
+            if self._closed:
+                raise ForumError(f"{self._closed} is closed", "open it again")
+            own = _Closing(self._opened())
+            self._local.own = own
+            with self._guard:
+                self._all.add(own)
+        return own.connection
+
+    def forget(self) -> None:
+        """Close this thread's connection; the next ``get`` opens another."""
+        if hasattr(self._local, "own"):
+            self._local.own.connection.close()
+            del self._local.own
+
+    def close(self, name: str = "") -> None:
+        """Close every connection; a later ``get`` opens another.
+
+        Args:
+            name: of what is closed for good; a later ``get`` says so.
+        """
+        self._closed = name
+        with self._guard:
+            for one in list(self._all):
+                one.connection.close()
+            self._all.clear()
+        self._local = threading.local()
+
+
+class _Closing(Generic[_Connection]):
+    """Closes its connection when nothing refers to it: what a thread has of its own goes with the thread."""
+
+    def __init__(self, connection: _Connection) -> None:
+        self.connection = connection
+
+    def __del__(self) -> None:
+        self.connection.close()

@@ -1,0 +1,317 @@
+"""A forum's store in one SQLite file in WAL mode: how it is made and opened; a connection for each thread."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import filelock
+
+from askalike.errors import BusyForumError, DamagedForumError, ForumError, ForumNotFoundError, ForumVersionError
+from askalike.files import narrow, writing_named
+from askalike.store import tables
+from askalike.store.base import Store
+from askalike.store.database import ThreadConnections
+from askalike.store.layout import not_found
+from askalike.store.staging import FIND_CHANGES, Staging
+
+FORMAT: Final = 8
+"""Raised with each incompatible change of the tables."""
+
+APPLICATION_ID: Final = 0x41736B41
+"""Marks the file as askalike's own in SQLite's header ("AskA")."""
+
+BUSY_TIMEOUT_S: Final = 30.0
+
+WRITABLE: Final = (
+    "the forum's folder must be writable, also for searching; check its rights and how its disk is mounted"
+)
+"""What to do where it is not."""
+
+TRUNCATE_TIMEOUT_S: Final = 0.2
+"""Who empties the write-ahead log waits so long for those who read it, and keeps everybody from writing meanwhile."""
+
+FAULTS: Final = (sqlite3.Error, UnicodeDecodeError)
+"""What SQLite raises; the second where it quotes a damaged name in what it says."""
+
+_SETTINGS: Final = (
+    "journal_mode = WAL",
+    "synchronous = FULL",
+    "foreign_keys = ON",
+    "cache_size = -65536",
+    "mmap_size = 1073741824",
+    "temp_store = FILE",
+    "journal_size_limit = 67108864",
+)
+_UNWRITABLE: Final = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH)
+_DETAILS: Final = 0xFF
+"""An error's code is in these bits; the rest tells details."""
+
+
+class SqliteStore(Store):
+    """A store in one file; each thread has a connection of its own."""
+
+    ordered_join = "CROSS JOIN"
+
+    def __init__(self, path: Path) -> None:
+        if not path.is_file():
+            raise not_found(path)
+        for needed in (path, path.parent):  # SQLite would read it, and the indexes then fail as if they were damaged
+            if not os.access(needed, os.W_OK):
+                raise ForumError(f"{needed} cannot be written", WRITABLE)
+        self.path = path
+        self._identity = identity(path)
+        self._connections = ThreadConnections(partial(connect, path))
+        self._turn = threading.Lock()
+        if not _is_finished(self.connection):
+            self.close()
+            raise ForumNotFoundError(f"the forum at {path.parent} was not created completely", "create it again")
+
+    @classmethod
+    def create(cls, path: Path, settings: Mapping[str, str]) -> SqliteStore:
+        """Make a new, empty file; an unfinished one of a killed process is finished."""
+        with writing_named(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            open(path, "ab", opener=narrow).close()  # SQLite gives its write-ahead log the same rights
+        with contextlib.closing(connect(path)) as connection, _explained(path):
+            if not _is_finished(connection):
+                _create_tables(connection, settings)
+        return cls(path)
+
+    @property
+    def name(self) -> str:
+        """Return the file's path."""
+        return str(self.path)
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """Return this thread's connection; it is closed when the thread ends."""
+        return self._connections.get()
+
+    def close(self) -> None:
+        """Close every connection; the store must not be used after."""
+        self._connections.close(f"the forum at {self.path.parent}")
+
+    @contextlib.contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """Give a connection inside one transaction: committed and on disk at the end, or rolled back on any error.
+
+        Raises:
+            BusyForumError: another process has been writing for longer than the busy timeout.
+            ForumNotFoundError: the file was deleted or replaced since it was opened.
+            ForumError: the file cannot be written, or is damaged.
+        """
+        connection = self._connections.get()
+        if not self._turn.acquire(timeout=BUSY_TIMEOUT_S):  # who waits for SQLite's lock sleeps too long
+            raise _busy(self.path)
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            if identity(self.path) != self._identity:  # a write to a deleted file would be lost
+                raise ForumNotFoundError(f"{self.path} was deleted or replaced while it was open", "open it again")
+            yield connection
+            connection.execute("COMMIT")
+        except FAULTS as error:
+            _roll_back(connection)
+            raise refusal(self.path, error) or error from error
+        except BaseException:
+            _roll_back(connection)
+            raise
+        finally:
+            self._turn.release()
+
+    def rows(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
+        """Return all rows that a statement finds.
+
+        Raises:
+            ForumError: the file cannot be read, or is damaged.
+        """
+        try:
+            return self._connections.get().execute(statement, values).fetchall()
+        except FAULTS as error:
+            raise refusal(self.path, error) or error from error
+
+    @contextlib.contextmanager
+    def _patience(self, seconds: float) -> Iterator[None]:
+        """Let this thread's connection wait no longer than this for others."""
+        self.connection.execute(f"PRAGMA busy_timeout = {round(1000 * seconds)}")
+        try:
+            yield
+        finally:
+            self.connection.execute(f"PRAGMA busy_timeout = {round(1000 * BUSY_TIMEOUT_S)}")
+
+    @contextlib.contextmanager
+    def lock_if_empty(self) -> Iterator[bool]:
+        """Keep everybody from writing for as long as nothing is stored here; False at once where that cannot be."""
+        with self._patience(0), contextlib.ExitStack() as locks:
+            try:
+                locks.enter_context(self.write())
+            except BusyForumError:
+                yield False
+            else:
+                yield not self.count_questions() and not self.is_loading()
+
+    # -- loads ---------------------------------------------------------------------------------------------------
+
+    def is_loading(self) -> bool:
+        """Return whether an archive is loaded into this forum."""
+        try:
+            with self.loading(is_waiting=False):
+                return False
+        except BusyForumError:
+            return True
+
+    @contextlib.contextmanager
+    def loading(self, *, is_waiting: bool = True) -> Iterator[Path]:
+        """Keep other loads out; the staging file lies beside the archive, on a disk that has room for both."""
+        lock = filelock.FileLock(self.path.with_name("loading.lock"), thread_local=False)
+        with contextlib.ExitStack() as locks:
+            with writing_named(self.path):
+                try:
+                    locks.enter_context(lock.acquire(timeout=BUSY_TIMEOUT_S if is_waiting else 0))
+                except filelock.Timeout as error:
+                    raise BusyForumError(
+                        f"another process is loading an archive into {self.path.parent}", "wait until it has finished"
+                    ) from error
+            with _explained(self.path):
+                yield self.path.with_name("loading.sqlite")
+
+    @contextlib.contextmanager
+    def staged(self, staging: Staging) -> Iterator[None]:
+        """Let the tables of a staging file be joined with those of the store, by this thread."""
+        connection = self.connection
+        connection.execute("ATTACH ? AS staging", (str(staging.path),))
+        try:
+            connection.execute("PRAGMA staging.journal_mode = OFF")
+            connection.execute("PRAGMA staging.synchronous = OFF")
+            if staging.path is not None and os.name != "nt":
+                staging.path.unlink()  # it is open: a process that is killed leaves nothing behind
+            for statement in FIND_CHANGES:
+                connection.execute(statement)
+            yield
+        finally:
+            _roll_back(connection)
+            connection.execute("DETACH staging")
+
+    def after_load(self) -> None:
+        """Move the write-ahead log into the file: it has grown by as much as was loaded."""
+        self.rows("PRAGMA wal_checkpoint(PASSIVE)")  # takes long and lets others write
+        with self._patience(TRUNCATE_TIMEOUT_S):
+            self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+@contextlib.contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Raise errors of SQLite as those of ``askalike.errors``, which name the file."""
+    try:
+        yield
+    except FAULTS as error:
+        raise refusal(path, error) or error from error
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open the store's file as every reader and writer must: WAL, full synchronisation, foreign keys.
+
+    A commit returns only when its pages are on disk (``synchronous=FULL`` in WAL mode), so that what was
+    acknowledged survives a killed process and a lost power supply.
+
+    Raises:
+        DamagedForumError: the file is not an SQLite database.
+        ForumVersionError: it is one of another program or format.
+        BusyForumError: another process keeps it locked.
+        ForumError: the file or its folder cannot be written.
+    """
+    with _explained(path), contextlib.ExitStack() as opened:
+        connection = sqlite3.connect(
+            path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False, cached_statements=256
+        )
+        opened.callback(connection.close)
+        connection.row_factory = sqlite3.Row
+        for setting in _SETTINGS:
+            connection.execute(f"PRAGMA {setting}")
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version and (application != APPLICATION_ID or version != FORMAT):
+            raise ForumVersionError(
+                f"{path} has format {version}, expected {FORMAT}",
+                'index the archive again into a new folder: "askalike index ARCHIVE --into FORUM"',
+            )
+        opened.pop_all()
+    return connection
+
+
+def _busy(path: Path) -> BusyForumError:
+    """Return the error of a file that others write."""
+    return BusyForumError(f"{path.parent} is being written by another process", "wait until it has finished")
+
+
+def refusal(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> ForumError | None:
+    """Return what an error of SQLite means for the user, or None where it is a mistake of this program."""
+    if isinstance(error, UnicodeDecodeError):
+        return DamagedForumError(f"{path} is damaged: {error}", "restore it from a backup; nothing was changed")
+    if not isinstance(error, sqlite3.DatabaseError):
+        return None
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & _DETAILS
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return _busy(path)
+    if code == sqlite3.SQLITE_NOTADB:
+        hint = "restore it from a backup, or index the archive into a new folder"
+        return DamagedForumError(f"{path} cannot be read as a database: {error}", hint)
+    if code in _UNWRITABLE:
+        return ForumError(f"{path} cannot be opened for writing: {error}", WRITABLE)
+    if code == sqlite3.SQLITE_FULL:
+        return ForumError(f"{path} cannot be written: {error}", "nothing was changed; free space on its disk")
+    if code == sqlite3.SQLITE_IOERR:
+        hint = "nothing was changed; check the disk, and that it has free space"
+        return ForumError(f"{path} cannot be read or written: {error}", hint)
+    if code == sqlite3.SQLITE_CORRUPT or isinstance(error, sqlite3.OperationalError):  # such as a table that is missing
+        return DamagedForumError(f"{path} is damaged: {error}", "restore it from a backup; nothing was changed")
+    return None
+
+
+def _is_finished(connection: sqlite3.Connection) -> bool:
+    """Return whether the tables were created completely: a process may have been killed before."""
+    return bool(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _create_tables(connection: sqlite3.Connection, settings: Mapping[str, str]) -> None:
+    """Create all tables with the given settings, in one transaction: all or nothing.
+
+    Where another process has created them meanwhile, its settings stay.
+    """
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if _is_finished(connection):
+            connection.execute("ROLLBACK")
+            return
+        for statement in tables.statements(
+            number="INTEGER PRIMARY KEY AUTOINCREMENT", data="BLOB", clustered=" WITHOUT ROWID"
+        ):
+            connection.execute(statement)
+        connection.executemany("INSERT INTO settings (key, value) VALUES (?, ?)", sorted(settings.items()))
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {FORMAT}")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from another under the same name, None where there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    """Undo the open transaction; SQLite has already done so after some errors, such as a full disk."""
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")

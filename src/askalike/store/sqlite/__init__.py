@@ -1,1 +1,0 @@
-"""A forum's store, and the likely pairs beside it, in SQLite files."""

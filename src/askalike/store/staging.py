@@ -1,0 +1,89 @@
+"""What a load has read: records in an SQLite file of their own, until they are compared with those of the store."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from askalike.files import narrow, writing_named
+from askalike.store import rows
+from askalike.types import Answer, Link, Question
+
+POSTS: Final = {"questions": rows.QUESTION_COLUMNS, "answers": rows.ANSWER_COLUMNS}
+STAGED: Final = {
+    **{table: ("place", "digest", *columns) for table, columns in POSTS.items()},
+    "links": ("source_id", "target_id", "kind"),
+}
+"""The columns of ``staged_questions`` and so on; ``place`` is the place in the stream."""
+FIND_CHANGES: Final = tuple(
+    f"INSERT INTO changed_{table} SELECT place FROM staged_{table} AS staged"
+    f" LEFT JOIN {table} AS known ON known.id = staged.id WHERE known.digest IS NULL OR known.digest <> staged.digest"
+    for table in POSTS
+)
+"""Fills ``changed_questions`` and ``changed_answers`` with the places of what is not in the store as it was read."""
+
+
+class Staging:
+    """The records of one load.
+
+    Args:
+        path: of the file; what a killed load has left there is removed. None for a private file of the system.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        if path is not None:
+            with writing_named(path):
+                path.unlink(missing_ok=True)
+                open(path, "xb", opener=narrow).close()
+        self._connection = sqlite3.connect("" if path is None else path, isolation_level=None)
+        execute = self._connection.execute
+        execute("PRAGMA journal_mode = OFF")  # what fails here is thrown away
+        execute("PRAGMA synchronous = OFF")
+        for table, columns in POSTS.items():
+            rest = ", ".join(columns[1:])
+            execute(f"CREATE TABLE staged_{table} (place INTEGER PRIMARY KEY, digest, id NOT NULL UNIQUE, {rest})")
+            execute(f"CREATE TABLE changed_{table} (place INTEGER PRIMARY KEY)")
+        key = ", ".join(STAGED["links"])
+        execute(f"CREATE TABLE staged_links ({key}, PRIMARY KEY ({key})) WITHOUT ROWID")
+        execute("BEGIN")
+
+    def add(self, record: Question | Answer) -> bool:
+        """Note a record; return whether it is the first with its id.
+
+        Raises:
+            InputError: a value cannot be stored.
+        """
+        if isinstance(record, Question):
+            table, values = "questions", rows.question_values(record)
+        else:
+            table, values = "answers", rows.answer_values(record)
+        marks = ", ".join("?" * (1 + len(values)))
+        insert = f"INSERT OR IGNORE INTO staged_{table} VALUES (NULL, {marks})"
+        return self._connection.execute(insert, (rows.digest(values), *values)).rowcount > 0
+
+    def add_link(self, link: Link) -> None:
+        """Note a link.
+
+        Raises:
+            InputError: a value cannot be stored.
+        """
+        rows.check_link(link)
+        insert = "INSERT OR IGNORE INTO staged_links VALUES (?, ?, ?)"
+        self._connection.execute(insert, (link.source_id, link.target_id, link.kind))
+
+    def finish(self) -> None:
+        """Write what was noted into the file."""
+        self._connection.execute("COMMIT")
+
+    def read(self, table: str) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a staged table, in the order of ``STAGED``."""
+        yield from self._connection.execute(f"SELECT {', '.join(STAGED[table])} FROM staged_{table}")
+
+    def close(self) -> None:
+        """Close the file, and remove it."""
+        self._connection.close()
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
