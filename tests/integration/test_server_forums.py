@@ -148,14 +148,14 @@ def test_no_forum_closes_while_its_gauges_are_read(serve: Serve, monkeypatch: py
     assert isinstance(app, Forums)
 
     def looks(forum: Forum) -> int:
-        busy.append(app._forums[forum.path.name].busy)
+        busy.append(app.served[forum.path.name].busy)
         return size(forum)
 
     assert client.get("/travel/v1/status").status_code == 200
     monkeypatch.setattr(Forum, "size", looks)
     assert client.get("/metrics").status_code == 200
     assert busy == [1]
-    assert app._forums["travel"].busy == 0
+    assert app.served["travel"].busy == 0
 
 
 def test_what_was_asked_least_recently_is_closed_for_another(serve: Serve) -> None:
@@ -203,15 +203,15 @@ def test_a_forum_that_is_asked_while_another_closes_for_idleness_stays_open(
     async def steps() -> None:
         async with forums._lifespan(forums._root):
             for name in ("travel", "cooking"):
-                await forums._opened(name)
-            for one in forums._forums.values():
+                await forums.opened(name)
+            for one in forums.served.values():
                 one.used_s = -math.inf
             assert await asyncio.to_thread(begins.wait, 60)
-            asked = forums._open["cooking"]
-            forums._forums["cooking"].busy += 1
+            asked = forums.served["cooking"].service
+            forums.served["cooking"].busy += 1
             may_end.set()
             await asyncio.sleep(0.1)  # many looks
-            assert forums._open == {"cooking": asked}
+            assert forums.services == {"cooking": asked}
 
     monkeypatch.setattr("askalike.server.forums.LOOK_S", 0.001)
     asyncio.run(steps())
@@ -226,16 +226,16 @@ def test_a_forum_that_is_asked_while_another_closes_for_a_third_stays_open(
 
     async def steps() -> None:
         async with forums._lifespan(forums._root):
-            await forums._opened("travel")
-            forums._forums["travel"].busy += 1
-            asked = await forums._opened("cooking")  # more than may be open, since none could be closed
-            forums._forums["travel"].busy -= 1
-            opening = asyncio.create_task(forums._opened("third"))
+            await forums.opened("travel")
+            forums.served["travel"].busy += 1
+            asked = await forums.opened("cooking")  # more than may be open, since none could be closed
+            forums.served["travel"].busy -= 1
+            opening = asyncio.create_task(forums.opened("third"))
             assert await asyncio.to_thread(begins.wait, 60)
-            forums._forums["cooking"].busy += 1
+            forums.served["cooking"].busy += 1
             may_end.set()
             third = await opening
-            assert forums._open == {"cooking": asked, "third": third}
+            assert forums.services == {"cooking": asked, "third": third}
 
     try:
         asyncio.run(steps())
@@ -262,7 +262,7 @@ def test_a_forum_closes_while_another_has_the_turn_to_work_in_the_background(
 ) -> None:
     monkeypatch.setattr("askalike.server.maintenance.PAUSE_S", 0.01)
     turn = Turn()
-    service = Service.started_for(ServeSettings(str(folder / "travel")), None, None, lambda: False, turn)
+    service = Service.open(ServeSettings(str(folder / "travel")), turn=turn)
     assert turn.is_wanted.wait(60)
     service.close()
     assert not service.maintenance._thread.is_alive()
@@ -272,7 +272,7 @@ def test_a_forum_closes_while_another_has_the_turn_to_work_in_the_background(
 def test_a_forum_whose_work_takes_long_is_closed_after_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("askalike.server.service.CLOSE_S", 0.05)
     service, is_over, is_closed = (
-        Service.started_for(ServeSettings(str(folder / "travel"))),
+        Service.open(ServeSettings(str(folder / "travel"))),
         threading.Event(),
         threading.Event(),
     )
@@ -295,7 +295,7 @@ def opened(client: TestClient) -> list[str]:
     """Return the names of the forums that are open."""
     app = client.app
     assert isinstance(app, Forums)
-    return sorted(app._open)
+    return sorted(app.services)
 
 
 def test_what_a_forum_would_refuse_does_not_open_it(serve: Serve, folder: Path) -> None:
@@ -320,7 +320,7 @@ def test_what_a_forum_would_refuse_does_not_open_it(serve: Serve, folder: Path) 
             assert client.post("/travel/v1/similar", headers=reads, json=asked).status_code == 200
             before = client.request(method, f"/travel{path}", headers=headers, json=asked)
             assert (answer.status_code, answer.content) == (before.status_code, before.content)
-            portal.call(app._close, "travel")
+            portal.call(app.close, "travel")
     local = serve()
     answer = local.get("/travel/v1/status", headers={"Host": "elsewhere.example"})
     assert (answer.status_code, opened(local)) == (421, [])
@@ -351,8 +351,8 @@ def test_who_asks_too_often_is_refused_by_all_forums_and_opens_none(serve: Serve
 def test_who_waits_too_long_for_a_forum_to_open_is_refused_and_it_opens_all_the_same(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    may_open, begin = threading.Event(), Forums._begin
-    monkeypatch.setattr(Forums, "_begin", lambda self, name: (may_open.wait(60), begin(self, name))[1])
+    may_open, open_service = threading.Event(), Service.open
+    monkeypatch.setattr(Service, "open", lambda *given: (may_open.wait(60), open_service(*given))[1])
     client = serve(limits=Limits(rate=0, timeout_s=0.01))
     answer = client.get("/travel/v1/status")
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
@@ -367,9 +367,9 @@ def test_who_waits_too_long_for_a_forum_to_open_is_refused_and_it_opens_all_the_
 
 def test_many_who_ask_at_once_open_a_forum_once(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     client = serve()
-    opened: list[object] = []
-    begin = Forums._begin
-    monkeypatch.setattr(Forums, "_begin", lambda self, name: (opened.append(name), begin(self, name))[1])
+    times: list[int] = []
+    open_service = Service.open
+    monkeypatch.setattr(Service, "open", lambda *given: (times.append(1), open_service(*given))[1])
     statuses: list[int] = []
     threads = [
         threading.Thread(target=lambda: statuses.append(client.get("/travel/v1/status").status_code)) for _ in range(8)
@@ -379,7 +379,7 @@ def test_many_who_ask_at_once_open_a_forum_once(serve: Serve, monkeypatch: pytes
     for thread in threads:
         thread.join()
     assert statuses == [200] * 8
-    assert opened == ["travel"]
+    assert times == [1]
 
 
 def test_a_damaged_forum_keeps_no_other_from_answering(serve: Serve, folder: Path) -> None:
@@ -394,8 +394,6 @@ def test_a_damaged_forum_keeps_no_other_from_answering(serve: Serve, folder: Pat
             path = "/broken/v1/similar" if method == "POST" else "/broken/v1/questions/1"
             answer = client.request(method, path, json={"title": "wifi"})
             assert (answer.status_code, "archive.sqlite" in answer.json()["error"]) == (500, True), method
-        told = client.post("/broken/v1/embeddings", json={"input": "wifi"}).json()["error"]
-        assert "archive.sqlite" in told["message"]
         assert client.get("/travel/v1/status").status_code == 200
     finally:
         (folder / "broken" / "archive.sqlite").unlink()
@@ -410,7 +408,7 @@ def test_why_a_forum_cannot_be_opened_is_told_as_json_whatever_the_reason(
         raise error
 
     client = serve()
-    monkeypatch.setattr(Service, "started_for", fail)
+    monkeypatch.setattr(Service, "open", fail)
     answer = client.get("/travel/v1/status")
     assert (answer.status_code, set(answer.json())) == (500, {"error", "hint"})
     assert answer.headers["x-request-id"]
@@ -431,15 +429,3 @@ def test_a_service_for_others_needs_a_key_for_each_forum(tmp_path: Path, run: Ru
     done = run("serve", tmp_path, "--host", "0.0.0.0")
     assert done.code == 2
     assert f"askalike keys {tmp_path / 'b'} --add write" in " ".join(done.err.split())
-
-
-def test_each_forum_is_an_endpoint_for_other_programs_with_refusals_in_their_words(serve: Serve) -> None:
-    client = serve()
-    ranks = client.post("/travel/rerank", json={"query": "visa", "texts": ["rice", "visa for Doha"]}).json()
-    assert [one["index"] for one in ranks] == [1, 0]
-    for answer in (
-        client.post("/travel/v1/embeddings", json={"input": "visa"}),  # this forum has no encoder
-        client.get("/travel/v1/embeddings"),
-        client.post("/travel/v1/embeddings", json={"input": "visa"}, headers={"Authorization": "Bearer ask_wrong"}),
-    ):
-        assert set(answer.json()["error"]) == {"message", "type", "code", "param"}

@@ -124,7 +124,7 @@ def test_what_is_similar_to_stored_questions_is_found_together(other: Any, monke
         first = several.submit(search, client)
         assert is_seen.wait(30)
         others = [several.submit(client.get, f"/v1/questions/{one}/similar") for one in paths]
-        while client.app.state.service.readers.busy < 1 + len(paths):
+        while client.app.state.forum.service.readers.busy < 1 + len(paths):
             time.sleep(0.01)
         may_go.set()
         assert first.result().status_code == 200
@@ -241,7 +241,7 @@ def test_pages_of_pairs_can_be_asked_for(client: TestClient) -> None:
 
 def test_a_queue_of_a_tag_holds_the_pairs_of_which_a_question_has_it(client: TestClient) -> None:
     assert client.put("/v1/questions/twin", json={"title": "Printer prints pages that are blank"}).status_code == 200
-    client.app.state.service.engine.forum.compare()  # type: ignore[attr-defined]
+    client.app.state.forum.service.engine.forum.compare()  # type: ignore[attr-defined]
     asked = {"minimum": 0.01, "limit": 1}
     pairs = []
     while True:
@@ -627,20 +627,20 @@ def test_a_service_whose_index_is_damaged_is_not_ready(other: Any, monkeypatch: 
 
     one = other()
     assert one.get("/readyz").status_code == 200
-    monkeypatch.setattr("askalike.server.service.FRESH_S", 0.0)
+    monkeypatch.setattr("askalike.server.service.PROBE_EVERY_S", 0.0)
     monkeypatch.setattr(Forum, "search", damaged)
     answer = one.get("/readyz")
     assert answer.status_code == 503
     assert answer.json() == {"error": "the word index is damaged", "hint": 'rebuild it with "askalike reindex"'}
     monkeypatch.undo()
-    monkeypatch.setattr("askalike.server.service.FRESH_S", 0.0)
+    monkeypatch.setattr("askalike.server.service.PROBE_EVERY_S", 0.0)
     assert one.get("/readyz").status_code == 200, "it was mended"
 
 
 def test_watching_costs_one_search_a_second(other: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     searches: list[int] = []
     one = other()
-    monkeypatch.setattr("askalike.server.service.FRESH_S", 3600.0)
+    monkeypatch.setattr("askalike.server.service.PROBE_EVERY_S", 3600.0)
     monkeypatch.setattr(Forum, "similar", lambda *_, **__: searches.append(1))
     assert [one.get("/readyz").status_code for _ in range(5)] == [200] * 5
     assert len(searches) <= 1
@@ -696,7 +696,7 @@ def test_a_service_that_stops_does_not_wait_for_its_background(
 
     monkeypatch.setattr("askalike.server.service.CLOSE_S", 0.05)
     with TestClient(build(ServeSettings(str(folder))), base_url=BASE) as one:
-        service = one.app.state.service
+        service = one.app.state.forum.service
         monkeypatch.setattr(service.maintenance, "keep", encode)
         assert is_encoding.wait(60)
     assert "still under way" in caplog.text

@@ -31,7 +31,7 @@ def service(tmp_path: Path, words_alone: None) -> Iterator[Service]:
     Forum.create(tmp_path / "f").close()
     app = build(ServeSettings(str(tmp_path / "f"), limits=Limits(stream_s=0.2)))
     with TestClient(app):
-        yield app.state.service
+        yield app.state.forum.service
 
 
 class Sender:

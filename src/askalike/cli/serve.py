@@ -47,7 +47,6 @@ def serve(
         int, typer.Option("--open-forums", help="Of a folder of forums, open at once per process, at most.", min=1)
     ] = 100,
     log_titles: Annotated[bool, typer.Option("--log-titles", help="Log the titles that are searched for.")] = False,
-    reload_page: Annotated[bool, typer.Option("--reload-page", help="Read the page's files on every request.")] = False,
 ) -> None:
     """Serve a forum over HTTP, with a page and a widget.
 
@@ -70,7 +69,6 @@ def serve(
         trusted_proxies=tuple(trusted_proxy or ()),
         is_insecure=insecure,
         is_read_open=open_read,
-        is_page_reread=reload_page,
         has_titles_logged=log_titles,
         wait_s=wait,
         limits=Limits(threads=threads, rate=rate, timeout_s=timeout, open_forums=open_forums),

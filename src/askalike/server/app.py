@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,13 +16,14 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from askalike.errors import DatabaseError
+from askalike.server.guards import Access
+from askalike.server.metrics import Metrics
 from askalike.server.middleware import Middleware, problem_response
-from askalike.server.problem import Problem, problem_of
+from askalike.server.problem import Problem
 from askalike.server.routes import ROUTES, Route, endpoint
-from askalike.server.service import Service, Waiting
+from askalike.server.service import ServedForum, Service
 from askalike.server.settings import ServeSettings
 
 PAGE: Final = Path(__file__).parent / "page"
@@ -80,41 +81,38 @@ def static_files(folder: Path = PAGE) -> dict[str, StaticFile]:
 
 
 def build(settings: ServeSettings, give_up: Callable[[], None] = lambda: None) -> Starlette:
-    """Return the application of one worker; the forum is opened when it starts.
+    """Return the application of one worker for one forum, which is opened when it starts.
 
     While the forum's database is away then, it is waited for, and requests are refused.
 
     Args:
-        give_up: called where that does not help; ``state.service.failed`` says why.
+        give_up: called where that does not help; ``state.forum.failure`` says why.
     """
+    forum = ServedForum(Access(settings), Metrics())
 
-    async def wait(app: Starlette, waiting: Waiting) -> None:
-        service = await waiting.wait()
-        if service is not None:
-            app.state.service = service
-        elif waiting.failed is not None:
+    async def wait(error: DatabaseError) -> None:
+        await forum.wait_for_database(error)
+        if forum.failure is not None:
             give_up()
 
     @contextlib.asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        waits: asyncio.Task[None] | None = None
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        waiting: asyncio.Task[None] | None = None
         try:
-            app.state.service = Service.started_for(settings)
+            forum.service = Service.open(settings, forum.metrics)
         except DatabaseError as error:
             if not settings.wait_s:
                 raise
-            app.state.service = Waiting(settings, problem_of(error))
-            waits = asyncio.create_task(wait(app, app.state.service))
+            waiting = asyncio.create_task(wait(error))
         try:
             yield
         finally:
-            app.state.service.stop_soon()
-            if waits is not None:
-                await waits
-            if isinstance(app.state.service, Service):
-                app.state.service.close()
+            if waiting is not None:
+                waiting.cancel()
+            if forum.service is not None:
+                forum.service.close()
 
-    return application(forum_routes(), static_files(), lifespan)
+    return application(forum, forum_routes(), static_files(), lifespan)
 
 
 def forum_routes() -> list[StarletteRoute]:
@@ -126,35 +124,17 @@ def forum_routes() -> list[StarletteRoute]:
 
 
 def application(
+    forum: ServedForum,
     routes: Sequence[StarletteRoute],
     files: Mapping[str, StaticFile],
     lifespan: Callable[[Starlette], AbstractAsyncContextManager[None]] | None = None,
-    before: Callable[[Scope], Awaitable[None]] | None = None,
 ) -> Starlette:
-    """Return an application of these routes and files; its ``state.service`` is set before it is asked.
-
-    Args:
-        before: awaited with each request before it is answered; what it raises is told as what a route raises.
-    """
+    """Return an application of these routes and files."""
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _without_route})
-    app.state.files = files
+    app.state.forum, app.state.files = forum, files
     app.router.redirect_slashes = False
-    if before is not None:
-        app.add_middleware(_Before, before=before)
     app.add_middleware(Middleware)
     return app
-
-
-class _Before:
-    """Wraps what answers a request."""
-
-    def __init__(self, app: ASGIApp, before: Callable[[Scope], Awaitable[None]]) -> None:
-        self._app = app
-        self._before = before
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._before(scope)
-        await self._app(scope, receive, send)
 
 
 async def _without_route(request: Request, error: Exception) -> Response:
@@ -167,8 +147,7 @@ async def _without_route(request: Request, error: Exception) -> Response:
 
 
 def _file(request: Request) -> Response:
-    state = request.app.state
-    files: Mapping[str, StaticFile] = static_files() if state.service.settings.is_page_reread else state.files
+    files: Mapping[str, StaticFile] = request.app.state.files
     found = files.get(request.scope["path"])
     if found is None:
         return problem_response(Problem(404, "there is nothing at this path", "the paths are in /openapi.json"))

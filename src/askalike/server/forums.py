@@ -16,7 +16,7 @@ import logging
 import threading
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from typing import Final
@@ -25,19 +25,19 @@ import msgspec
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Match, Route
+from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from askalike import schemas
 from askalike.server.app import CONTENT_POLICY, application, forum_routes, static_files
-from askalike.server.guards import CHALLENGE, Keys, Rates, host_names, rights_of, rights_without_key
+from askalike.server.guards import CHALLENGE, Access, Keys
 from askalike.server.handles import most_forums
 from askalike.server.metrics import Counters, Metrics
 from askalike.server.problem import Refused
 from askalike.server.requests import JSON, admit
-from askalike.server.routes import PROMETHEUS, ROUTES
-from askalike.server.service import Service, rates_of
-from askalike.server.settings import Network, ServeSettings
+from askalike.server.routes import PROMETHEUS
+from askalike.server.service import SOON, ServedForum, Service, not_ready
+from askalike.server.settings import ServeSettings
 from askalike.server.status import gauges
 from askalike.store.layout import forum_names, holds_forum
 
@@ -46,8 +46,6 @@ LOG: Final = logging.getLogger("askalike.server")
 LOOK_S: Final = 5.0
 """Between two looks for forums that are idle."""
 OPENED_AT_ONCE: Final = 2
-UNOPENED: Final = ("", "/healthz", "/openapi.json")
-"""Paths of routes that answer while the forum is closed; "" where there is no route."""
 
 _PAGE: Final = """<!doctype html>
 <html lang="en">
@@ -66,27 +64,6 @@ _PAGE: Final = """<!doctype html>
 """
 
 
-@dataclass(slots=True)
-class _ServedForum:
-    """One of the forums: what its application has for a service while the forum is closed.
-
-    Args:
-        keys: its own and those of the whole service.
-        busy: requests that it answers now, or will once it is open.
-    """
-
-    app: Starlette
-    settings: ServeSettings
-    metrics: Metrics
-    keys: Keys
-    rates: Rates
-    rights_without_key: frozenset[str]
-    proxies: tuple[Network, ...]
-    host_names: frozenset[str]
-    busy: int = 0
-    used_s: float = field(default_factory=time.monotonic)
-
-
 class Forums:
     """The application of a folder of forums.
 
@@ -96,16 +73,12 @@ class Forums:
 
     def __init__(self, settings: ServeSettings) -> None:
         self.settings = settings
-        self.proxies: tuple[Network, ...] = settings.proxies
-        self.host_names = host_names(settings)
+        self.access = Access(settings)
+        self.served: dict[str, ServedForum] = {}
+        """Every forum that was asked for, by its name."""
         self._counters = Counters(is_by_forum=True)
-        self.metrics = Metrics(self._counters, "-")
-        self.keys, self.rates = Keys(settings.folder), rates_of(settings)
-        self.rights_without_key = rights_without_key(settings)
         self._routes, self._files = forum_routes(), static_files()
-        self._forums: dict[str, _ServedForum] = {}
-        self._open: dict[str, Service] = {}
-        self._opening: dict[str, asyncio.Task[None]] = {}
+        self._apps: dict[str, Starlette] = {}
         self._most, wanted = most_forums(settings.limits), settings.limits.open_forums
         if self._most < min(wanted, len(forum_names(settings.folder))):
             LOG.warning("%d forums are open at once in place of %d: file handles are few", self._most, wanted)
@@ -121,8 +94,8 @@ class Forums:
         }
         files = {path: file for path, file in self._files.items() if not path.endswith(".html") and path not in paths}
         routes = [Route(path, answer, methods=["GET", "HEAD"]) for path, answer in paths.items()]
-        self._root = application(routes, files, self._lifespan)
-        self._root.state.service = self
+        root = ServedForum(self.access, Metrics(self._counters, "-"))
+        self._root = application(root, routes, files, self._lifespan)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request: what lies under a forum's path, by that forum."""
@@ -138,7 +111,7 @@ class Forums:
             under = {**scope, "path": f"/{rest.decode('latin-1')}", "raw_path": b"/" + rest}
             forum.busy += 1
             try:
-                await forum.app(under, receive, send)
+                await self._apps[name](under, receive, send)
             finally:
                 forum.busy -= 1
                 forum.used_s = time.monotonic()
@@ -146,102 +119,75 @@ class Forums:
     def stop_soon(self) -> None:
         """Answer no longer that it is ready, and begin nothing new in the background."""
         self._is_stopping = True
-        for service in self._open.values():
+        for service in self.services.values():
             service.stop_soon()
 
-    def _served(self, name: str) -> _ServedForum:
+    @property
+    def services(self) -> dict[str, Service]:
+        """Return what answers for the forums that are open, by their names."""
+        return {name: forum.service for name, forum in self.served.items() if forum.service is not None}
+
+    def _served(self, name: str) -> ServedForum:
         """Return a forum, open or not."""
-        if (found := self._forums.get(name)) is None:
-            app = application(self._routes, self._files, before=partial(self._open_for, name))
-            metrics = Metrics(self._counters, name)
+        if name not in self.served:
             settings = replace(self.settings, forum=str(self.settings.folder / name))
-            keys = Keys(settings.folder, self.keys)
-            guards = (keys, self.rates, self.rights_without_key, self.proxies, self.host_names)
-            found = _ServedForum(app, settings, metrics, *guards)
-            app.state.service = self._forums[name] = found
-        return found
+            access = Access(settings, Keys(settings.folder, self.access.keys), self.access.rates)
+            forum = self.served[name] = ServedForum(access, Metrics(self._counters, name), partial(self.opened, name))
+            self._apps[name] = application(forum, self._routes, self._files)
+        return self.served[name]
 
-    async def _open_for(self, name: str, scope: Scope) -> None:
-        """Open a forum for a request that it would not refuse and that needs it open.
-
-        Raises:
-            AskalikeError: it cannot be opened.
-            Refused: 401, 403 or 429, as the forum would refuse it; 503, it is not open in time, or the service stops.
-        """
-        if name in self._open or not self._needs_open(name, Request(scope)):
-            return
-        timeout_s = self.settings.limits.timeout_s
-        try:
-            async with asyncio.timeout(timeout_s):
-                await self._opened(name)
-        except TimeoutError as error:
-            found = f"the forum was not open within {timeout_s:g} s"
-            raise Refused(503, found, "try again soon", {"Retry-After": "1"}) from error
-
-    def _needs_open(self, name: str, request: Request) -> bool:
-        """Return whether a request needs an open forum, as none does for a file of the page.
-
-        Raises:
-            Refused: 401, 403 or 429.
-        """
-        path = next((one.path for one in self._routes if one.matches(request.scope)[0] is Match.FULL), "")
-        if path in UNOPENED:
-            return False
-        method = "GET" if request.method == "HEAD" else request.method
-        row = next(row for row in ROUTES if (row.method, row.path) == (method, path))
-        taken = 0 if row.permission else 1  # what needs a right is counted once the forum is open
-        admit(request, self._served(name), row.permission, taken, is_change=row.is_change)
-        return True
-
-    async def _opened(self, name: str) -> Service:
+    async def opened(self, name: str) -> Service:
         """Return the service of a forum that is open, whoever opened it.
 
         Raises:
             AskalikeError: it cannot be opened.
-            Refused: the service stops.
+            Refused: 503, it is not open in time, or the service stops.
         """
-        while (found := self._open.get(name)) is None:
-            if (task := self._opening.get(name)) is None:
-                task = self._opening[name] = asyncio.create_task(self._open_forum(name))
-                task.add_done_callback(lambda _: self._opening.pop(name, None))
-            await asyncio.shield(task)
-        return found
+        forum, timeout_s = self._served(name), self.settings.limits.timeout_s
+        try:
+            async with asyncio.timeout(timeout_s):
+                while forum.service is None:
+                    if forum.opening is None:
+                        forum.opening = asyncio.create_task(self._open(forum))
+                    await asyncio.shield(forum.opening)
+        except TimeoutError as error:
+            raise Refused(503, f"the forum was not open within {timeout_s:g} s", "try again soon", SOON) from error
+        return forum.service
 
-    async def _open_forum(self, name: str) -> None:
-        async with self._turns:
-            if self._is_stopping:
-                raise Refused(503, "the service stops", "try again soon", {"Retry-After": "1"})
-            while len(self._open) >= self._most:
-                idle = [other for other in self._open if not self._forums[other].busy]
-                if not idle:
-                    break
-                await self._close(min(idle, key=lambda other: self._forums[other].used_s))
-            forum, service = self._served(name), await asyncio.to_thread(self._begin, name)
-            forum.used_s = time.monotonic()
-            forum.app.state.service = self._open[name] = service
-
-    def _begin(self, name: str) -> Service:
-        forum = self._served(name)
-        given = (forum.metrics, self.keys, self._is_busy, self._background, self.rates)
-        return Service.started_for(forum.settings, *given)
+    async def _open(self, forum: ServedForum) -> None:
+        try:
+            async with self._turns:
+                if self._is_stopping:
+                    raise Refused(503, "the service stops", "try again soon", SOON)
+                while len(services := self.services) >= self._most:
+                    idle = [name for name in services if not self.served[name].busy]
+                    if not idle:
+                        break
+                    await self.close(min(idle, key=lambda name: self.served[name].used_s))
+                given = (forum.access.settings, forum.metrics, self._is_busy, self._background)
+                forum.service = await asyncio.to_thread(Service.open, *given)
+                forum.used_s = time.monotonic()
+        finally:
+            forum.opening = None
 
     def _is_busy(self) -> bool:
-        return any(self._forums[name].busy for name in list(self._open))
+        return any(self.served[name].busy for name in self.services)
 
-    async def _close(self, name: str) -> None:
-        """Close a forum that nobody asks now, which is no longer open as soon as this is awaited."""
-        if (going := self._open.pop(name, None)) is not None:
-            self._forums[name].app.state.service = self._forums[name]
-            await asyncio.to_thread(going.close)
+    async def close(self, name: str) -> None:
+        """Close a forum that nobody asks now; it is no longer open as soon as this is awaited."""
+        forum = self.served[name]
+        service, forum.service = forum.service, None
+        if service is not None:
+            await asyncio.to_thread(service.close)
 
     async def _close_idle(self) -> None:
         """Close what nobody has asked for some time, again and again."""
         while True:
             await asyncio.sleep(LOOK_S)
             latest_s = time.monotonic() - self.settings.limits.forum_idle_s
-            for name in list(self._open):  # others may be asked, or go, while one closes: each is looked at in its turn
-                if not self._forums[name].busy and self._forums[name].used_s < latest_s:
-                    await self._close(name)
+            for name in self.services:  # others may be asked, or go, while one closes: each is looked at in its turn
+                if not self.served[name].busy and self.served[name].used_s < latest_s:
+                    await self.close(name)
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
@@ -251,8 +197,9 @@ class Forums:
         finally:
             closing.cancel()
             self.stop_soon()
-            await asyncio.gather(*self._opening.values(), return_exceptions=True)
-            await asyncio.gather(*map(self._close, list(self._open)))
+            opening = [forum.opening for forum in self.served.values() if forum.opening is not None]
+            await asyncio.gather(*opening, return_exceptions=True)
+            await asyncio.gather(*map(self.close, self.services))
 
     # -- what is answered for all of them ----------------------------------------------------------------------
 
@@ -262,28 +209,27 @@ class Forums:
         Raises:
             Refused: 401, a key was sent that opens none of them.
         """
-        folder, without_key = self.settings.folder, self.rights_without_key
-        found: list[str] = []
+        readable: list[str] = []
         refused: Refused | None = None
-        for name in forum_names(folder):
+        for name in forum_names(self.settings.folder):
             try:
-                if "read" in rights_of(request.headers, Keys(folder / name, self.keys), without_key):
-                    found.append(name)
+                if "read" in self._served(name).access.rights(request.headers):
+                    readable.append(name)
             except Refused as error:
                 refused = error
-        if refused is not None and not found:
+        if refused is not None and not readable:
             raise refused
-        return found
+        return readable
 
     async def _list(self, request: Request) -> Response:
-        admit(request, self, None)
-        names = await asyncio.to_thread(self._readable, request)
-        listed = schemas.Forums(tuple(schemas.ServedForum(name, f"/{name}/", name in self._open) for name in names))
+        admit(request, self.access, None)
+        names, services = self._readable(request), self.services
+        listed = schemas.Forums(tuple(schemas.ServedForum(name, f"/{name}/", name in services) for name in names))
         return Response(msgspec.json.encode(listed), media_type=JSON)
 
     async def _page(self, request: Request) -> Response:
-        admit(request, self, None)
-        names = await asyncio.to_thread(self._readable, request)
+        admit(request, self.access, None)
+        names = self._readable(request)
         links = "".join(f'<li><a href="{html.escape(name)}/">{html.escape(name)}</a></li>' for name in names)
         content = f"<ul>{links}</ul>" if names else "<p>No forum can be read without a key.</p>"
         headers = {"Content-Security-Policy": CONTENT_POLICY}
@@ -294,22 +240,21 @@ class Forums:
 
     async def _ready(self, request: Request) -> Response:
         if self._is_stopping:
-            raise Refused(503, "the service is not ready", "try again soon", {"Retry-After": "1"})
+            raise not_ready()
         return Response(msgspec.json.encode(schemas.Health("ready")), media_type=JSON)
 
     async def _metrics(self, request: Request) -> Response:
-        admit(request, self, None)
-        if "read" not in rights_of(request.headers, self.keys, self.rights_without_key):
+        admit(request, self.access, None)
+        if "read" not in self.access.rights(request.headers):
             raise Refused(
                 401, "a key of the whole service is needed", "send it as Authorization: Bearer KEY", CHALLENGE
             )
-        services = list(self._open.values())
-        asked = [self._forums[name] for name in self._open]
-        for forum in asked:
-            forum.busy += 1
+        services = self.services
+        for name in services:
+            self.served[name].busy += 1  # none closes meanwhile
         try:
-            text = await asyncio.to_thread(lambda: self._counters.text(gauges(services)))
+            text = await asyncio.to_thread(lambda: self._counters.text(gauges(list(services.values()))))
         finally:
-            for forum in asked:
-                forum.busy -= 1
+            for name in services:
+                self.served[name].busy -= 1
         return Response(text, media_type=PROMETHEUS)

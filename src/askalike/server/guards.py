@@ -165,19 +165,14 @@ class Keys:
                 self._seen = (state.st_mtime_ns, state.st_ino)
             return self._keys
 
-    def found(self, secret: str) -> Key | None:
+    def get(self, secret: str) -> Key | None:
         """Return a key as it is stored, None for one that is not known."""
-        given = _digest(secret)
-        found: Key | None = None
+        digest = _digest(secret)
+        known: Key | None = None
         for key in self.all():
-            if hmac.compare_digest(key.sha256, given):
-                found = key
-        return self._service.found(secret) if found is None and self._service is not None else found
-
-    def rights(self, secret: str) -> frozenset[str] | None:
-        """Return what a key may do, None for one that is not known; who may write, may read."""
-        found = self.found(secret)
-        return None if found is None else ALL if found.may == "write" else frozenset(["read"])
+            if hmac.compare_digest(key.sha256, digest):
+                known = key
+        return self._service.get(secret) if known is None and self._service is not None else known
 
     def add(self, name: str, may: Right) -> tuple[Key, str]:
         """Make a key; return it with its secret, which is kept nowhere."""
@@ -274,30 +269,10 @@ def rights_without_key(settings: ServeSettings) -> frozenset[str]:
     return frozenset(["read"]) if settings.is_read_open else frozenset()
 
 
-def rights_of(headers: Mapping[str, str], keys: Keys, without_key: frozenset[str]) -> frozenset[str]:
-    """Return what a request may do.
-
-    Args:
-        without_key: as ``rights_without_key`` returns it.
-
-    Raises:
-        Refused: 401, a key was sent that is none.
-    """
-    given = headers.get("authorization", "")
-    if not given:
-        return without_key
-    kind, _, secret = given.partition(" ")
-    found = keys.rights(secret.strip()) if kind.lower() == "bearer" else None
-    if found is None:
-        raise Refused(401, "the key is not known", 'create one with "askalike keys FORUM --add read"', CHALLENGE)
-    return found
-
-
-def name_of(headers: Mapping[str, str], keys: Keys) -> str:
-    """Return what the key of a request is named, "" without one or where its maker gave it no name."""
+def _key_of(headers: Mapping[str, str], keys: Keys) -> Key | None:
+    """Return the key of a request, None where it is not known."""
     kind, _, secret = headers.get("authorization", "").partition(" ")
-    found = keys.found(secret.strip()) if kind.lower() == "bearer" else None
-    return "" if found is None else found.name
+    return keys.get(secret.strip()) if kind.lower() == "bearer" else None
 
 
 class Rates:
@@ -313,19 +288,53 @@ class Rates:
         self._burst = float(burst)
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def wait_s(self, client: str, now: float, taken: int = 1) -> float:
+    def wait_s(self, client: str, now: float) -> float:
         """Take a token and return 0, or return in how many seconds there will be one.
 
         Args:
             now: seconds of a clock that never goes back.
-            taken: how many tokens are taken where there is one; 0 for a look.
         """
         if self._rate <= 0:
             return 0.0
         held, since = self._buckets.pop(client, (self._burst, now))
         held = min(self._burst, held + (now - since) * self._rate)
         is_allowed = held >= 1
-        self._buckets[client] = (held - taken if is_allowed else held, now)
+        self._buckets[client] = (held - 1 if is_allowed else held, now)
         if len(self._buckets) > MOST_CLIENTS:
             self._buckets.popitem(last=False)
         return 0.0 if is_allowed else (1 - held) / self._rate
+
+
+class Access:
+    """Who may ask for a forum, or for all forums of a service, and how often.
+
+    Args:
+        keys: the forum's own are read where none are named.
+        rates: of all forums of the service, where it has several.
+    """
+
+    def __init__(self, settings: ServeSettings, keys: Keys | None = None, rates: Rates | None = None) -> None:
+        self.settings = settings
+        self.keys = keys or Keys(settings.folder)
+        self.rates = rates or Rates(settings.limits.rate / settings.workers, settings.limits.burst)
+        self.proxies = settings.proxies
+        self.host_names = host_names(settings)
+        self.rights_without_key = rights_without_key(settings)
+
+    def rights(self, headers: Mapping[str, str]) -> frozenset[str]:
+        """Return what a request may do.
+
+        Raises:
+            Refused: 401, a key was sent that is not known.
+        """
+        if not headers.get("authorization"):
+            return self.rights_without_key
+        key = _key_of(headers, self.keys)
+        if key is None:
+            raise Refused(401, "the key is not known", 'create one with "askalike keys FORUM --add read"', CHALLENGE)
+        return ALL if key.may == "write" else frozenset(["read"])
+
+    def name(self, headers: Mapping[str, str]) -> str:
+        """Return the name of a request's key, "" where it has none."""
+        key = _key_of(headers, self.keys)
+        return "" if key is None else key.name

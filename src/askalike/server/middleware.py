@@ -7,7 +7,7 @@ import logging
 import secrets
 import time
 from collections.abc import Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import msgspec
 from starlette.datastructures import Headers, MutableHeaders
@@ -18,8 +18,8 @@ from askalike.schemas import Error
 from askalike.server.guards import check_host, client_of, rate_key
 from askalike.server.metrics import Metrics
 from askalike.server.problem import Problem, problem_of
-from askalike.server.service import Waiting
-from askalike.server.settings import Network, ServeSettings, is_loopback
+from askalike.server.service import ServedForum
+from askalike.server.settings import is_loopback
 
 LOG: Final = logging.getLogger("askalike.server")
 REQUESTS: Final = logging.getLogger("askalike.server.requests")
@@ -47,15 +47,6 @@ PREFLIGHT: Final[Mapping[str, str]] = {
 }
 
 
-class Served(Protocol):
-    """What the application answers for."""
-
-    settings: ServeSettings
-    metrics: Metrics
-    proxies: tuple[Network, ...]
-    host_names: frozenset[str]
-
-
 class Middleware:
     """Wraps the application."""
 
@@ -68,7 +59,8 @@ class Middleware:
             await self.app(scope, receive, send)
             return
         began = time.perf_counter()
-        service: Served = scope["app"].state.service
+        forum: ServedForum = scope["app"].state.forum
+        access = forum.access
         # parts of a path stay percent-encoded until they were told apart: an id may hold a slash
         raw: bytes = scope.get("raw_path") or scope["path"].encode()
         path = raw.partition(b"?")[0].decode("latin-1").replace("%3A", ":").replace("%3a", ":")
@@ -94,15 +86,15 @@ class Middleware:
 
         try:
             if peer := scope.get("client"):
-                client = client_of(peer[0], asked.getlist("x-forwarded-for"), service.proxies)
+                client = client_of(peer[0], asked.getlist("x-forwarded-for"), access.proxies)
                 scope["client"], scope["state"]["client"] = (client, peer[1]), rate_key(client)
-            if path not in PROBES or is_loopback(service.settings.host):  # whoever probes asks a bare address
-                check_host(asked, service.host_names)
-            origin = asked.get("origin") if asked.get("origin") in service.settings.allow_origins else None
+            if path not in PROBES or is_loopback(access.settings.host):  # whoever probes asks a bare address
+                check_host(asked, access.host_names)
+            origin = asked.get("origin") if asked.get("origin") in access.settings.allow_origins else None
             if scope["method"] == "OPTIONS" and "access-control-request-method" in asked:
                 await Response(status_code=204, headers=PREFLIGHT)(scope, receive, send_on)
             else:
-                await (service.answer if isinstance(service, Waiting) else self.app)(scope, receive, send_on)
+                await self.app(scope, receive, send_on)
         except NO_ERRORS:
             raise
         except BaseException as error:  # a panic of a library in Rust is no Exception
@@ -113,13 +105,13 @@ class Middleware:
                 raise  # the answer has begun: the connection is cut, so that nobody takes a part for the whole
             await problem_response(problem)(scope, receive, send_on)
         finally:
-            log_request(service, scope, identifier, status, time.perf_counter() - began)
+            log_request(forum.metrics, scope, identifier, status, time.perf_counter() - began)
 
 
-def log_request(service: Served, scope: Mapping[str, Any], identifier: str, status: int, seconds: float) -> None:
+def log_request(metrics: Metrics, scope: Mapping[str, Any], identifier: str, status: int, seconds: float) -> None:
     """Count and log a request that was answered; its path's values and its texts are left out."""
     route = scope["state"].get("route") or "none"
-    service.metrics.request(route, status, seconds)
+    metrics.request(route, status, seconds)
     fields: dict[str, Any] = {
         "request": identifier,
         "route": route,

@@ -7,15 +7,14 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 
-from askalike.server.guards import CHALLENGE, Keys, Rates, Right, check_origin, rights_of
+from askalike.server.guards import CHALLENGE, Access, Right, check_origin
 from askalike.server.problem import Refused
-from askalike.server.settings import ServeSettings
 
 _Body = TypeVar("_Body", bound=msgspec.Struct)
 
@@ -39,56 +38,40 @@ class Call:
         path: the values of the path's names.
         query: a checked struct, None where the route takes no query.
         body: a checked struct, None where the route takes no body.
-        rights: what the request's key may do: "read", "write".
-        name: what it is named, for those routes that keep who asked.
-        until_s: by ``time.monotonic``, when nobody waits for the answer any more.
+        name: of the request's key, for those routes that keep who asked.
     """
 
     path: Mapping[str, str]
     query: Any
     body: Any
-    rights: frozenset[str]
-    until_s: float
     name: str = ""
 
 
-class Guarded(Protocol):
-    """What a request is admitted to."""
-
-    settings: ServeSettings
-    keys: Keys
-    rates: Rates
-    rights_without_key: frozenset[str]
-
-
-def admit(
-    request: Request, guarded: Guarded, right: Right | None, taken: int = 1, *, is_change: bool = False
-) -> frozenset[str]:
+def admit(request: Request, access: Access, right: Right | None, *, is_change: bool = False) -> frozenset[str]:
     """Return what a request may do, having counted it; nothing where it is only counted.
 
     Args:
         right: what it needs; None where no key is looked at.
         is_change: it changes something. Without a key, a page of another site may not ask for that; a page that was
             allowed may, where the right to read suffices.
-        taken: as ``Rates.wait_s`` takes it.
 
     Raises:
         Refused: 401 or 403, it may not do this; 429, its client asks too often.
     """
-    wait_s = guarded.rates.wait_s(request.scope["state"]["client"], time.monotonic(), taken)
+    wait_s = access.rates.wait_s(request.scope["state"]["client"], time.monotonic())
     if wait_s > 0:
         headers = {"Retry-After": str(max(1, round(wait_s + 0.5)))}
         raise Refused(429, "too many requests", "slow down; many questions at once go to /v1/questions:bulk", headers)
     if right is None:
         return frozenset()
-    rights = rights_of(request.headers, guarded.keys, guarded.rights_without_key)
+    rights = access.rights(request.headers)
     has_key = bool(request.headers.get("authorization"))
     if right not in rights:
         if has_key:
             raise Refused(403, f"this key may not {right}", 'make one that may with "askalike keys FORUM --add write"')
         raise Refused(401, "a key is needed", "send it as Authorization: Bearer KEY", CHALLENGE)
     if is_change and not has_key:
-        check_origin(request.headers, guarded.settings.allow_origins if right == "read" else ())
+        check_origin(request.headers, access.settings.allow_origins if right == "read" else ())
     return rights
 
 

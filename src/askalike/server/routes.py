@@ -16,7 +16,7 @@ from starlette.responses import Response
 from askalike import schemas
 from askalike.follow import webhook
 from askalike.server.engine import Engine, Stored
-from askalike.server.guards import Right, name_of
+from askalike.server.guards import Right
 from askalike.server.openapi import openapi_document
 from askalike.server.pool import Joined
 from askalike.server.problem import Refused
@@ -30,7 +30,7 @@ from askalike.server.requests import (
     path_values,
     read_body,
 )
-from askalike.server.service import Service
+from askalike.server.service import ServedForum, Service
 from askalike.server.status import metrics_text, status
 from askalike.server.streams import NDJSON, BulkResponse, stream
 from askalike.store import ForumLayout
@@ -49,6 +49,7 @@ class Route:
         handler: what a thread does; returns a value of ``returns``.
         joins: what the engine is asked for together with what others ask for, where that costs less; else ``handler``.
         respond: what answers where no thread does it all: streams, and what watches the service.
+        constant: what is answered whatever the forum holds, and while it is closed.
         body: what is sent.
         query: the names of the query string.
         permission: the right that a key needs; None where none is needed.
@@ -65,6 +66,7 @@ class Route:
     handler: Callable[[Engine, Call], Any] | None = None
     joins: Callable[[Call], Query | Stored] | None = None
     respond: Callable[[Request, Service, frozenset[str]], Awaitable[Response]] | None = None
+    constant: Callable[[], bytes] | None = None
     body: type[msgspec.Struct] | None = None
     query: type[msgspec.Struct] | None = None
     permission: Right | None = "read"
@@ -88,31 +90,33 @@ def endpoint(rows: dict[str, Route]) -> Callable[[Request], Awaitable[Response]]
 
     async def answer(request: Request) -> Response:
         row = rows["GET" if request.method == "HEAD" else request.method]
-        service: Service = request.app.state.service
+        forum: ServedForum = request.app.state.forum
+        access, limits = forum.access, forum.access.settings.limits
         request.scope["state"]["route"] = f"{row.method} {row.path}"
-        rights = (
-            admit(request, service, row.permission, is_change=row.is_change) if row.permission else frozenset[str]()
-        )
+        if row.constant is not None:
+            return Response(row.constant(), media_type=JSON)
+        rights = frozenset[str]()
+        if row.permission or forum.service is None:  # to open it costs, whoever asks
+            rights = admit(request, access, row.permission, is_change=row.is_change)
+        service = await forum.opened()
         if row.respond is not None:
             return await row.respond(request, service, rights)
-        limits = service.settings.limits
-        asked = request.scope["query_string"]
-        query = parse_query(row.query, asked) if asked or row.query else None
+        sent = request.scope["query_string"]
+        query = parse_query(row.query, sent) if sent or row.query else None
         content = await read_body(request, limits.body_bytes, limits.timeout_s) if row.body else b""
         body = parse_body(row.body, content) if row.body else None
-        if service.settings.has_titles_logged:
+        if access.settings.has_titles_logged:
             request.scope["state"]["title"] = getattr(body, "title", "")
         path = path_values(request.path_params) if request.path_params else {}
-        name = name_of(request.headers, service.keys) if row.is_signed else ""
-        call = Call(path, query, body, rights, time.monotonic() + limits.timeout_s, name)
+        call = Call(path, query, body, access.name(request.headers) if row.is_signed else "")
         pool = service.writer if row.permission == "write" else service.readers
         client, is_large = request.scope["state"]["client"], len(content) > LARGE_BYTES
         assert row.handler is not None
         work: Callable[[], Any] | Joined = partial(row.handler, service.engine, call)
         if row.joins is not None and pool.joins and not is_large:
             work = Joined(row.joins(call))
-        found = await pool.run(work, limits.timeout_s, client, is_large=is_large)
-        return Response(msgspec.json.encode(found), media_type=JSON)
+        answer = await pool.run(work, limits.timeout_s, client, is_large=is_large)
+        return Response(msgspec.json.encode(answer), media_type=JSON)
 
     return answer
 
@@ -124,7 +128,7 @@ async def _bulk(request: Request, service: Service, rights: frozenset[str]) -> R
 
 async def _follow(request: Request, service: Service, rights: frozenset[str]) -> Response:
     client, limits = request.scope["state"]["client"], service.settings.limits
-    if service.rates.wait_s(client, time.monotonic()) > 0:
+    if request.app.state.forum.access.rates.wait_s(client, time.monotonic()) > 0:
         raise Refused(429, "too many webhooks", "the poll finds what they are about", {"Retry-After": "1"})
     content = await read_body(request, min(limits.body_bytes, webhook.MOST_BYTES), limits.timeout_s)
     work = partial(webhook.receive, ForumLayout(service.settings.folder), dict(request.headers), content)
@@ -151,19 +155,9 @@ async def _metrics(request: Request, service: Service, rights: frozenset[str]) -
     return Response(found, media_type=PROMETHEUS)
 
 
-async def _health(request: Request, service: Service, rights: frozenset[str]) -> Response:
-    return Response(msgspec.json.encode(schemas.Health("ok")), media_type=JSON)
-
-
 async def _ready(request: Request, service: Service, rights: frozenset[str]) -> Response:
-    if not service.is_ready:
-        raise Refused(503, "the service is not ready", "try again soon", {"Retry-After": "1"})
-    await service.readiness.check()
+    await service.check_ready()
     return Response(msgspec.json.encode(schemas.Health("ready")), media_type=JSON)
-
-
-async def _openapi(request: Request, service: Service, rights: frozenset[str]) -> Response:
-    return Response(_document(), media_type=JSON)
 
 
 def service_document() -> dict[str, object]:
@@ -378,7 +372,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/healthz",
         "Whether the service lives.",
         schemas.Health,
-        respond=_health,
+        constant=lambda: msgspec.json.encode(schemas.Health("ok")),
         permission=None,
     ),
     Route(
@@ -389,5 +383,5 @@ ROUTES: Final[tuple[Route, ...]] = (
         respond=_ready,
         permission=None,
     ),
-    Route("GET", "/openapi.json", "This document.", dict, respond=_openapi, permission=None),
+    Route("GET", "/openapi.json", "This document.", dict, constant=_document, permission=None),
 )

@@ -33,7 +33,7 @@ from askalike.server.guards import Keys
 from askalike.server.handles import raise_limit
 from askalike.server.metrics import SHARED
 from askalike.server.server import GRACE_S, Server, listen
-from askalike.server.service import Waiting
+from askalike.server.service import ServedForum
 from askalike.server.settings import ServeSettings, is_loopback
 from askalike.store.layout import forum_names
 
@@ -148,10 +148,11 @@ def answer(settings: ServeSettings, listening: list[socket.socket], share: Share
         Server(several, limits, proxies, several.stop_soon, share).run(sockets=listening)
     else:
         app = build(settings, lambda: setattr(server, "should_exit", True))
-        server = Server(app, limits, proxies, lambda: app.state.service.stop_soon(), share)
+        forum: ServedForum = app.state.forum
+        server = Server(app, limits, proxies, forum.stop_soon, share)
         server.run(sockets=listening)
-        if isinstance(app.state.service, Waiting) and app.state.service.failed is not None:
-            raise app.state.service.failed
+        if forum.failure is not None:
+            raise forum.failure
 
 
 def work(settings: ServeSettings, listening: list[socket.socket]) -> None:
