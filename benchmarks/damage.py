@@ -17,7 +17,6 @@ frequencies until they are merged away, what an index made anew answers is as ri
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import json
 import os
@@ -43,7 +42,7 @@ from askalike.models.encoders.settings import EncoderConfig, ModelSettings
 from askalike.models.vocabulary import Vocabulary
 from askalike.server.guards import Keys
 from askalike.text.tokens import words
-from benchmarks.record import WORK, write, write_reddit
+from benchmarks.record import WORK, option_parser, write, write_reddit
 
 COMMAND = "python -m benchmarks.damage"
 QUESTIONS: Final = 300
@@ -381,7 +380,7 @@ def name_of(name: str) -> str:
 
 def main() -> None:
     """Damage every file in every way and write what came of it."""
-    parser = argparse.ArgumentParser()
+    parser = option_parser(__doc__)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", default="", help="files whose path holds this")
     chosen = parser.parse_args()

@@ -29,7 +29,7 @@ from askalike.search.scorer import SENTENCES, VERSIONS, WORD_VECTORS, Scorer, pr
 from askalike.types import Filters, Query
 from benchmarks import encoders, scorer
 from benchmarks.reading import WHOLE
-from benchmarks.record import write
+from benchmarks.record import option_parser, write
 from benchmarks.scorer_sets import (
     ARCHIVES,
     CACHE,
@@ -221,6 +221,7 @@ def agreement(first: Sequence[int], again: Sequence[int]) -> dict[str, float]:
 
 def main() -> None:
     """Measure and write results/drawn-queries.json."""
+    option_parser(__doc__).parse_args()
     minilm = Sentences(1, CACHE)
     sites = {name: Site(name, minilm) for name in ARCHIVES}
     before, new, known = judged_pairs(sites), judged_pairs(sites, judged=drawn()), known_pairs(sites, COPIES, 1, 20)

@@ -10,7 +10,6 @@ is right where its cosine to the other forum's is at least .98.
 
 from __future__ import annotations
 
-import argparse
 import random
 import shutil
 import subprocess
@@ -28,7 +27,7 @@ from askalike.index.vector_indexer import STEPS_OF_TEXTS
 from askalike.index.vectors import VectorIndex
 from askalike.store import ForumLayout
 from askalike.types import Question
-from benchmarks.record import WORK, reddit_questions, write
+from benchmarks.record import WORK, option_parser, reddit_questions, write
 
 COMMAND: Final = "OMP_NUM_THREADS=1 python -m benchmarks.encode_kill"
 QUESTIONS: Final = 10_000
@@ -119,7 +118,7 @@ def kill(folder: Path, questions: list[Question], kills: int, chance: random.Ran
 
 def main() -> None:
     """Kill, compare, and write the result."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = option_parser(__doc__)
     parser.add_argument("--questions", type=int, default=QUESTIONS)
     parser.add_argument("--kills", type=int, default=KILLS)
     options = parser.parse_args()

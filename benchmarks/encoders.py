@@ -12,7 +12,6 @@ queries whose candidates are all 0 say nothing of order and are left out.
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import statistics
@@ -30,7 +29,7 @@ from askalike.forum import Forum, ForumSettings, ImportOptions
 from askalike.index.encoder_settings import EncoderSettings
 from askalike.index.text_questions import TextQuestions, taken
 from askalike.types import Filters, Query, Question
-from benchmarks.record import WORK, need_data, reddit_questions, write
+from benchmarks.record import WORK, need_data, option_parser, reddit_questions, write
 
 FORUMS = ("devops", "reddit", "slicer", "travel")
 REDDIT_OTHERS = 10_000
@@ -197,7 +196,7 @@ def difference(first: Outcomes, second: Outcomes) -> dict[str, float]:
 
 def main() -> None:
     """Build the forums, or measure."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = option_parser(__doc__)
     parser.add_argument("--build", action="store_true")
     if parser.parse_args().build:
         for encoder in ENCODERS:

@@ -10,7 +10,6 @@ attaches afresh. Writes results/service-kill.json.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import random
@@ -35,7 +34,7 @@ from askalike.forum import Forum
 from askalike.index.milvus import client as milvus_client
 from askalike.index.milvus import vectors as milvus_vectors
 from askalike.types import Query, Question, SearchResult
-from benchmarks.record import WORK, reddit_questions, write
+from benchmarks.record import WORK, option_parser, reddit_questions, write
 from benchmarks.serving import Running, serving
 
 COMMAND: Final = "python -m benchmarks.engine_kill"
@@ -297,7 +296,7 @@ def measure(kills: int) -> dict[str, Any]:
 
 def main() -> None:
     """Measure and write the result."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = option_parser(__doc__)
     parser.add_argument("--kills", type=int, default=KILLS, help="of each part")
     kills = parser.parse_args().kills
     body = measure(kills)

@@ -1,11 +1,11 @@
 """A forum whose questions Milvus Lite finds, beside one that finds them itself: how alike, and how fast.
 
-Command: ``python -m benchmarks.engines [QUESTIONS [again]]``: questions of Reddit, 200 of them asked by title in both
-forums in turn, by the default ranker, by words and meaning joined, by words, and by vectors; what filling takes; and
+Command: ``python -m benchmarks.engines``: questions of Reddit, 200 of them asked by title in both
+forums in turn, by the default ranker, by words, and by vectors; what filling takes; and
 how long 600 writes, 20 a second, take until they can be found in the engine.
 The overlap is the share of the local ten best that the engine finds too, the mean over all queries. A query is asked
 ``REPEATS`` times of each forum in turn, and its least time counts, since other work takes the machine now and then;
-processor times are of all. With ``again`` the forums of the run before are asked.
+processor times are of all. With ``--again`` the forums of the run before are asked.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import os
 import queue
 import random
 import shutil
-import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -27,12 +26,11 @@ import psutil
 
 from askalike.forum import Forum
 from askalike.index.milvus import client
-from askalike.index.milvus.client import Milvus
 from askalike.index.milvus.vectors import MilvusVectors
 from askalike.index.vectors import VectorIndex
 from askalike.processes import one_blas_thread
 from askalike.types import Filters, Query, Question
-from benchmarks.record import WORK, percentiles, write, write_reddit
+from benchmarks.record import WORK, option_parser, percentiles, write, write_reddit
 
 COMMAND: Final = "python -m benchmarks.engines"
 QUESTIONS, QUERIES, WARMING, REPEATS = 100_000, 200, 10, 7
@@ -40,7 +38,7 @@ WRITES, WRITES_PER_S = 600, 20
 FOLDER: Final = WORK / "engines"
 START_S: Final = 300
 """Milvus Lite reads its file at the first call."""
-RANKERS: Final = (None, "hybrid", "lexical", "vector")
+RANKERS: Final = (None, "lexical", "vector")
 
 
 def filled(size: int) -> tuple[dict[str, Forum], dict[str, float]]:
@@ -79,15 +77,6 @@ def compared(forums: dict[str, Forum], asked: Sequence[Question], ranker: str | 
     seconds: dict[str, list[float]] = {name: [] for name in forums}
     used = dict.fromkeys(forums, 0.0)
     shared: list[float] = []
-    calls: list[int] = []
-    counted = [0]
-    inner = Milvus._connected
-
-    def counting(self: Milvus) -> Any:
-        counted[0] += 1
-        return inner(self)
-
-    Milvus._connected = counting  # type: ignore[method-assign]
     before_s = server_s()
     for question in [*asked[:WARMING], *asked]:
         query = Query(question.title, filters=Filters(exclude_ids=frozenset([question.id])), ranker=ranker)
@@ -95,7 +84,6 @@ def compared(forums: dict[str, Forum], asked: Sequence[Question], ranker: str | 
         least = dict.fromkeys(forums, float("inf"))
         for _ in range(REPEATS):
             for name, forum in forums.items():
-                counted[0] = 0
                 began, before = time.perf_counter(), time.process_time()
                 hits = forum.search(query).hits
                 least[name] = min(least[name], time.perf_counter() - began)
@@ -103,10 +91,8 @@ def compared(forums: dict[str, Forum], asked: Sequence[Question], ranker: str | 
                 found[name] = {hit.question.id for hit in hits}
         for name, one in least.items():
             seconds[name].append(one)
-        calls.append(counted[0])
         if found["local"]:
             shared.append(len(found["local"] & found["milvus"]) / len(found["local"]))
-    Milvus._connected = inner  # type: ignore[method-assign]
     used["milvus"] += server_s() - before_s
     times = {name: percentiles(values[WARMING:]) for name, values in seconds.items()}
     return {
@@ -114,7 +100,6 @@ def compared(forums: dict[str, Forum], asked: Sequence[Question], ranker: str | 
         "search": times,
         "processor_ms": {name: round(1000 * one / REPEATS / (WARMING + len(asked)), 2) for name, one in used.items()},
         "p50_ratio": round(times["milvus"]["p50_ms"] / times["local"]["p50_ms"], 2),
-        "most_calls": max(calls[WARMING:]),
     }
 
 
@@ -176,10 +161,14 @@ def nearest(forums: dict[str, Forum], asked: Sequence[Question]) -> dict[str, fl
 
 
 def main() -> None:
-    """Measure and write results/engines.json; of another number of questions, results/engines-N.json."""
-    size = int(sys.argv[1]) if len(sys.argv) > 1 else QUESTIONS
+    """Measure and write results/engines.json."""
+    parser = option_parser(__doc__)
+    parser.add_argument("--questions", type=int, default=QUESTIONS)
+    parser.add_argument("--again", action="store_true", help="search the forums of the run before")
+    options = parser.parse_args()
+    size = options.questions
     client.READ_TIMEOUT_S = START_S
-    if "again" not in sys.argv:
+    if not options.again:
         shutil.rmtree(FOLDER, ignore_errors=True)
         FOLDER.mkdir(parents=True)
     os.environ["XDG_CONFIG_HOME"] = str(FOLDER / "settings")
@@ -194,7 +183,6 @@ def main() -> None:
     print(found, found_nearest, found_indexed)
     for forum in forums.values():
         forum.close()
-    command = " ".join([COMMAND, *sys.argv[1:]])
     body = {
         "questions": size,
         "queries": QUERIES,
@@ -206,7 +194,8 @@ def main() -> None:
         "memory_mb": memory_mb,
         "indexed": found_indexed,
     }
-    write("engines" if size == QUESTIONS else f"engines-{size}", command, body)
+    if size == QUESTIONS:
+        write("engines", COMMAND, body)
 
 
 if __name__ == "__main__":

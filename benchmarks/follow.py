@@ -52,7 +52,7 @@ from askalike.follow.webhook import MOST_BYTES, WebhookError, receive
 from askalike.forum import ForumSettings, ImportOptions
 from askalike.readers.frame import ReadOptions
 from askalike.store import ForumLayout
-from benchmarks.record import REPOSITORY, WORK, write
+from benchmarks.record import REPOSITORY, WORK, option_parser, write
 
 sys.path.insert(0, str(REPOSITORY))
 from tests.fake_discourse import FAILURES, Chances, FakeDiscourse, serving
@@ -386,7 +386,7 @@ def start(folder: Path, address: str, clock: Path, *more: str) -> subprocess.Pop
 
 def main() -> None:
     """Run."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = option_parser(__doc__)
     parser.add_argument("--topics", type=int, default=50_000)
     parser.add_argument("--days", type=float, default=2.0)
     parser.add_argument("--kills", type=int, default=30)

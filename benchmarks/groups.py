@@ -19,7 +19,6 @@ to 12 questions, five times as many likely pairs for a question as travel has.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import resource
@@ -36,7 +35,7 @@ from askalike import Forum, ForumSettings, Link
 from askalike.forum.groups import DEFAULT_MINIMUM
 from askalike.forum.thresholds import wilson
 from askalike.store.pairs import Pair
-from benchmarks.record import WORK, need_data, stamp, write
+from benchmarks.record import WORK, need_data, option_parser, stamp, write
 
 JUDGED = Path(__file__).with_name("groups-judged.jsonl")
 MINIMA = (0.6, 0.7, 0.8)
@@ -176,7 +175,7 @@ def cost() -> dict[str, Any]:
 
 def main() -> None:
     """Measure, and write ``results/groups.json``."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = option_parser(__doc__)
     parser.add_argument("--reading", action="store_true")
     parser.add_argument("--slicer", action="store_true")
     parser.add_argument("--cost", action="store_true")

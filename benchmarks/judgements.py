@@ -35,7 +35,7 @@ from askalike.search.features import Floats
 from askalike.search.scorer import SENTENCES, USUAL, WORD_VECTORS, WORDS, Scorer, probability
 from askalike.types import Query, Question
 from benchmarks.labelled_pairs import read_labelled_pairs
-from benchmarks.record import WORK, need_data, write
+from benchmarks.record import WORK, need_data, option_parser, write
 from benchmarks.scorer import FIELDS, calibration_error, fitted, training_rows
 from benchmarks.scorer_sets import ARCHIVES, OTHER_FORM, SETTINGS, Pairs, Site, all_pairs
 
@@ -314,6 +314,7 @@ def _sets(
 
 def main() -> None:
     """Run it."""
+    option_parser(__doc__).parse_args()
     sites, judged, known, unseen = all_pairs()
     write("judgements", COMMAND, measure(judged, known, unseen, {"travel links": travel_links(sites["travel"])}))
 

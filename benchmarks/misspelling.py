@@ -27,7 +27,7 @@ from askalike.text.markup import plain_text
 from askalike.types import Filters, Query, Question, Run
 from benchmarks.minilm import MiniLM
 from benchmarks.quality_sets import forum_folder, travel_tasks
-from benchmarks.record import write
+from benchmarks.record import option_parser, write
 from benchmarks.systems import RetrievalTask, Terms, Vectors, judge
 
 COMMAND = "python -m benchmarks.misspelling"
@@ -141,6 +141,7 @@ SYSTEMS: Final[Mapping[str, Callable[[], Retriever]]] = {
 
 def main() -> None:
     """Measure and write the result."""
+    option_parser(__doc__).parse_args()
     task = travel_tasks("test")["travel test, retrieval"]
     assert isinstance(task, RetrievalTask), "of both tasks of the travel forum this is retrieval"
     edits = [with_edits(task, draw) for draw in range(DRAWS)]

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from askalike import Forum
-from benchmarks.record import WORK, write
+from benchmarks.record import WORK, option_parser, write
 from benchmarks.serve_load import copied, measure, requests, row
 from benchmarks.serving import Running, memory_mb, serving
 
@@ -122,6 +122,7 @@ def plain(folder: Path) -> Iterator[Running]:
 
 def main() -> None:
     """Measure both in turns and write results/plain-service.json."""
+    option_parser(__doc__).parse_args()
     folder = copied()
     with Forum.open(folder) as forum:
         bodies, held, rival = requests(forum, "title"), forum.size(), laid_out(forum)

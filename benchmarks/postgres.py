@@ -11,6 +11,7 @@ one that attaches afresh.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 import random
@@ -26,7 +27,7 @@ from askalike.errors import AskalikeError
 from askalike.forum import Forum
 from askalike.types import Filters, Question
 from benchmarks.quality_sets import WORDS_ALONE
-from benchmarks.record import WORK, percentiles, write, write_reddit
+from benchmarks.record import WORK, option_parser, percentiles, write, write_reddit
 
 COMMAND: Final = "python -m benchmarks.postgres"
 QUESTIONS, QUERIES, KILLS = 20_000, 200, 20
@@ -140,7 +141,7 @@ def restart(running: Any) -> None:
 def killed(running: Any, folder: Path, seed: int, chance: random.Random, held: dict[str, str], open_: set[str]) -> int:
     """Let one writer run until a kill; note what was acknowledged in ``held`` and what is not known in ``open_``."""
     writing = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.postgres", "write", str(folder), str(seed)],
+        [sys.executable, "-m", "benchmarks.postgres", "--write", str(folder), str(seed)],
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -202,8 +203,10 @@ def kills(running: Any, address: str) -> dict[str, Any]:
 
 def main() -> None:
     """Measure and write results/postgres.json."""
-    if sys.argv[1:2] == ["write"]:
-        writer(Path(sys.argv[2]), int(sys.argv[3]))
+    parser = option_parser(__doc__)
+    parser.add_argument("--write", nargs=2, help=argparse.SUPPRESS)
+    if arguments := parser.parse_args().write:
+        writer(Path(arguments[0]), int(arguments[1]))
         return
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(parents=True)

@@ -19,7 +19,6 @@ Intervals are bootstrap percentiles over queries (pairs), 95 %; tests are paired
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -47,7 +46,7 @@ from benchmarks.quality_sets import (
     slicer_tasks_in,
     travel_tasks_in,
 )
-from benchmarks.record import write
+from benchmarks.record import option_parser, write
 from benchmarks.scorer import left_out, using
 from benchmarks.systems import (
     RETRIEVAL_MEASURES,
@@ -184,7 +183,7 @@ def score_set(name: str, parts: Sequence[str]) -> dict[str, Any]:
 
 def main() -> None:
     """Score the sets and write the result."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = option_parser(__doc__)
     parser.add_argument("--only", action="append", choices=list(TASKS), help="one set; nothing is written")
     parser.add_argument("--test", action="store_true", help="score the test splits too, and write the result")
     given = parser.parse_args()

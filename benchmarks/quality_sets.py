@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 from askalike.evaluation.forum.links import duplicate_task, related_task
-from askalike.evaluation.forum.tasks import RerankTask, bm25_task, forum_rerank_task, questions_of, released_task
+from askalike.evaluation.forum.tasks import RerankTask, bm25_task, forum_rerank_task, questions_of
 from askalike.forum import Forum, ForumSettings
-from askalike.readers.detection import named
-from askalike.readers.frame import ReadContext
 from askalike.readers.research.judged import read_judged
 from askalike.types import Judged, Question
 from benchmarks.labelled_pairs import read_labelled_pairs
-from benchmarks.record import DATA, WORK, need_data
+from benchmarks.record import WORK, need_data
 from benchmarks.systems import PairTask, RetrievalTask, forum_retrieval_task, pair_task, title_alone
 
 ARCHIVES = {"travel": "travel-stackexchange", "slicer": "slicer-discourse/topics.jsonl.gz"}
@@ -85,36 +83,11 @@ def slicer_tasks_in(forum: Forum, part: str) -> dict[str, Task]:
     return {f"slicer {part} half": forum_retrieval_task("slicer", forum, marks, main="recall@10")}
 
 
-def askubuntu_tasks(part: str) -> dict[str, Task]:
-    """Return AskUbuntu's released re-ranking, for whoever has its texts."""
-    folder = need_data("askubuntu")
-    texts = (found for found in named("askubuntu").read(folder, ReadContext()) if isinstance(found, Question))
-    return {f"askubuntu {part}": released_task(read_judged(folder, "askubuntu", part), "askubuntu", texts)}
-
-
-SETS: Mapping[str, Callable[[str], dict[str, Task]]] = {
-    "semeval": semeval_tasks,
-    "travel": travel_tasks,
-    "quora": quora_tasks,
-    "slicer": slicer_tasks,
-    "askubuntu": askubuntu_tasks,
-}
-"""name → tasks of a part."""
-
-
-def present_sets() -> list[str]:
-    """Return the sets to score by default: all, but for AskUbuntu's where nobody has put its folder."""
-    return [name for name in SETS if name != "askubuntu" or (DATA / "askubuntu").is_dir()]
-
-
 def questions_in(name: str) -> list[Question]:
     """Return every question of a set, of all its parts, for encoding them ahead."""
     if name in ARCHIVES:
         with Forum.open(forum_folder(name), settings=WORDS_ALONE) as forum:
             return list(forum.questions())
-    if name == "askubuntu":
-        folder = need_data("askubuntu")
-        return [question for part in ("dev", "test") for question in questions_of(read_judged(folder, name, part))]
     if name == "semeval":
         splits = ("train", *SEMEVAL_PARTS["dev"], *SEMEVAL_PARTS["test"])
         return [question for split in splits for question in questions_of(_semeval(split))]

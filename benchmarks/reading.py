@@ -14,7 +14,6 @@ two readers.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import sys
@@ -31,6 +30,7 @@ from askalike.search.scorer import SENTENCES, WORD_VECTORS, scorers
 from askalike.text.markup import excerpt, plain_text
 from askalike.types import Filters, Query, Question
 from benchmarks import encoders
+from benchmarks.record import option_parser
 from benchmarks.scorer_sets import ARCHIVES, CACHE, DRAWN, Sentences, Site, graded
 from benchmarks.scorer_sets import drawn as drawn_before
 
@@ -199,7 +199,7 @@ def taken(folder: Path, prefix: str) -> list[dict[str, Any]]:
 
 def main() -> None:
     """Draw, or take what was read."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = option_parser(__doc__)
     parser.add_argument("action", choices=["draw", "take"])
     parser.add_argument("folder", type=Path)
     parser.add_argument("counts", nargs="*", metavar="FORUM=COUNT")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import hashlib
 import json
@@ -31,6 +32,11 @@ WEIGHTS = REPOSITORY / "src" / "askalike" / "data" / "scorer.json"
 WORK = Path(os.environ.get("ASKALIKE_BENCH", Path(tempfile.gettempdir()) / "askalike-bench"))
 """Where forums are built for measuring; what an earlier measurement left there is built over."""
 DATA = Path(os.environ.get("ASKALIKE_DATA", REPOSITORY.parent / "shared" / "data"))
+
+
+def option_parser(doc: str | None) -> argparse.ArgumentParser:
+    """Return a parser of a measurement's options, with its docstring as the help."""
+    return argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
 def need_data(name: str) -> Path:

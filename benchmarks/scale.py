@@ -40,7 +40,7 @@ import numpy as np
 import tantivy
 
 from askalike import Filters, Forum, Query, Question
-from benchmarks.record import WORK, percentiles, processor_s, reddit_rows, write
+from benchmarks.record import WORK, option_parser, percentiles, processor_s, reddit_rows, write
 
 COMMAND: Final = "OMP_NUM_THREADS=1 python -m benchmarks.scale"
 REAL: Final = 224_741
@@ -368,7 +368,7 @@ def measure(folder: Path, *, size: int, queries: int, rivals: int) -> dict[str, 
 
 def main() -> None:
     """Measure one size."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = option_parser(__doc__)
     parser.add_argument("--questions", type=int, default=REAL)
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--rivals", type=int, default=300_000, help="build bm25s up to so many questions")

@@ -10,7 +10,6 @@ with the commit that it was measured at, and so are the weights for encoders of 
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +33,7 @@ from askalike.search.scorer import (
     read_scorers,
 )
 from askalike.search.thresholds import BETWEEN_FORUMS
-from benchmarks.record import REPOSITORY, RESULTS, WEIGHTS, weights_digest, write
+from benchmarks.record import REPOSITORY, RESULTS, WEIGHTS, option_parser, weights_digest, write
 from benchmarks.scorer_sets import ARCHIVES, MARGIN, OTHER_FORM, POOLED, Pairs, all_pairs, rows
 
 COMMAND: Final = "python -m benchmarks.scorer"
@@ -413,7 +412,7 @@ def _written(one: Scorer) -> dict[str, Any]:
 
 def main() -> None:
     """Run it."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = option_parser(__doc__)
     parser.add_argument("--learn", action="store_true", help="write the weights of all forums into the package")
     given = parser.parse_args()
     _, judged, known, unseen = all_pairs()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from askalike.evaluation import evaluate, read_gold, read_run
-from benchmarks.record import need_data, write
+from benchmarks.record import need_data, option_parser, write
 
 COMMAND = "python -m benchmarks.scorer_checks"
 SEMEVAL = "semeval-task3-b/SemEval{}-Task3-CQA-QL-{}.xml.subtaskB.relevancy"
@@ -23,6 +23,7 @@ CHECKS: tuple[tuple[str, str, str, dict[str, float]], ...] = (
 
 def main() -> None:
     """Score each released ranking and compare with what was published."""
+    option_parser(__doc__).parse_args()
     found: dict[str, Any] = {}
     for name, file, protocol, published in CHECKS:
         path = need_data(file)

@@ -9,7 +9,6 @@ every second time over a new connection, and its slowest answers tell how much o
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import json
@@ -26,7 +25,7 @@ from typing import Any, Final
 from askalike import Forum
 from askalike.client import Client
 from askalike.server.routes import ROUTES
-from benchmarks.record import WORK, percentiles, write, write_reddit
+from benchmarks.record import WORK, option_parser, percentiles, write, write_reddit
 from benchmarks.serving import memory_mb, serving
 
 COMMAND = "python -m benchmarks.serve_attack"
@@ -365,7 +364,7 @@ def forum_of(count: int) -> tuple[Path, list[bytes]]:
 
 def main() -> None:
     """Attack in every way, and write the result."""
-    parser = argparse.ArgumentParser()
+    parser = option_parser(__doc__)
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--only", default="", help="attacks whose names hold this")
     options = parser.parse_args()

@@ -47,7 +47,7 @@ from benchmarks.kill import (
     in_step,
     write_versions,
 )
-from benchmarks.record import REPOSITORY, WORK, reddit_rows, write
+from benchmarks.record import REPOSITORY, WORK, option_parser, reddit_rows, write
 from benchmarks.serving import serving
 
 COMMAND: Final = "python -m benchmarks.serve_kill"
@@ -191,7 +191,7 @@ def loading(folder: Path, versions: Versions, *, is_wanted: bool) -> Iterator[No
         yield
         return
     paths = map(str, (folder, versions.whole, versions.less, versions.base))
-    with subprocess.Popen([sys.executable, "-m", "benchmarks.serve_kill", "load", *paths], cwd=REPOSITORY) as process:
+    with subprocess.Popen([sys.executable, "-m", "benchmarks.serve_kill", "--load", *paths], cwd=REPOSITORY) as process:
         try:
             yield
             assert process.poll() is None, f"loading stopped by itself with {process.returncode}"
@@ -241,14 +241,15 @@ def one_round(
 
 def main() -> None:
     """Kill so often and write the result."""
-    if len(sys.argv) > 1 and sys.argv[1] == "load":
-        folder, *paths = map(Path, sys.argv[2:6])
-        load_again_and_again(folder, Versions(*paths))
-        return
-    parser = argparse.ArgumentParser()
+    parser = option_parser(__doc__)
+    parser.add_argument("--load", nargs=4, type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--kills", type=int, default=KILLS)
     parser.add_argument("--questions", type=int, default=QUESTIONS)
     options = parser.parse_args()
+    if options.load:
+        folder, *paths = options.load
+        load_again_and_again(folder, Versions(*paths))
+        return
     versions = write_versions(WORK / "serve-kill", map(json.dumps, reddit_rows(options.questions)))
     folder = WORK / "serve-kill" / "killed.forum"
     shutil.rmtree(folder, ignore_errors=True)

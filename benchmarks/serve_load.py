@@ -13,7 +13,6 @@ n / r seconds on average, however fast a search is. So 16 also ask by chance, so
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import random
@@ -25,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from askalike import Forum, Query
-from benchmarks.record import WORK, percentiles, reddit_forum, write
+from benchmarks.record import WORK, option_parser, percentiles, reddit_forum, write
 from benchmarks.serving import Running, memory_mb, serving
 
 COMMAND = "python -m benchmarks.serve_load"
@@ -184,7 +183,7 @@ def copied() -> Path:
 
 def main() -> None:
     """Measure every combination and write the result."""
-    parser = argparse.ArgumentParser()
+    parser = option_parser(__doc__)
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--steady", type=float, default=600.0)
     parser.add_argument("--workers", type=int, default=1)

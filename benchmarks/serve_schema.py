@@ -7,7 +7,6 @@ a body that the document describes, refused methods, and ``Allow``.
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import shutil
@@ -17,7 +16,7 @@ from pathlib import Path
 
 from askalike import Forum
 from askalike.data import bundled_forum
-from benchmarks.record import WORK, write
+from benchmarks.record import WORK, option_parser, write
 from benchmarks.serving import serving
 
 COMMAND = "python -m benchmarks.serve_schema"
@@ -34,7 +33,7 @@ CHECKS = (
 
 def main() -> None:
     """Ask for so long, and write how many requests were made."""
-    parser = argparse.ArgumentParser()
+    parser = option_parser(__doc__)
     parser.add_argument("--seconds", type=int, default=300)
     options = parser.parse_args()
     beside = Path(sys.executable).with_name("st")

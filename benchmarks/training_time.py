@@ -8,7 +8,6 @@ Writes ``results/training-time.json``.
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 import time
 from dataclasses import replace
@@ -31,7 +30,7 @@ from askalike.training.recipe import (
     load_recipe,
 )
 from askalike.training.session import forum_training, going_on
-from benchmarks.record import need_data, reddit_questions, write
+from benchmarks.record import need_data, option_parser, reddit_questions, write
 
 COMMAND: Final = "OMP_WAIT_POLICY=PASSIVE python -m benchmarks.training_time"
 THREADS: Final = 2
@@ -62,7 +61,7 @@ def default_recipe() -> Recipe:
 
 def main() -> None:
     """Measure and write the result."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = option_parser(__doc__)
     parser.add_argument("--questions", type=int, default=QUESTIONS)
     options = parser.parse_args()
     torch.set_num_threads(THREADS)

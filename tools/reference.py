@@ -173,7 +173,7 @@ See [evaluation](../evaluation.md).
 
 def http_document() -> str:
     """Return the reference of the HTTP API as Markdown."""
-    document = service_document()
+    document: dict[str, Any] = service_document()
     parts = [
         "# HTTP reference",
         "",

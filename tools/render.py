@@ -153,7 +153,7 @@ def _records(table: Table) -> Iterable[Record]:
         else:
             records = {str(record.get("name", place)): record for place, record in enumerate(found)}
     labels = table.labels or {name: name for name in records}
-    return [records[name] | {"name": label} for name, label in labels.items() if name in records]
+    return [{**records[name], "name": label} for name, label in labels.items() if name in records]
 
 
 def _provenance(names: Sequence[str], page: Path) -> str:

@@ -691,7 +691,7 @@ def zhang2018_rows(result: Record) -> Records:
     """Return the rows of the fewest texts, with the figures that the paper reports for them."""
     for name, row in of_row("rows")(result):
         if row["texts"] in (0, 1613) and name.split("-")[-1] in ZHANG_FACTORS and "white" not in name:
-            yield name, row | {"reported": result["reported"].get(name, {})}
+            yield name, {**row, "reported": result["reported"].get(name, {})}
 
 
 def zhang2018_amounts(result: Record) -> Records:
@@ -711,7 +711,7 @@ DAS_TESTS: Final = {
 
 def das2016_rows(result: Record) -> Records:
     """Return the rows, each with its name in the paper."""
-    yield from ((name, row | {"paper": row["name"]}) for name, row in of_row("rows")(result))
+    yield from ((name, {**row, "paper": row["name"]}) for name, row in of_row("rows")(result))
 
 
 PAPERS: Final[Mapping[str, Table | Facts]] = {
