@@ -34,7 +34,6 @@ COMMANDS: Final = (
     "serve_load",
     "plain_service",
     "likely_pairs",
-    "batch",
     "postgres",
     "engines",
     "transformer_runtime",

@@ -25,54 +25,49 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "askalike index travel.stackexchange.com.7z --into travel.forum",
         "askalike index posts.csv --into my.forum --column title=subject --column body=message",
     ),
-    "attach": ("askalike attach postgresql://db.example.org/travel --into travel.forum",),
-    "reindex": ("askalike reindex my.forum",),
-    "check": ("askalike check my.forum", "askalike check my.forum --repair"),
-    "encode": ("askalike encode my.forum", "askalike encode my.forum --model another-model"),
-    "train": (
-        "askalike train my.forum",
-        "askalike train my.forum --hold-out-test --seed 1",
-        "askalike train my.forum --recipe my-recipe.toml --from nothing --fresh",
-    ),
     "search": (
         'askalike search my.forum "Printer vanishes after a power cut" -k 5',
         'askalike search my.forum "Printer vanishes" --body - --tag printer --before 2024-01-01 --json < body.md',
         'askalike search my.forum "My earphones are muffled in Skype" --explain',
-        "askalike search my.forum --batch titles.txt --run hits.trec --unanswered --not-tag wifi",
+        "askalike search my.forum --like q1156 -k 5 --answered",
+        "askalike search my.forum --batch titles.txt --run hits.trec --not-tag wifi",
     ),
-    "similar": ("askalike similar my.forum q1156 -k 5 --answered",),
-    "show": ("askalike show my.forum q1156",),
     "duplicates": (
         "askalike duplicates my.forum --min 0.8 --csv > duplicates.csv",
         "askalike duplicates my.forum --exact --since 2024-01-01",
     ),
-    "config": (
-        "askalike config my.forum search.k 5",
-        "askalike config my.forum search.tag printer wifi",
-        "askalike config my.forum search.tag --unset",
-        "askalike config my.forum",
-    ),
-    "link": ("askalike link my.forum q1156 q1045",),
-    "unlink": ("askalike unlink my.forum q1156 q1045",),
     "judge": ("askalike judge my.forum q1156 q1045 duplicate --by ann",),
-    "review": (
-        "askalike review queue my.forum --tag printer --precision 0.9",
-        "askalike review take my.forum --by ann --limit 5 --minutes 30",
-        'askalike review note my.forum q1156 q1045 --by ann --text "Same model, other firmware"',
-        "askalike review decide my.forum q1156 q1045 --verdict duplicate --by ann",
-        "askalike review decide my.forum --pairs pairs.csv --verdict duplicate --by ann --preview",
-        "askalike review undo my.forum --by ann",
-        "askalike review log my.forum --json",
-    ),
-    "source": ("askalike source list my.forum", "askalike source remove my.forum homenet --yes"),
-    "export": (
-        "askalike export my.forum --into export --parquet",
-        "askalike export my.forum --judgements --csv > judgements.csv",
-    ),
     "threshold": (
         "askalike threshold my.forum --precision 0.9",
         "askalike threshold my.forum --recall 0.95 --json",
     ),
+    "serve": (
+        "askalike serve my.forum",
+        "askalike serve my.forum --workers 4 --allow-host similar.example.org --allow-origin https://forum.example.org "
+        "--open-read",
+        "askalike serve folder-of-forums --workers 2",
+    ),
+    "mcp": ("askalike mcp my.forum --name my-forum",),
+    "keys": (
+        "askalike keys my.forum --add read --name widget",
+        "askalike keys my.forum",
+        "askalike keys my.forum --remove 1f3a9c04",
+    ),
+    "info": ("askalike info my.forum --json", "askalike info my.forum q1156"),
+    "delete": ("askalike delete my.forum q2001", "askalike delete my.forum --source homenet --yes"),
+    "export": (
+        "askalike export my.forum --into export --parquet",
+        "askalike export my.forum --judgements --csv > judgements.csv",
+    ),
+    "encode": ("askalike encode my.forum", "askalike encode my.forum --model another-model"),
+    "train": (
+        "askalike train my.forum",
+        "askalike train my.forum --hold-out-test --seed 1",
+        "askalike train my.forum --recipe my-recipe.toml --from nothing",
+    ),
+    "reindex": ("askalike reindex my.forum",),
+    "check": ("askalike check my.forum", "askalike check my.forum --repair"),
+    "attach": ("askalike attach postgresql://db.example.org/travel --into travel.forum",),
     "batch": (
         "askalike batch groups travel.forum --into batch",
         "askalike batch encode questions/*.parquet --into batch --cluster ray",
@@ -88,29 +83,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         " --key-variable GITHUB_WRITE_TOKEN --send",
         "askalike writeback my.forum --status --json",
     ),
-    "serve": (
-        "askalike serve my.forum",
-        "askalike serve my.forum --workers 4 --allow-host similar.example.org --allow-origin https://forum.example.org "
-        "--open-read",
-        "askalike serve folder-of-forums --workers 2",
-    ),
-    "mcp": ("askalike mcp my.forum --name my-forum",),
-    "keys": (
-        "askalike keys my.forum --add read --name widget",
-        "askalike keys my.forum",
-        "askalike keys my.forum --remove 1f3a9c04",
-    ),
-    "report": (
-        "askalike report my.forum --month 2026-11",
-        "askalike report my.forum --month 2026-11 --labels > labels.jsonl",
-    ),
-    "info": ("askalike info my.forum --json",),
-    "add": (
-        'askalike add my.forum --title "Printer vanishes after a power cut" --tag printer --id q2001',
-        'askalike add my.forum --answer-to q2001 --body "Give it a fixed address."',
-    ),
-    "edit": ('askalike edit my.forum q2001 --title "Printer vanishes after every power cut"',),
-    "delete": ("askalike delete my.forum q2001",),
     "score": (
         "askalike score gold.qrels bm25.run --protocol trec --measure map --measure ndcg@10",
         "askalike score dev.txt dev.txt --protocol askubuntu --json",
@@ -122,8 +94,8 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "reproduce": (
         "askalike reproduce lei2016 --data askubuntu --out lei2016 --jobs 2",
-        "askalike reproduce lei2016 --data stand-ins --only travel --only rcnn-last-pretrained --seeds 1",
-        "askalike reproduce das2016 --data stand-ins --only language --only semeval",
+        "askalike reproduce lei2016 --data askubuntu --only travel --only rcnn-last-pretrained --seeds 1",
+        "askalike reproduce das2016 --data datasets --only language --only semeval",
     ),
 }
 """Command → what somebody types."""

@@ -496,29 +496,6 @@ SPEED: Final[Mapping[str, Table | Facts]] = {
             ),
         )
     ),
-    "batch": Facts(
-        (
-            (
-                "100,000 questions encoded: a pool of two processes, two workers of Ray",
-                "batch",
-                "{throughput[seconds][pool]:.0f} s, {throughput[seconds][ray]:.0f} s",
-            ),
-            (
-                "killed after three parts, then the same command: distinct questions",
-                "batch",
-                "{kill[local][distinct]:,} by processes, {kill[ray][distinct]:,} by Ray",
-            ),
-            *(
-                (
-                    f"pairs of the forum from {least} that a batch finds",
-                    "batch",
-                    f"{{pairs[recall][{least}][recall]:.3f}} of {{pairs[recall][{least}][pairs]:,}}",
-                )
-                for least in ("0.1", "0.3", "0.5")
-            ),
-            ("processor time a question, encoding included", "batch", "{pairs[processor_ms]:.1f} ms"),
-        )
-    ),
 }
 
 # -- kills, damage, attacks --------------------------------------------------------------------------------------------
