@@ -50,14 +50,13 @@ EDITED: Final = 20
 WORDS: Final = 4000
 SIZE: Final = 24
 QUERIES: Final = 3
-RANKERS: Final = {"hybrid": QUERIES, "lexical": QUERIES, "vector": QUERIES, "ramn": 1}
-"""How many questions each ranker is asked; the last compares words, which takes long."""
+RANKERS: Final = ("probability", "words", "meaning")
 SECONDS: Final = 120
 MASTER: Final = WORK / "damage.forum"
 ROUNDS: Final = WORK / "damage-rounds.jsonl"
 """What came of each round, for who looks into one."""
 
-LEARNED: Final = ("archive.sqlite", "rankers/", "keys.json")
+LEARNED: Final = ("archive.sqlite", "keys.json")
 """What cannot be made anew: paths that begin so."""
 
 Damage = Callable[[Path, random.Random, Path], None]
@@ -192,9 +191,8 @@ def made() -> Path:
     with Forum.create(MASTER) as forum:
         forum.load(lines, options=ImportOptions(format="jsonl", source="reddit"))
         questions = list(forum.questions())
-        for seed, keep in ((0, forum.use_model), (1, lambda path: forum.use_ranker("ramn", path))):
-            model(questions, seed).save(WORK / "damage.model")
-            keep(WORK / "damage.model")
+        model(questions).save(WORK / "damage.model")
+        forum.use_model(WORK / "damage.model")
         forum.encode()
         forum.edit([Question(one.id, one.title + " again", one.body, tags=one.tags) for one in questions[:EDITED]])
         forum.add([Question(f"new-{number}", f"How to fix printer number {number}?") for number in range(EDITED)])
@@ -208,11 +206,11 @@ def made() -> Path:
     return MASTER
 
 
-def model(questions: list[Question], seed: int) -> Model:
+def model(questions: list[Question]) -> Model:
     """Return a small model: a text's vector is the mean of its words' directions, which are drawn."""
     counts = Counter(word for one in questions for word in words(f"{one.title} {one.body}".lower()))
     known = [word for word, _ in counts.most_common(WORDS)]
-    chance = np.random.default_rng(seed)
+    chance = np.random.default_rng(0)
     parameters = {"weight": np.eye(SIZE), "bias": np.zeros(SIZE)}
     vectors = chance.normal(size=(len(known) + 1, SIZE))
     vectors[0] = 0  # of unknown words
@@ -226,8 +224,8 @@ def answers(path: Path) -> dict[str, Any]:
     with Forum.open(path) as forum:
         asked = list(islice(forum.questions(), 60, 60 + 40 * QUERIES, 40))
         found: dict[str, Any] = {}
-        for ranker, count in RANKERS.items():
-            hits = [forum.similar(one.title, one.body, 10, ranker=ranker) for one in asked[:count]]
+        for ranker in RANKERS:
+            hits = [forum.similar(one.title, one.body, 10, ranker=ranker) for one in asked]
             found[ranker] = [
                 [[hit.question.id, digits(hit.score), hit.question.title, hit.question.body] for hit in some]
                 for some in hits

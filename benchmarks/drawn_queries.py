@@ -95,7 +95,7 @@ def searched(weights: Fits) -> tuple[dict[str, list[tuple[float, ...]]], dict[st
         said: dict[str, list[tuple[float, float]]] = {}
         with scorer.using(own), ExitStack() as opened:
             general, minilm = (opened.enter_context(_opened(encoders.build(name, one))) for one in ENCODERS)
-            asked = [(general, "lexical"), (general, None), (minilm, "vector"), (minilm, None)]
+            asked = [(general, "words"), (general, None), (minilm, "meaning"), (minilm, None)]
             for _, forum, query, as_asked, grades in drawn():
                 if forum != name:
                     continue

@@ -206,9 +206,9 @@ def main() -> None:
                 print(f"{name} by {encoder} after {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
         return
     pools = read_pools()
-    systems = {"words": outcomes(pools, "general", "lexical")}
+    systems = {"words": outcomes(pools, "general", "words")}
     for encoder in ENCODERS:
-        systems[encoder] = outcomes(pools, encoder, "vector")
+        systems[encoder] = outcomes(pools, encoder, "meaning")
         systems[f"{encoder}, the search"] = outcomes(pools, encoder, None)
     for name, settings in (("float32", FLOAT32), ("int8", INT8)):
         cosine_of = cosines(pools, encoder_of(settings).encode)

@@ -228,9 +228,9 @@ def missing(forum: Forum, written: dict[str, Question | None], unknown: set[str]
     """Return how many acknowledged writes are not there, by record, by words, by vector and by code."""
     known = {name: question for name, question in written.items() if name not in unknown}
     present = {name: question for name, question in known.items() if question is not None}
-    by_words = [Query(question.title.split()[-1], ranker="lexical") for question in present.values()]
+    by_words = [Query(question.title.split()[-1], ranker="words") for question in present.values()]
     by_vector = [
-        Query(question.title, question.body, question.markup, k=20, ranker="vector") for question in present.values()
+        Query(question.title, question.body, question.markup, k=20, ranker="meaning") for question in present.values()
     ]
     with changed(milvus_client, "READ_TIMEOUT_S", START_S):
         repeat_until_done(forum.catch_up, AskalikeError)

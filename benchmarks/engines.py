@@ -38,7 +38,7 @@ WRITES, WRITES_PER_S = 600, 20
 FOLDER: Final = WORK / "engines"
 START_S: Final = 300
 """Milvus Lite reads its file at the first call."""
-RANKERS: Final = (None, "lexical", "vector")
+RANKERS: Final = (None, "words", "meaning")
 
 
 def filled(size: int) -> tuple[dict[str, Forum], dict[str, float]]:

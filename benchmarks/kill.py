@@ -301,7 +301,7 @@ def _less(some: Any, others: Any) -> list[Any]:
 
 
 def one_round(
-    folder: Path, versions: Versions, seed: int, kind: str, delay_s: float, compared: tuple[str, ...] = ("lexical",)
+    folder: Path, versions: Versions, seed: int, kind: str, delay_s: float, compared: tuple[str, ...] = ("words",)
 ) -> Outcome:
     """Start a worker, kill it ``delay_s`` seconds after its first load has begun, check what is left.
 
@@ -418,13 +418,13 @@ def agreement(forum: Forum, fresh_folder: Path, rankers: tuple[str, ...]) -> dic
     shutil.rmtree(fresh_folder, ignore_errors=True)
     with Forum.create(fresh_folder) as fresh:
         fresh.put(questions)
-        if "vector" in rankers:
+        if "meaning" in rankers:
             for one in (forum, fresh):
                 if one.vectors.waiting:
                     one.encode()
             counted = forum.vectors.entries
             assert counted == fresh.vectors.entries, f"{counted} vectors, but {fresh.vectors.entries} in a fresh forum"
-        rankers = tuple(name for name in rankers if name == "lexical" or forum.vectors.model)
+        rankers = tuple(name for name in rankers if name == "words" or forum.vectors.model)
         return {ranker: overlap(forum, fresh, questions, ranker) for ranker in rankers}
 
 
@@ -487,7 +487,7 @@ def main() -> None:
     outcomes: list[Outcome] = []
     for number in range(options.kills):
         kind = "again" if number % 3 else "first"
-        compared = ("lexical", "vector") if number % 10 == 9 else ("lexical",) if number % 5 == 4 else ()
+        compared = ("words", "meaning") if number % 10 == 9 else ("words",) if number % 5 == 4 else ()
         delay_s = chance.uniform(0, LONGEST_S[kind])
         outcomes.append(one_round(folder / "killed.forum", versions, number, kind, delay_s, compared))
         print(number + 1, kind, f"{delay_s:.1f} s", outcomes[-1], flush=True)
@@ -503,8 +503,8 @@ def main() -> None:
             "killed_during": dict(Counter(outcome.phase for outcome in outcomes)),
             "acknowledged_writes": sum(outcome.acknowledged for outcome in outcomes),
             "longest_write_s": max(outcome.longest_write_s for outcome in outcomes),
-            "mean_overlap_of_best_ten_with_fresh_forum": mean_overlap(outcomes, "lexical"),
-            "mean_overlap_by_meaning": mean_overlap(outcomes, "vector"),
+            "mean_overlap_of_best_ten_with_fresh_forum": mean_overlap(outcomes, "words"),
+            "mean_overlap_by_meaning": mean_overlap(outcomes, "meaning"),
         },
     )
 

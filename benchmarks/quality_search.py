@@ -31,8 +31,7 @@ from numpy.typing import NDArray
 from askalike.evaluation.forum.tasks import RerankTask, VectorScorer
 from askalike.forum import Forum
 from askalike.index.encoder_settings import MAX_CHARACTERS
-from askalike.index.text_questions import text_of
-from askalike.models.text_encoder import TextEncoder
+from askalike.models.text_encoder import TextEncoder, text_of
 from askalike.search.scorer import Scorer
 from askalike.types import Question, Run
 from benchmarks import encoders

@@ -88,9 +88,9 @@ def searched(general: Forum, whole: Forum, query: Query, own: str) -> dict[str, 
         return [it for it, _ in forum.ranking(asked)]
 
     return {
-        "words": by(general, "lexical"),
+        "words": by(general, "words"),
         "general, probability": by(general, None),
-        "minilm, cosine": by(whole, "vector"),
+        "minilm, cosine": by(whole, "meaning"),
         "minilm, probability": by(whole, None),
     }
 

@@ -39,6 +39,7 @@ from askalike.search.pool import Laps, gather
 from askalike.search.query import PreparedQuery, QuerySettings, TermCounts, weigh
 from askalike.search.scorer import Compared
 from askalike.search.searcher import Searcher
+from askalike.search.settings import MAX_HITS
 from askalike.search.texts import reader_of
 from askalike.types import Filters, Query, Question
 from benchmarks.minilm import MiniLM
@@ -179,9 +180,8 @@ class Site:
         weights = {term: found.weight for term, found in terms.items()}
         query = replace(query, filters=Filters(exclude_ids=frozenset([own])) if own else ALL)
         asked = PreparedQuery(query, terms, weights, vector=vector if vector.any() else None)
-        pool = gather(search.engine, asked, ("lexical", "vectors"), 50, None, Laps())
-        bm25 = {one.key: one.components["bm25"] for one in pool.candidates}
-        cosine = {one.key: one.components["cosine"] for one in pool.candidates}
+        pool = gather(search.engine, asked, ("lexical", "vectors"), 50, Laps(), count=MAX_HITS, weight=0.4)
+        bm25, cosine = ({key: pool.scores[of].get(key, 0.0) for key in pool.keys} for of in ("lexical", "vectors"))
         numbers = self.forum.numbers(list(grades))
         missing = [num for num in numbers.values() if num not in bm25]
         bm25.update(dict.fromkeys(missing, 0.0) | search.engine.scores(asked.weights, missing, None, [])[0])

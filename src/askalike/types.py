@@ -355,7 +355,7 @@ class Query:
         markup: how the body is written.
         k: how many hits, from 1 to 1,000.
         filters: what a hit must satisfy.
-        ranker: a name from ``search.RANKER_NAMES``, such as "probability" or "lexical"; None takes the settings' one,
+        ranker: a name from ``search.RANKER_NAMES``, such as "probability" or "words"; None takes the settings' one,
             which is probability.
         own: the question's own id, where the forum holds it: neither it nor what was judged different is found.
         is_canonical: a question that is linked as a duplicate gives way to its original.
@@ -430,32 +430,6 @@ class WordWeight:
     weight: float
 
 
-class WordMatch(msgspec.Struct, frozen=True, rename={"is_missing": "missing"}):
-    """A word of a query, and the word of a hit that stands for it best.
-
-    Args:
-        word: as the model reads it, such as its stem.
-        match: the hit's word; "" where none stands for it.
-        similarity: of the two in their texts, a cosine in [-1, 1]; or how likely the hit's word is translated into it.
-        importance: in [0, 1]: 1 is the query's rarest word, whose absence costs most.
-        is_missing: the hit does not have the word itself.
-    """
-
-    word: str
-    match: str
-    similarity: float
-    importance: float
-    is_missing: bool
-
-
-@dataclass(frozen=True, slots=True)
-class WordEffect:
-    """A word of a query as the model reads it, and what a hit's cosine loses without it; < 0 where it gains."""
-
-    word: str
-    effect: float
-
-
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """What the ranker made of the words of a query and of a hit.
@@ -465,15 +439,11 @@ class Explanation:
             order; nothing here and below where another ranker answered.
         query_body: those of the body.
         title: those of the hit's title.
-        matches: the words of the query with their best matches, where the ranker matches word by word.
-        effects: the words of the query with what each brought, where the ranker can only be asked without it.
     """
 
     query_title: tuple[WordWeight, ...] = ()
     query_body: tuple[WordWeight, ...] = ()
     title: tuple[WordWeight, ...] = ()
-    matches: tuple[WordMatch, ...] = ()
-    effects: tuple[WordEffect, ...] = ()
 
 
 class Hit(msgspec.Struct, frozen=True, rename={"answer": "best_answer", "answer_count": "answers"}):

@@ -246,7 +246,7 @@ def test_an_answer_that_is_out_of_date_is_dropped(opened: Opened) -> None:
 
 def test_nothing_found_an_error_and_an_unreachable_service_say_what_to_do(opened: Opened) -> None:
     page = opened(may_fail=True)
-    none = {"ranker": "hybrid", "took_ms": 1.0, "hits": []}
+    none = {"ranker": "probability", "took_ms": 1.0, "hits": []}
     page.route("**/v1/similar", lambda route: route.fulfill(json=none))
     page.fill("#title", "qwertz")
     page.get_by_text("Nothing like it was asked.").wait_for()

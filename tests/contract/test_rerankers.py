@@ -1,116 +1,64 @@
-"""One table of the rankers that a forum learns, and the laws that hold for every one."""
+"""What re-orders hits, and the laws that hold for every one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
-from tests.tiny_models import synonym_model, trigram_model
+from tests.embedding_server import serving
 
-from askalike.forum.rerankers import MAKERS
-from askalike.models.language.kinds import KINDS
-from askalike.models.siamese.config import SIAMESE_KINDS
-from askalike.models.siamese.model import SiameseModel
-from askalike.progress import SilentProgress
-from askalike.search import RERANKERS, Query, Reranker, SearchSettings, learned_as
-from askalike.search.pool import Pooled
-from askalike.search.reranker import BY_LETTERS
-from askalike.text.settings import TextSettings
-from askalike.training.corpus import TrainingData
-from askalike.training.language import LanguageRecipe, learn_language_model
-from askalike.training.recipe import load_recipe
-from askalike.types import Answer, Question
+from askalike import Question
+from askalike.models.remote import RemoteReranker
+from askalike.search import Query, Reranker
+from askalike.search.originals import Found
+from askalike.search.pool import Scored
+from askalike.search.reranker import as_question, checked_scores, in_unit, reranked
 
 QUESTIONS = [
-    Question("1", "wifi drops", "the whole evening"),
-    Question("2", "printer offline"),
-    Question("3", "", "wireless printer lost"),
-    Question("4", "***"),
-    Question("5", "wifi wifi printer drops evening"),
+    Question("0", "printer offline"),
+    Question("1", "wifi drops", "every evening"),
+    Question("2", ""),
+    Question("3", "<b>wifi</b>", "the <i>printer</i> has no wifi", "html"),
 ]
-ANSWERS = [Answer(f"a{one.id}", one.id, "switch it on and off", score=1) for one in QUESTIONS]
-FOUND = [
-    (Pooled(place, {"bm25": 9.0 - place}, {"lexical": place + 1}), question) for place, question in enumerate(QUESTIONS)
-]
-QUERY = Query("printer drops", "wifi")
+QUERY = Query("wifi drops every evening")
 
 
-def saved(name: str, folder: Path) -> None:
-    """Write a tiny model that a ranker can use."""
-    if name in KINDS:
-        recipe = load_recipe(name)
-        assert isinstance(recipe, LanguageRecipe)
-        data = TrainingData(QUESTIONS, answers=ANSWERS)
-        learn_language_model(recipe, data, TextSettings(), SilentProgress()).save(folder)
-    elif name in SIAMESE_KINDS:
-        model = trigram_model(["wifi", "drop", "printer", "evening", "offlin", "lost"])
-        if not SIAMESE_KINDS[name]:
-            own = model.parameters()
-            settings = replace(model.settings, network=replace(model.settings.network, is_shared=False))
-            twice = {f"{side}.{key}": value for side in ("question", "answer") for key, value in own.items()}
-            model = SiameseModel.build(settings, model.vocabulary, twice)
-        model.save(folder)
-    else:
-        synonym_model().save(folder)
+class SharedWords:
+    """A program's object: how many words of the query a question has, as an array."""
+
+    def score(self, query: Question, questions: Sequence[Question]) -> np.ndarray:
+        words = set(query.title.split())
+        return np.array([len(words & set(f"{one.title} {one.body}".split())) for one in questions], dtype=np.int64)
 
 
-def answers_to(question_id: str) -> list[Answer]:
-    return [one for one in ANSWERS if one.question_id == question_id]
+@pytest.fixture(params=["object", "endpoint"])
+def reranker(request: pytest.FixtureRequest) -> Iterator[Reranker]:
+    if request.param == "object":
+        yield SharedWords()
+        return
+    with serving() as server:
+        yield RemoteReranker(f"{server.address}/v2", "served")
 
 
-@pytest.fixture(scope="module")
-def rankers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Reranker]:
-    """Return every ranker that can be learned, by name."""
-    made: dict[str, Reranker] = {}
-    for name, make in MAKERS.items():
-        folder = tmp_path_factory.mktemp("rankers") / name
-        saved(name, folder)
-        made |= make(folder, SearchSettings(), lambda ids: {one: answers_to(one) for one in ids})
-    return made
+def test_each_question_has_a_finite_score_in_its_place_whatever_is_beside_it(reranker: Reranker) -> None:
+    query, held = as_question(QUERY), [one for one in QUESTIONS if one.title]
+    together = checked_scores(reranker, query, held)
+    assert np.isfinite(together).all()
+    assert together == [checked_scores(reranker, query, [one])[0] for one in held]
+    assert checked_scores(reranker, query, held[::-1]) == together[::-1]
+    assert max(together) == together[1]
 
 
-everyone = pytest.mark.parametrize("name", RERANKERS)
+def test_no_questions_have_no_scores(reranker: Reranker) -> None:
+    assert checked_scores(reranker, as_question(QUERY), []) == []
 
 
-def test_every_name_has_a_ranker_and_every_folder_one_of_its_own(rankers: Mapping[str, Reranker]) -> None:
-    assert rankers.keys() == RERANKERS.keys()
-    assert {learned_as(name) for name in RERANKERS} == MAKERS.keys()
-    assert set(MAKERS) <= set(RERANKERS)
-    assert {name for name in RERANKERS if learned_as(name) in SIAMESE_KINDS} == BY_LETTERS
-
-
-@everyone
-def test_each_candidate_has_a_finite_score_in_its_place(rankers: Mapping[str, Reranker], name: str) -> None:
-    scored = rankers[name].scores(QUERY, FOUND)
-    assert [one.key for one in scored] == [one.key for one, _ in FOUND]
-    assert all(np.isfinite(one.score) for one in scored)
-    assert all(
-        one.components["bm25"] == pooled.components["bm25"] for one, (pooled, _) in zip(scored, FOUND, strict=True)
-    )
-    assert rankers[name].scores(QUERY, FOUND) == scored, "what is kept in memory changes nothing"
-
-
-@everyone
-def test_the_order_of_candidates_does_not_matter(rankers: Mapping[str, Reranker], name: str) -> None:
-    order = [3, 0, 4, 1, 2]
-    plain = rankers[name].scores(QUERY, FOUND)
-    shuffled = rankers[name].scores(QUERY, [FOUND[place] for place in order])
-    assert [one.score for one in shuffled] == pytest.approx([plain[place].score for place in order])
-
-
-@everyone
-def test_a_query_without_words_is_like_nothing_by_what_was_learned(rankers: Mapping[str, Reranker], name: str) -> None:
-    found = [(pooled._replace(components={"bm25": 0.0}), question) for pooled, question in FOUND]
-    assert all(one.score <= 0 for one in rankers[name].scores(Query("***"), found))
-
-
-@everyone
-def test_there_is_an_explanation_for_each_question(rankers: Mapping[str, Reranker], name: str) -> None:
-    explained = rankers[name].explain(QUERY, QUESTIONS)
-    assert len(explained) == len(QUESTIONS)
-    assert explained[0].matches or explained[0].effects
-    assert rankers[name].explain(QUERY, []) == []
-    assert all(not (one.matches or one.effects) for one in rankers[name].explain(Query("***"), QUESTIONS))
+def test_the_best_are_put_in_its_order_and_the_others_follow(reranker: Reranker) -> None:
+    held = [Found(Scored(place, 0.9 - place / 10, {}), one) for place, one in enumerate(QUESTIONS) if one.title]
+    shown = reranked(reranker, QUERY, held, 2)
+    assert [one.question.id for one in shown] == ["1", "0", "3"]
+    numbers = [one.scored.components.get("reranker") for one in shown]
+    assert [one.scored.score for one in shown][:2] == in_unit([float(one) for one in numbers[:2] if one is not None])
+    assert (numbers[2], shown[2].scored.components["first"]) == (None, pytest.approx(0.6))
+    assert shown[2].scored.score <= shown[1].scored.score

@@ -22,7 +22,7 @@ FIRST = datetime(2024, 1, 1, tzinfo=UTC)
 SIZE = 60
 
 
-def ids(forum: Forum, title: str, k: int = 10, filters: Filters | None = None, ranker: str = "lexical") -> list[str]:
+def ids(forum: Forum, title: str, k: int = 10, filters: Filters | None = None, ranker: str = "words") -> list[str]:
     return [hit.question.id for hit in forum.similar(title, k=k, filters=filters, ranker=ranker) if hit.score > 1e-6]
 
 
@@ -190,7 +190,7 @@ def test_candidates_by_codes_give_the_hits_that_comparing_every_vector_gives(
     queries = [
         Query(one.title, filters=Filters(exclude_ids=frozenset([one.id])), ranker=ranker)
         for one in (*some, Question("", "zebra crossing"), Question("", ""))
-        for ranker in (None, "hybrid", "vector")
+        for ranker in (None, "meaning")
     ]
     found = []
     for coded in (10**9, 1):
@@ -247,13 +247,13 @@ def test_each_answer_is_by_one_model_while_the_forum_is_encoded_by_another(make:
     forum.use_model(tmp_path / "one")
     forum.add([Question(name, name) for name in ("wifi", "printer", "scanner", "wireless")])
     by_one, by_other = ["wifi", "wireless"], ["printer", "wifi"]
-    assert sorted(ids(forum, "wifi", ranker="vector")) == by_one
+    assert sorted(ids(forum, "wifi", ranker="meaning")) == by_one
     found: list[list[str]] = []
     stop = threading.Event()
 
     def search() -> None:
         while not stop.is_set():
-            found.append(sorted(ids(forum, "wifi", ranker="vector")))
+            found.append(sorted(ids(forum, "wifi", ranker="meaning")))
 
     searching = threading.Thread(target=search)
     searching.start()
@@ -266,11 +266,11 @@ def test_each_answer_is_by_one_model_while_the_forum_is_encoded_by_another(make:
         searching.join()
     assert found
     assert all(one in (by_one, by_other) for one in found)
-    assert sorted(ids(forum, "wifi", ranker="vector")) == by_other
+    assert sorted(ids(forum, "wifi", ranker="meaning")) == by_other
     forum.add(Question("new", "wifi"))
-    assert sorted(ids(forum, "wifi", ranker="vector")) == ["new", *by_other]
+    assert sorted(ids(forum, "wifi", ranker="meaning")) == ["new", *by_other]
     forum.delete("wifi")
-    assert sorted(ids(forum, "wifi", ranker="vector")) == ["new", "printer"]
+    assert sorted(ids(forum, "wifi", ranker="meaning")) == ["new", "printer"]
     assert check_forum(forum.path, SilentProgress()).is_sound
 
 

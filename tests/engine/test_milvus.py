@@ -42,7 +42,7 @@ def forum(engine: str, tmp_path: Path) -> Iterator[Forum]:
 
 
 def ids(forum: Forum, title: str) -> list[str]:
-    return [hit.question.id for hit in forum.similar(title, ranker="lexical")]
+    return [hit.question.id for hit in forum.similar(title, ranker="words")]
 
 
 def words_of(forum: Forum) -> MilvusWords:
@@ -138,11 +138,11 @@ def test_what_the_engine_has_lost_is_made_anew_from_the_store(engine: str, tmp_p
         for kind in ("words", "vectors"):
             milvus.forget(kind)
         with pytest.raises(EngineError, match="does not hold"):
-            forum.similar("wifi", ranker="lexical")
+            forum.similar("wifi", ranker="words")
         forum.put_unindexed([Question("3", "Scanner hums")])
         forum.catch_up()
         assert ids(forum, "wifi scanner") == ["1", "3"]
-        assert [hit.question.id for hit in forum.similar("wireless", ranker="vector", k=1)] == ["1"]
+        assert [hit.question.id for hit in forum.similar("wireless", ranker="meaning", k=1)] == ["1"]
 
 
 def test_an_engine_that_was_stopped_has_what_was_committed_when_it_runs_again(forum: Forum, engine: str) -> None:
@@ -216,7 +216,7 @@ def test_vectors_that_are_in_use_stay_and_others_go_after_an_hour(engine: str, t
         forum.encode()
         [left] = [name for name in milvus._read() if name.startswith("vectors_")]
         assert left not in before
-        assert [hit.question.id for hit in forum.similar("wifi", ranker="vector", k=1)] == ["1"]
+        assert [hit.question.id for hit in forum.similar("wifi", ranker="meaning", k=1)] == ["1"]
 
 
 def test_mean_lengths_that_are_far_off_are_taken_anew(forum: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,7 +249,7 @@ def test_a_score_is_bm25_over_title_and_text(forum: Forum) -> None:
     forum.add([Question("3", "wifi router", "wifi")])
     title = 0.25 * rarity(3, 2) * saturated(1, 2, 6.0)
     text = 1.0 * rarity(3, 2) * saturated(2, 3, 60.0)
-    [best, _] = forum.similar("wifi", ranker="lexical")
+    [best, _] = forum.similar("wifi", ranker="words")
     assert best.question.id == "3"
     assert best.components["bm25"] == pytest.approx(title + text, rel=1e-5)
 
@@ -257,7 +257,7 @@ def test_a_score_is_bm25_over_title_and_text(forum: Forum) -> None:
 def test_a_text_is_found_by_its_number_and_a_term_that_shares_the_dimension_changes_no_score(
     forum: Forum, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = forum.similar("wifi", ranker="lexical")[0].score
+    before = forum.similar("wifi", ranker="words")[0].score
     forum.add([Question("3", ""), Question("4", "printer")])
     words = words_of(forum)
     nums = words.numbers().tolist()
@@ -269,7 +269,7 @@ def test_a_text_is_found_by_its_number_and_a_term_that_shares_the_dimension_chan
     forum.edit(Question("2", "printer is on fire"))
     words = words_of(forum)
     assert len(words.texts(words.numbers().tolist()[-1:])) == 1
-    assert forum.similar("wifi", ranker="lexical")[0].score == pytest.approx(before, rel=1e-6)
+    assert forum.similar("wifi", ranker="words")[0].score == pytest.approx(before, rel=1e-6)
     assert words.counts(["wifi"])[1]["wifi"].titles == 1
 
 
@@ -323,7 +323,7 @@ def test_vectors_that_an_earlier_version_began_get_their_codes(
         assert index.is_coded
         assert index.collection == row["collections"][0]
         assert index.milvus.count(index._held()["collections"][1]) == 2
-        assert opened.similar("wireless", ranker="vector")[0].question.id == "1"
+        assert opened.similar("wireless", ranker="meaning")[0].question.id == "1"
 
 
 def test_forums_in_one_engine_know_nothing_of_each_other(forum: Forum, engine: str, tmp_path: Path) -> None:

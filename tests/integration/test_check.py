@@ -50,7 +50,7 @@ def test_damaged_postings_are_found_and_made_anew(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("askalike.index.words.postings.LEAST", 20)
     with Forum.create(tmp_path / "f") as forum:
         forum.add([Question(str(one), f"Printer {one} is offline", f"since update {one % 7}") for one in range(30)])
-        expected = [hit.question.id for hit in forum.search(Query("printer 3 update", ranker="lexical")).hits]
+        expected = [hit.question.id for hit in forum.search(Query("printer 3 update", ranker="words")).hits]
     assert Forum.check(tmp_path / "f").is_sound
     [postings] = (tmp_path / "f" / "lexical").glob("*.postings")
     damaged = bytearray(postings.read_bytes())
@@ -62,7 +62,7 @@ def test_damaged_postings_are_found_and_made_anew(tmp_path: Path, monkeypatch: p
     report = Forum.repair(tmp_path / "f")
     assert "words" in report.repaired
     with Forum.open(tmp_path / "f") as forum:
-        assert [hit.question.id for hit in forum.search(Query("printer 3 update", ranker="lexical")).hits] == expected
+        assert [hit.question.id for hit in forum.search(Query("printer 3 update", ranker="words")).hits] == expected
     assert Forum.check(tmp_path / "f").is_sound
 
 
@@ -91,7 +91,7 @@ def found(path: Path) -> dict[str, list[tuple[str, float]]]:
     with Forum.open(path) as forum:
         return {
             ranker: [(one, round(score, 5)) for one, score in forum.ranking(Query("wireless lost", ranker=ranker))]
-            for ranker in ("hybrid", "lexical", "vector")
+            for ranker in ("probability", "words", "meaning")
         }
 
 
@@ -237,13 +237,13 @@ def test_what_is_written_while_a_forum_is_checked_is_no_damage(path: Path, monke
 
 @pytest.mark.parametrize("pattern", ["*.segment", "current.json", "index/mark.json", "*/model/weights.safetensors"])
 def test_damage_of_vectors_is_seen_and_mended(path: Path, pattern: str) -> None:
-    before = found(path)["vector"]
+    before = found(path)["meaning"]
     target = one(ForumLayout(path).vectors, pattern)
     flip(target, target.stat().st_size - 1)
     assert {part for part, _ in damage(path)} == {"vectors"}
     report = Forum.repair(path)
     assert (report.repaired, report.is_sound) == (("words", "vectors"), True)
-    assert found(path)["vector"] == before
+    assert found(path)["meaning"] == before
 
 
 @pytest.mark.parametrize("pattern", ["*.codes", "*.centres"])
@@ -254,14 +254,14 @@ def test_damaged_codes_are_made_anew_without_encoding_a_question(
     monkeypatch.setattr("askalike.index.vectors.nearest.UNCODED", 20)
     with Forum.open(path) as forum:
         forum.add([Question(f"q{number}", f"Wifi printer {number}", "silent evening") for number in range(60)])
-    before = found(path)["vector"]
+    before = found(path)["meaning"]
     target = one(ForumLayout(path).vectors, pattern)
     segments = {file: file.stat().st_mtime_ns for file in path.rglob("*.segment")}
     flip(target, target.stat().st_size - 1)
     assert {part for part, _ in damage(path)} == {"vectors"}
     report = Forum.repair(path)
     assert (report.repaired, report.is_sound) == (("vectors",), True)
-    assert found(path)["vector"] == before
+    assert found(path)["meaning"] == before
     assert {file: file.stat().st_mtime_ns for file in path.rglob("*.segment")} == segments
     assert one(ForumLayout(path).vectors, pattern) != target
 
@@ -338,7 +338,7 @@ def test_a_folder_or_link_in_the_place_of_a_lock_is_mended(path: Path, kind: str
         lock.mkdir()
     else:
         lock.symlink_to(path / "nothing")
-    assert found(path)["lexical"], "who only searches needs no lock"
+    assert found(path)["words"], "who only searches needs no lock"
     assert damage(path) == [("files", "index.lock")]
     assert Forum.repair(path).repaired == ("lock index.lock",)
     assert lock.is_file() or not lock.exists()

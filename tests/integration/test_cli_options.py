@@ -145,8 +145,7 @@ def test_a_forum_is_completed_to_its_folder_and_a_folder_to_what_is_in_it(
     ("typed", "offered"),
     [
         ("search my", "my.forum"),
-        ("search my.forum --ranker lex", "lexical"),
-        ("search my.forum --threshold av", "average"),
+        ("search my.forum --ranker wo", "words"),
         ("train my.forum --recipe ram", "ramn"),
         ("dup", "duplicates"),
     ],

@@ -154,8 +154,8 @@ def test_a_training_keeps_the_parts_that_evaluate_then_scores(run: Run, forum: P
     kept = json.loads((forum / "parts.json").read_text(encoding="utf-8"))["parts"]
     test = {one: "dev" if part == "test" else part for one, part in kept.items()}
     (forum / "parts.json").write_text(json.dumps({"format": 1, "seed": 0, "parts": test}), encoding="utf-8")
-    words = ("evaluate", forum, "--system", "lexical", "--protocol", "retrieval", "--split")
-    assert run(*words, "dev", "--json").json["retrieval"]["systems"]["lexical"]["queries"] == 25
+    words = ("evaluate", forum, "--system", "words", "--protocol", "retrieval", "--split")
+    assert run(*words, "dev", "--json").json["retrieval"]["systems"]["words"]["queries"] == 25
     assert "no duplicate link falls into the split 'test'" in run(*words, "test").err
 
 
@@ -170,14 +170,14 @@ def test_evaluate_says_how_many_of_the_marks_the_own_model_has_learned(run: Run,
     for held in ("dev", "test"):
         done = run(*words, "search", "--split", held, "--json")
         assert (done.json["learned_queries"], done.err) == (0, "")
-    assert run(*words, "lexical", "--json").json["learned_queries"] == 0, "words have learned nothing"
+    assert run(*words, "words", "--json").json["learned_queries"] == 0, "words have learned nothing"
     run("train", forum, "--recipe", to_the_end, "--keep", "--from", "own")
-    assert run(*words, "vector", "--json").json["learned_queries"] == 47
+    assert run(*words, "meaning", "--json").json["learned_queries"] == 47
     run("train", forum, "--recipe", to_the_end, "--keep", "--from", "own", "--hold-out-test")
-    assert run(*words, "vector", "--json").json["learned_queries"] == 47, "what the model before had learned stays"
+    assert run(*words, "meaning", "--json").json["learned_queries"] == 47, "what the model before had learned stays"
     synonym_model().save(forum.parent / "other")
     run("encode", forum, "--model", forum.parent / "other")
-    assert run(*words, "vector", "--json").json["learned_queries"] == 0
+    assert run(*words, "meaning", "--json").json["learned_queries"] == 0
 
 
 def test_without_marks_texts_alone_are_learned_from_and_nothing_is_compared(
@@ -413,35 +413,3 @@ def test_several_processes_are_asked_for_with_their_threads(
     assert done.code == 0
     assert shapes == [(2, 1)]
     assert Model.load(forum / "model").dimensions == 8
-
-
-def test_what_a_ranker_learns_takes_away_nothing_of_another_training(run: Run, forum: Path, recipe: Path) -> None:
-    assert run("train", forum, "--recipe", recipe, "--keep").code == 0
-    work = forum / "training"
-    for name in ("1-contrastive.safetensors", "plan.json", "finished.json"):
-        (work / name).write_bytes(b"kept")
-    (work / "model").mkdir()
-    assert run("info", forum, "--json").json["learned_rankers"] == []
-    assert run("train", forum, "--recipe", "lmir").code == 0
-    assert run("info", forum, "--json").json["learned_rankers"] == ["lmir"]
-    assert ["learned", "rankers", "lmir"] in [line.split() for line in run("info", forum).out.splitlines()]
-    assert {name.name for name in work.iterdir()} >= {
-        "1-contrastive.safetensors",
-        "plan.json",
-        "finished.json",
-        "model",
-    }
-    assert sorted(file.name for file in (work / "lmir").iterdir()) == ["lock"]
-
-
-def test_a_ranker_is_always_taken_and_keep_says_nothing_more(run: Run, forum: Path) -> None:
-    done = run("train", forum, "--recipe", "lmir", "--keep")
-    assert (done.code, "--keep with a recipe of lmir" in done.err) == (2, True)
-
-
-def test_a_recipe_of_a_ranker_that_is_none_says_so(run: Run, forum: Path, tmp_path: Path) -> None:
-    (tmp_path / "mine.toml").write_text('ranker = "nope"\n', encoding="utf-8")
-    done = run("train", forum, "--recipe", tmp_path / "mine.toml")
-    assert done.code == 2
-    assert "no recipe without an encoder has the ranker 'nope'" in done.err
-    assert "lmir" in done.err

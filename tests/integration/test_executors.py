@@ -91,7 +91,7 @@ def test_changes_that_processes_prepared_are_found_as_if_one_had(
             forum.put_unindexed([Question(f"q{num}", f"Antenna {num}") for num in range(1, 20)])
             forum.put_unindexed((), gone=[f"q{num}" for num in range(10, 30)])
             forum.catch_up()
-            hits = forum.similar("antenna", k=50, ranker="lexical"), forum.similar("drops", k=50, ranker="lexical")
+            hits = forum.similar("antenna", k=50, ranker="words"), forum.similar("drops", k=50, ranker="words")
             shown.append([[(hit.question.id, hit.score) for hit in some] for some in hits])
         assert Forum.check(tmp_path / name).findings == ()
     assert shown[0] == shown[1]

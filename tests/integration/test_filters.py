@@ -63,7 +63,7 @@ FILTERS = st.builds(
 
 
 @pytest.mark.parametrize("most_listed", [0, 60, 2_000])
-@given(filters=FILTERS, k=st.sampled_from([1, 10, SIZE]), ranker=st.sampled_from(["lexical", "vector", "probability"]))
+@given(filters=FILTERS, k=st.sampled_from([1, 10, SIZE]), ranker=st.sampled_from(["words", "meaning", "probability"]))
 def test_what_satisfies_a_filter_is_found_and_nothing_else(
     forum: Forum, most_listed: int, filters: Filters, k: int, ranker: str
 ) -> None:
@@ -75,7 +75,7 @@ def test_what_satisfies_a_filter_is_found_and_nothing_else(
     assert len(found) == min(k, len(wanted))
 
 
-@pytest.mark.parametrize("ranker", sorted(set(RANKERS) - {"interaction"}))
+@pytest.mark.parametrize("ranker", sorted(RANKERS))
 def test_one_question_of_many_is_found_by_what_only_it_satisfies(forum: Forum, ranker: str) -> None:
     only = Filters(tags=("rare",), is_answered=False, is_closed=False, after=FIRST + 200 * DAY)
     assert [hit.question.id for hit in forum.similar("offline", k=5, filters=only, ranker=ranker)] == ["q200"]

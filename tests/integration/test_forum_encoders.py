@@ -92,7 +92,7 @@ def test_an_object_has_to_be_given_again_and_words_answer_without_it(tmp_path: P
         assert hit.likelihood == hit.score
         assert "python:hashes@1" in forum.info().vectors.problem
         with pytest.raises(EncoderError):
-            forum.similar("wifi", ranker="vector")
+            forum.similar("wifi", ranker="meaning")
     again = WordHashes()
     with Forum.open(tmp_path / "forum", encoder=again) as forum:
         hit = forum.similar("wireless disconnects")[0]
@@ -134,16 +134,13 @@ def test_a_new_encoder_of_another_name_encodes_anew_and_one_of_the_same_name_doe
             assert ids(forum.similar("wireless disconnects"))[0] == "wifi"
 
 
-def test_what_needs_single_words_says_that_only_own_models_know_them(tmp_path: Path) -> None:
+def test_a_text_encoder_weighs_no_words(tmp_path: Path) -> None:
     with Forum.create(tmp_path / "forum", encoder=WordHashes()) as forum:
         forum.add(QUESTIONS)
-        with pytest.raises(NotLearnedError, match="encoded with a text encoder"):
-            forum.similar("wifi", ranker="interaction")
-        assert forum.rankers()["interaction"] is False
-        assert forum.rankers()["hybrid"] is True
+        assert forum.rankers() == {"probability": True, "words": True, "meaning": True, "reranker": False}
         explained = forum.search(Query("wifi", is_explained=True)).hits[0].explanation
         assert explained is not None
-        assert (explained.query_title, explained.matches) == ((), ())
+        assert explained.query_title == ()
 
 
 def test_wrong_sizes_of_an_object_are_refused(tmp_path: Path) -> None:
@@ -307,7 +304,7 @@ def test_principal_directions_keep_cosines_in_fewer_dimensions(tmp_path: Path, s
         forum.add(Question(text, text) for text in texts)
         forum.encode()
         assert forum.vectors.model.endswith("(12 dimensions)")
-        hits = forum.similar("word3 word7", k=66, ranker="vector")
+        hits = forum.similar("word3 word7", k=66, ranker="meaning")
         expected = server.encoder.vectors([hit.question.title for hit in hits])
         expected /= np.linalg.norm(expected, axis=1, keepdims=True)
         asked = server.encoder.vectors(["word3 word7"])[0]
@@ -395,7 +392,7 @@ def test_texts_are_embedded_as_the_forums_questions_are(tmp_path: Path, server: 
         found = forum.embed(["Printer is offline", "", "  Disk is full\nWhat can I delete?"])
         assert (found.shape, found.dtype) == ((3, 24), np.float32)
         np.testing.assert_allclose(np.linalg.norm(found, axis=1), [1, 0, 1], atol=1e-6)
-        (hit, *_) = forum.similar("Printer is offline", ranker="vector")
+        (hit, *_) = forum.similar("Printer is offline", ranker="meaning")
         asked = forum.embed(["Printer is offline"], is_query=True)[0]
         assert hit.components["cosine"] == pytest.approx(float(asked @ found[0]), abs=1e-3)
         assert forum.embed([]).shape == (0, 24)

@@ -322,7 +322,7 @@ def test_the_service_filters_by_languages_and_takes_a_questions_own(forum: Forum
     with TestClient(build(ServeSettings(str(path))), base_url="http://localhost:8765") as client:
 
         def ids(**fields: object) -> set[str]:
-            answer = client.post("/v1/similar", json={"title": "docker", "ranker": "lexical", **fields})
+            answer = client.post("/v1/similar", json={"title": "docker", "ranker": "words", **fields})
             assert answer.status_code == 200, answer.text
             return {hit["question"]["id"] for hit in answer.json()["hits"]}
 
@@ -336,7 +336,7 @@ def test_the_service_filters_by_languages_and_takes_a_questions_own(forum: Forum
         put = client.put("/v1/questions/docker", json={"title": "Docker", "language": "fr"})
         assert put.status_code in (200, 201)
         assert client.get("/v1/questions/docker").json()["question"]["language"] == "fr"
-        similar = client.get("/v1/questions/docker/similar?language=en&ranker=lexical").json()["hits"]
+        similar = client.get("/v1/questions/docker/similar?language=en&ranker=words").json()["hits"]
         assert {hit["question"]["id"] for hit in similar} == {"containers"}
         assert client.get("/v1/status").json()["forum"]["languages"] == {"en": 2, "fr": 2, "de": 1}
 

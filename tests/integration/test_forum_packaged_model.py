@@ -50,7 +50,7 @@ def large(path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def nearest(forum: Forum) -> list[str]:
     """Return what is found by meaning alone."""
-    return sorted(hit.question.id for hit in forum.similar("wireless", ranker="vector") if hit.score > 1e-6)
+    return sorted(hit.question.id for hit in forum.similar("wireless", ranker="meaning") if hit.score > 1e-6)
 
 
 def upgrade(package: Path) -> None:
@@ -207,7 +207,7 @@ def test_a_damaged_model_of_the_package_is_named_with_what_mends_it(path: Path, 
     with Forum.open(path) as forum:
         with pytest.raises(DamagedModelError, match=r"package.*weights.*install askalike again"):
             nearest(forum)
-        assert [hit.question.id for hit in forum.similar("wifi", ranker="lexical")] == ["wifi"]
+        assert [hit.question.id for hit in forum.similar("wifi", ranker="words")] == ["wifi"]
 
 
 def test_a_check_names_the_damaged_model_of_the_package_and_a_repair_leaves_the_vectors_alone(

@@ -40,7 +40,7 @@ def database() -> str:
 
 
 def ids(forum: Forum, title: str) -> list[str]:
-    return [hit.question.id for hit in forum.similar(title, ranker="lexical")]
+    return [hit.question.id for hit in forum.similar(title, ranker="words")]
 
 
 def test_two_machines_share_one_database_and_each_sees_what_the_other_writes(database: str, tmp_path: Path) -> None:

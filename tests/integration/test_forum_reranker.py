@@ -36,9 +36,9 @@ class Backwards:
         self.scale = scale
         self.asked: list[tuple[str, list[str]]] = []
 
-    def score(self, query: str, texts: Sequence[str]) -> list[float]:
-        self.asked.append((query, list(texts)))
-        return [self.scale * (place - 1) for place in range(len(texts))]
+    def score(self, query: Question, questions: Sequence[Question]) -> list[float]:
+        self.asked.append((query.title, [f"{one.title}\n{one.body}".strip() for one in questions]))
+        return [self.scale * (place - 1) for place in range(len(questions))]
 
 
 @pytest.fixture(autouse=True)
@@ -86,9 +86,9 @@ def test_any_object_puts_the_best_hits_in_its_order_and_probabilities_stay(forum
     assert all(hit.likelihood == likelihoods[hit.question.id] for hit in hits)
     assert all(0 < hit.score <= 1 and not hit.notice for hit in hits)
     assert hits[0].components["reranker"] == pytest.approx(2 * scale)
-    assert forum.search(Query("wifi drops")).ranker == "cross-encoder"
+    assert forum.search(Query("wifi drops")).ranker == "reranker"
     assert ids(forum, ranker="probability") == [hit.question.id for hit in before]
-    assert ids(forum, ranker="cross-encoder") == ids(forum)
+    assert ids(forum, ranker="reranker") == ids(forum)
     forum.use_reranker(None)
     assert ids(forum) == [hit.question.id for hit in before]
 
@@ -128,8 +128,8 @@ def test_what_a_scorer_gives_instead_of_scores_is_refused_and_the_order_before_a
     class Wrong:
         is_sound = True
 
-        def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-            return [0.5] * len(texts) if self.is_sound else given  # type: ignore[return-value]
+        def score(self, query: Question, questions: Sequence[Question]) -> Sequence[float]:
+            return [0.5] * len(questions) if self.is_sound else given  # type: ignore[return-value]
 
     before, wrong = ids(forum), Wrong()
     forum.use_reranker(wrong)
@@ -146,7 +146,7 @@ def test_an_endpoint_is_kept_with_the_forum_and_its_failure_is_said(forum: Forum
     before = ids(forum)
     forum.use_reranker(f"cohere:{server.address}/v2#served")
     assert ids(forum)[0] == "evening"
-    assert forum.rankers()["cross-encoder"]
+    assert forum.rankers()["reranker"]
     server.plan = ["500"]
     found = forum.search(Query("wifi drops"))
     assert [hit.question.id for hit in found.hits] == before
@@ -174,12 +174,12 @@ def test_a_forum_of_anybody_calls_no_reranker_that_its_user_has_not_named(
         found = opened.search(Query("wifi drops"))
         assert "which you have not agreed to use" in found.notice
         assert found.hits
-        assert not opened.rankers()["cross-encoder"]
+        assert not opened.rankers()["reranker"]
         assert server.requests == []
         monkeypatch.setenv("ASKALIKE_ENCODERS", settings.agreement)
         assert "set KEY to it" in opened.search(Query("wifi drops")).notice
         monkeypatch.setenv("KEY", "secret")
-        assert opened.search(Query("wifi drops")).ranker == "cross-encoder"
+        assert opened.search(Query("wifi drops")).ranker == "reranker"
     assert server.requests[0][1]["Authorization"] == "Bearer secret"
 
 
@@ -206,7 +206,7 @@ def test_a_reranker_that_is_none_is_a_clear_error(forum: Forum, tmp_path: Path) 
     with pytest.raises(EncoderError, match="there is no cross-encoder at"):
         forum.use_reranker(f"cross-encoder:{tmp_path / 'nothing'}")
     with pytest.raises(NotLearnedError, match="askalike encode FORUM --reranker"):
-        forum.similar("wifi", ranker="cross-encoder")
+        forum.similar("wifi", ranker="reranker")
     with pytest.raises(SettingError, match="k is 0"):
         forum.similar("wifi", k=0)
 
@@ -220,15 +220,11 @@ def test_the_command_names_a_reranker_and_the_service_says_when_it_is_down(
     assert found[0]["components"]["reranker"] == pytest.approx(2 / 8)
     with TestClient(build(ServeSettings(str(forum.path))), base_url="http://localhost:8765") as client:
         answer = client.post("/v1/similar", json={"title": "wifi drops"}).json()
-        assert (answer["ranker"], answer["notice"]) == ("cross-encoder", "")
-        ranks = client.post("/rerank", json={"query": "wifi drops", "texts": ["printer", "wifi drops"]}).json()
-        assert [(one["index"], one["score"]) for one in ranks] == [(1, 1.0), (0, 1e-9)]
-        server.plan = ["503", "503"]
+        assert (answer["ranker"], answer["notice"]) == ("reranker", "")
+        server.plan = ["503"]
         answer = client.post("/v1/similar", json={"title": "wifi drops"}).json()
         assert (answer["ranker"], len(answer["hits"])) == ("probability", 4)
         assert "in the order before reranking: the reranker cohere:m" in answer["notice"]
-        refused = client.post("/rerank", json={"query": "wifi drops", "texts": ["printer"]})
-        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "2")
     assert run("encode", forum.path, "--reranker", "none").code == 0
     assert not ForumLayout(forum.path).reranker.exists()
     assert "there is no reranker 'x:y'" in run("encode", forum.path, "--reranker", "x:y").err

@@ -81,7 +81,7 @@ def test_an_open_forum_is_trained_and_searches_with_what_it_has_learned(home: Pa
         assert result.comparison is not None
         assert result.comparison.difference.mean == pytest.approx(result.after.search - result.before.search)
         assert forum.vectors.model == "own (rcnn, 8 dimensions)"
-        assert len(forum.similar("wifi drops", ranker="vector")) == 10
+        assert len(forum.similar("wifi drops", ranker="meaning")) == 10
     assert {"reading the forum", "reading"} <= set(shown.phases)
     assert any("contrastive" in phase and done for phase, done in shown.phases.items())
 

@@ -61,7 +61,7 @@ def ids(hits: list[Hit]) -> list[str]:
 
 def nearest(forum: Forum, title: str, k: int = 10, filters: Filters | None = None) -> list[str]:
     """Return what is found by vectors alone with a cosine above 0."""
-    found = forum.similar(title, k=k, ranker="vector", filters=filters)
+    found = forum.similar(title, k=k, ranker="meaning", filters=filters)
     return [hit.question.id for hit in found if hit.score > 1e-6]
 
 
@@ -86,9 +86,6 @@ def saved(model: Model, folder: Path) -> Path:
     return folder
 
 
-WEIGHT = JoinSettings().cosine_weight
-
-
 def sets(path: Path) -> list[str]:
     return sorted(one.name for one in ForumLayout(path).vectors.iterdir() if one.is_dir())
 
@@ -98,12 +95,11 @@ def sets(path: Path) -> list[str]:
 
 def test_a_duplicate_without_a_shared_word_is_found(small: Forum) -> None:
     asked = "wireless disconnects"
-    assert ids(small.similar(asked, ranker="lexical")) == []
+    assert ids(small.similar(asked, ranker="words")) == []
     hit = small.similar(asked)[0]
     assert hit.question.id == "wifi"
     parts = {name: value for name, value in hit.components.items() if name != "same"}
     assert parts == {"bm25": 0.0, "bm25_share": 0.0, "cosine": pytest.approx(1.0)}
-    assert small.similar(asked, ranker="hybrid")[0].score == pytest.approx(WEIGHT)
 
 
 def test_hits_corrections_and_explanations_of_a_search_are_of_one_state(
@@ -115,7 +111,7 @@ def test_hits_corrections_and_explanations_of_a_search_are_of_one_state(
         monkeypatch.setattr(Searcher, "hits", hits)
         with Forum.open(small.path) as other:
             other.add(Question("new", "wirelss wirelss"))  # from now on the word is known
-        small.similar("wifi", ranker="lexical")  # and another search of this forum has seen it
+        small.similar("wifi", ranker="words")  # and another search of this forum has seen it
         return hits(searcher, ranked)
 
     small.add([Question("one", "Wireless drops"), Question("two", "Wireless lost")])
@@ -131,7 +127,7 @@ def test_a_hit_says_how_likely_it_asks_the_same_by_the_default_ranker(small: For
     hit = small.similar("wireless disconnects")[0]
     assert hit.likelihood == hit.score
     assert 0 < small.similar("keyboard")[0].likelihood < 1  # type: ignore[operator]  # no vector: by its words
-    assert small.similar("wifi", ranker="lexical")[0].likelihood is None
+    assert small.similar("wifi", ranker="words")[0].likelihood is None
 
 
 def test_verdicts_move_likelihoods_and_what_is_withdrawn_does_not(small: Forum) -> None:
@@ -158,11 +154,10 @@ def test_verdicts_move_likelihoods_and_what_is_withdrawn_does_not(small: Forum) 
 
 
 def test_words_and_vectors_add_up_to_the_score(small: Forum) -> None:
-    hit = small.similar("wifi offline", k=1, ranker="hybrid")[0]  # cosine to each: 1/2
+    hit = small.similar("wifi offline", k=1)[0]  # cosine to each: 1/2
     parts = hit.components
     assert parts["cosine"] == pytest.approx(0.5)
-    assert hit.score == pytest.approx(WEIGHT * parts["cosine"] + (1 - WEIGHT) * parts["bm25_share"])
-    alone = {one.question.id: one.score for one in small.similar("wifi offline", ranker="lexical")}
+    alone = {one.question.id: one.score for one in small.similar("wifi offline", ranker="words")}
     assert parts["bm25"] == pytest.approx(alone[hit.question.id])
     assert parts["bm25_share"] == pytest.approx(alone[hit.question.id] / max(alone.values()))
 
@@ -171,7 +166,7 @@ def test_a_candidate_of_vectors_alone_gets_its_exact_bm25(path: Path) -> None:
     settings = ForumSettings(search=SearchSettings(join=JoinSettings(depth=1)))
     with Forum.open(path, settings=settings) as forum:
         forum.add(Question("long", "Wireless lost", "keyboard " + "and so on " * 30))
-        by_words = dict(forum.ranking(Query("keyboard wireless lost", ranker="lexical")))
+        by_words = dict(forum.ranking(Query("keyboard wireless lost", ranker="words")))
         for hit in forum.similar("keyboard wireless lost", k=1):
             assert hit.components["bm25"] == pytest.approx(by_words[hit.question.id], rel=1e-5)
 
@@ -188,9 +183,9 @@ def test_a_query_without_a_telling_word_that_the_model_knows_has_no_neighbours(t
     with Forum.create(tmp_path / "f") as forum:
         forum.use_model(saved(gated_model(), tmp_path / "gated"))  # it knows "the" and "is", and unknown words count
         forum.add([WIFI, PRINTER, OTHER])
-        assert len(forum.similar("the wifi", ranker="vector")) > 0
+        assert len(forum.similar("the wifi", ranker="meaning")) > 0
         assert forum.similar(asked) == []
-        assert forum.similar(asked, ranker="vector") == []
+        assert forum.similar(asked, ranker="meaning") == []
         assert ids(forum.similar(f"{asked} keyboard")) == ["other"]
 
 
@@ -221,9 +216,9 @@ def test_filters_that_most_or_few_satisfy_find_the_same_as_looking_at_all(path: 
         forum.add(questions)
         for tag in ("rare", "usual"):
             wanted = [one.id for one in questions if tag in one.tags]
-            everything = [found for found, _ in forum.ranking(Query("wifi wlan lost", k=1000, ranker="vector"))]
+            everything = [found for found, _ in forum.ranking(Query("wifi wlan lost", k=1000, ranker="meaning"))]
             expected = [one for one in everything if one in wanted][:8]
-            found = forum.ranking(Query("wifi wlan lost", k=8, ranker="vector", filters=Filters(tags=(tag,))))
+            found = forum.ranking(Query("wifi wlan lost", k=8, ranker="meaning", filters=Filters(tags=(tag,))))
             assert [one for one, _ in found] == expected
 
 
@@ -257,7 +252,7 @@ def test_a_forum_without_a_model_is_searched_by_words(tmp_path: Path, monkeypatc
         assert forum.vectors == vectors_module.VectorsState()
         assert not ForumLayout(tmp_path / "f").vectors.exists()
         with pytest.raises(ForumError, match="needs vectors"):
-            forum.similar("wifi", ranker="vector")
+            forum.similar("wifi", ranker="meaning")
         with pytest.raises(ModelNotFoundError, match="has no model"):
             forum.encode()
 
@@ -626,7 +621,7 @@ def test_a_damaged_model_is_named(path: Path, tmp_path: Path) -> None:
     with Forum.open(path) as forum:
         with pytest.raises(DamagedModelError, match=r"weights.*askalike reindex"):
             forum.similar("wifi")
-        assert ids(forum.similar("wifi", ranker="lexical")) == ["wifi"]
+        assert ids(forum.similar("wifi", ranker="words")) == ["wifi"]
     with Forum.reindex(path) as forum:
         assert nearest(forum, "wireless disconnects") == ["wifi"]
 

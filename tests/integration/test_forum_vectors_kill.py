@@ -52,7 +52,7 @@ def test_a_killed_encoder_leaves_a_forum_that_answers_and_goes_on(tmp_path: Path
         forum.encode()
         expected = {question.id for question in forum.questions() if question.title == "wlan lost"}
         assert set(acknowledged) <= expected
-        found = forum.ranking(Query("wlan lost", k=1000, ranker="vector"))
+        found = forum.ranking(Query("wlan lost", k=1000, ranker="meaning"))
         assert {identifier for identifier, score in found if score > 0.99} == expected
         assert (forum.vectors.waiting, forum.vectors.next_model) == (0, "")
         assert forum.vectors.entries == len(list(forum.questions()))

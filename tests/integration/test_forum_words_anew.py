@@ -49,7 +49,7 @@ class During(SilentProgress):
 
 
 def found(forum: Forum) -> list[str]:
-    result = forum.search(Query("printer", k=20, ranker="lexical"))
+    result = forum.search(Query("printer", k=20, ranker="words"))
     assert not result.notice
     return sorted(hit.question.id for hit in result.hits)
 
@@ -82,7 +82,7 @@ def is_current(path: Path) -> bool:
 
 
 def test_an_index_of_an_earlier_version_answers_as_the_one_made_anew(earlier: Path) -> None:
-    asked = Query("printer 3 update", k=20, ranker="lexical")
+    asked = Query("printer 3 update", k=20, ranker="words")
     with Forum.open(earlier) as forum:
         wanted = [forum.wants_upkeep]
         assert forum.info().upkeep == ("the words are to be indexed anew",)

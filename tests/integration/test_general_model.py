@@ -61,7 +61,7 @@ def test_a_hit_has_both_scores(homenet: Forum) -> None:
 
 
 def test_the_search_finds_a_question_that_shares_no_content_word(homenet: Forum, run: Run) -> None:
-    assert homenet.similar(EARPHONES, ranker="lexical") == []
+    assert homenet.similar(EARPHONES, ranker="words") == []
     hits = run("search", homenet.path, EARPHONES, "--json").json
     assert hits[0]["question"]["id"] == "q1136"
     assert REPEATED & {hit["question"]["id"] for hit in hits} == {"q1136"}  # of which the other is a duplicate
@@ -78,19 +78,18 @@ def test_the_demo_answers_its_questions(tmp_path: Path, run: Run) -> None:
 
 
 def test_meaning_ranks_marked_duplicates_at_least_as_well_as_words(homenet: Forum) -> None:
-    reports = evaluate_forum(homenet, "retrieval", ("search", "hybrid", "lexical")).reports
+    reports = evaluate_forum(homenet, "retrieval", ("search", "words")).reports
     means = {name: report.means["ndcg@10"] for name, report in reports.items()}
-    assert means["search"] > means["hybrid"]
-    assert means["hybrid"] > means["lexical"]
+    assert means["search"] > means["words"]
 
 
 def test_a_question_is_nearest_to_itself(homenet: Forum) -> None:
     for question in list(homenet.questions())[:20]:
         asked = (question.title, question.body)
-        (found,) = homenet.ranking(Query(*asked, k=1, markup=question.markup, ranker="vector"))
+        (found,) = homenet.ranking(Query(*asked, k=1, markup=question.markup, ranker="meaning"))
         assert found == (question.id, pytest.approx(1.0, abs=1e-3))
         others = homenet.ranking(
-            Query(*asked, k=1, ranker="vector", filters=Filters(exclude_ids=frozenset([question.id])))
+            Query(*asked, k=1, ranker="meaning", filters=Filters(exclude_ids=frozenset([question.id])))
         )
         assert others[0][1] < 0.99
 
@@ -159,7 +158,7 @@ def test_a_forum_in_another_language_is_not_encoded_by_a_model_that_cannot_read_
         with pytest.raises(ModelNotFoundError, match="contains none for german"):
             forum.encode()
         with pytest.raises(NotLearnedError) as raised:
-            forum.similar("Kopfhörer", ranker="hybrid")
+            forum.similar("Kopfhörer", ranker="meaning")
         assert "askalike train FORUM" in str(raised.value.hint)
     assert run("index", table, "--into", path, "--json").json["model"] is None
     for words in (["encode", path, "--model", "general"], ["train", path, "--from", "general"]):

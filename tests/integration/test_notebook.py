@@ -32,7 +32,7 @@ def forum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forum]:
 def _queries(forum: Forum) -> list[Query]:
     questions = list(forum.questions())
     queries = [Query.stored(question, k=7) for question in questions[:30]]
-    queries += [Query(question.title, k=3, ranker="lexical") for question in questions[30:40]]
+    queries += [Query(question.title, k=3, ranker="words") for question in questions[30:40]]
     queries += [Query(question.title, filters=Filters(is_answered=False)) for question in questions[40:50]]
     return [
         *queries,

@@ -125,7 +125,7 @@ def test_what_was_acknowledged_is_on_the_standby_that_is_promoted(
     with Forum.attach(tmp_path / "there", servers.address("standby", "forum"), settings=SETTINGS) as found:
         assert {one.id for one in found.questions()} >= set(acknowledged)
         for name in acknowledged[-5:]:
-            [hit] = found.similar(f"floor {name[1:]}", k=1, ranker="lexical")
+            [hit] = found.similar(f"floor {name[1:]}", k=1, ranker="words")
             assert hit.question.id == name
         found.add(Question("new", "Printer is offline"))
         assert found.question("new").title == "Printer is offline"

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from askalike.index.states import ModelStates
 from tests.command import Run
 from tests.tiny_models import synonym_model
 
 from askalike.errors import FormatError, SettingError
 from askalike.evaluation.forum.tasks import Matcher, RerankTask, judge
-from askalike.index.states import ModelStates
 from askalike.models.ramn import ALPHAS, RamnSettings
 from askalike.papers.harness import tie_settings
 from askalike.papers.zhang2018.autoencoders import ChangedStates, all_alike, kind_recipe

@@ -356,7 +356,7 @@ def test_every_refusal_says_what_and_what_to_do(client: TestClient, method: str,
 
 
 def test_a_ranker_that_the_forum_has_not_learned_is_a_conflict(client: TestClient) -> None:
-    assert search(client, ranker="vector").status_code == 409
+    assert search(client, ranker="meaning").status_code == 409
     assert search(client, ranker="translm").status_code == 409
     assert search(client, ranker="none").status_code == 422
 

@@ -132,7 +132,7 @@ def test_a_cross_encoder_has_the_scores_of_sentence_transformers(tmp_path: Path,
     expected = oracle.predict([(TEXTS[0], text) for text in TEXTS])
     assert np.ptp(expected) > 0.01
     for folder in (tmp_path / "saved", *([plain] if activation is None else [])):
-        found = CrossEncoder(read_folder(folder, is_of_pairs=True)).score(TEXTS[0], TEXTS)
+        found = CrossEncoder(read_folder(folder, is_of_pairs=True)).score_texts(TEXTS[0], TEXTS)
         np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
@@ -192,8 +192,8 @@ def test_batches_side_by_side_have_the_same_vectors_to_the_bit(precision: Any) -
 def test_batches_of_pairs_side_by_side_have_the_same_scores(tmp_path: Path, family: str) -> None:
     folder = read_folder(saved_cross_encoder(tmp_path, family), is_of_pairs=True)
     texts = [f"{text} {number}" for number in range(60) for text in TEXTS]
-    alone = CrossEncoder(folder, threads=1).score(TEXTS[0], texts)
-    assert CrossEncoder(folder, threads=3).score(TEXTS[0], texts) == alone
+    alone = CrossEncoder(folder, threads=1).score_texts(TEXTS[0], texts)
+    assert CrossEncoder(folder, threads=3).score_texts(TEXTS[0], texts) == alone
 
 
 def test_an_error_of_a_batch_reaches_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:

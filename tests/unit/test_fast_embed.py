@@ -84,7 +84,7 @@ def test_a_forum_is_searched_by_a_model_of_fastembed_and_opened_again(cache: Pat
         forum.encode()
         assert forum.info().vectors.model.startswith(f"fastembed:{NAME}@")
     with Forum.open(tmp_path / "forum") as forum:
-        assert forum.similar("wifi drops", ranker="vector", k=1)[0].question.id == "1"
+        assert forum.similar("wifi drops", ranker="meaning", k=1)[0].question.id == "1"
 
 
 def test_another_model_under_the_same_name_is_noticed(cache: Path, tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_what_is_written_meanwhile_is_no_part_of_a_trial(forum: Forum, monkeypat
         with monkeypatch.context() as patched:
             patched.setattr(Forum, "links", links_later)
             patched.setattr(Forum, "ranking", ranking_later)
-            trial = evaluate_forum(forum, task, ("lexical", "bm25"))
+            trial = evaluate_forum(forum, task, ("words", "bm25"))
         assert set(trial.qrels) == {"b", "c", "d"}
         found = {document for run in trial.runs.values() for entries in run.values() for document, _ in entries}
         assert found <= set("abcdex")
@@ -128,13 +128,13 @@ def test_the_parts_of_a_forum_share_no_component(tmp_path: Path) -> None:
 
 
 def test_rankers_retrieve_and_reorder_the_lexical_searchs_candidates(forum: Forum) -> None:
-    own = evaluate_forum(forum, "rerank", ("search", "lexical"))
+    own = evaluate_forum(forum, "rerank", ("search", "words"))
     assert {query: {one for one, _ in found} for query, found in own.runs["search"].items()} == {
-        query: {one for one, _ in found} for query, found in own.runs["lexical"].items()
+        query: {one for one, _ in found} for query, found in own.runs["words"].items()
     }, "the default puts the same candidates in its own order"
-    assert evaluate_forum(forum, "retrieval", ("lexical",)).runs["lexical"]["b"][0][0] in "acdex"
+    assert evaluate_forum(forum, "retrieval", ("words",)).runs["words"]["b"][0][0] in "acdex"
     with pytest.raises(ForumError):
-        evaluate_forum(forum, "retrieval", ("hybrid",))
+        evaluate_forum(forum, "retrieval", ("meaning",))
 
 
 def test_a_system_that_is_not_there_is_told_before_any_is_tried(forum: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,13 +144,13 @@ def test_a_system_that_is_not_there_is_told_before_any_is_tried(forum: Forum, mo
     monkeypatch.setattr("askalike.evaluation.forum.evaluation._retrieve", tried)
     with pytest.raises(SettingError, match="no system 'nope'") as caught:
         evaluate_forum(forum, "retrieval", ("search", "nope"))
-    assert "hybrid" in str(caught.value)
+    assert "meaning" in str(caught.value)
 
 
 def test_every_system_of_a_trial_is_a_phase_over_all_queries(forum: Forum) -> None:
     told = Told()
-    evaluate_forum(forum, "retrieval", ("lexical", "bm25"), progress=told)
-    assert told.phases == {"retrieval, lexical": [3, 3], "retrieval, bm25": [3, 3]}
+    evaluate_forum(forum, "retrieval", ("words", "bm25"), progress=told)
+    assert told.phases == {"retrieval, words": [3, 3], "retrieval, bm25": [3, 3]}
     told = Told()
     evaluate_forum(forum, "rerank", ("search", "tfidf"), progress=told)
     assert told.phases == {"candidates to re-rank": [3, 3], "re-ranking, search": [3, 3], "re-ranking, tfidf": [3, 3]}

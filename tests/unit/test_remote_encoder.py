@@ -157,8 +157,8 @@ PAIR = ["wifi drops", "printer is offline", "wifi drops again"]
 
 def test_a_reranker_gives_every_text_its_own_score(server: EmbeddingServer) -> None:
     reranker = RemoteReranker(f"{server.address}/v2", "served", "secret-key")
-    assert reranker.score("wifi drops", PAIR) == pytest.approx([1, 0, 2 / 3])
-    assert reranker.score("wifi drops", []) == []
+    assert reranker.score_texts("wifi drops", PAIR) == pytest.approx([1, 0, 2 / 3])
+    assert reranker.score_texts("wifi drops", []) == []
     ((path, headers, asked),) = server.requests
     assert (path, headers["Authorization"]) == ("/v2/rerank", "Bearer secret-key")
     assert asked["model"] == "served"
@@ -173,11 +173,11 @@ def test_a_reranker_that_fails_is_a_clear_error_and_not_asked_for_a_while(
     reranker = RemoteReranker(server.address, "served", patience=patience, clock=lambda: now[0])
     server.plan = [failure]
     with pytest.raises(EncoderError, match=r"the reranker cohere:served at http://127.0.0.1:\d+ "):
-        reranker.score("wifi drops", PAIR)
+        reranker.score_texts("wifi drops", PAIR)
     with pytest.raises(EncoderError, match="asked again in 30 s"):
-        reranker.score("wifi drops", PAIR)
+        reranker.score_texts("wifi drops", PAIR)
     now[0] = 31.0
-    assert reranker.score("wifi drops", PAIR) == pytest.approx([1, 0, 2 / 3])
+    assert reranker.score_texts("wifi drops", PAIR) == pytest.approx([1, 0, 2 / 3])
     assert len(server.requests) == 2
 
 

@@ -27,11 +27,9 @@ from askalike.search import (
 )
 from askalike.search.engine import DuplicateLinks, Needed, TermStatistics
 from askalike.search.explanation import explanations, matches
-from askalike.search.interaction import WeighedStates, interactions
-from askalike.search.pool import Source, _needed
-from askalike.search.query import TermCounts, weigh
-from askalike.search.rankers import reciprocal_rank_fusion, shares, weighted_sum
-from askalike.search.settings import ALL
+from askalike.search.pool import Laps, Pool, Source, _needed, gather
+from askalike.search.query import PreparedQuery, TermCounts, weigh
+from askalike.search.rankers import best_of_sum
 from askalike.search.texts import Text
 from askalike.text.analyzer import Analyzer, Prepared
 from askalike.text.settings import TextSettings
@@ -73,9 +71,6 @@ class ListEngine:
         keys = [key for key, one in enumerate(self.held) if one.id not in filters.exclude_ids]
         return best(self.lexical_scores(weights, keys), limit)
 
-    def misspelt(self, terms: Sequence[str], limit: int, filters: Filters) -> list[Candidate]:
-        return []
-
     def lexical_scores(self, weights: Mapping[str, float], keys: Sequence[int]) -> dict[int, float]:
         terms = {key: set(ANALYZER.terms(f"{self.held[key].title} {self.held[key].body}")) for key in keys}
         scores = {key: sum(weights.get(term, 0.0) for term in found) for key, found in terms.items()}
@@ -112,31 +107,14 @@ class ListEngine:
         return DuplicateLinks()
 
 
-STATES = {"printer": 0, "scanner": 0, "offline": 1, "silent": 1, "dead": 2}
-"""Word → its direction; those of one have a cosine of 1, those of different ones of 0."""
-
-
 class FixedEncoder:
-    """Gives every query one vector, every word one of ``STATES``, and a weight of one over its length."""
+    """Gives every query one vector, and every word a weight of one over its length."""
 
     def __init__(self, *vector: float) -> None:
         self.vector = np.array(vector, np.float32)
-        self.read: list[int] = []
 
     def encode(self, queries: Sequence[Query]) -> NDArray[np.float32]:
         return np.stack([self.vector for _ in queries])
-
-    def states(self, query: Query) -> WeighedStates:
-        return self._of(f"{query.title} {query.body}")
-
-    def states_of(self, questions: Sequence[tuple[int, Question]]) -> list[WeighedStates]:
-        self.read = [key for key, _ in questions]
-        return [self._of(f"{one.title} {one.body}") for _, one in questions]
-
-    def _of(self, text: str) -> WeighedStates:
-        words = tuple(text.split())
-        states = 3 * np.eye(4, dtype=np.float32)[[STATES.get(word, 3) for word in words]]
-        return WeighedStates(words, states.reshape(len(words), 4), np.ones(len(words)))
 
     def word_weights(self, text: str) -> list[tuple[str, float]]:
         return [(word, 1 / len(word)) for word in text.split()]
@@ -234,10 +212,10 @@ def test_an_engine_far_away_is_asked_for_what_is_nearest_while_it_counts_terms()
     assert scores(searcher.search(ASKED).hits) == scores(printers().search(ASKED).hits)
     assert engine.calls == ["expect offlin printer", "nearest", "statistics offlin printer"]
     engine.calls.clear()
-    searcher.search_many([ASKED, Query("scanner dead", ranker="lexical")])
+    searcher.search_many([ASKED, Query("scanner dead", ranker="words")])
     assert engine.calls[:2] == ["expect dead offlin printer scanner", "nearest"], "those of all queries at once"
     engine.calls.clear()
-    searcher.search(replace(ASKED, ranker="lexical"))
+    searcher.search(replace(ASKED, ranker="words"))
     assert engine.calls == ["statistics offlin printer"], "there is nothing to do meanwhile"
 
 
@@ -269,35 +247,16 @@ def test_a_query_that_is_corrected_meanwhile_is_encoded_as_it_is_searched_for() 
     assert encoder.titles == ["prinetr offline", "printer offline"]
 
 
-@pytest.mark.parametrize("threshold", [ALL, "average"])
-@pytest.mark.parametrize("seed", range(5))
-def test_the_best_of_the_weighted_sum_are_the_same_where_few_scores_are_asked_for(seed: int, threshold: str) -> None:
-    chance = random.Random(seed)
-    words = [f"word{chr(97 + place)}" for place in range(26)]
-    many = [Question(f"{place:03}", " ".join(chance.choices(words, k=6))) for place in range(400)]
-    vectors = {place: [chance.gauss(1, 1), chance.gauss(0, 1), chance.gauss(0, 1)] for place in range(400)}
-    near, far = ListEngine(many, vectors=vectors), Distant(many, vectors)
-    settings = SearchSettings(ranker="hybrid", threshold=threshold, join=JoinSettings(weight=0.6, depth=50))
-    query = Query("worda wordb wordc wordd", k=10)
-    found = [
-        Searcher(engine, ANALYZER, FixedEncoder(1.0, 0.0, 0.0), settings).search(query).hits for engine in (near, far)
-    ]
-    assert [(hit.question.id, hit.score, hit.components) for hit in found[0]] == [
-        (hit.question.id, hit.score, hit.components) for hit in found[1]
-    ]
-    assert (far.scored < 20) == (threshold == ALL)
-
-
 def test_a_moment_without_a_time_zone_is_in_utc() -> None:
     noon = datetime(2024, 5, 1, 12)
     assert Filters(before=noon).before == noon.replace(tzinfo=UTC)
     assert Filters(before=noon).admits(Question("1", "t", created=datetime(2024, 5, 1, 11, tzinfo=UTC)))
 
 
-@pytest.mark.parametrize(("ranker", "has_vectors"), [(None, True), ("vector", True), ("lexical", False)])
+@pytest.mark.parametrize(("ranker", "has_vectors"), [(None, True), ("meaning", True), ("words", False)])
 def test_a_result_names_the_ranker_that_answered_and_whether_vectors_did(ranker: str | None, has_vectors: bool) -> None:
     found = printers().search(replace(ASKED, ranker=ranker))
-    assert (found.ranker, found.has_vectors) == (ranker or "hybrid", has_vectors)
+    assert (found.ranker, found.has_vectors) == (ranker or "probability", has_vectors)
     without = Searcher(ListEngine(PRINTERS), ANALYZER).search(ASKED)
     assert (without.ranker, without.has_vectors) == ("probability", False)
 
@@ -351,7 +310,7 @@ def test_a_hit_shows_the_words_that_matched_strongest_first() -> None:
     ]
 
 
-@pytest.mark.parametrize("ranker", [None, "lexical", "hybrid"])
+@pytest.mark.parametrize("ranker", [None, "words", "meaning"])
 @pytest.mark.parametrize("k", [1, 2, 3, 20])
 def test_the_closest_are_those_of_the_ranking_without_their_records(ranker: str | None, k: int) -> None:
     engine = ListEngine(PRINTERS, vectors=DIRECTIONS)
@@ -370,7 +329,7 @@ def test_the_closest_of_several_queries_are_those_of_each_alone() -> None:
         Query(title, body, k=k, ranker=ranker, filters=Filters(exclude_ids=excluded), is_canonical=False)
         for title, body in (("printer", "offline"), ("offline printer", ""), ("unheard of", ""), ("", ""))
         for k in (1, 3, 20)
-        for ranker in (None, "lexical", "hybrid", "probability")
+        for ranker in (None, "words", "meaning")
         for excluded in ((), (PRINTERS[0].id,))
     ]
     assert searcher.closest(queries) == [found for one in queries for found in searcher.closest([one])]
@@ -379,7 +338,7 @@ def test_the_closest_of_several_queries_are_those_of_each_alone() -> None:
 
 def test_the_closest_may_have_gone() -> None:
     engine = ListEngine([Question(str(number), "printer") for number in range(10)], gone=frozenset(range(6)))
-    query = Query("printer", k=3, ranker="lexical", is_canonical=False)
+    query = Query("printer", k=3, ranker="words", is_canonical=False)
     assert [[one.key for one in found] for found in Searcher(engine, ANALYZER).closest([query, query])] == [
         [0, 1, 2]
     ] * 2
@@ -387,7 +346,7 @@ def test_the_closest_may_have_gone() -> None:
 
 def test_questions_that_have_gone_are_replaced_by_the_next_best() -> None:
     engine = ListEngine([Question(str(number), "printer") for number in range(10)], gone=frozenset(range(6)))
-    hits = Searcher(engine, ANALYZER).search(Query("printer", k=3, ranker="lexical", is_canonical=False)).hits
+    hits = Searcher(engine, ANALYZER).search(Query("printer", k=3, ranker="words", is_canonical=False)).hits
     assert [hit.question.id for hit in hits] == ["6", "7", "8"]
     assert engine.asked == [3, 6, 12]
 
@@ -407,13 +366,9 @@ def test_equal_scores_at_the_end_of_a_joined_list_are_cut_by_id() -> None:
 def test_a_vector_of_zeros_finds_nothing_and_words_answer() -> None:
     engine = ListEngine(PRINTERS, vectors=DIRECTIONS)
     searcher = Searcher(engine, ANALYZER, FixedEncoder(0.0, 0.0), HALVES)
-    assert searcher.search(replace(ASKED, k=3, ranker="vector")).hits == ()
+    assert searcher.search(replace(ASKED, k=3, ranker="meaning")).hits == ()
     assert engine.asked == []
-    hits = searcher.search(replace(ASKED, k=3)).hits
-    assert [(hit.question.id, hit.score, hit.components["cosine"]) for hit in hits] == [
-        ("words", 0.5, 0.0),
-        ("both", 0.25, 0.0),
-    ]
+    assert [hit.question.id for hit in searcher.search(replace(ASKED, k=3)).hits] == ["words", "both"]
 
 
 # -- words and vectors together ------------------------------------------------------------------------------------
@@ -425,11 +380,11 @@ PRINTERS = [
 ]
 DIRECTIONS = {0: [0.0, 1.0], 1: [0.8, 0.6], 2: [0.6, 0.8]}
 ASKED = Query("printer offline")
-HALVES = SearchSettings(ranker="hybrid", join=JoinSettings(weight=0.5))
+HALVES = SearchSettings(join=JoinSettings(weight=0.5))
 
 
-def printers(weight: float = 0.5, **settings: float) -> Searcher:
-    joined = SearchSettings(ranker="hybrid", join=JoinSettings(weight=weight, **settings))  # type: ignore[arg-type]
+def printers(**settings: float) -> Searcher:
+    joined = SearchSettings(join=JoinSettings(weight=0.5, **settings))  # type: ignore[arg-type]
     return Searcher(ListEngine(PRINTERS, vectors=DIRECTIONS), ANALYZER, FixedEncoder(1.0, 0.0), joined)
 
 
@@ -437,98 +392,53 @@ def scores(hits: Sequence[Hit]) -> dict[str, float]:
     return {hit.question.id: pytest.approx(hit.score, abs=1e-6) for hit in hits}
 
 
+def pool(weight: float, *, limit: int = 50, count: int = 3, excluded: str = "", **vectors: Sequence[float]) -> Pool:
+    """Return the candidates of ``ASKED``."""
+    engine = ListEngine(PRINTERS, vectors={int(key[1:]): one for key, one in vectors.items()} or DIRECTIONS)
+    query = replace(ASKED, filters=Filters(exclude_ids=frozenset([excluded])))
+    prepared = PreparedQuery(query, {}, {"printer": 1.0, "offlin": 1.0}, vector=np.array([1.0, 0.0], np.float32))
+    return gather(engine, prepared, ("lexical", "vectors"), limit, Laps(), count, weight)
+
+
+def sums(found: Pool) -> dict[str, float]:
+    best = best_of_sum(found, found.weight, found.weight)
+    return {PRINTERS[one.key].id: pytest.approx(one.score, abs=1e-6) for one in best}
+
+
 def test_the_weighted_sum_of_cosine_and_share_of_bm25_worked_by_hand() -> None:
     # bm25 2, 1, 0, so shares 1, 1/2, 0; cosines 0, 0.8, 0.6
-    assert scores(printers(0.5).search(replace(ASKED, k=3)).hits) == {"both": 0.65, "words": 0.5, "meaning": 0.3}
-    assert scores(printers(0.25).search(replace(ASKED, k=3)).hits) == {"words": 0.75, "both": 0.575, "meaning": 0.15}
+    assert sums(pool(0.5)) == {"both": 0.65, "words": 0.5, "meaning": 0.3}
+    assert sums(pool(0.25)) == {"words": 0.75, "both": 0.575, "meaning": 0.15}
+    assert sums(pool(0.25, count=1)) == {"words": 0.75}
 
 
-def test_candidates_compared_word_by_word_worked_by_hand() -> None:
-    # printer silent is as printer offline, word by word; of scanner dead one word is, seen from both sides
-    found = printers(0.5).search(replace(ASKED, k=3, ranker="interaction")).hits
-    assert {hit.question.id: hit.components["interaction"] for hit in found} == {"words": 1, "both": 1, "meaning": 0.5}
-    assert scores(found) == {
-        "words": 0.7 * (0 + 2) / 3 + 0.3 * 1,
-        "both": 0.7 * (0.8 + 2) / 3 + 0.3 * 0.5,
-        "meaning": 0.7 * (0.6 + 1) / 3,
-    }
-
-
-def test_what_is_not_compared_word_by_word_stays_below_what_is() -> None:
-    encoder = FixedEncoder(1.0, 0.0)
-    settings = SearchSettings(ranker="hybrid", join=JoinSettings(weight=0.5, interaction_depth=2))
-    searcher = Searcher(ListEngine(PRINTERS, vectors=DIRECTIONS), ANALYZER, encoder, settings)
-    found = searcher.search(replace(ASKED, k=3, ranker="interaction")).hits
-    assert sorted(encoder.read) == [0, 1], "the best two of the weighted sum"
-    assert [hit.question.id for hit in found] == ["both", "words", "meaning"]
-    assert "interaction" not in found[2].components
-    assert 0 < found[2].score <= found[1].score
-    assert len(searcher.search(replace(ASKED, k=1, ranker="interaction")).hits) == 1
-
-
-def test_a_query_without_a_vector_is_not_compared_word_by_word() -> None:
-    encoder = FixedEncoder(0.0, 0.0)
-    searcher = Searcher(ListEngine(PRINTERS, vectors=DIRECTIONS), ANALYZER, encoder, HALVES)
-    assert scores(searcher.search(replace(ASKED, k=3, ranker="interaction")).hits) == {"words": 0.5, "both": 0.25}
-    assert encoder.read == []
-
-
-def test_a_hit_found_word_by_word_tells_what_stands_for_each_word() -> None:
-    searcher = printers()
-    first = searcher.search(replace(ASKED, ranker="interaction", is_explained=True)).hits[0].explanation
-    assert first is not None
-    assert [(one.word, one.match, one.similarity, one.is_missing) for one in first.matches] == [
-        ("printer", "printer", 1.0, False),
-        ("offline", "silent", 1.0, True),
-    ]
-    other = searcher.search(replace(ASKED, is_explained=True)).hits[0].explanation
-    assert other is not None
-    assert other.matches == ()
-
-
-def test_interactions_of_texts_of_unlike_length_and_without_words() -> None:
-    encoder = FixedEncoder()
-    texts = ["printer dead", "", "silent", "something else here"]
-    read = encoder.states_of([(key, Question(str(key), one)) for key, one in enumerate(texts)])
-    asked = replace(encoder.states(Query("printer offline")), weights=np.array([3.0, 1.0]))
-    assert interactions(asked, read).round(6).tolist() == [(0.75 + 0.5) / 2, 0, (0.25 + 1) / 2, 0]
-    assert interactions(encoder.states(Query("")), read).tolist() == [0] * 4
-    assert interactions(asked, []).tolist() == []
-
-
-def test_components_add_up_to_the_score() -> None:
-    for hit in printers(0.3).search(replace(ASKED, k=3)).hits:
-        parts = hit.components
-        assert set(parts) == {"bm25", "bm25_share", "cosine"}
-        assert hit.score == pytest.approx(0.3 * parts["cosine"] + 0.7 * parts["bm25_share"])
-        assert parts["bm25_share"] == pytest.approx(parts["bm25"] / 2)
+def test_components_are_those_of_the_weighted_sum() -> None:
+    for hit in printers().search(replace(ASKED, k=3)).hits:
+        assert hit.components.keys() == {"bm25", "bm25_share", "cosine", "same"}
+        assert hit.components["bm25_share"] == pytest.approx(hit.components["bm25"] / 2)
 
 
 def test_a_candidate_of_one_source_is_scored_by_the_other() -> None:
-    found = printers(0.5, depth=1).search(replace(ASKED, k=1)).hits  # the best by words, and the best by vectors
-    assert scores(found) == {"both": 0.65}
-    assert found[0].components["bm25"] == 1
+    found = pool(0.5, limit=1, count=1)  # the best by words, and the best by vectors
+    assert sums(found) == {"both": 0.65}
+    assert found.scores["lexical"][1] == 1
 
 
 def test_an_excluded_question_does_not_set_the_scale() -> None:
-    found = printers().search(replace(ASKED, k=3, filters=Filters(exclude_ids=frozenset(["words"])))).hits
-    assert scores(found) == {"both": 0.9, "meaning": 0.3}
+    assert sums(pool(0.5, excluded="words")) == {"both": 0.9, "meaning": 0.3}
 
 
-def test_reciprocal_rank_fusion_adds_places_worked_by_hand() -> None:
-    # by words: words, both; by vectors: both, meaning, words
-    found = scores(printers(fusion_constant=1.0).search(replace(ASKED, k=3, ranker="fusion")).hits)
-    assert found == {"words": 1 / 2 + 1 / 4, "both": 1 / 3 + 1 / 2, "meaning": 1 / 3}
-    assert reciprocal_rank_fusion([], 60) == 0
+def test_a_question_without_a_vector_is_weighed_by_its_words() -> None:
+    assert sums(pool(0.5, v2=[1.0, 0.0])) == {"words": 0.5, "meaning": 0.5, "both": 0.25}
 
 
 def test_each_source_can_be_asked_alone() -> None:
-    by_words = printers().search(replace(ASKED, k=3, ranker="lexical")).hits
+    by_words = printers().search(replace(ASKED, k=3, ranker="words")).hits
     assert [(hit.question.id, dict(hit.components)) for hit in by_words] == [
         ("words", {"bm25": 2.0}),
         ("both", {"bm25": 1.0}),
     ]
-    by_vectors = printers().search(replace(ASKED, k=2, ranker="vector")).hits
+    by_vectors = printers().search(replace(ASKED, k=2, ranker="meaning")).hits
     assert [hit.question.id for hit in by_vectors] == ["both", "meaning"]
     assert set(by_vectors[0].components) == {"cosine"}
 
@@ -539,20 +449,12 @@ def test_without_vectors_words_answer_unless_vectors_were_asked_for() -> None:
     assert found.components["bm25"] == 2.0
     assert "cosine" not in found.components
     with pytest.raises(ForumError, match="needs vectors"):
-        searcher.search(replace(ASKED, ranker="hybrid"))
-
-
-def test_a_question_without_a_vector_is_found_by_its_words() -> None:
-    engine = ListEngine(PRINTERS, vectors={2: [1.0, 0.0]})
-    found = Searcher(engine, ANALYZER, FixedEncoder(1.0, 0.0), HALVES).search(replace(ASKED, k=3)).hits
-    assert scores(found) == {"words": 0.5, "meaning": 0.5, "both": 0.25}
+        searcher.search(replace(ASKED, ranker="meaning"))
 
 
 @pytest.mark.parametrize("ranker", list(RANKERS))
 def test_more_hits_than_questions_and_an_empty_forum_are_no_error(ranker: str) -> None:
-    assert len(printers().search(replace(ASKED, k=1000, ranker=ranker)).hits) == (
-        2 if ranker in ("lexical", "vector") else 3
-    )
+    assert len(printers().search(replace(ASKED, k=1000, ranker=ranker)).hits) == (3 if ranker == "probability" else 2)
     assert (
         Searcher(ListEngine([]), ANALYZER, FixedEncoder(1.0, 0.0)).search(replace(ASKED, k=5, ranker=ranker)).hits == ()
     )
@@ -561,11 +463,11 @@ def test_more_hits_than_questions_and_an_empty_forum_are_no_error(ranker: str) -
 def test_what_shares_no_word_and_points_elsewhere_is_no_hit() -> None:
     searcher = Searcher(ListEngine(PRINTERS, vectors={2: [-1.0, 0.1]}), ANALYZER, FixedEncoder(1.0, 0.0))
     assert [hit.question.id for hit in searcher.search(replace(ASKED, k=3)).hits] == ["words", "both"]
-    assert searcher.search(replace(ASKED, k=3, ranker="vector")).hits == ()
+    assert searcher.search(replace(ASKED, k=3, ranker="meaning")).hits == ()
 
 
 def test_an_unknown_ranker_is_refused_with_the_choices() -> None:
-    with pytest.raises(SettingError, match="expected one of probability, hybrid, interaction, fusion, lexical, vector"):
+    with pytest.raises(SettingError, match="expected one of probability, words, meaning, reranker"):
         printers().search(replace(ASKED, ranker="magic"))
 
 
@@ -575,9 +477,7 @@ def test_an_unknown_ranker_is_refused_with_the_choices() -> None:
         {"weight": 1.1},
         {"weight": -0.1},
         {"depth": 0},
-        {"fusion_constant": 0},
-        {"interaction_weight": 1.1},
-        {"interaction_depth": 0},
+        {"scored": 0},
     ],
 )
 def test_join_settings_out_of_range_are_refused(wrong: dict[str, float]) -> None:
@@ -585,18 +485,12 @@ def test_join_settings_out_of_range_are_refused(wrong: dict[str, float]) -> None
         JoinSettings(**wrong)  # type: ignore[arg-type]
 
 
-def test_shares_of_nothing_are_nothing() -> None:
-    assert shares([]) == []
-    assert shares([0.0, 0.0]) == [0.0, 0.0]
-    assert weighted_sum(cosine=-1.0, bm25_share=0.0, weight=1.0) == -1.0
-
-
 def test_an_explanation_weighs_the_words_of_query_and_hit() -> None:
     hits = printers().search(replace(ASKED, k=1)).hits
     found = explanations(Query("printer", "is <b>off</b>", "html"), hits, FixedEncoder(1.0))[0]
     assert found.query_title == (WordWeight("printer", 1 / 7),)
     assert [one.word for one in found.query_body] == ["is", "off"]
-    assert [one.word for one in found.title] == ["printer", "silent"]
+    assert [one.word for one in found.title] == ["printer", "offline"]
     assert explanations(ASKED, hits, None)[0].title == ()
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import exp, log
+from math import log
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from numpy.typing import NDArray
 from askalike.errors import SettingError
 from askalike.models.ramn import (
     ALPHAS,
-    FORUM,
     RamnSettings,
     Similarity,
     compare,
@@ -27,9 +25,6 @@ from askalike.models.ramn import (
     reduced,
     scores,
 )
-from askalike.search.networks import RamnReranker
-from askalike.search.pool import Pooled
-from askalike.types import Query, Question
 
 REPOSITORY = Path(__file__).parents[2]
 BASE = RamnSettings(has_mismatch=False, alpha=0)
@@ -85,13 +80,6 @@ def test_the_papers_example_of_the_reduced_vector() -> None:
     found = compare(query, [candidate], lambda asked: np.array([counts[word] for word in asked]))
     assert found.importance.round(4).tolist() == [0.5401, 0.0075, 0.4221, 0.0008, 0.0295]
     assert reduced(found.importance, found.occurs)[:, 0].round(4).tolist() == [1, 1, 0.4221, 0.0008, 1]
-
-
-def test_a_forums_settings_are_those_that_were_chosen() -> None:
-    tuned = json.loads((REPOSITORY / "results" / "tune-ramn.json").read_bytes())
-    assert RamnSettings(**tuned["chosen"]) == FORUM
-    assert len(ALPHAS) == 19
-    assert (ALPHAS[0], ALPHAS[1], ALPHAS[-1]) == (0.01, 0.015, 0.1)
 
 
 @pytest.mark.parametrize(
@@ -264,71 +252,3 @@ def test_no_candidate_of_a_query_with_words_comes_to_zero() -> None:
     both = replace(worst, is_per_word=True, is_both_ways=True)
     for settings in (worst, replace(worst, is_per_word=True), replace(worst, repeats="once"), both):
         assert (scores(compared, np.arange(1, 11), settings) > 0).all()
-
-
-class Spelled:
-    """States of words by their letters."""
-
-    def of_query(self, query: Query) -> Text:
-        return self._of(f"{query.title} {query.body}")
-
-    def of_questions(self, questions: Sequence[tuple[int, Question]]) -> list[Text]:
-        return [self._of(f"{question.title} {question.body}") for _, question in questions]
-
-    def frequencies(self, words: Sequence[str]) -> NDArray[np.integer]:
-        return frequencies(words)
-
-    def _of(self, words: str) -> Text:
-        letters = [[1.0 + word.count(letter) for letter in "abdeikorstx"] for word in words.split()]
-        return text(words, *letters)
-
-
-FOUND = [
-    (Pooled(7, {"bm25": 3.0}, {"lexical": 1}), Question("1", "fix a modem")),
-    (Pooled(8, {"bm25": 2.0}, {"lexical": 2}), Question("2", "fix a broken router")),
-]
-
-
-def test_a_reranker_puts_the_question_with_the_important_words_first() -> None:
-    reranker = RamnReranker(Spelled())
-    first, second = reranker.scores(Query("fix a router"), FOUND)
-    assert (first.key, second.key) == (7, 8)
-    assert second.score > first.score > 0
-    assert first.components == {"bm25": 3.0, "rank_factor": pytest.approx(0.965)}
-    assert [one.score for one in reranker.scores(Query(""), FOUND)] == [0, 0]
-
-
-def test_a_reranker_tells_of_each_word_what_stands_for_it() -> None:
-    first, second, third = RamnReranker(Spelled()).word_matches(Query("fix a router"), FOUND[0][1])
-    assert (first.word, first.match, first.is_missing) == ("fix", "fix", False)
-    assert (third.word, third.match, third.is_missing) == ("router", "modem", True)
-    assert first.similarity == pytest.approx(1)
-    assert third.importance == 1
-    assert third.importance > first.importance > second.importance >= 0
-    assert second.importance == pytest.approx(log(100 / 109) / log(2 / 109))
-    assert exp(-first.importance) < 1
-    assert RamnReranker(Spelled()).word_matches(Query("fix"), Question("3", "")) == ()
-
-
-def test_the_match_that_is_told_is_the_one_that_the_score_takes() -> None:
-    class Stretched(Spelled):
-        def _of(self, words: str) -> Text:
-            states = {"wifi": (1.0, 0.0), "wlan": (0.9, 0.1), "network": (5.0, 5.0)}
-            return text(words.strip(), *(states[word] for word in words.split()))
-
-    query, candidate = Query("wifi"), Question("1", "wlan network")
-    told = {
-        name: RamnReranker(Stretched(), RamnSettings(similarity=name)).word_matches(query, candidate)[0]
-        for name in ("dot", "cosine", "shifted-cosine")
-    }
-    assert {name: one.match for name, one in told.items()} == {
-        "dot": "network",
-        "cosine": "wlan",
-        "shifted-cosine": "wlan",
-    }
-    assert told["dot"].similarity == pytest.approx(0.5**0.5), "a cosine all the same"
-
-
-def test_the_only_word_of_a_query_costs_nothing_where_it_is_missing() -> None:
-    (only,) = RamnReranker(Spelled()).word_matches(Query("fix"), FOUND[0][1])
-    assert str(only.importance) == "0.0", "and not -0.0"

@@ -30,8 +30,8 @@ from askalike.search.features import (
     Cosines,
     WordTable,
     features,
+    rarities,
 )
-from askalike.search.interaction import rarities
 from askalike.search.scorer import FREE, SENTENCES, WORD_VECTORS, WORDS, digest, probability, read_scorers, scorers
 from askalike.search.texts import BODY_CHARACTERS, HASH_BYTES, Text, reader_of, unpacked
 from askalike.text.analyzer import Analyzer
@@ -356,7 +356,7 @@ def test_hits_are_ordered_by_the_probability_that_they_show(forum: Forum) -> Non
     hits = forum.similar("Wifi drops every evening", "The laptop loses the wireless connection.")
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
     assert all(hit.likelihood == hit.score and 0 < hit.components["same"] <= hit.score < 1 for hit in hits)
-    assert all(hit.likelihood is None for hit in forum.similar("Wifi drops every evening", ranker="hybrid"))
+    assert all(hit.likelihood is None for hit in forum.similar("Wifi drops every evening", ranker="meaning"))
 
 
 @needs_model

@@ -99,7 +99,7 @@ def test_what_several_are_shown_is_what_each_is_shown_alone(engine: Engine) -> N
     asked = [
         Query("router drops wifi"),
         Query("wifi", k=1, is_explained=True),
-        Query("printer", ranker="lexical"),
+        Query("printer", ranker="words"),
         Stored("1", SimilarQuery(k=2)),
     ]
     together = engine.similar_many(asked)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 from msgspec import structs
 
-from askalike.errors import SettingError
 from askalike.models.language.kinds import (
     LikelihoodOptions,
     PhraseOptions,
@@ -26,7 +24,6 @@ from askalike.progress import SilentProgress
 from askalike.text.settings import TextSettings
 from askalike.training.corpus import TrainingData
 from askalike.training.language import LanguageRecipe, learn_language_model
-from askalike.training.recipe import Recipe, load_recipe, network_recipe
 from askalike.types import Answer, Question
 
 DATA = TrainingData(
@@ -79,40 +76,6 @@ def written(tmp_path: Path, text: str) -> Path:
     path = tmp_path / "mine.toml"
     path.write_text(text, encoding="utf-8")
     return path
-
-
-def test_a_file_becomes_a_recipe_by_what_it_holds(tmp_path: Path) -> None:
-    text = 'ranker = "translm"\npair_terms = 9\n[options]\nanswer = 0.5\n[alignment]\niterations = 3\n'
-    found = load_recipe(written(tmp_path, text))
-    assert found == LanguageRecipe("translm", TransLMOptions(answer=0.5), Alignment(3), pair_terms=9)
-    assert isinstance(load_recipe("ramn"), Recipe), "a ranker with a network"
-    with pytest.raises(SettingError, match="trains no encoder"):
-        network_recipe("translm")
-    assert network_recipe("default").stages
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('ranker = "lmir"\n[alignment]\niterations = 3', "learns no translations"),
-        ('ranker = "qatm"\n[alignment]\niterations = 3', "recipe of qatm, which learns no translations"),
-        ('ranker = "qatm"\n[options]\ntopics = 2.5', "options: topics is 2.5"),
-        ('ranker = "phrase"\n[options]\nlongest = 99', "options: longest is 99"),
-        ('ranker = "lmir"\n[options]\nkept = 0.1', "options: kept is unknown"),
-        ('ranker = "lmir"\n[options]\nweight = "much"', "options: weight is 'much'"),
-        ('ranker = "lmir"\n[options]\nweight = -1.0', "options: weight is -1.0"),
-        ('ranker = "lmir"\noptions = 3', r"expected a table \[options\]"),
-        ('ranker = "translm"\nwords_limit = 3', "top level: words_limit is unknown"),
-        ('ranker = "translm"\nreads = "all"', "top level: reads is 'all'"),
-        ('ranker = "translm"\npair_terms = 0', "top level: pair_terms is 0"),
-        ('ranker = "translm"\n[alignment]\nleast = 2.0', "alignment: least is 2.0"),
-        ('ranker = "translm"\n[encoder]\nkind = "gru"\nhidden_size = 3', "a recipe without a stage"),
-    ],
-)
-def test_what_cannot_be_used_is_refused_with_its_place(text: str, message: str, tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match=message) as caught:
-        load_recipe(written(tmp_path, text))
-    assert caught.value.message.startswith("recipe ")
 
 
 def test_phrases_are_counted_over_pairs_that_are_aligned_both_ways() -> None:

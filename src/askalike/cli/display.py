@@ -40,8 +40,6 @@ from askalike.types import (
     Hit,
     LikelihoodWord,
     SearchResult,
-    WordEffect,
-    WordMatch,
     WordWeight,
     likelihood_word,
 )
@@ -284,10 +282,6 @@ def _explained(hit: Hit) -> Text:
     found = hit.explanation
     if found is not None and found.title:
         lines.append(weighed(found.title))
-    if found is not None and found.matches:
-        lines.append(matched(found.matches))
-    if found is not None and found.effects:
-        lines.append(effects(found.effects))
     return Text("\n").join(lines)
 
 
@@ -295,12 +289,8 @@ def scores(hit: Hit) -> str:
     """Return the parts of a score in one line."""
     parts = hit.components
     shown = [f"cosine {parts['cosine']:.2f}"] if "cosine" in parts else []
-    if "interaction" in parts:
-        shown.append(f"word by word {parts['interaction']:.2f}")
-    if "rank_factor" in parts:
-        shown.append(f"rank factor {parts['rank_factor']:.2f}")
-    if "likelihood" in parts:
-        shown.append(f"{parts['likelihood']:.2f} times likelier a word")
+    if "reranker" in parts:
+        shown.append(f"reranker {parts['reranker']:.2f}")
     if "bm25" in parts:
         share = f", {parts['bm25_share']:.0%} of the best" if parts.get("bm25_share") else ""
         shown.append(f"bm25 {parts['bm25']:.2f}{share}")
@@ -316,31 +306,6 @@ def weighed(words: Sequence[WordWeight]) -> Text:
         style = "dim" if one.weight < 1 / 3 else "bold" if one.weight > 2 / 3 else "none"
         line.append(safe(one.word), style=style)  # word, bar and number stay together at the end of a line
         line.append(f"{bar(one.weight)}{one.weight:.2f} ", style="dim" if style == "dim" else "magenta")
-    if len(words) > SHOWN_WORDS:
-        line.append(f"and {len(words) - SHOWN_WORDS} more", style="dim")
-    line.rstrip()
-    return line
-
-
-def matched(words: Sequence[WordMatch]) -> Text:
-    """Return words with a bar for their importance; those that the hit lacks with what stands for them."""
-    line = Text()
-    for one in words[:SHOWN_WORDS]:
-        line.append(safe(one.word), style="yellow" if one.is_missing else "bold green")
-        line.append(bar(one.importance), style="magenta")
-        line.append(f"→{safe(one.match)} {one.similarity:.2f} " if one.is_missing and one.match else " ", style="dim")
-    if len(words) > SHOWN_WORDS:
-        line.append(f"and {len(words) - SHOWN_WORDS} more", style="dim")
-    line.rstrip()
-    return line
-
-
-def effects(words: Sequence[WordEffect]) -> Text:
-    """Return words with what each brought, those that brought or took most first."""
-    line = Text()
-    for one in sorted(words, key=lambda one: -abs(one.effect))[:SHOWN_WORDS]:
-        line.append(safe(one.word), style="bold green" if one.effect > 0 else "yellow")
-        line.append(f" {one.effect:+.2f} ", style="dim")
     if len(words) > SHOWN_WORDS:
         line.append(f"and {len(words) - SHOWN_WORDS} more", style="dim")
     line.rstrip()

@@ -14,7 +14,6 @@ from askalike.cli.display import BarProgress, console, print_aligned, print_json
 from askalike.cli.encode import minilm_hint
 from askalike.cli.question import show_question
 from askalike.forum import CheckReport, Finding, Forum, Info
-from askalike.search import RERANKERS
 from askalike.store import SourceCounts
 from askalike.store.rows import from_microseconds
 
@@ -45,8 +44,7 @@ def info(
         show_question(forum, identifier, as_json=as_json)
         return
     with Forum.open(forum) as opened:
-        is_ready = opened.rankers()
-        facts = info_object(opened.info(), opened.source_counts(), [name for name in RERANKERS if is_ready[name]])
+        facts = info_object(opened.info(), opened.source_counts())
         hint = minilm_hint(opened)
     if as_json:
         print_json(facts)
@@ -58,7 +56,7 @@ def info(
         if name == "sources":
             value = [f"{it['name']} ({it['format']}, {it['questions']:,} questions)" for it in value]
         elif isinstance(value, dict):
-            value = [_counted(key, count) for key, count in value.items()]
+            value = [f"{code} {count:,}" for code, count in value.items()]
         text = ", ".join(value) if isinstance(value, list) else str(value or "-")
         cell = f"{value:,}" if isinstance(value, int) else safe(text or "-")
         table.add_row(name.replace("_", " "), Text(cell))
@@ -67,18 +65,8 @@ def info(
         print_whole(hint)
 
 
-def _counted(code: str, found: int | dict[str, Any]) -> str:
-    """Return in words how many questions are in a language, or what encodes these."""
-    if isinstance(found, int):
-        return f"{code} {found:,}"
-    coming = f", then by {found['next_model']}" if found["next_model"] else ""
-    problem = f" ({found['encoder_problem']})" if found["encoder_problem"] else ""
-    by = found["model"] or "words alone"
-    return f"{code} by {by}: {found['encoded']:,} encoded, {found['not_encoded']:,} waiting{coming}{problem}"
-
-
-def info_object(found: Info, sources: list[SourceCounts], learned: list[str]) -> dict[str, Any]:
-    """Return the facts as JSON; ``learned`` names the rankers that the forum has learned."""
+def info_object(found: Info, sources: list[SourceCounts]) -> dict[str, Any]:
+    """Return the facts as JSON."""
     counts = found.counts
     return {
         "forum": found.path,
@@ -105,7 +93,6 @@ def info_object(found: Info, sources: list[SourceCounts], learned: list[str]) ->
         "encoded_by_next_model": found.vectors.next_entries,
         "not_encoded": found.vectors.waiting,
         "encoder_problem": found.vectors.problem or None,
-        "learned_rankers": learned,
         "upkeep": list(found.upkeep),
         "size_bytes": found.size_bytes,
     }

@@ -229,7 +229,7 @@ def _missing_from_indexes(forum: Forum, ranker: str | None) -> Iterator[str]:
         return
     vectors = forum.vectors
     chosen = RANKERS.get(ranker or SETTINGS.search.ranker)
-    if vectors.waiting and chosen is not None and chosen.needs_vectors:
+    if vectors.waiting and chosen is not None and chosen.reads_vectors:
         yield f"note: {_unencoded(vectors)}"
         yield f"hint: {command('encode', forum.path)}"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -12,13 +11,10 @@ import typer
 from askalike.cli.arguments import ForumArgument, JsonOption, command, same_again, telling_how_to_go_on
 from askalike.cli.display import BarProgress, print_json, print_whole, safe
 from askalike.evaluation import Comparison
-from askalike.evaluation.forum.tasks import COLLAPSED
 from askalike.forum import Forum, ForumSettings
 from askalike.forum.forum import size_bytes
-from askalike.search import learned_with
 from askalike.store import ForumLayout
-from askalike.training.language import LanguageRecipe
-from askalike.training.recipe import Recipe, SiameseRecipe, shipped_recipes
+from askalike.training.recipe import Recipe, shipped_recipes
 from askalike.training.session import (
     DEFAULT,
     DevScore,
@@ -98,17 +94,13 @@ def train(
     where it is better by more than chance brings. With fewer than 10 groups of duplicates there is no dev split: every
     link is learned from, for as many epochs as the recipe says; where a model answered before, its own or the general
     one, the new one is then taken with --keep alone. askalike encode FORUM --model general leads back.
-
-    A recipe of a ranker (ramn, scqa, dsqa, lmir, translation, translm, phrase, qatm, sqatm) leaves the model as it is:
-    what it makes answers askalike search --ranker with its name; of scqa and dsqa also as t-scqa and t-dsqa. ramn, scqa
-    and dsqa are networks; all others are counted and learned in minutes, without torch and on one core.
     """
     options = TrainingOptions(begin, hold_out, seed, device, threads, processes, is_fresh=not resume, is_kept=keep)
-    ranker = checked_recipe(recipe, options).ranker  # an error before the forum is read
-    place = ForumLayout(forum).training(ranker)
+    checked_recipe(recipe, options)  # an error before the forum is read
+    place = ForumLayout(forum).training
     with (
         telling_how_to_go_on(lambda: (f"the work so far is kept in {place}", same_again())),
-        Forum.open(forum, settings=ForumSettings(has_vectors=not ranker)) as opened,
+        Forum.open(forum, settings=ForumSettings()) as opened,
         TrainingSession(opened, recipe, options) as session,
     ):
         with BarProgress() as progress:
@@ -140,33 +132,15 @@ def plan_object(plan: TrainingPlan) -> dict[str, Any]:
         "why_no_dev": training.why_no_dev or None,
         "held_out_marks": training.held_out,
         "recipe": plan.name,
-        **_recipe_object(plan),
+        "stages": [
+            {"objective": stage.objective, "epochs": stage.loop.epochs, "needs": stage.needs or None}
+            for stage in plan.recipe.stages
+        ],
+        "encoder": _encoder(plan.recipe),
         "goes_on_from": plan.start or None,
         "folder": str(plan.folder),
         "beginning": plan.beginning,
         "is_taken_with_keep_alone": plan.is_taken_with_keep_alone,
-    }
-
-
-def _recipe_object(plan: TrainingPlan) -> dict[str, Any]:
-    recipe = plan.recipe
-    if isinstance(recipe, LanguageRecipe):
-        topics = recipe.options.topic_learning
-        return {
-            "learned_marks": 0,
-            "language_model": {"ranker": recipe.ranker, **asdict(recipe.options)},
-            "iterations": recipe.alignment.iterations if recipe.alignment else 0,
-            "topic_iterations": topics.iterations if topics else 0,
-        }
-    if isinstance(recipe, SiameseRecipe):
-        siamese = {"ranker": recipe.ranker, **_sizes(recipe)}
-        return {"learned_marks": 0, "siamese": siamese, "epochs": recipe.loop.epochs}
-    return {
-        "stages": [
-            {"objective": stage.objective, "epochs": stage.loop.epochs, "needs": stage.needs or None}
-            for stage in recipe.stages
-        ],
-        "encoder": _encoder(recipe),
     }
 
 
@@ -175,36 +149,22 @@ def _encoder(recipe: Recipe) -> str:
     return f"{encoder.kind}, {encoder.hidden_size} dimensions, {encoder.parameter_count():,} parameters"
 
 
-def _sizes(recipe: SiameseRecipe) -> dict[str, Any]:
-    return {name: asdict(recipe)[name] for name in ("kernel_width", "channels", "poolings", "output_size")}
-
-
 def plan_lines(plan: TrainingPlan) -> Iterator[str]:
     """Yield what is going to be done as lines."""
-    training, recipe, name = plan.training, plan.recipe, safe(plan.name)
+    training, recipe = plan.training, plan.recipe
     yield (
         f"forum      {plan.forum}: {len(training.data.questions):,} questions, {training.links:,} duplicate links in"
         f" {training.components:,} groups"
     )
-    if isinstance(recipe, LanguageRecipe):
-        yield _learned_from(recipe, len(training.data.answers))
-        yield _dev_line(plan, "the ranker is not compared", "the ranker is compared by the")
-        yield f"recipe     {name}: {recipe.ranker}; {_listed(asdict(recipe.options))}"
-    elif isinstance(recipe, SiameseRecipe):
-        answers = f"{len(training.data.answers):,} best answers"
-        yield f"learns     from {answers} beside answers to other questions; from no duplicate links"
-        yield _dev_line(plan, "the ranker is not compared", "the ranker is compared by the")
-        yield f"recipe     {name}: {recipe.ranker} (at most {recipe.loop.epochs} epochs); {_listed(_sizes(recipe))}"
-    else:
-        yield from _network_lines(plan, recipe)
-    yield f"work       {plan.folder}: {_BEGINNINGS[plan.beginning]}"
-
-
-def _network_lines(plan: TrainingPlan, recipe: Recipe) -> Iterator[str]:
-    training = plan.training
     answers, learned = len(training.data.answers), len(training.data.pairs)
     yield f"learns     from all texts, {answers:,} best answers, {learned:,} duplicate links"
-    yield _dev_line(plan, "training runs all epochs and is not compared", "training stops and is compared by the")
+    if training.dev is None:
+        yield f"dev        none: {safe(training.why_no_dev)}; training runs all epochs and is not compared"
+    else:
+        yield (
+            f"dev        {len(training.dev.queries):,} queries of the dev split: training stops and is compared by the"
+            f" {training.dev_queries_that_count:,} that have a linked question among their candidates"
+        )
     if plan.is_taken_with_keep_alone:
         yield "taken      only with --keep: the forum has no labelled dev split to compare the models on"
     if training.held_out:
@@ -215,43 +175,11 @@ def _network_lines(plan: TrainingPlan, recipe: Recipe) -> Iterator[str]:
     shown = " then ".join(f"{stage.objective} (at most {stage.loop.epochs} epochs)" for stage in stages)
     yield f"recipe     {safe(plan.name)}: {shown}"
     yield f"encoder    {_encoder(recipe)}; goes on from {safe(plan.start or 'nothing')}"
-
-
-def _learned_from(recipe: LanguageRecipe, answers: int) -> str:
-    best, topics = "" if recipe.options.most_answers > 1 else "best ", recipe.options.topic_learning
-    iterations = recipe.alignment.iterations if recipe.alignment else 0
-    read = f"all questions and {answers:,} {best}answers" if iterations or topics else "all questions"
-    aligned = f", both ways, by {iterations} iterations of IBM's model 1" if iterations else ""
-    found = f", topics by {topics.iterations} iterations" if topics else ""
-    return f"learns     from {read}{aligned}{found}; from no duplicate links"
-
-
-def _dev_line(plan: TrainingPlan, without: str, by: str) -> str:
-    training = plan.training
-    if training.dev is None:
-        return f"dev        none: {safe(training.why_no_dev)}; {without}"
-    return (
-        f"dev        {len(training.dev.queries):,} queries of the dev split: {by}"
-        f" {training.dev_queries_that_count:,} that have a linked question among their candidates"
-    )
-
-
-def _listed(settings: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in settings.items())
+    yield f"work       {plan.folder}: {_BEGINNINGS[plan.beginning]}"
 
 
 def result_object(result: TrainingResult) -> dict[str, Any]:
     """Return what came of a training as JSON has it."""
-    if result.ranker:
-        words = result.before.search if result.before else None
-        found: dict[str, Any] = {
-            "ranker": result.ranker,
-            "dev_search": words,
-            "dev_ranker": result.rankers.get(result.ranker),
-        }
-        found |= {} if result.likeness is None else {"likeness": result.likeness}
-        found["dev_difference"] = _difference_object(result.comparison)
-        return {**found, "dev_rankers": dict(result.rankers), "is_taken": True}
     return {
         "dev_before": _score_object(result.before),
         "dev_after": _score_object(result.after),
@@ -276,9 +204,6 @@ def _difference_object(found: Comparison | None) -> dict[str, Any] | None:
 
 def result_lines(result: TrainingResult, forum: Path) -> Iterator[str]:
     """Yield what came of a training as lines."""
-    if result.ranker:
-        yield from _ranker_lines(result, forum)
-        return
     if result.before and result.after:
         before = f"{result.before.cosine:8.4f}" if result.present else " " * 8
         yield f"dev MRR    {'search':>8s} {'cosine':>8s}"
@@ -295,7 +220,7 @@ def result_lines(result: TrainingResult, forum: Path) -> Iterator[str]:
     if result.is_taken:
         yield f'  {command("search", forum)} "your question"'
     else:
-        place = ForumLayout(forum).training()
+        place = ForumLayout(forum).training
         yield "  run again with --keep to use it anyway (nothing is retrained)"
         yield f"  until then it is kept in {place} ({size_bytes(place) / 1e6:,.0f} MB), which may be deleted"
 
@@ -319,23 +244,6 @@ def _outcome(result: TrainingResult) -> Iterator[str]:
         yield f"the new model is better on dev by no more than chance may bring: {present} stays {took}"
     else:
         yield f"training did not help: {present} stays {took}"
-
-
-def _ranker_lines(result: TrainingResult, forum: Path) -> Iterator[str]:
-    if result.before and result.rankers:
-        by = ", ".join(f"{score:.4f} by {name}" for name, score in result.rankers.items())
-        yield f"dev MRR    {by}, {result.before.search:.4f} by the search for words alone"
-        if result.comparison and not result.comparison.is_beyond_chance:
-            yield "on dev what was learned orders no better than the search beyond chance; the search stays the default"
-    if result.likeness is not None and result.likeness > COLLAPSED:
-        yield (
-            f"note: all words are nearly alike to it (mean cosine {result.likeness:.2f}): so few questions teach it the"
-            " words themselves, and next to nothing of their meaning"
-        )
-    others = [name for name in learned_with(result.ranker) if name != result.ranker]
-    also = f", as does {', '.join(others)}" if others else ""
-    yield f"the ranker {result.ranker} answers where it is asked for{also} ({result.seconds:.1f} s)"
-    yield f'  {command("search", forum)} "your question" --ranker {result.ranker}'
 
 
 def _name(present: str) -> str:

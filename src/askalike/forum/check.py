@@ -26,7 +26,6 @@ from askalike.errors import (
     DamagedForumError,
     ForumError,
     ModelError,
-    ModelNotFoundError,
     SettingError,
 )
 from askalike.files import (
@@ -41,7 +40,6 @@ from askalike.files import (
     writing_whole,
 )
 from askalike.forum.indexes import LOCK_TIMEOUT_S, remove_indexes
-from askalike.forum.rerankers import MAKERS, load_learned
 from askalike.forum.settings import ForumSettings
 from askalike.index.checked_file import POSTINGS
 from askalike.index.cursor import Cursor
@@ -80,7 +78,7 @@ from askalike.store.layout import not_found
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 
-Part = Literal["archive", "words", "vectors", "pairs", "model", "ranker", "files"]
+Part = Literal["archive", "words", "vectors", "pairs", "model", "files"]
 
 _PAIRS: Final = ("pairs.sqlite", "pairs.sqlite-wal", "pairs.sqlite-shm", "pairs.sqlite-journal")
 REPAIR: Final = 'run "askalike check FORUM --repair"'
@@ -150,7 +148,6 @@ _FORUM: Final = Owned(
         (r"lexical(\.(next|replaced))?", LEXICAL_FILES),
         ("vectors", VECTOR_FILES),
         (r"model|\.model\.(replaced|going)", MODEL_FILES),
-        ("rankers", Owned(folders=((r"[\w-]+|\.[\w-]+\.replaced", MODEL_FILES),))),
     ),
 )
 
@@ -463,7 +460,6 @@ def _pairs(layout: ForumLayout, contents: Contents | None) -> Iterator[Finding]:
 
 
 def _models(layout: ForumLayout, progress: Progress) -> Iterator[Finding]:
-    retrain = "train it again, or take it from a backup"
     if layout.model.exists() or layout.model.is_symlink():
         try:
             Model.load(layout.model)
@@ -474,16 +470,6 @@ def _models(layout: ForumLayout, progress: Progress) -> Iterator[Finding]:
             read(path)
         except AskalikeError as error:
             yield refused("files", path.name, error)
-    rankers = layout.ranker("").resolve()
-    for place in sorted(rankers.iterdir()) if rankers.is_dir() else ():
-        if place.name in MAKERS:
-            try:
-                load_learned(place.name, place)
-            except ModelNotFoundError as error:
-                if any(place.iterdir()):
-                    yield refused("ranker", f"rankers/{place.name}", error, retrain)
-            except (AskalikeError, OSError) as error:
-                yield refused("ranker", f"rankers/{place.name}", error, retrain)
 
 
 # -- other files ---------------------------------------------------------------------------------------------------
@@ -491,7 +477,7 @@ def _models(layout: ForumLayout, progress: Progress) -> Iterator[Finding]:
 
 def _files(layout: ForumLayout) -> Iterator[Finding]:
     for path in foreign_in(layout.folder, _FORUM):
-        if path == layout.training():
+        if path == layout.training:
             continue
         what = "is not one of askalike's" + (", and a link" if is_link(path) else "")
         yield Finding("files", _within(path, layout), what, "", is_damage=False)

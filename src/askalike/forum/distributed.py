@@ -99,15 +99,6 @@ class MilvusEngine(Records):
         self._matched = [key for key, _ in found[: settled or limit]]
         return found
 
-    def misspelt(self, terms: Sequence[str], limit: int, filters: Filters) -> list[Candidate]:
-        """Return the questions with terms spelled nearly as these; more often, and in shorter texts, counts more."""
-        near = self.words.near(terms)
-        if not near:
-            return []
-        rarest = {term: Counts(min(known.titles, 1), 1) for term, known in near.items()}  # as much for each
-        wanted = asked(dict.fromkeys(near, 1.0), rarest, 1, self.fields)
-        return self._best(self.words, [wanted], limit, filters)()[0]
-
     def count(self, filters: Filters) -> int:
         """Return how many questions satisfy the filters."""
         milvus, name = self.words.milvus, self.words.collection

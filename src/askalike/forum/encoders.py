@@ -13,15 +13,16 @@ from askalike.files import remove_file, replace_whole, sync_folder
 from askalike.index.encoder_settings import PROBED, EncoderSettings, RerankerSettings, read_settings
 from askalike.index.text_questions import is_same, loaded_reranker, taken
 from askalike.models.text_encoder import TextEncoder
-from askalike.search import PairScorer
-from askalike.search.cross_encoder import pair_scores
+from askalike.search import Reranker
+from askalike.search.reranker import checked_scores
 from askalike.store import ForumLayout
+from askalike.types import Question
 
 AnyEncoder = TextEncoder | EncoderSettings | str
 """An encoder, or what names one."""
 
-AnyReranker = PairScorer | RerankerSettings | str
-"""What gives pairs of texts scores, or what names one."""
+AnyReranker = Reranker | RerankerSettings | str
+"""What scores questions beside a query, or what names one."""
 
 
 class NamedReranker:
@@ -30,8 +31,8 @@ class NamedReranker:
     def __init__(self, layout: ForumLayout) -> None:
         self._layout = layout
         self._guard = threading.Lock()
-        self._given: PairScorer | None = None
-        self._read: tuple[RerankerSettings, PairScorer] | None = None
+        self._given: Reranker | None = None
+        self._read: tuple[RerankerSettings, Reranker] | None = None
 
     def take(self, reranker: AnyReranker | None) -> None:
         """Take a reranker, which is asked once; see ``Forum.use_reranker``."""
@@ -42,7 +43,9 @@ class NamedReranker:
             return
         named = RerankerSettings.parse(reranker) if isinstance(reranker, str) else reranker
         scorer = loaded_reranker(named, is_named=True) if isinstance(named, RerankerSettings) else named
-        pair_scores(scorer, "Wifi drops every evening", ["Wireless goes down at night", "Printer is offline"])
+        texts = ("Wifi drops every evening", "Wireless goes down at night", "Printer is offline")
+        query, *questions = (Question("", text) for text in texts)
+        checked_scores(scorer, query, questions)
         with self._guard:
             if isinstance(named, RerankerSettings):
                 replace_whole(self._layout.reranker, named.to_bytes())
@@ -50,7 +53,7 @@ class NamedReranker:
             else:
                 self._given = scorer
 
-    def get(self) -> PairScorer | None:
+    def get(self) -> Reranker | None:
         """Return the reranker that was given or that the forum names now, None where there is none.
 
         Raises:

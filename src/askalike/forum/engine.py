@@ -19,11 +19,11 @@ from askalike.data import DEFAULT_MODEL_CODE
 from askalike.index.vector_set import VectorSet
 from askalike.index.vectors import VectorSnapshot
 from askalike.index.words import FieldWeights, WordSnapshot
-from askalike.models.encoders.model import Model, WordStates
+from askalike.models.encoders.model import Model
 from askalike.processes import one_blas_thread
 from askalike.search import Candidate, Query
 from askalike.search.engine import DuplicateLinks, Needed, TermStatistics
-from askalike.search.interaction import WeighedStates, rarities
+from askalike.search.features import rarities
 from askalike.search.texts import Text, unpacked
 from askalike.store import Store
 from askalike.text.analyzer import Analyzer
@@ -122,10 +122,6 @@ class LocalEngine(Records):
     ) -> list[Candidate]:
         """Return the best entries of the lexical index."""
         return self._by_words(partial(self.index.search, weights, self.fields), limit, filters)
-
-    def misspelt(self, terms: Sequence[str], limit: int, filters: Filters) -> list[Candidate]:
-        """Return the entries of the lexical index that have terms spelled nearly as these."""
-        return self._by_words(partial(self.index.misspelt, terms, self.fields), limit, filters)
 
     def scores(
         self,
@@ -389,18 +385,6 @@ class QueryEncoder:
     def reads(self, language: str) -> bool:
         """Return whether the model reads one of the forum's languages, given by its code."""
         return self.analyzer.settings.is_encoded(language, self.vectors.languages)
-
-    def states(self, query: Query) -> WeighedStates:
-        """Return the query word by word."""
-        return self._weighed(self.vectors.states.of_query(query))
-
-    def states_of(self, questions: Sequence[tuple[int, Question]]) -> list[WeighedStates]:
-        """Return the forum's questions word by word, given with their keys."""
-        return list(map(self._weighed, self.vectors.states.of_questions(questions)))
-
-    def _weighed(self, found: WordStates) -> WeighedStates:
-        size = len(self.vectors.model.vocabulary)
-        return WeighedStates(found.words, found.states, rarities(found.ids, size))
 
     def rank(self, word: str) -> int | None:
         """Return the place of a word among those that the model has vectors for, most frequent first."""

@@ -47,7 +47,6 @@ from askalike.forum.indexes import Indexes, remove_indexes
 from askalike.forum.linkage import Node
 from askalike.forum.pairs import Pairs
 from askalike.forum.queue import Queue
-from askalike.forum.rerankers import take_ranker
 from askalike.forum.settings import ForumSettings, stored_text_settings
 from askalike.forum.thresholds import Reliability, Thresholds
 from askalike.index.encoder_settings import forget_encoder
@@ -59,9 +58,10 @@ from askalike.models.encoders.model import Model
 from askalike.progress import Progress, SilentProgress
 from askalike.readers.frame import ReadOptions
 from askalike.records import TABLES, Form, batches
-from askalike.search import RANKERS, RERANKERS, Searcher, learned_as
+from askalike.search import RANKERS, Searcher
 from askalike.search.calibration import UNMOVED, moved_probabilities, unmoved_probabilities
-from askalike.search.rankers import CROSS_ENCODER, INTERACTION, PROBABILITY
+from askalike.search.rankers import MEANING, PROBABILITY
+from askalike.search.reranker import RERANKER
 from askalike.search.thresholds import Promise, Threshold, parse_minimum
 from askalike.settings import check_arguments, check_fields
 from askalike.store import (
@@ -572,11 +572,8 @@ class Forum:
     def rankers(self) -> dict[str, bool]:
         """Return each ranker's name, and whether this forum can be searched by it now."""
         has_vectors = bool(self.vectors.model)
-        found = {name: has_vectors or not ranker.needs_vectors for name, ranker in RANKERS.items()}
-        found[INTERACTION] = found[INTERACTION] and not self.vectors.is_of_texts
-        found[CROSS_ENCODER] = self._indexes.has_reranker()
-        learned = {name: ForumLayout(self.path).ranker(learned_as(name)) for name in RERANKERS}
-        return found | {name: any(folder.glob("manifest.json")) for name, folder in learned.items()}
+        found = {name: has_vectors or name != MEANING for name in RANKERS}
+        return {**found, RERANKER: self._indexes.has_reranker()}
 
     def info(self) -> Info:
         """Return what the forum holds and whether its indexes are in step.
@@ -1066,14 +1063,15 @@ class Forum:
         return self._indexes.scores_by(model, encode, encode_queries)
 
     def use_reranker(self, reranker: AnyReranker | None) -> None:
-        """Let a scorer of pairs put the 20 best hits of searches that name no ranker in its order, from now on.
+        """Let a reranker put the 20 best hits of searches that name no ranker in its order, from now on.
 
         Where it cannot be asked, the order before answers, and hits and ``SearchResult`` say why.
 
         Args:
             reranker: "cross-encoder:PATH", a folder of BERT's family with one label; "cohere:URL#NAME",
                 an endpoint (Jina's too); ``RerankerSettings`` where a key's variable is to be given too; an object with
-                ``score(query, texts)``, which has to be given again when the forum is opened; None for none.
+                ``score(query, questions)`` (``search.Reranker``), which has to be given again when the forum is opened;
+                None for none.
 
         Raises:
             SettingError: there is no such reranker.
@@ -1142,10 +1140,6 @@ class Forum:
         """
         return self._indexes.score(query, list(texts))
 
-    def use_ranker(self, name: str, folder: str | Path) -> None:
-        """Take a copy of what a ranker of ``rank.RERANKERS`` has learned, or ModelError; it answers from now on."""
-        take_ranker(name, Path(folder), self._layout)
-
     def train(
         self,
         recipe: str | Path = "default",
@@ -1165,8 +1159,7 @@ class Forum:
         A training that was interrupted goes on where it was.
 
         Args:
-            recipe: the name of one that ships, or a TOML file; that of a ranker makes what ``similar`` then takes as
-                ``ranker``, and leaves the model as it is.
+            recipe: the name of one that ships, or a TOML file.
             start, …, is_kept: see ``training.session.TrainingOptions``.
 
         Returns:
@@ -1174,8 +1167,8 @@ class Forum:
             taken, and where it lies.
 
         Raises:
-            SettingError: there is no such recipe, or options do not fit it.
-            MissingExtraError: torch is not installed, and the recipe trains a network.
+            SettingError: there is no such recipe.
+            MissingExtraError: torch is not installed.
             BusyForumError: another training of this forum runs.
             ModelError: the training failed, or a model cannot be read.
         """

@@ -36,7 +36,6 @@ from askalike.forum.engine import (
     QuestionStates,
     TextQueryEncoder,
 )
-from askalike.forum.rerankers import Rerankers
 from askalike.forum.settings import ForumSettings
 from askalike.index.catchup import catch_up, pending
 from askalike.index.encoder_settings import EncoderSettings
@@ -60,14 +59,14 @@ from askalike.index.words import WordIndex
 from askalike.index.words.index import replaced_of, successor_of
 from askalike.index.words.postings import LEAST
 from askalike.models.encoders.model import Model
-from askalike.models.text_encoder import TextEncoder, checked
+from askalike.models.text_encoder import READ_OF_PAIRS, TextEncoder, checked
 from askalike.processes import one_blas_thread
 from askalike.progress import Progress
 from askalike.search import Searcher, SearchSettings
-from askalike.search.cross_encoder import MAX_CHARACTERS, in_unit, pair_scores
 from askalike.search.margin import LEAST as LEAST_MEASURED
 from askalike.search.margin import SAMPLE, forum_margin
 from askalike.search.query import TermCounts
+from askalike.search.reranker import checked_scores, in_unit
 from askalike.search.scorer import Compared, probability
 from askalike.store import ForumLayout, Margin, Store, open_store
 from askalike.text.analyzer import Analyzer
@@ -120,7 +119,6 @@ class Indexes:
         self._has_renewed = False
         self._tuned: dict[str, SearchSettings] = {}
         self.reranker = NamedReranker(layout)
-        self._rerankers = Rerankers(layout, settings.search, store.answers_of)
         self._scorings = Scorings(store, analyzer)
         self._states = QuestionStates(store)
         words = default_model() if text.reads(DEFAULT_MODEL_LANGUAGE) else None
@@ -149,8 +147,7 @@ class Indexes:
         answering, engine = self._state()
         settings = self.settings
         scoring = self._scorings.of(answering, engine)
-        learned, named = self._rerankers.get, self.reranker.get
-        searcher = Searcher(engine, self._analyzer, None, settings.search, learned, scoring=scoring, pair_scorer=named)
+        searcher = Searcher(engine, self._analyzer, None, settings.search, self.reranker.get, scoring=scoring)
         if isinstance(engine, LocalEngine) and not engine.index.cursor.is_complete:
             indexed, held = engine.index.entries, self._store.count_questions()
             searcher = replace(searcher, notice=f"indexing is not finished: {indexed:,} of {held:,} questions")
@@ -261,12 +258,11 @@ class Indexes:
         Raises:
             ModelError, EncoderError: the model cannot be read, or the encoder cannot be had.
         """
+        first, *others = [_as_question(text.strip()[:READ_OF_PAIRS]) for text in (query, *texts)]
         reranker = self.reranker.get()
         if reranker is not None:
-            cut = [one.strip()[:MAX_CHARACTERS] for one in (query, *texts)]
-            return in_unit(pair_scores(reranker, cut[0], cut[1:]))
+            return in_unit(checked_scores(reranker, first, others))
         searcher = self.searcher()
-        first, *others = [_as_question(one.strip()[:MAX_CHARACTERS]) for one in (query, *texts)]
         asked = Query(first.title, first.body)
         counts = TermCounts(searcher.engine)
         detector = self.detector()

@@ -20,10 +20,17 @@ from askalike.index.encoder_settings import (
     is_agreed,
     needs_agreement,
 )
-from askalike.models.text_encoder import Array, FastEmbedEncoder, TextEncoder, checked, document_vectors, query_vectors
+from askalike.models.text_encoder import (
+    Array,
+    FastEmbedEncoder,
+    TextEncoder,
+    checked,
+    document_vectors,
+    query_vectors,
+    text_of,
+)
 from askalike.models.transformer import CrossEncoder, Transformer, read_folder
-from askalike.search import PairScorer
-from askalike.text.markup import plain_text
+from askalike.search import Reranker
 from askalike.types import Question
 
 PROBE: Final = "How do I find an earlier question that asks the same?"
@@ -31,12 +38,6 @@ LEAST_AGREEMENT: Final = 0.99
 """Cosine of the probe by which an endpoint is known again: batches and processors round differently."""
 
 _ELSEWHERE = 'or encode with another: "askalike encode FORUM --model minilm" (or general)'
-
-
-def text_of(question: Question, max_characters: int) -> str:
-    """Return what an encoder reads of a question: its title, and its body on the next line."""
-    body = plain_text(question.body[: 4 * max_characters], question.markup)  # markup takes more room than text
-    return f"{question.title}\n{body}".strip()[:max_characters]
 
 
 class TextQuestions:
@@ -220,7 +221,7 @@ def loaded(settings: EncoderSettings) -> TextEncoder:
     return encoder
 
 
-def loaded_reranker(settings: RerankerSettings, *, is_named: bool) -> PairScorer:
+def loaded_reranker(settings: RerankerSettings, *, is_named: bool) -> Reranker:
     """Return a reranker.
 
     Args:

@@ -56,7 +56,6 @@ from askalike.index.encoder_settings import (
     read_settings,
 )
 from askalike.index.milvus.vectors import MilvusVectors
-from askalike.index.states import KeptStates
 from askalike.index.text_questions import TextQuestions, loaded, problem_of
 from askalike.index.vectors import VectorIndex
 from askalike.index.vectors import folder as orphaned_files
@@ -218,7 +217,6 @@ class VectorSet:
             )
         self._loading = threading.Lock()
         self._model = model
-        self._states: KeptStates | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -302,19 +300,6 @@ class VectorSet:
                 with _SHARING:
                     self._model = _MODELS.setdefault(self.fingerprint, found)
             return self._model
-
-    @property
-    def states(self) -> KeptStates:
-        """Return the states of words by the model, kept as they are asked for.
-
-        Raises:
-            DamagedModelError: as ``model``.
-        """
-        model = self.model
-        with self._loading:
-            if self._states is None:
-                self._states = KeptStates(model)
-            return self._states
 
 
 def read_directions(folder: Path, settings: EncoderSettings) -> NDArray[np.float32] | None:

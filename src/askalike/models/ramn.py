@@ -50,7 +50,6 @@ from numpy.typing import NDArray
 
 from askalike.errors import SettingError
 from askalike.settings import check_settings
-from askalike.types import WordMatch
 
 Floats = NDArray[np.float32]
 Similarity = Literal["dot", "cosine", "shifted-cosine"]
@@ -89,28 +88,6 @@ def similarities(own: Floats, theirs: Floats, similarity: Similarity) -> Floats:
         found += 1
         found /= 2
     return np.asarray(found)
-
-
-def word_matches(
-    asked: WordStates, read: WordStates, importance: NDArray[np.floating], similarity: Similarity = "cosine"
-) -> tuple[WordMatch, ...]:
-    """Return for each word of a query what is most like it in another text, and their cosine; none without words.
-
-    Args:
-        importance: of the query's words, in [0, 1].  # (T,)
-        similarity: by which the most like is chosen.
-    """
-    if not (asked.words and read.words):
-        return ()
-    cosines = similarities(asked.states, read.states, "cosine")
-    chosen = cosines if similarity == "cosine" else similarities(asked.states, read.states, similarity)
-    held = set(read.words)
-    return tuple(
-        WordMatch(word, read.words[best], float(row[best]), float(weight), word not in held)
-        for word, row, best, weight in zip(
-            asked.words, cosines, chosen.argmax(axis=1).tolist(), importance.tolist(), strict=True
-        )
-    )
 
 
 def _inverse_lengths(states: Floats) -> Floats:
@@ -269,12 +246,6 @@ class RamnSettings:
                 f"is_both_ways with is_per_word {self.is_per_word} and repeats {self.repeats!r}",
                 'texts of different lengths can be joined per word only: set is_per_word, and repeats to "each"',
             )
-
-
-FORUM: Final = RamnSettings(
-    alpha=0.035, similarity="shifted-cosine", mismatch_weight=0.1, is_per_word=True, is_both_ways=True
-)
-"""What a forum's ranker has by default; see docs/decisions/0019. The paper's are ``RamnSettings()``."""
 
 
 Doubles = NDArray[np.float64]

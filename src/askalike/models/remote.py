@@ -19,7 +19,8 @@ from typing import Final, TypeVar
 import numpy as np
 
 from askalike.errors import EncoderError
-from askalike.models.text_encoder import Array, checked
+from askalike.models.text_encoder import READ_OF_PAIRS, Array, checked, text_of
+from askalike.types import Question
 from askalike.web import FailedError, RefusedError, Web, pause_s
 
 _Found = TypeVar("_Found")
@@ -226,12 +227,16 @@ class RemoteReranker(_Endpoint):
         self._model = model
         super().__init__(f"reranker {self.name}", address, "/rerank", key, patience, pause, clock)
 
-    def score(self, query: str, texts: Sequence[str]) -> list[float]:
-        """Return a finite number for each text, higher where it fits better.
+    def score(self, query: Question, questions: Sequence[Question]) -> list[float]:
+        """Return a finite number for each question, higher where it fits better.
 
         Raises:
             EncoderError: it does not answer, or did not shortly before.
         """
+        return self.score_texts(text_of(query, READ_OF_PAIRS), [text_of(one, READ_OF_PAIRS) for one in questions])
+
+    def score_texts(self, query: str, texts: Sequence[str]) -> list[float]:
+        """Return a finite number for each text, as ``score``."""
         return self._at_once(lambda: self._scores(query, texts)) if texts else []
 
     def _scores(self, query: str, texts: Sequence[str]) -> list[float]:

@@ -7,14 +7,26 @@ that it returns is trusted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import EncoderError, MissingExtraError
+from askalike.text.markup import plain_text
+from askalike.types import Question
 
 Array = NDArray[np.float32]
+
+
+READ_OF_PAIRS: Final = 4_000
+"""Characters of a text that a reranker reads: more than most of them look at."""
+
+
+def text_of(question: Question, max_characters: int) -> str:
+    """Return what a model of texts reads of a question: its title, and its body on the next line."""
+    body = plain_text(question.body[: 4 * max_characters], question.markup)  # markup takes more room than text
+    return f"{question.title}\n{body}".strip()[:max_characters]
 
 
 class TextEncoder(Protocol):

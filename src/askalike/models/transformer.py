@@ -30,7 +30,9 @@ from numpy.typing import NDArray
 
 from askalike.errors import DamagedModelError, MissingExtraError, ModelError, ModelNotFoundError, SettingError
 from askalike.files import replace_whole
+from askalike.models.text_encoder import READ_OF_PAIRS, text_of
 from askalike.processes import cores, side_by_side
+from askalike.types import Question
 
 Array = NDArray[np.float32]
 Family = Literal["bert", "roberta", "distilbert", "mpnet"]
@@ -499,7 +501,11 @@ class CrossEncoder:
         self._head = folder.head
         self._network = _Network(folder, precision, threads)
 
-    def score(self, query: str, texts: Sequence[str]) -> list[float]:
+    def score(self, query: Question, questions: Sequence[Question]) -> list[float]:
+        """Return a number for each question, read with the query as text; see ``score_texts``."""
+        return self.score_texts(text_of(query, READ_OF_PAIRS), [text_of(one, READ_OF_PAIRS) for one in questions])
+
+    def score_texts(self, query: str, texts: Sequence[str]) -> list[float]:
         """Return a number for each text, as sentence-transformers' ``CrossEncoder.predict`` does."""
         head, found = self._head, np.zeros(len(texts))
         for places, scores in self._network.run([(query, text) for text in texts], self._scored):

@@ -1,10 +1,9 @@
 """From a question to ranked similar questions, over any engine that gives candidates and records."""
 
-from askalike.search.cross_encoder import PairScorer
 from askalike.search.engine import Candidate, Encoder, Engine
 from askalike.search.query import QuerySettings, QueryTerm
 from askalike.search.rankers import RANKER_NAMES, RANKERS
-from askalike.search.reranker import RERANKERS, Reranker, learned_as, learned_with
+from askalike.search.reranker import Reranker
 from askalike.search.searcher import Ranking, Searcher
 from askalike.search.settings import JoinSettings, SearchSettings
 from askalike.types import Query
@@ -12,12 +11,10 @@ from askalike.types import Query
 __all__ = [
     "RANKERS",
     "RANKER_NAMES",
-    "RERANKERS",
     "Candidate",
     "Encoder",
     "Engine",
     "JoinSettings",
-    "PairScorer",
     "Query",
     "QuerySettings",
     "QueryTerm",
@@ -25,6 +22,4 @@ __all__ = [
     "Reranker",
     "SearchSettings",
     "Searcher",
-    "learned_as",
-    "learned_with",
 ]

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.search.texts import Text
 from askalike.types import Answer, Filters, Query, Question
-
-if TYPE_CHECKING:
-    from askalike.search.interaction import WeighedStates
 
 
 class Encoder(Protocol):
@@ -34,12 +31,6 @@ class Encoder(Protocol):
 @runtime_checkable
 class WordEncoder(Encoder, Protocol):
     """An encoder that can tell of single words too: askalike's own models can."""
-
-    def states(self, query: Query) -> WeighedStates:
-        """Return the query word by word."""
-
-    def states_of(self, questions: Sequence[tuple[int, Question]]) -> Sequence[WeighedStates]:
-        """Return the forum's questions word by word, given with their keys, in their order."""
 
     def word_weights(self, text: str) -> list[tuple[str, float]]:
         """Return how much of each word of a plain text is let in, in [0, 1]; nothing where the model cannot say."""
@@ -102,9 +93,6 @@ class CandidateSource(Protocol):
             settled: of so many the least numbers are taken where several are as good as the last; of the others it does
                 not matter which. None for all.
         """
-
-    def misspelt(self, terms: Sequence[str], limit: int, filters: Filters) -> list[Candidate]:
-        """Return the questions with terms spelled nearly as these, most first; fewer than ``limit``: no more."""
 
     def count(self, filters: Filters) -> int:
         """Return how many questions satisfy the filters."""

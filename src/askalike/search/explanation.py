@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Literal
 
-from askalike.models.ramn import word_matches
 from askalike.search.engine import Encoder, WordEncoder
 from askalike.search.query import QueryTerm
 from askalike.text.analyzer import Analyzer
@@ -46,26 +44,12 @@ def informative_words(query: Query, terms: Mapping[str, QueryTerm], analyzer: An
     return {term: words[term] for _, term in best if term in words}
 
 
-def explanations(
-    query: Query, hits: Sequence[Hit], encoder: Encoder | None, *, has_matches: bool = False
-) -> list[Explanation]:
-    """Return one explanation for each hit, in their order; without words where the model cannot weigh them.
-
-    Args:
-        has_matches: tell too what each word of the query is most like in a hit.
-    """
+def explanations(query: Query, hits: Sequence[Hit], encoder: Encoder | None) -> list[Explanation]:
+    """Return one explanation for each hit, in their order; without words where the model cannot weigh them."""
     words = encoder if isinstance(encoder, WordEncoder) else None
     title = _weights(query.title, words)
     body = _weights(plain_text(query.body, query.markup), words)
-    found = [Explanation(title, body, _weights(hit.question.title, words)) for hit in hits]
-    if not has_matches or words is None:
-        return found
-    asked = words.states(query)
-    importance = asked.weights / asked.weights.max() if asked.words else asked.weights
-    read = words.states_of([(-1 - place, hit.question) for place, hit in enumerate(hits)])
-    return [
-        replace(one, matches=word_matches(asked, other, importance)) for one, other in zip(found, read, strict=True)
-    ]
+    return [Explanation(title, body, _weights(hit.question.title, words)) for hit in hits]
 
 
 def _weights(text: str, encoder: WordEncoder | None) -> tuple[WordWeight, ...]:

@@ -19,7 +19,7 @@ body's beginning alone. With S the words of both texts, Q and C those of each::
 A query that is a title alone says nothing of a body, so that bodies of candidates with that title count neither way:
 there texts, texts by words' vectors and cosine are no less than same title, which a title has with itself.
 
-Each is a property of the pair and the forum: who else was found does not change it. u is ``interaction.rarities``.
+Each is a property of the pair and the forum: who else was found does not change it. u is ``rarities``.
 """
 
 from __future__ import annotations
@@ -311,6 +311,22 @@ def _ids(texts: Sequence[Text], table: WordTable) -> tuple[Places, Places]:
     counts = np.bincount(field, minlength=len(fields))
     is_first = np.arange(len(ids)) - np.repeat(np.cumsum(counts) - counts, counts) < MOST_WORDS
     return ids[is_first], field[is_first]
+
+
+def rarities(ids: NDArray[np.integer], size: int) -> Floats:
+    """Return u of words by their places in a vocabulary of ``size`` words: ``log²(rank)``, as Zipf's law has it.
+
+    Words outside count as the rarest.
+
+    Args:
+        ids: 1 for the most frequent word, 0 for one outside.  # (T,)
+
+    Example:
+        >>> rarities(np.array([1, 100, 0]), 100).round(2).tolist()
+        [0.48, 21.21, 21.21]
+    """
+    places = np.where(ids > 0, ids, size)
+    return np.asarray(np.log(np.maximum(places, 2)) ** 2)
 
 
 SPREAD: Final = 0.14

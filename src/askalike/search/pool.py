@@ -8,11 +8,11 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 
-from askalike.search.engine import Candidate, Encoder, Engine, WordEncoder
+from askalike.search.engine import Candidate, Engine
 from askalike.search.query import PreparedQuery
 from askalike.types import Question, Stage
 
@@ -25,12 +25,12 @@ class Scored(msgspec.Struct, frozen=True, gc=False):
     components: Mapping[str, float]
 
 
-Source = Literal["lexical", "vectors", "spelling"]
+Source = Literal["lexical", "vectors"]
 
 COMPONENTS: Mapping[Source, str] = {"lexical": "bm25", "vectors": "cosine"}
-"""Source → the name of its score in a hit's components; ``spelling`` only proposes."""
+"""Source → the name of its score in a hit's components."""
 
-_STAGES: Mapping[Source, Stage] = {"lexical": "lexical", "vectors": "vector", "spelling": "lexical"}
+_STAGES: Mapping[Source, Stage] = {"lexical": "lexical", "vectors": "vector"}
 
 
 @dataclass(slots=True)
@@ -52,100 +52,90 @@ DEEPER = 4
 takes hardly longer, and tells of most that meaning found what they have by words, and of the others how little."""
 
 
-class Pooled(NamedTuple):
-    """A candidate.
-
-    Args:
-        components: ``bm25``, ``cosine``, or both, as the sources searched give them; 0 where no term matches, or where
-            the question has no vector.
-        ranks: source → its place there, 1 being the best; without the sources that did not propose it.
-    """
-
-    key: int
-    components: Mapping[str, float]
-    ranks: Mapping[Source, int]
-
-
 @dataclass(frozen=True, slots=True)
 class Pool:
     """All candidates of one search.
 
     Args:
-        engine: where a ranker that reads questions gets them.
+        keys: of all candidates.
+        scores: source → key → score. Of some candidates that words alone or meaning alone found, the other is missing:
+            by words they have too little to be among the best.
         is_exhausted: no source has more.
-        encoder: what a ranker that compares words gets their states from; None where nothing can tell.
-        known: source → key → score; for a ranker that looks at the best of the weighted sum alone, in place of
-            candidates. Some that are not among these lack their score by words.
-        keys: of all candidates, then.
-        read: so many are looked at, and w of ``w · cos(q, p) + (1 - w) · bm25(q, p) / max_p' bm25(q, p')``.
+        count: so many are looked at, the best by the weighted sum.
+        weight: w of ``w · cos(q, p) + (1 - w) · bm25(q, p) / max_p' bm25(q, p')``.
     """
 
     engine: Engine
-    asked: PreparedQuery
-    candidates: tuple[Pooled, ...]
+    query: PreparedQuery
+    keys: tuple[int, ...]
+    scores: Mapping[Source, Mapping[int, float]]
     is_exhausted: bool
-    encoder: WordEncoder | None = None
-    known: Mapping[Source, Mapping[int, float]] = field(default_factory=dict)
-    keys: tuple[int, ...] = ()
-    read: tuple[int, float] = (0, 0.0)
+    count: int = 0
+    weight: float = 0.0
     _read: dict[int, Question | None] = field(default_factory=dict)
 
     def questions(self, keys: Sequence[int]) -> dict[int, Question]:
         """Return the questions with these keys, each read once for a pool; those that have gone are left out."""
         if missing := [key for key in keys if key not in self._read]:
-            found = self.engine.questions(missing)
-            self._read.update({key: found.get(key) for key in missing})
-        return {key: one for key in keys if (one := self._read[key]) is not None}
+            read = self.engine.questions(missing)
+            self._read.update({key: read.get(key) for key in missing})
+        return {key: question for key in keys if (question := self._read[key]) is not None}
+
+
+def gather_from_one(engine: Engine, query: PreparedQuery, source: Source, limit: int, laps: Laps) -> Pool:
+    """Return the ``limit`` best of one source."""
+    candidates = _candidates(engine, query, source, limit, limit)
+    laps.end(_STAGES[source])
+    keys = tuple(key for key, _ in candidates)
+    return Pool(engine, query, keys, {source: dict(candidates)}, len(candidates) < limit)
 
 
 def gather(
     engine: Engine,
-    asked: PreparedQuery,
-    sources: tuple[Source, ...],
+    query: PreparedQuery,
+    sources: Sequence[Source],
     limit: int,
-    encoder: Encoder | None,
     laps: Laps,
-    read: tuple[int, float] | None = None,
+    count: int,
+    weight: float,
 ) -> Pool:
     """Return the union of the ``limit`` best of each source; a candidate of one is scored by the others too.
 
     Args:
-        read: so many of them alone are looked at, the best by the weighted sum, and w; see ``Pool``.
+        count, weight: so many of them alone are looked at, the best by the weighted sum; see ``Pool``.
     """
-    filters = asked.query.filters
-    found: dict[Source, Sequence[Candidate]] = {}
-    ranks: dict[int, dict[Source, int]] = {}
+    best: dict[Source, Sequence[Candidate]] = {}
+    matched: Sequence[Candidate] = ()
     for source in sources:
+        best[source] = _candidates(engine, query, source, DEEPER * limit if source == "lexical" else limit, limit)
         if source == "lexical":
-            matched = engine.lexical(asked.weights, limit if read is None else DEEPER * limit, filters, limit)
-            found[source] = matched[:limit]
-        elif source == "spelling":
-            found[source] = engine.misspelt(asked.unknown, limit, filters) if asked.unknown else []
-        elif asked.near is not None and asked.near[0] == limit:
-            found[source] = asked.near[1]
-        else:
-            found[source] = [] if asked.vector is None else engine.nearest(asked.vector[None], limit, filters)[0]
-        for rank, (key, _) in enumerate(found[source], start=1):
-            ranks.setdefault(key, {})[source] = rank
+            matched, best[source] = best[source], best[source][:limit]
         laps.end(_STAGES[source])
-    known: dict[Source, dict[int, float]] = {
-        source: dict(some) for source, some in found.items() if source in COMPONENTS
-    }
-    unmatched, far = ([key for key in ranks if key not in known.get(one, ranks)] for one in COMPONENTS)
+    keys = dict.fromkeys(key for candidates in best.values() for key, _ in candidates)
+    scores = {source: dict(candidates) for source, candidates in best.items()}
+    unmatched, far = ([key for key in keys if key not in scores.get(source, keys)] for source in COMPONENTS)
     if unmatched or far:
-        needed = None if read is None else partial(_needed, matched, DEEPER * limit, known, unmatched, *read)
-        scored = engine.scores(asked.weights, unmatched, asked.vector, far, needed)
-        for source, scores in zip(COMPONENTS, scored, strict=True):
-            known.setdefault(source, {}).update(scores)
+        needed = partial(_needed, matched, DEEPER * limit, scores, unmatched, count, weight)
+        for source, more in zip(
+            COMPONENTS, engine.scores(query.weights, unmatched, query.vector, far, needed), strict=True
+        ):
+            scores.setdefault(source, {}).update(more)
     laps.end("rank")
-    is_exhausted = all(len(one) < limit for one in found.values())
-    if read is not None:
-        return Pool(engine, asked, (), is_exhausted, None, known, tuple(ranks), read)
-    names = [(COMPONENTS[source], known[source]) for source in sources if source in COMPONENTS]
-    components = {key: {name: scores.get(key, 0.0) for name, scores in names} for key in ranks}
-    pooled = tuple(Pooled(key, components[key], places) for key, places in ranks.items())
-    words = encoder if isinstance(encoder, WordEncoder) else None
-    return Pool(engine, asked, pooled, is_exhausted, words)
+    is_exhausted = all(len(candidates) < limit for candidates in best.values())
+    return Pool(engine, query, tuple(keys), scores, is_exhausted, count, weight)
+
+
+def _candidates(engine: Engine, query: PreparedQuery, source: Source, limit: int, settled: int) -> Sequence[Candidate]:
+    """Return the best of one source, by score descending.
+
+    Args:
+        settled: as ``CandidateSource.lexical`` takes it.
+    """
+    if source == "lexical":
+        return engine.lexical(query.weights, limit, query.query.filters, settled)
+    if query.near is not None and query.near[0] == limit:
+        return query.near[1]
+    return [] if query.vector is None else engine.nearest(query.vector[None], limit, query.query.filters)[0]
 
 
 def _needed(

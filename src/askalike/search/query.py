@@ -61,7 +61,6 @@ class PreparedQuery:
         terms: its terms, most informative first.
         weights: term → weight.
         vector: (D,) of length 1; None where vectors are not searched, or nothing of the query has one.
-        unknown: terms that no question has, in their order; none where spelling is not searched.
         counts: knows all terms of the query; None where no ranker asks.
         near: so many of the nearest were looked up together with those of other queries, and these.
         most: so many hits are looked for first.
@@ -72,7 +71,6 @@ class PreparedQuery:
     weights: Mapping[str, float]
     corrections: tuple[Correction, ...] = ()
     vector: NDArray[np.float32] | None = None
-    unknown: tuple[str, ...] = ()
     counts: TermCounts | None = None
     near: tuple[int, Sequence[Candidate]] | None = None
     most: int = 0

@@ -13,33 +13,30 @@ from numpy.typing import NDArray
 
 from askalike.errors import EncoderError, NotLearnedError, SettingError
 from askalike.search.correction import Speller, corrected
-from askalike.search.cross_encoder import PairScorer, reranked
 from askalike.search.engine import Candidate, DuplicateLinks, Encoder, Engine, WordEncoder
 from askalike.search.explanation import MOST_MISSING, explanations, informative_words, matches
 from askalike.search.originals import Found, canonical
-from askalike.search.pool import Laps, Pool, Scored, Source, gather
+from askalike.search.pool import Laps, Pool, Scored, gather, gather_from_one
 from askalike.search.query import PreparedQuery, TermCounts, weigh
 from askalike.search.rankers import (
-    CROSS_ENCODER,
-    HYBRID,
-    INTERACTION,
-    LEXICAL,
     PROBABILITY,
     RANKER_NAMES,
     RANKERS,
+    WORDS,
     Ranker,
     by_help,
     by_probability,
-    each,
+    by_source,
 )
-from askalike.search.reranker import BY_LETTERS, RERANKERS, Reranker, learned_as, rerank
+from askalike.search.reranker import RERANKER, Reranker, reranked
 from askalike.search.scorer import Compared, Scoring, probability
-from askalike.search.settings import ALL, MAX_HITS, THRESHOLDS, SearchSettings
+from askalike.search.settings import MAX_HITS, SearchSettings
 from askalike.text.analyzer import Analyzer, Prepared
-from askalike.types import Correction, Explanation, Filters, Hit, Order, Query, Question, SearchResult
+from askalike.types import Correction, Filters, Hit, Order, Query, Question, SearchResult
 
 _Near = tuple[NDArray[np.float32] | None, tuple[int, Sequence[Candidate]] | None]
-_Aimed = tuple[PreparedQuery, str, Ranker]
+_Ranked = tuple[PreparedQuery, Ranker]
+"""A query, and the ranker that answers it."""
 _Candidates = tuple[Pool, list[Scored], bool]
 """Of one search: those that are hits, best first, then by key; and whether more candidates bring no others."""
 
@@ -73,24 +70,22 @@ class Searcher:
 
     Args:
         encoder: what made the engine's vectors; None where there are none, so that words alone can be searched.
-        reranker: name in ``RERANKERS`` → what the forum has learned of it, None where that is nothing.
+        reranker: gives what re-orders the best hits, None where nothing was named; or raises EncoderError.
         speller: knows the words by which misspelt ones are corrected; None where nothing does.
         scoring: what the default ranker scores by; None is the package's scorer over words alone.
         language_of: tells what language a query is in that does not say it, in a forum of several.
         corrects: whether the speller's words are of a language, by its code.
         spells: gives the speller of any other language.
         notice: what every answer says.
-        pair_scorer: gives what re-orders the best hits, None where nothing was named; or raises EncoderError.
     """
 
     engine: Engine
     analyzer: Analyzer
     encoder: Encoder | None = None
     settings: SearchSettings = field(default_factory=SearchSettings)
-    reranker: Callable[[str], Reranker | None] = lambda _: None
+    reranker: Callable[[], Reranker | None] = lambda: None
     speller: Speller | None = None
     scoring: Scoring | None = None
-    pair_scorer: Callable[[], PairScorer | None] = lambda: None
     language_of: Callable[[Query], str] | None = None
     corrects: Callable[[str], bool] = lambda _: True
     spells: Callable[[str], Speller | None] = lambda _: None
@@ -116,7 +111,7 @@ class Searcher:
         if ranked.asked.query.order == "help":
             hits = by_help(hits)
         if ranked.asked.query.is_explained and hits:
-            explained = self._explanations(ranked, hits)
+            explained = explanations(ranked.asked.query, hits, self.encoder)
             hits = [structs.replace(hit, explanation=one) for hit, one in zip(hits, explained, strict=True)]
         laps.end("answer")
         corrections = ranked.asked.corrections
@@ -133,7 +128,7 @@ class Searcher:
         for query in queries:
             _check(query)
         try:
-            if self.pair_scorer() is None and not any(one.ranker == CROSS_ENCODER for one in queries):
+            if self.reranker() is None and not any(query.ranker == RERANKER for query in queries):
                 laps = Laps()
                 results = [self._result(ranking, laps) for ranking in self.rankings(queries, laps)]
                 shares = {stage: spent / len(queries) for stage, spent in laps.seconds.items()}
@@ -155,11 +150,11 @@ class Searcher:
             SettingError, ForumError, EncoderError: as ``ranking``, for a ranker that was named.
         """
         laps = laps or Laps()
-        aimed = self._aimed([self.with_language(query) for query in queries], laps)
-        wanted = {place: (asked.most, self._depth(by, asked.most)) for place, (asked, _, by) in enumerate(aimed)}
-        candidates = self._together(aimed, wanted, laps)
-        for place, (asked, name, ranker) in enumerate(aimed):
-            found = self._ranked(asked, name, ranker, candidates.pop(place), laps)
+        aimed = self._prepare([self.with_language(query) for query in queries], laps)
+        wanted = {place: (asked.most, self._depth(ranker, asked.most)) for place, (asked, ranker) in enumerate(aimed)}
+        candidates = self._candidates(aimed, wanted, laps)
+        for place, (asked, ranker) in enumerate(aimed):
+            found = self._ranked(asked, ranker, candidates.pop(place), laps)
             yield replace(found, notice=self.notice) if self.notice else found
 
     def closest(self, queries: Sequence[Query]) -> list[list[Scored]]:
@@ -175,22 +170,22 @@ class Searcher:
             SettingError, ForumError, EncoderError: as ``ranking``, for a ranker that was named.
         """
         laps = Laps()
-        aimed = self._aimed(queries, laps)
-        limits = [self._depth(ranker, query.k) for (_, _, ranker), query in zip(aimed, queries, strict=True)]
+        aimed = self._prepare(queries, laps)
+        limits = [self._depth(ranker, query.k) for (_, ranker), query in zip(aimed, queries, strict=True)]
         found: list[list[Scored]] = [[] for _ in queries]
         waiting: Sequence[int] = range(len(queries))
         while waiting:
-            scored = self._together(aimed, {place: (queries[place].k, limits[place]) for place in waiting}, laps)
+            scored = self._candidates(aimed, {place: (queries[place].k, limits[place]) for place in waiting}, laps)
             waiting = []
             for place, (_, best, is_all) in scored.items():
                 found[place] = best[: queries[place].k]
                 if len(found[place]) < queries[place].k and not is_all:
-                    limits[place] = min(2 * limits[place], aimed[place][2].most or 2 * limits[place])
+                    limits[place] *= 2
                     waiting.append(place)
         return found
 
-    def _together(
-        self, aimed: Sequence[_Aimed], wanted: Mapping[int, tuple[int, int]], laps: Laps
+    def _candidates(
+        self, aimed: Sequence[_Ranked], wanted: Mapping[int, tuple[int, int]], laps: Laps
     ) -> dict[int, _Candidates]:
         """Return what is found for some of the searches, those of one ranker scored together.
 
@@ -199,14 +194,14 @@ class Searcher:
         """
         by_ranker: dict[str, list[int]] = {}
         for place in wanted:
-            by_ranker.setdefault(aimed[place][1], []).append(place)
+            by_ranker.setdefault(aimed[place][1].name, []).append(place)
         found: dict[int, _Candidates] = {}
         for some in by_ranker.values():
             asked = [(aimed[place][0], *wanted[place]) for place in some]
-            found |= zip(some, self._scored(aimed[some[0]][2], asked, laps), strict=True)
+            found |= zip(some, self._scored(aimed[some[0]][1], asked, laps), strict=True)
         return found
 
-    def _aimed(self, queries: Sequence[Query], laps: Laps) -> list[_Aimed]:
+    def _prepare(self, queries: Sequence[Query], laps: Laps) -> list[_Ranked]:
         """Return each query with its vector and what is nearest to it, and the ranker that answers.
 
         Where counts of terms take long, vectors are made meanwhile of the queries as they are written, by a model
@@ -217,8 +212,8 @@ class Searcher:
         written = [self.analyzer.prepare_query(one.language, one.title, one.body, one.markup) for one in queries]
         depths = {
             place: self._depth(ranker, wanted[place])
-            for place, (_, ranker) in enumerate(chosen)
-            if "vectors" in ranker.sources and self.encoder is not None
+            for place, ranker in enumerate(chosen)
+            if ranker.reads_vectors and self.encoder is not None
         }
         near: dict[int, _Near] = {}
         if self.engine.is_distant and depths and isinstance(self.encoder, WordEncoder):
@@ -226,7 +221,7 @@ class Searcher:
             laps.end("lexical")
             near = self._nearest({place: (queries[place], depth) for place, depth in depths.items()})
             laps.end("vector")
-        made = zip(queries, (ranker for _, ranker in chosen), written, wanted, strict=True)
+        made = zip(queries, chosen, written, wanted, strict=True)
         asked = [self._prepared(*one) for one in made]
         laps.end("lexical")
         changed = {
@@ -237,7 +232,7 @@ class Searcher:
         for place, (vector, found) in (near | self._nearest(changed) if changed else near).items():
             asked[place] = replace(asked[place], vector=vector, near=found)
         laps.end("vector")
-        return [(one, *by) for one, by in zip(asked, chosen, strict=True)]
+        return list(zip(asked, chosen, strict=True))
 
     def _nearest(self, aimed: Mapping[int, tuple[Query, int]]) -> dict[int, _Near]:
         """Return the vectors of queries, given by their places, and so many that are nearest to each."""
@@ -258,13 +253,11 @@ class Searcher:
 
         A score of 0 or less is no hit: no word is shared, and the vectors point elsewhere. A query without an
         informative word that the forum or the encoder knows finds nothing. A question that was deleted after the
-        candidate search saw it is left out, so that nothing is shown that the forum no longer holds. A threshold of the
-        settings is that of as many candidates as a joining ranker looks at, whichever ranker answers.
+        candidate search saw it is left out, so that nothing is shown that the forum no longer holds.
 
-        Where no ranker was named and the encoder cannot be had now, words answer, and the
-        notice says why. Where the
-        forum has a scorer of pairs, it puts the best in its order unless another ranker was named; where it cannot be
-        asked now, the order is the first one's, and the notice says why.
+        Where no ranker was named and the encoder cannot be had now, words answer, and the notice says why. Where the
+        forum has a reranker, it puts the best in its order, unless a ranker was named; where that cannot be asked, the
+        order before answers.
 
         Raises:
             SettingError: k is not between 1 and ``MAX_HITS``, or there is no such ranker.
@@ -273,18 +266,18 @@ class Searcher:
         """
         _check(query)
         laps = laps or Laps()
-        is_named = query.ranker == CROSS_ENCODER
+        is_named = query.ranker == RERANKER
         if not is_named and (query.ranker is not None or self.settings.ranker != PROBABILITY):
             return self._first_ranking(query, laps)
         problem, scorer = "", None
         try:
-            scorer = self.pair_scorer()
+            scorer = self.reranker()
         except EncoderError as error:
             problem = str(error)
         if scorer is None and not problem:
             if is_named:
                 raise NotLearnedError(
-                    f"this forum has nothing for the ranker {CROSS_ENCODER!r}",
+                    f"this forum has no {RERANKER}",
                     'name a cross-encoder or an endpoint with "askalike encode FORUM --reranker"',
                 )
             return self._first_ranking(query, laps)
@@ -293,7 +286,7 @@ class Searcher:
         if scorer is not None:
             try:
                 found = reranked(scorer, ranked.asked.query, ranked.found, depth)
-                ranked = replace(ranked, ranker=CROSS_ENCODER, found=found)
+                ranked = replace(ranked, ranker=RERANKER, found=found)
             except EncoderError as error:
                 problem = str(error)
         laps.end("rank")
@@ -310,14 +303,14 @@ class Searcher:
             by_words = replace(self, encoder=None, speller=None, scoring=Scoring(self.analyzer))
             return replace(next(by_words.rankings([query], laps)), notice=f"found by words alone: {error}")
 
-    def _ranked(self, asked: PreparedQuery, name: str, ranker: Ranker, candidates: _Candidates, laps: Laps) -> Ranking:
+    def _ranked(self, asked: PreparedQuery, ranker: Ranker, candidates: _Candidates, laps: Laps) -> Ranking:
         """Return a ranking.
 
         Args:
             candidates: found for ``asked.most`` hits.
         """
         k, filters = asked.query.k, asked.query.filters
-        limit, has_vectors = asked.most, "vectors" in ranker.sources
+        limit, name, has_vectors = asked.most, ranker.name, ranker.reads_vectors
         if not asked.query.is_canonical:
             return Ranking(asked, name, has_vectors, self._best(asked, ranker, k, candidates, laps))
         while True:
@@ -339,7 +332,7 @@ class Searcher:
             EncoderError: the encoder cannot be had now.
         """
         query = self.with_language(query)
-        _, ranker = self._chosen(PROBABILITY)
+        ranker = self._chosen(PROBABILITY)
         read = self.analyzer.prepare_query(query.language, query.title, query.body, query.markup)
         asked = self._prepared(query, ranker, read)
         questions = self.engine.questions(keys)
@@ -364,7 +357,7 @@ class Searcher:
         links = ranked.links
         if links is None:
             links = self.engine.duplicate_links(ids) if ids else DuplicateLinks()
-        likely = {PROBABILITY: "score", CROSS_ENCODER: "first"}.get(ranked.ranker)
+        likely = {PROBABILITY: "score", RERANKER: "first"}.get(ranked.ranker)
         hits: list[Hit] = []
         for rank, (scored, question, via) in enumerate(ranked.found, start=1):
             matched = matches(question, terms, self.analyzer.of(question.language))
@@ -395,47 +388,23 @@ class Searcher:
             )
         return hits
 
-    def _chosen(self, name: str | None) -> tuple[str, Ranker]:
-        """Return the ranker that answers, and its name: the settings' one, or ``lexical`` where that lacks vectors."""
+    def _chosen(self, name: str | None) -> Ranker:
+        """Return the ranker that answers: the settings' one, or ``words`` where that lacks vectors."""
         wanted = self.settings.ranker if name is None else name
         if wanted not in RANKER_NAMES:
             raise SettingError(f"there is no ranker {wanted!r}", f"expected one of {', '.join(RANKER_NAMES)}")
-        if wanted in RERANKERS:
-            score, about = partial(rerank, self._learned(wanted)), RERANKERS[wanted]
-            sources: tuple[Source, ...] = ("lexical", "spelling") if wanted in BY_LETTERS else ("lexical",)
-            return wanted, Ranker(sources, each(lambda pool, _: score(pool)), about, is_joining=True, most=MAX_HITS)
-        if wanted == INTERACTION and self.encoder is not None and not isinstance(self.encoder, WordEncoder):
-            if name is None:
-                return HYBRID, RANKERS[HYBRID]
-            raise NotLearnedError(
-                f"the ranker {name!r} compares words by what askalike's own models make of each, and this forum is"
-                " encoded with a text encoder",
-                'search with the ranker "hybrid", or encode with "askalike encode FORUM --model general"',
-            )
         ranker = RANKERS[wanted]
+        if self.encoder is not None or wanted == WORDS:
+            return ranker
         if wanted == PROBABILITY:
-            words: tuple[Source, ...] = ("lexical",)
-            used = ranker.sources if self.encoder is not None else words
-            scoring = self.scoring or Scoring(self.analyzer)
-            return wanted, replace(ranker, sources=used, score=partial(by_probability, scoring))
-        if self.encoder is not None or "vectors" not in ranker.sources:
-            return wanted, ranker
+            return replace(ranker, sources=RANKERS[WORDS].sources)
         if name is None:
-            return LEXICAL, RANKERS[LEXICAL]
+            return RANKERS[WORDS]
         raise NotLearnedError(
             f"the ranker {name!r} needs vectors, and this forum has none",
             'make them with "askalike encode FORUM", in another language than English after "askalike train FORUM"; or '
-            'search with the ranker "lexical"',
+            f'search with the ranker "{WORDS}"',
         )
-
-    def _learned(self, name: str) -> Reranker:
-        found = self.reranker(name)
-        if found is None:
-            raise NotLearnedError(
-                f"this forum has not learned the ranker {name!r}",
-                f'train it with "askalike train FORUM --recipe {learned_as(name)}"',
-            )
-        return found
 
     def _prepared(self, query: Query, ranker: Ranker, read: Sequence[Prepared], most: int = 0) -> PreparedQuery:
         """Prepare a query as it was read; its terms are weighed in any case, since they show what matched.
@@ -445,7 +414,7 @@ class Searcher:
         counts = TermCounts(self.engine)
         written, *others = read
         corrections: tuple[Correction, ...] = ()
-        is_corrected = self.settings.is_corrected and "vectors" in ranker.sources
+        is_corrected = self.settings.is_corrected and ranker.reads_vectors
         is_read = not query.language or self.corrects(query.language)
         speller = self.speller if is_read else self.spells(query.language)
         if speller is not None and is_corrected:
@@ -453,12 +422,8 @@ class Searcher:
             if corrections:
                 written, *others = self.analyzer.prepare_query(query.language, query.title, query.body, query.markup)
         terms = weigh(written, self.settings.query, counts, others)
-        unknown: tuple[str, ...] = ()
-        if "spelling" in ranker.sources:
-            known = counts.look_up(named := dict.fromkeys([*written.title, *written.body]))
-            unknown = tuple(term for term in named if not known[term])
         weights = {term: found.weight for term, found in terms.items()}
-        return PreparedQuery(query, terms, weights, corrections, None, unknown, counts, most=most)
+        return PreparedQuery(query, terms, weights, corrections, None, counts, most=most)
 
     def _best(self, asked: PreparedQuery, ranker: Ranker, k: int, candidates: _Candidates, laps: Laps) -> list[Found]:
         """Return the ``k`` best.
@@ -475,7 +440,7 @@ class Searcher:
             laps.end("answer")
             if len(found) == k or is_all:
                 return found
-            limit = min(2 * limit, ranker.most or 2 * limit)
+            limit *= 2
             [candidates] = self._scored(ranker, [(asked, k, limit)], laps)
 
     def _scored(
@@ -486,30 +451,32 @@ class Searcher:
         Args:
             several: query, k, and how many candidates of each source are looked at.
         """
-        has_threshold, join = self.settings.threshold != ALL, self.settings.join
+        join = self.settings.join
         pools: list[Pool] = []
         for asked, k, limit in several:
-            wanted = k if limit <= join.depth else limit
-            weight = 0.0 if asked.vector is None or "vectors" not in ranker.sources else join.cosine_weight
-            is_read = ranker.is_reading or (ranker.is_sum and self.engine.is_distant and not has_threshold)
-            read = (max(join.scored, wanted), weight) if is_read else None
-            pools.append(gather(self.engine, asked, ranker.sources, limit, self.encoder, laps, read))
-        found: list[_Candidates] = []
-        for (asked, _, limit), pool, made in zip(several, pools, ranker.score(pools, join), strict=True):
-            shown = THRESHOLDS[self.settings.threshold](made)
+            if ranker.name == PROBABILITY:
+                count = max(join.scored, k if limit <= join.depth else limit)
+                weight = join.cosine_weight if asked.vector is not None and ranker.reads_vectors else 0.0
+                pools.append(gather(self.engine, asked, ranker.sources, limit, laps, count, weight))
+            else:
+                pools.append(gather_from_one(self.engine, asked, ranker.sources[0], limit, laps))
+        if ranker.name == PROBABILITY:
+            by_pool = by_probability(self.scoring or Scoring(self.analyzer), pools)
+        else:
+            by_pool = [by_source(pool, ranker.sources[0]) for pool in pools]
+        candidates: list[_Candidates] = []
+        for (asked, _, _), pool, scores in zip(several, pools, by_pool, strict=True):
             least = float(asked.query.minimum)
-            scored = sorted(
-                (one for one in shown if one.score > 0 and one.score >= least), key=lambda one: (-one.score, one.key)
-            )
+            hits = [scored for scored in scores if scored.score > 0 and scored.score >= least]
+            hits.sort(key=lambda scored: (-scored.score, scored.key))
             laps.end("rank")
-            is_cut = len(scored) < sum(one.score > 0 for one in shown)  # by the least score: others have less
-            found.append((pool, scored, pool.is_exhausted or has_threshold or is_cut or limit == ranker.most))
-        return found
+            is_cut = len(hits) < sum(scored.score > 0 for scored in scores)  # by the least score: others have less
+            candidates.append((pool, hits, pool.is_exhausted or is_cut))
+        return candidates
 
     def _depth(self, ranker: Ranker, k: int) -> int:
         """Return how many candidates of each source are looked at first."""
-        is_deep = ranker.is_joining or self.settings.threshold != ALL
-        return max(k, self.settings.join.depth) if is_deep else k
+        return max(k, self.settings.join.depth) if ranker.name == PROBABILITY else k
 
     def _held(self, pool: Pool, scored: Sequence[Scored], k: int, filters: Filters) -> list[Found]:
         """Return the first ``k`` of which the engine has the record, as the filters want it; equal scores by id."""
@@ -528,13 +495,6 @@ class Searcher:
             )
             start = stop
         return sorted(held, key=lambda one: (-one.scored.score, one.question.id))[:k]
-
-    def _explanations(self, ranked: Ranking, hits: Sequence[Hit]) -> list[Explanation]:
-        """Return one explanation for each hit, as the ranker that found them has it."""
-        if ranked.ranker in RERANKERS:
-            return self._learned(ranked.ranker).explain(ranked.asked.query, [hit.question for hit in hits])
-        has_matches = ranked.ranker == INTERACTION
-        return explanations(ranked.asked.query, hits, self.encoder, has_matches=has_matches)
 
 
 def _is_admitted(filters: Filters, answered: Container[str], question: Question) -> bool:

@@ -13,8 +13,8 @@ from askalike import schemas
 from askalike._version import __version__
 from askalike.errors import AskalikeError
 from askalike.forum.pairs import LEAST_SCORE
-from askalike.search import RANKERS, RERANKERS
-from askalike.search.rankers import CROSS_ENCODER
+from askalike.search import RANKERS
+from askalike.search.reranker import RERANKER
 from askalike.server.metrics import Gauge
 from askalike.server.service import Service
 from askalike.store.rows import from_microseconds
@@ -33,8 +33,8 @@ def status(service: Service, rights: Collection[str]) -> schemas.Status:
     counts, vectors = info.counts, info.vectors
     verdicts = Counter(one.verdict for one in forum.verdicts())
     compared = service.engine.duplicates.progress()
-    about = {name: ranker.about for name, ranker in RANKERS.items()} | dict(RERANKERS)
-    about[CROSS_ENCODER] = "the best by probability, each read together with the query by a reranker"
+    about = {name: ranker.about for name, ranker in RANKERS.items()}
+    about[RERANKER] = "the best by probability, each read together with the query by what the forum's user named"
     return schemas.Status(
         version=__version__,
         forum=schemas.ForumState(

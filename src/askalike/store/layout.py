@@ -29,7 +29,6 @@ class ForumLayout:
           encoder.json        the text encoder that was named for the forum, where one was
           reranker.json       what puts the best hits in its order, where something was named
           vectors/            the questions' vectors and the model that made them, rebuilt from the archive at need
-          rankers/NAME/       what a ranker that learns has learned, where one was trained
           loading.lock        held by who loads an archive; loading.sqlite: what was read of it so far
           index.lock          held by the one process that writes indexes
           pairs.sqlite        pairs that may ask the same, made anew at need; pairs.lock: held by who compares
@@ -93,10 +92,6 @@ class ForumLayout:
         """Return the file that names the forum's reranker; it need not be there."""
         return self.folder / "reranker.json"
 
-    def ranker(self, name: str) -> Path:
-        """Return the folder of what a ranker has learned; it need not be there."""
-        return self.folder / "rankers" / name
-
     @property
     def vectors(self) -> Path:
         """Return the folder of the sets of vectors."""
@@ -152,9 +147,10 @@ class ForumLayout:
         """Return the file that says what the own model has learned; it need not be there."""
         return self.folder / "learned.json"
 
-    def training(self, ranker: str = "") -> Path:
-        """Return the folder that a training works in, that of the forum's own model or of what a ranker learns."""
-        return self.folder / "training" / ranker
+    @property
+    def training(self) -> Path:
+        """Return the folder that a training of the forum's own model works in; it need not be there."""
+        return self.folder / "training"
 
     @property
     def rejects(self) -> Path:

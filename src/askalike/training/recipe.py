@@ -1,6 +1,6 @@
 """A recipe: everything that decides how a model is trained, as a file that can be read, kept and cited.
 
-It is a ``Recipe`` of an encoder, a ``LanguageRecipe`` or a ``SiameseRecipe``; reading one does not need torch.
+It is a ``Recipe`` of an encoder or a ``SiameseRecipe``; reading one does not need torch.
 Settings that cannot be used raise SettingError when they are made.
 
 **Siamese networks.** ::
@@ -41,12 +41,10 @@ from askalike.models.encoders.settings import (
     Precision,
     Unknown,
 )
-from askalike.models.language.kinds import KINDS
 from askalike.models.siamese.config import SIAMESE_KINDS, Initial, SiameseConfig, SiameseReads
 from askalike.models.vocabulary import Reads
 from askalike.settings import check_settings, read_settings, read_table
 from askalike.text.settings import TextSettings
-from askalike.training.language import LanguageRecipe
 from askalike.training.vector_files import VectorFormat
 
 Schedule = Literal["constant", "linear"]
@@ -502,7 +500,7 @@ class Recipe:
         return read_settings(cls, {**plain, "encoder": config, "words": words, "stages": listed}, "top level")
 
 
-AnyRecipe = Recipe | LanguageRecipe | SiameseRecipe
+AnyRecipe = Recipe | SiameseRecipe
 """What a file can hold."""
 
 
@@ -537,7 +535,7 @@ def network_recipe(name: str | Path) -> Recipe:
     """Return the recipe of an encoder in a file, or one of those that ship by its name.
 
     Raises:
-        SettingError: there is none, it cannot be used, or it is that of a language model or a siamese network.
+        SettingError: there is none, it cannot be used, or it is that of a siamese network.
     """
     found = load_recipe(name)
     if not isinstance(found, Recipe):
@@ -560,11 +558,10 @@ def load_recipe(name: str | Path) -> AnyRecipe:
         )
     try:
         stored = tomllib.loads(path.read_text(encoding="utf-8"))
-        for kind in (LanguageRecipe, SiameseRecipe):
-            if kind.is_meant(stored):
-                return kind.from_mapping(stored)
+        if SiameseRecipe.is_meant(stored):
+            return SiameseRecipe.from_mapping(stored)
         if "ranker" in stored and "encoder" not in stored:
-            known = ", ".join(sorted((*KINDS, *SIAMESE_KINDS)))
+            known = ", ".join(sorted(SIAMESE_KINDS))
             raise SettingError(f"no recipe without an encoder has the ranker {stored['ranker']!r}", f"expected {known}")
         return Recipe.from_mapping(stored)
     except OSError as error:

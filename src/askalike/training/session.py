@@ -1,4 +1,4 @@
-"""A training of a forum's own model, or of what one of its rankers learns: planned, run, compared, taken.
+"""A training of a forum's own model: planned, run, compared, taken.
 
 ::
 
@@ -7,8 +7,7 @@
         result = session.run()     # trains what is not finished, compares, and takes the model where it is better
 
 A model is better where the dev split says so by more than chance brings; without one it is taken where nothing but
-words answered before, or where it is to be kept. What a ranker has learned is taken in any case: it answers where it
-is asked for by its name.
+words answered before, or where it is to be kept.
 
 What is learned from, what training stops by and what is left alone, in this one place:
 
@@ -50,27 +49,17 @@ from askalike.evaluation.forum.tasks import (
     candidate_task,
     cosine_run,
     forum_rerank_task,
-    hybrid_run,
     judge,
-    likelihood_report,
-    likeness,
-    ramn_report,
     rerank,
 )
 from askalike.forum import Forum
 from askalike.index.encoder_settings import ModelSource, fingerprint, general_model, own_model, wanted_model
 from askalike.index.text_questions import TextQuestions, loaded
 from askalike.models.encoders.model import Model
-from askalike.models.language.kinds import KINDS
-from askalike.models.language.model import LanguageModel
-from askalike.models.siamese.config import SIAMESE_KINDS
-from askalike.models.siamese.model import SiameseModel
 from askalike.progress import Progress, SilentProgress
-from askalike.search import learned_as, learned_with
 from askalike.store import ForumLayout
 from askalike.training.corpus import TrainingData
-from askalike.training.language import LanguageRecipe, learn_language_model
-from askalike.training.recipe import AnyRecipe, Recipe, SiameseRecipe, load_recipe
+from askalike.training.recipe import Recipe, network_recipe
 from askalike.training.work_folder import MODEL, Beginning, clear_work, is_finished, keep_finished, work_folder
 from askalike.types import Answer, Filters, Query, Question
 
@@ -108,14 +97,11 @@ class ForumTraining:
         return sum(any(grades.values()) for grades in self.dev.qrels.values()) if self.dev else 0
 
 
-def forum_training(
-    forum: Forum, *, is_test_held_out: bool = False, answers: int = 1, hard_negatives: int = 0
-) -> ForumTraining:
+def forum_training(forum: Forum, *, is_test_held_out: bool = False, hard_negatives: int = 0) -> ForumTraining:
     """Return what can be learned from a forum.
 
     Args:
         is_test_held_out: leave out the links of the split that ``askalike evaluate --split test`` scores.
-        answers: of each question at most so many, the best: accepted, then most voted.
         hard_negatives: of each question that has a duplicate link and is learned from, at most so many; a search each.
     """
     links = read_duplicate_links(forum)
@@ -130,7 +116,7 @@ def forum_training(
     data = TrainingData(
         questions,
         kept,
-        _answers(forum, questions, answers),
+        _best_answers(forum, questions),
         _hard_negatives(forum, links, kept, hard_negatives),
         {"dev": candidate_task(dev)} if dev else {},
     )
@@ -156,8 +142,9 @@ def _kept(forum: Forum, splits: Mapping[str, Collection[str]], dev: RerankTask |
     return found if dev else {one: "train" if split == "dev" else split for one, split in found.items()}
 
 
-def _answers(forum: Forum, questions: Sequence[Question], most: int) -> list[Answer]:
-    return [answer for question in questions for answer in forum.answers(question.id)[:most]] if most else []
+def _best_answers(forum: Forum, questions: Sequence[Question]) -> list[Answer]:
+    """Return the best answer of each question that has one: accepted, then most voted."""
+    return [answer for question in questions for answer in forum.answers(question.id)[:1]]
 
 
 def _hard_negatives(forum: Forum, links: DuplicateLinks, pairs: Pairs, most: int) -> dict[str, list[str]]:
@@ -168,14 +155,12 @@ def _hard_negatives(forum: Forum, links: DuplicateLinks, pairs: Pairs, most: int
     for identifier in sorted({source for source, _ in pairs}):
         question = links.questions[identifier]
         others = Filters(exclude_ids=group[identifier])
-        ranked = forum.ranking(Query(question.title, question.body, question.markup, most, others, "lexical"))
+        ranked = forum.ranking(Query(question.title, question.body, question.markup, most, others, "words"))
         found[identifier] = [other for other, _ in ranked if other in links.questions]
     return found
 
 
 DEFAULT: Final = "default"
-OF_NETWORKS: Final = ("ramn",)
-"""The rankers that look at the states of a network."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +199,7 @@ class TrainingPlan:
 
     forum: Path
     name: str
-    recipe: AnyRecipe
+    recipe: Recipe
     start: str
     training: ForumTraining
     folder: Path
@@ -243,22 +228,16 @@ class TrainingResult:
     """What came of a training.
 
     Args:
-        ranker: that has learned, or "" for the forum's own model.
         folder: where the new model lies: in the forum where it was taken, else in the training's folder.
         is_taken: whether it answers from now on.
-        present: what answered before: "own", "general", or "" for words alone; always "" for a ranker.
-        before, after: dev scores; None where there is no dev split. Of a ranker, before is the search by words, and
-            after is None: see ``rankers``.
+        present: what answered before: "own", "general", or "" for words alone.
+        before, after: dev scores; None where there is no dev split.
         is_better: on dev, by more than chance brings; None where there is none, or nothing was compared.
-        comparison: of the search after and before, or of the best of ``rankers`` and the search by words, query by
-            query, with interval and p; None where there is none.
+        comparison: of the search after and before, query by query, with interval and p; None where there is none.
         was_taken_before: a training that was stopped while its model encoded had taken it; nothing was compared.
-        rankers: MRR of dev by each ranker that uses what was learned.
-        likeness: of the states of a ranker's words, where it compares these; see ``evaluation.forum.tasks``.
         seconds: from the beginning of the session.
     """
 
-    ranker: str
     folder: Path
     is_taken: bool
     present: str = ""
@@ -267,50 +246,23 @@ class TrainingResult:
     is_better: bool | None = None
     comparison: Comparison | None = None
     was_taken_before: bool = False
-    rankers: Mapping[str, float] = field(default_factory=dict)
-    likeness: float | None = None
     seconds: float = 0.0
 
 
-def checked_recipe(name: str | Path, options: TrainingOptions) -> AnyRecipe:
-    """Return a recipe that these options fit, and that can be run here; nothing of a forum is read for that.
+def checked_recipe(name: str | Path, options: TrainingOptions) -> Recipe:
+    """Return a recipe that can be run here; nothing of a forum is read for that.
 
     Raises:
-        SettingError: there is none, options do not fit it, or the device is not there.
-        MissingExtraError: what it trains with is not installed: torch for a network, SciPy for phrases and topics.
+        SettingError: there is none, or the device is not there.
+        MissingExtraError: torch is not installed.
     """
-    recipe = load_recipe(name)
-    if options.is_kept and recipe.ranker:
-        raise SettingError(f"--keep with a recipe of {recipe.ranker}, whose model is taken in any case", "leave it out")
-    given = {
-        "--from": bool(options.start),
-        "--processes": options.processes > 1,
-        "--device": options.device != "cpu",
-        "--threads": options.threads > 0,
-    }
-    if isinstance(recipe, LanguageRecipe):
-        _refuse(given, recipe.ranker, "trains no network")
-        return recipe.seeded(options.seed) if options.seed else recipe
+    recipe = network_recipe(name)
     if importlib.util.find_spec("torch") is None:
         raise MissingExtraError("training needs torch, which is not installed", "train")
     from askalike.training.encoder import device_named  # within functions, since importing this must not load torch
 
     device_named(options.device)
-    if isinstance(recipe, SiameseRecipe):
-        one_process = {name: given[name] for name in ("--from", "--processes")}
-        _refuse(one_process, recipe.ranker, "begins anew, in one process")
-    elif recipe.ranker not in ("", *OF_NETWORKS):
-        raise SettingError(
-            f"the recipe trains a network for the ranker {recipe.ranker!r}",
-            f"expected one of {', '.join(OF_NETWORKS)} where there is an encoder",
-        )
     return recipe
-
-
-def _refuse(given: Mapping[str, bool], ranker: str, why: str) -> None:
-    """Raise SettingError where options were given that a recipe has no use for."""
-    if wrong := [option for option, is_given in given.items() if is_given]:
-        raise SettingError(f"{wrong[0]} with a recipe of {ranker}, which {why}", "leave it out")
 
 
 class TrainingSession:
@@ -333,12 +285,10 @@ class TrainingSession:
         self._held = ExitStack()
         chosen = checked_recipe(recipe, self._options)
         self._start = self._starting_model()
-        if self._start is not None and self._name == DEFAULT and isinstance(chosen, Recipe):
+        if self._start is not None and self._name == DEFAULT:
             chosen = going_on(chosen, Model.load(self._start.folder))
-        if isinstance(chosen, SiameseRecipe):
-            chosen = replace(chosen, text=forum.analyzer.settings)
         self._recipe = chosen
-        self._folder = self._layout.training(chosen.ranker)
+        self._folder = self._layout.training
         self._plan: TrainingPlan | None = None
 
     def __enter__(self) -> TrainingSession:
@@ -362,7 +312,7 @@ class TrainingSession:
             if is_finished(self._folder, self._asked(), training.data) and (self._options.is_kept or self._is_taken()):
                 beginning = "finished"
             keep_splits(self._forum.path, training.splits)
-            is_uncompared = not (self._recipe.ranker or training.dev or self._options.is_kept)
+            is_uncompared = not (training.dev or self._options.is_kept)
             self._plan = TrainingPlan(
                 self._forum.path,
                 self._name,
@@ -387,12 +337,12 @@ class TrainingSession:
         shown = progress or SilentProgress()
         plan = self.plan(shown)
         if plan.beginning != "finished":
-            if plan.training.dev is not None and not self._recipe.ranker:
+            if plan.training.dev is not None:
                 _encoder_of(self._present())  # what it will be compared with: better said before than afterwards
             self._make(plan.training, shown)
             keep_finished(self._folder, self._asked(), plan.training.data)
-        result = self._take_ranker(plan.training) if self._recipe.ranker else self._compare(plan.training)
-        if result.is_taken and not result.ranker:
+        result = self._compare(plan.training)
+        if result.is_taken:
             self._take(plan.training, shown)
         return replace(result, seconds=round(time.monotonic() - self._began, 1))
 
@@ -412,8 +362,7 @@ class TrainingSession:
         return forum_training(
             self._forum,
             is_test_held_out=self._options.is_test_held_out,
-            answers=recipe.options.most_answers if isinstance(recipe, LanguageRecipe) else 1,
-            hard_negatives=recipe.hard_negatives() if isinstance(recipe, Recipe) else 0,
+            hard_negatives=recipe.hard_negatives(),
         )
 
     def _starting_model(self) -> ModelSource | None:
@@ -440,21 +389,15 @@ class TrainingSession:
     def _make(self, training: ForumTraining, progress: Progress) -> None:
         """Put what the recipe makes of the forum into the work folder."""
         recipe, data, made = self._recipe, training.data, self._folder / MODEL
-        if isinstance(recipe, LanguageRecipe):
-            learn_language_model(recipe, data, self._forum.analyzer.settings, progress).save(made)
-            return
         import torch
 
         from askalike.training.encoder import TrainingRun, train_encoder
-        from askalike.training.siamese import fit_siamese
 
         options = self._options
         run = TrainingRun(self._folder, options.seed, options.device, progress=progress)
         if options.threads and options.processes == 1:
             torch.set_num_threads(options.threads)
-        if isinstance(recipe, SiameseRecipe):
-            fit_siamese(recipe, data, run).save(made)
-        elif options.processes > 1:
+        if options.processes > 1:
             from askalike.training.processes import fit_together
 
             start = self._start.folder if self._start else None
@@ -478,7 +421,7 @@ class TrainingSession:
     def _compare(self, training: ForumTraining) -> TrainingResult:
         """Return whether the new model is better on dev than what answers now; nothing is compared where it is that."""
         if self._is_taken():
-            return TrainingResult("", self._layout.model, is_taken=True, present="own", was_taken_before=True)
+            return TrainingResult(self._layout.model, is_taken=True, present="own", was_taken_before=True)
         present, new = self._present(), self._folder / MODEL
         before = after = None
         if training.dev is not None:
@@ -496,21 +439,6 @@ class TrainingSession:
             self._forum.use_model(self._folder / MODEL)
         self._forum.encode(progress=progress)
         clear_work(self._folder)
-
-    def _take_ranker(self, training: ForumTraining) -> TrainingResult:
-        """Let the ranker answer with what it has learned, and return how good it is on dev."""
-        name, dev = self._recipe.ranker, training.dev
-        self._forum.use_ranker(name, self._folder / MODEL)
-        reports = {one: ranker_report(dev, self._forum, one) for one in learned_with(name)} if dev else {}
-        scores = {one: report.means["mrr"] for one, report in reports.items()}
-        alike = likeness(Model.load(self._folder / MODEL), training.data.questions) if name in OF_NETWORKS else None
-        clear_work(self._folder)
-        found = TrainingResult(name, self._layout.ranker(name), is_taken=True, rankers=scores, likeness=alike)
-        if dev is None:
-            return found
-        words, best = judge(dev, dev.lexical), max(scores, key=lambda one: scores[one])
-        before = DevScore(words.means["mrr"], 0.0, words)
-        return replace(found, before=before, comparison=compare(reports[best], words, "mrr"))
 
 
 def going_on(recipe: Recipe, start: Model) -> Recipe:
@@ -569,17 +497,4 @@ def compared(before: DevScore | None, after: DevScore | None, present: str, *, i
             comparison = compare(after.report, before.report, "mrr")
         is_better = comparison is not None and comparison.is_beyond_chance
     is_taken = is_kept or (is_better if is_better is not None else not present)
-    return TrainingResult("", Path(), is_taken, present, before, after, is_better, comparison)
-
-
-def ranker_report(task: RerankTask, forum: Forum, name: str) -> Report:
-    """Return what the order is worth that a ranker gives a task's candidates with what the forum has learned."""
-    folder, search = ForumLayout(forum.path).ranker(learned_as(name)), forum.settings.search
-    if name in KINDS:
-        return likelihood_report(task, LanguageModel.load(folder), forum.answers)
-    if learned_as(name) not in SIAMESE_KINDS:
-        return ramn_report(task, Model.load(folder), search.ramn)
-    run = cosine_run(task, VectorScorer(SiameseModel.load(folder)))
-    if name not in SIAMESE_KINDS:
-        run = hybrid_run(task, run, search.textual.alpha)
-    return judge(task, run)
+    return TrainingResult(Path(), is_taken, present, before, after, is_better, comparison)

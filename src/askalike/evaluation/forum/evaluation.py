@@ -39,9 +39,9 @@ MAIN_MEASURE = {"retrieval": "ndcg@10", "rerank": "map"}
 OWN_SEARCH = "search"
 
 SYSTEMS = (OWN_SEARCH, *RANKER_NAMES, *SCORERS)
-"""``search`` is the forum's own with its default ranker, then its rankers by name, of which all but ``lexical`` need
-vectors or have to be learned; the others score pairs, over the whole collection or over the lexical search's
-candidates."""
+"""``search`` is the forum's own with its default ranker, then its rankers by name, of which ``meaning`` needs
+vectors and ``reranker`` one that was named; the others score pairs, over the whole collection or over the candidates
+that are re-ranked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def evaluate_forum(
 
 def _asks_vectors(forum: Forum, system: str) -> bool:
     name = forum.settings.search.ranker if system == OWN_SEARCH else system
-    return name in RANKERS and RANKERS[name].needs_vectors
+    return name in RANKERS and RANKERS[name].reads_vectors
 
 
 def _phases(progress: Progress, queries: int) -> Callable[[str], OnQuery]:

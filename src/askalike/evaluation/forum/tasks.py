@@ -15,17 +15,24 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.errors import SettingError
+from askalike.errors import DamagedModelError, SettingError
 from askalike.evaluation import CandidateTask, Report, evaluate
 from askalike.evaluation.forum.links import DuplicateTask, judge_candidates
 from askalike.forum import Forum
-from askalike.index.states import ModelStates
 from askalike.models.encoders.model import Model
 from askalike.models.language.likelihood import TermLists
 from askalike.models.language.model import LanguageModel
-from askalike.models.ramn import Comparison, RamnSettings, Similarity, compare, in_order, log_scores, rank_factors
+from askalike.models.ramn import (
+    Comparison,
+    RamnSettings,
+    Similarity,
+    WordStates,
+    compare,
+    in_order,
+    log_scores,
+    rank_factors,
+)
 from askalike.models.term_weighting import BM25, CollectionStatistics, TfIdf
-from askalike.search.networks import StateSource
 from askalike.search.settings import MAX_HITS
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
@@ -299,7 +306,7 @@ def forum_run(
 
 def lexical_run(forum: Forum, task: DuplicateTask, depth: int, on_query: OnQuery = ignore) -> Run:
     """Return the forum's search by words alone for each query, the query itself excluded."""
-    return forum_run(forum, task, depth, ranker="lexical", on_query=on_query)
+    return forum_run(forum, task, depth, ranker="words", on_query=on_query)
 
 
 def collection_run(
@@ -459,6 +466,49 @@ COLLAPSED: Final = 0.9
 """From which likeness on the states tell next to nothing: attention autoencoders had 0.99 after a thousand questions,
 0.4 after five thousand and 0.1 after fifty thousand."""
 _MOST: Final = 500
+
+
+class StateSource(Protocol):
+    """What knows the states of texts, and the corpus that they were learned from."""
+
+    def of_query(self, query: Query) -> WordStates:
+        """Return the words and states of a query."""
+
+    def of_questions(self, questions: Sequence[tuple[int, Question]]) -> Sequence[WordStates]:
+        """Return the words and states of questions, given with keys of any kind, in their order."""
+
+    def frequencies(self, words: Sequence[str]) -> NDArray[np.integer]:
+        """Return how often each word occurred in the corpus.  # (T,)"""
+
+
+class ModelStates:
+    """A ``StateSource``.
+
+    Args:
+        model: knows how often each word occurred in what it was trained on.
+
+    Raises:
+        DamagedModelError: the model knows no frequencies.
+    """
+
+    def __init__(self, model: Model) -> None:
+        if model.counts is None:
+            raise DamagedModelError("the model does not say how often its words occur", "train it again")
+        self.model = model
+        self._counts = model.counts
+
+    def of_query(self, query: Query) -> WordStates:
+        """Return the words and states of a query, read as a question is."""
+        return self.model.states([Question("", query.title, query.body, query.markup)])[0]
+
+    def of_questions(self, questions: Sequence[tuple[int, Question]]) -> Sequence[WordStates]:
+        """Return the words and states of questions, given with keys of any kind."""
+        return self.model.states([question for _, question in questions])
+
+    def frequencies(self, words: Sequence[str]) -> NDArray[np.integer]:
+        """Return how often each word occurred in the texts that were learned from, 0 for one that did not.  # (T,)"""
+        ids = np.array(self.model.vocabulary.ids(words), dtype=np.intp)
+        return np.where(ids > 0, self._counts[ids], 0)
 
 
 @dataclass

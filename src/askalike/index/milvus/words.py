@@ -10,10 +10,9 @@ Each row of a question has one more dimension, by which it is found with its tex
 to give rows by their numbers. It weighs so little that no score differs where a term shares it.
 
 Document frequencies are rows of their own, one for a term, changed with each write. The row of a term has a dimension
-that no other row has, by which it is looked up, and those of its pairs of letters, by which misspelt words find it. The
-mean lengths stay those of the beginning, the same for all questions. What departs from the truth is bounded: where a
-killed writer may have counted a tenth of the questions twice, or the mean length of what was written is a quarter off,
-all is asked for anew.
+that no other row has, by which it is looked up. The mean lengths stay those of the beginning, the same for all
+questions. What departs from the truth is bounded: where a killed writer may have counted a tenth of the questions
+twice, or the mean length of what was written is a quarter off, all is asked for anew.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ from askalike.index.milvus.client import (
 )
 from askalike.index.milvus.conditions import fields_of
 from askalike.index.words.index import IndexEntry
-from askalike.index.words.snapshot import MOST_TERMS, FieldWeights, edits
+from askalike.index.words.snapshot import FieldWeights
 
 K1: Final = 1.2
 B: Final = 0.75
@@ -57,8 +56,6 @@ USUAL_LENGTHS: Final = (6.0, 60.0)
 """Terms of a title and of a whole text, before there are any."""
 MOST_DISTINCT: Final = 10_000
 """Terms of one question that are indexed; Milvus Lite takes a minute for a question of 300,000."""
-MOST_NEAR: Final = 100
-"""Terms that are looked at as spellings of one."""
 DRIFT_SHARE, DRIFT_LEAST = 0.1, 100
 LENGTHS_OFF: Final = 1.25
 LONGEST_TERM: Final = 100
@@ -138,39 +135,10 @@ def asked(
     return found
 
 
-def spelling(term: str) -> dict[int, float]:
-    """Return how a term is found by terms spelled nearly as it: its pairs of neighbouring letters, at length 1."""
-    marked = f"\x02{term}\x03"
-    pairs = {2 * place(marked[at : at + 2]) for at in range(len(marked) - 1)}
-    return dict.fromkeys(pairs, 1 / math.sqrt(len(pairs)))
-
-
-def distance(first: str, second: str, most: int) -> int:
-    """Return how many letters have to be put in, left out, changed or turned round with a neighbour, up to most + 1.
-
-    >>> distance("roter", "router", 2), distance("wiif", "wifi", 2), distance("cat", "dogs", 2)
-    (1, 1, 3)
-    """
-    if abs(len(first) - len(second)) > most:
-        return most + 1
-    before: list[int] = []
-    row = list(range(len(second) + 1))
-    for at, letter in enumerate(first, start=1):
-        previous, before, row = before, row, [at]
-        for to, other in enumerate(second, start=1):
-            cost = min(before[to] + 1, row[to - 1] + 1, before[to - 1] + (letter != other))
-            if at > 1 and to > 1 and letter == second[to - 2] and first[at - 2] == other:
-                cost = min(cost, previous[to - 2] + 1)
-            row.append(cost)
-        if min(row) > most:
-            return most + 1
-    return row[-1]
-
-
 class MilvusWords(MilvusIndex):
     """The words of a forum by one analysis."""
 
-    form = 3
+    form = 4
     """By which terms and texts are looked up."""
 
     def begin(self, applied: int, lengths: Lengths) -> None:
@@ -179,7 +147,7 @@ class MilvusWords(MilvusIndex):
         fields = [text_field("tags"), number_field("created_us"), text_field("text")]
         self.milvus.create(entries, fields, sparse("words"))
         counted = [text_field("term"), number_field("titles"), number_field("texts")]
-        self.milvus.create(terms, counted, sparse("spelling"))
+        self.milvus.create(terms, counted, sparse("place"))
         self._begin(
             applied,
             [entries, terms],
@@ -290,19 +258,6 @@ class MilvusWords(MilvusIndex):
             found.update((num, text) for num, text in pairs if num in among)
         return found
 
-    def near(self, terms: Sequence[str]) -> dict[str, Counts]:
-        """Return the terms that are spelled nearly as these, each for the first few that are long enough."""
-        wanted = [term for term in terms if edits(term) and len(term) <= LONGEST_TERM][:MOST_TERMS]
-        if not wanted:
-            return {}
-        answers = self.milvus.search(self.terms, list(map(spelling, wanted)), MOST_NEAR, "texts > 0", COUNTED)
-        return {
-            row["term"]: Counts(int(row["titles"]), int(row["texts"]))
-            for term, rows in zip(wanted, answers, strict=True)
-            for _, row in _each(rows)
-            if distance(term, row["term"], edits(term)) <= edits(term)
-        }
-
 
 def _each(rows: Rows) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Yield the place and the fields of each row of counts."""
@@ -333,11 +288,6 @@ def _own(number: int) -> int:
     return 2 * PLACES if number == SIZE else 2 * number + 1
 
 
-def _looked_up(number: int, term: str) -> dict[int, float]:
-    """Return the sparse vector of a term's row."""
-    return {_own(number): 1.0, **(spelling(term) if edits(term) else {})}
-
-
 def packed_text(written: str) -> bytes:
     """Return what an entry is compared by; nothing where it is not there, so that the question itself is read."""
     try:
@@ -347,7 +297,7 @@ def packed_text(written: str) -> bytes:
 
 
 def shown(term: str) -> str:
-    """Return a term as its row has it; one of a hundred letters is nobody's spelling of another."""
+    """Return a term as its row has it; one of a hundred letters is known by its place alone."""
     return term if len(term) <= LONGEST_TERM else ""
 
 
@@ -432,14 +382,14 @@ class MilvusWordWriter:
         if not self._is_new or milvus.count(terms):
             held = self._index.rows(list(deltas))
         size = {"titles": 0, "texts": self._index.count()}
-        changed = [{"num": SIZE, "term": "", **size, "spelling": _looked_up(SIZE, "")}]
+        changed = [{"num": SIZE, "term": "", **size, "place": {_own(SIZE): 1.0}}]
         gone = []
         for number, (titles, texts) in deltas.items():
             row = held.get(number, {"term": shown(self._terms.get(number, "")), "titles": 0, "texts": 0})
             term = str(row["term"])
             counted = Counts(max(0, row["titles"] + titles), max(0, row["texts"] + texts))
             if counted.texts:
-                changed.append({"num": number, "term": term, **counted._asdict(), "spelling": _looked_up(number, term)})
+                changed.append({"num": number, "term": term, **counted._asdict(), "place": {_own(number): 1.0}})
             elif number in held:
                 gone.append(number)
         milvus.upsert(terms, changed)

@@ -24,34 +24,6 @@ from askalike.index.words.postings import TITLE_WEIGHT, LivePostings, best, is_w
 from askalike.index.words.texts import Texts
 from askalike.types import Filters
 
-MOST_TERMS: Final = 16
-"""So many terms are looked for, the first: each takes about as long as a search."""
-
-
-def edits(term: str) -> int:
-    """Return how many edits a term may be away: short ones would be near to everything.
-
-    >>> [edits(term) for term in ("dns", "wify", "roter", "anntenna")]
-    [0, 1, 1, 2]
-    """
-    return 0 if len(term) < 4 else 1 if len(term) < 8 else 2
-
-
-def spelling_query(schema: Any, terms: Iterable[str], title: float, text: float) -> Any | None:
-    """Return a query whose score is how many of the terms a question has a near one of; None where none can be near.
-
-    Args:
-        title, text: how much a near term there counts; 0 does not look there.
-    """
-    clauses: list[tuple[Any, Any]] = []
-    for term in [term for term in terms if edits(term)][:MOST_TERMS]:
-        for name, boost in (("title", title), ("text", text)):
-            if boost:
-                near = tantivy.Query.fuzzy_term_query(schema, name, term, distance=edits(term))
-                clauses.append((tantivy.Occur.Should, tantivy.Query.const_score_query(near, boost)))
-    return tantivy.Query.boolean_query(clauses) if clauses else None
-
-
 FEW: Final = 200
 """Up to so many entries are looked up one by one: 45 of 224,741 in half the time of a walk through their keys."""
 
@@ -169,25 +141,6 @@ class WordSnapshot:
             found += self._found(tantivy.Query.boolean_query(clauses), limit)
             found.sort(key=lambda one: (-one[1], one[0]))
         return found[:limit]
-
-    def misspelt(
-        self,
-        terms: Iterable[str],
-        fields: FieldWeights,
-        limit: int,
-        filters: Filters | None = None,
-        among: Sequence[int] | None = None,
-    ) -> list[tuple[int, float]]:
-        """Return the entries that have terms spelled nearly as these, those with most of them first.
-
-        Args:
-            terms: that no entry has; short ones are near to nothing, and only the first few are looked for.
-
-        Returns:
-            (internal number, the sum of the fields' weights over near terms), in the order of ``search``.
-        """
-        query = spelling_query(self._now.schema, terms, fields.title, fields.text)
-        return [] if query is None else self._found(self._filtered(query, filters, among), limit)
 
     def scores(self, weights: Mapping[str, float], fields: FieldWeights, nums: Sequence[int]) -> dict[int, float]:
         """Return the scores that ``search`` gives to these entries; those that match no term are left out."""

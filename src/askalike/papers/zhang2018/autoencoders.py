@@ -29,14 +29,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.evaluation.forum.tasks import candidate_task
+from askalike.evaluation.forum.tasks import StateSource, candidate_task
 from askalike.models.encoders.model import Model
 from askalike.models.ramn import WordStates
 from askalike.papers.harness import need_torch
 from askalike.papers.zhang2018.data import ZhangData
 from askalike.papers.zhang2018.rows import Kind
 from askalike.progress import Progress, SilentProgress
-from askalike.search.networks import StateSource
 from askalike.training.corpus import TrainingData
 from askalike.training.recipe import Recipe
 from askalike.training.work_folder import remove_checkpoints

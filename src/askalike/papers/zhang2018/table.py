@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from askalike.evaluation.forum.tasks import Matcher, RerankTask
-from askalike.index.states import ModelStates
+from askalike.evaluation.forum.tasks import Matcher, ModelStates, RerankTask
 from askalike.papers.harness import (
     Compared,
     Options,

@@ -126,36 +126,17 @@ export function aboutLine(question, via = null) {
   );
 }
 
-/** Why it was found, folded: words, what stood in for them, and the scores. */
+/** Why it was found, folded: words and the scores. */
 function whyPart(hit) {
   const matched = [...new Set(hit.matched.map((one) => one.word.toLowerCase()))];
-  const standIns = (hit.attended?.matches ?? []).filter((one) => one.missing && one.match).slice(0, READ_MOST);
   const read = strongest(hit.attended?.title ?? []);
-  const brought = (hit.attended?.effects ?? [])
-    .filter((one) => one.effect > 0)
-    .sort((one, other) => other.effect - one.effect)
-    .slice(0, READ_MOST);
   const rows = [
     matched.length
       ? reason("Matched", matched.slice(0, SHOWN_WORDS), matched.length - SHOWN_WORDS)
       : reason("Matched", ["no word, but the meaning"], 0),
     hit.missing.length ? reason("Missing", hit.missing, 0) : null,
     hit.components.judged_different ? reason("Less likely", ["people often judged it different from others"], 0) : null,
-    standIns.length
-      ? reason(
-          "Matched by meaning",
-          standIns.map((one) => `${one.word} → ${one.match}`),
-          0,
-        )
-      : null,
     read.length ? reason("Highest weight", read, 0) : null,
-    brought.length
-      ? reason(
-          "Most influential",
-          brought.map((one) => `${one.word} ${one.effect.toFixed(2)}`),
-          0,
-        )
-      : null,
   ];
   const scores = parts(hit.components);
   if (scores) rows.push(reason("Scores", [scores], 0));
