@@ -267,7 +267,12 @@ def test_reindex_keeps_the_vectors_when_told_not_to_encode(run: Run, forum: Path
         (("encode", "FORUM"), 1, "has no model", "--model FOLDER"),
         (("encode", "FORUM", "--model", "nowhere"), 2, "no encoder 'nowhere', and no such folder", "minilm"),
         (("search", "FORUM", "wifi", "--ranker", "meaning"), 1, "needs vectors", "askalike encode"),
-        (("search", "FORUM", "wifi", "--ranker", "magic"), 2, "no ranker 'magic'", "probability, words, meaning, reranker"),
+        (
+            ("search", "FORUM", "wifi", "--ranker", "magic"),
+            2,
+            "no ranker 'magic'",
+            "probability, words, meaning, reranker",
+        ),
     ],
 )
 def test_errors_say_what_and_what_to_do(
