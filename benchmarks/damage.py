@@ -238,7 +238,7 @@ def answers(path: Path) -> dict[str, Any]:
         found["pairs"] = sorted([one.first, one.second, digits(one.score)] for one in pairs)
         info = forum.info()
         found["held"] = [info.counts.questions, info.counts.answers, info.indexed, info.behind, info.vectors.entries]
-        found["judged"] = sorted([one.question_id, one.candidate_id, one.verdict] for one in forum.verdicts())
+        found["judged"] = sorted([one.question_id, one.candidate_id, one.verdict] for one in forum.store.judgements())
         return found
 
 

@@ -90,7 +90,7 @@ def vectors_of(folder: Path, names: list[str]) -> NDArray[np.float32]:
         state = forum.vectors
         assert (state.entries, state.waiting, state.next_model) == (len(names), 0, ""), state
         assert state.model.startswith("minilm:"), state.model
-        numbers = forum.numbers(names)
+        numbers = forum.store.nums_by_id(names)
     (place,) = ForumLayout(folder).vectors.glob("*/index")
     held, found = VectorIndex(place).vectors([numbers[name] for name in names])
     rows = {int(number): row for row, number in enumerate(held)}

@@ -126,7 +126,7 @@ def cost() -> dict[str, Any]:
     shutil.rmtree(path, ignore_errors=True)
     forum = Forum.create(path, settings=ForumSettings(has_vectors=False))
     forum.load(need_data("reddit/questions.jsonl.gz"))
-    nums = list(forum.numbers([question.id for question in forum.questions()]).values())
+    nums = list(forum.store.nums_by_id([question.id for question in forum.questions()]).values())
     began = time.perf_counter()
     forum.pairs.advance(0.0)  # reads all texts in slices; compares no more than one
     while forum.pairs.store.next_unread(1):
@@ -150,7 +150,7 @@ def cost() -> dict[str, Any]:
     changed = []
     for number in range(20):
         pair = pairs[number * 997]
-        held = forum.questions_by_number([pair.first, pair.second])
+        held = forum.store.questions_by_num([pair.first, pair.second])
         ids = (held[pair.first].id, held[pair.second].id)
         forum.judge(*ids, "different") if number % 2 else forum.add_links([Link(*ids)])
         began = time.perf_counter()

@@ -249,7 +249,7 @@ class LabelledSite(Site):
                 made.encode()
             mark.touch()
         self.name, self.forum = name, Forum.open(folder, settings=SETTINGS)
-        self.searcher, self.minilm, self.usual = self.forum._indexes.searcher(), None, None
+        self.searcher, self.minilm, self.usual = self.forum.indexes.searcher(), None, None
         self.standing = 0.0  # as forums are: words and their vectors take nothing of it
 
 

@@ -153,7 +153,7 @@ class Writer:
             self._told("put", [edited.id, edited.title], lambda: self.forum.put_unindexed([edited]))
         elif kind == "answer":
             answer = Answer(f"a-{self.seed}-{self.number}", self._target(), subject)
-            if self._told("answer", [answer.id, answer.question_id], lambda: self.forum.put_answers([answer])):
+            if self._told("answer", [answer.id, answer.question_id], lambda: self.forum.store.put_answers([answer])):
                 self.answers.append(answer.id)
         elif kind == "link" and self.bulk:
             link = Link(self._target(), self._target(), self.chance.choice(["duplicate", "related"]))
@@ -170,7 +170,7 @@ class Writer:
             self._told("unlink", key, lambda: self.forum.remove_links([link]))
         elif kind == "delete answer" and self.answers:
             gone = self.answers.pop(self.chance.randrange(len(self.answers)))
-            self._told("delete answer", [gone], lambda: self.forum.delete_answers([gone]))
+            self._told("delete answer", [gone], lambda: self.forum.store.delete_answers([gone]))
         elif kind == "delete":
             identifier = self.own.pop(self.chance.randrange(len(self.own)))
             self._told("delete", [identifier], lambda: self.forum.put_unindexed(gone=[identifier]))
@@ -372,7 +372,7 @@ def check(folder: Path, versions: Versions, ledger: Ledger, compared: tuple[str,
         marks = {(link.source_id, link.target_id, link.kind) for link in forum.links()}
         assert marks >= ledger.links, f"{len(ledger.links - marks)} marks do not count again"
         said = Counter[tuple[str, ...]](
-            (one.question_id, one.candidate_id, one.verdict, one.by) for one in forum.feedback()
+            (one.question_id, one.candidate_id, one.verdict, one.by) for one in forum.store.all_feedback()
         )
         assert said >= ledger.judgements, f"{len(ledger.judgements - said)} judgements do not count again"
         in_step(forum)

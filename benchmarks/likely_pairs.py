@@ -70,7 +70,7 @@ def exact_pairs(forum: Forum, questions: dict[int, Question]) -> dict[Ends, floa
             }
         return pairs
 
-    return forum._indexes.ask(pairs_of)
+    return forum.indexes.ask(pairs_of)
 
 
 def measure(folder: Path, sample: int) -> dict[str, Any]:
@@ -83,13 +83,13 @@ def measure(folder: Path, sample: int) -> dict[str, Any]:
             work()
             clock.append(time.perf_counter())
             spent.append(processor_total_s())
-        numbers = list(forum.numbers([question.id for question in forum.questions()]).values())
+        numbers = list(forum.store.nums_by_id([question.id for question in forum.questions()]).values())
         drawn = random.Random(0).sample(numbers, min(sample, len(numbers)))
         firsts = forum.pairs.store.firsts(drawn)
         drawn = [number for number in drawn if firsts.get(number, number) == number]  # copies are their first's
         exact: dict[Ends, float] = {}
         for start in range(0, len(drawn), BLOCK):
-            exact |= exact_pairs(forum, dict(forum.questions_by_number(drawn[start : start + BLOCK])))
+            exact |= exact_pairs(forum, dict(forum.store.questions_by_num(drawn[start : start + BLOCK])))
         pairs = {(pair.first, pair.second) for pair in forum.pairs.store.among(None, LEAST_SCORE)}
     return {
         "questions": len(numbers),

@@ -125,7 +125,7 @@ def main() -> None:
     option_parser(__doc__).parse_args()
     folder = copied()
     with Forum.open(folder) as forum:
-        bodies, held, rival = requests(forum, "title"), forum.size(), laid_out(forum)
+        bodies, held, rival = requests(forum, "title"), len(forum), laid_out(forum)
     rows: dict[str, dict[str, list[Any]]] = {}
     memory: dict[str, list[float]] = {}
     for _ in range(TURNS):

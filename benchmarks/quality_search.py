@@ -82,7 +82,7 @@ class Known:
     def __init__(self, forum: Forum, encoder: TextEncoder) -> None:
         self._encoder, self.name, self.dimensions = encoder, encoder.name, encoder.dimensions
         ids, vectors = forum.question_vectors()
-        held = forum.questions_by_id(ids)
+        held = forum.store.questions_by_id(ids)
         self._vectors = {text_of(held[one], MAX_CHARACTERS): row for one, row in zip(ids, vectors, strict=True)}
 
     def encode_query(self, texts: Sequence[str]) -> NDArray[np.float32]:

@@ -268,9 +268,9 @@ def search_in_turns(folders: list[Path], queries: int) -> list[dict[str, Any]]:
     """Return what searches of several forums take, in turns."""
     with contextlib.ExitStack() as stack:
         forums = [stack.enter_context(Forum.open(folder)) for folder in folders]
-        smallest = min(REAL, *(forum.size() for forum in forums))
+        smallest = min(REAL, *(len(forum) for forum in forums))
         numbers = random.Random(0).sample(range(1, smallest + 1), queries)
-        sample = list(forums[0].questions_by_number(numbers).values())
+        sample = list(forums[0].store.questions_by_num(numbers).values())
         seconds: list[dict[str, list[float]]] = [{} for _ in forums]
         for start in range(-BLOCK, queries, BLOCK):
             block = sample[max(0, start) : max(0, start) + BLOCK]
@@ -284,7 +284,7 @@ def search_in_turns(folders: list[Path], queries: int) -> list[dict[str, Any]]:
                         spent = [processor_s(piece) for piece in pieces]
                         of_forum.setdefault(name, []).extend(spent if start >= 0 else [])  # the first turn warms up
         return [
-            {"questions": forum.size(), **{name: percentiles(spent) for name, spent in of_forum.items()}}
+            {"questions": len(forum), **{name: percentiles(spent) for name, spent in of_forum.items()}}
             for forum, of_forum in zip(forums, seconds, strict=True)
         ]
 
@@ -349,7 +349,7 @@ def measure(folder: Path, *, size: int, queries: int, rivals: int) -> dict[str, 
     archive.unlink()
     with Forum.open(path) as forum:
         numbers = random.Random(0).sample(range(1, min(size, REAL) + 1), queries)
-        sample = list(forum.questions_by_number(numbers).values())
+        sample = list(forum.store.questions_by_num(numbers).values())
     words = [sys.executable, "-m", "benchmarks.scale", "--open", str(path), sample[0].title]
     body["opening"] = json.loads(subprocess.check_output(words, text=True).splitlines()[-1])
     with Forum.open(path) as forum:

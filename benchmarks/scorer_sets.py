@@ -150,17 +150,17 @@ class Site:
 
     def __init__(self, name: str, minilm: MiniLM | None) -> None:
         self.name, self.forum, self.minilm = name, open_forum(name), minilm
-        self.searcher: Searcher = self.forum._indexes.searcher()
-        numbers = sorted(self.forum.numbers([one.id for one in self.some(SAMPLE, 1)]).values())
-        self.sample = list(self.forum.questions_by_number(numbers).values())
+        self.searcher: Searcher = self.forum.indexes.searcher()
+        numbers = sorted(self.forum.store.nums_by_id([one.id for one in self.some(SAMPLE, 1)]).values())
+        self.sample = list(self.forum.store.questions_by_num(numbers).values())
         self.usual = None if minilm is None else Cosines.among(minilm.encode(self.sample[: SAMPLE // 2]))
-        self.standing = standing(self.forum._indexes.margin_now(SilentProgress()))
+        self.standing = standing(self.forum.indexes.margin_now(SilentProgress()))
 
     def some(self, count: int, seed: int) -> list[Question]:
         """Return questions at random."""
-        size = self.forum.size()
+        size = len(self.forum)
         drawn = sorted(random.Random(seed).sample(range(1, size + 1), min(2 * count, size)))
-        return list(self.forum.questions_by_number(drawn).values())[:count]
+        return list(self.forum.store.questions_by_num(drawn).values())[:count]
 
     def pairs(
         self, kind: str, query: Query, own: str, grades: dict[str, float], best: int, *, with_minilm: bool
@@ -182,7 +182,7 @@ class Site:
         asked = PreparedQuery(query, terms, weights, vector=vector if vector.any() else None)
         pool = gather(search.engine, asked, ("lexical", "vectors"), 50, Laps(), count=MAX_HITS, weight=0.4)
         bm25, cosine = ({key: pool.scores[of].get(key, 0.0) for key in pool.keys} for of in ("lexical", "vectors"))
-        numbers = self.forum.numbers(list(grades))
+        numbers = self.forum.store.nums_by_id(list(grades))
         missing = [num for num in numbers.values() if num not in bm25]
         bm25.update(dict.fromkeys(missing, 0.0) | search.engine.scores(asked.weights, missing, None, [])[0])
         if asked.vector is not None and missing:

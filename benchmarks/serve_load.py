@@ -151,7 +151,7 @@ def row(tally: Tally, seconds: float) -> dict[str, object]:
 
 def requests(forum: Forum, kind: str) -> list[bytes]:
     """Return searches for some questions of the forum."""
-    questions = random.Random(0).sample(list(forum.questions()), min(SAMPLED, forum.size()))
+    questions = random.Random(0).sample(list(forum.questions()), min(SAMPLED, len(forum)))
     return [
         json.dumps(
             {"title": one.title[:1000] or "?", "k": K}
@@ -192,7 +192,7 @@ def main() -> None:
     with Forum.open(folder) as forum:
         bodies = {kind: requests(forum, kind) for kind in KINDS}
         alone = {kind: library(forum, asked) for kind, asked in bodies.items()}
-        held = forum.size()
+        held = len(forum)
     rows: dict[str, dict[str, object]] = {}
     with serving(folder, "--workers", str(options.workers)) as running:
         asyncio.run(measure(running, bodies["title"], 4, 0, min(5.0, options.seconds)))  # caches, lazily read files

@@ -244,7 +244,7 @@ class Search:
 
     def __init__(self, forum: Forum, shown: int = Query("").k) -> None:
         self._forum = forum
-        self._searcher = forum._indexes.searcher()
+        self._searcher = forum.indexes.searcher()
         self._shown = shown
 
     def rerank(self, task: RerankTask) -> Run:
@@ -269,7 +269,7 @@ class Search:
         return np.array([self._likelihoods(first, [second.id])[0] for first, second in task.pairs])
 
     def _likelihoods(self, query: Question, ids: Sequence[str]) -> list[float]:
-        numbers = self._forum.numbers(ids)
+        numbers = self._forum.store.nums_by_id(ids)
         asked = Query(query.title, query.body, query.markup)
         likely = self._searcher.likelihoods(asked, list(numbers.values()))
         return [likely[numbers[one]] if likely else 0.0 for one in ids]

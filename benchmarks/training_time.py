@@ -93,7 +93,7 @@ def main() -> None:
             phases.end("fine-tuning")
         with Forum.open(Path(work) / "forum") as forum:
             forum.encode()
-            topics = forum.size()
+            topics = len(forum)
         phases.end("encoding the forum")
     body = {
         "threads": THREADS,

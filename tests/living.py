@@ -138,8 +138,8 @@ def compared(folder: Path, wanted: dict[str, Thread]) -> list[str]:
                 found.append(f"{one}: answers {answers} are not {thread.answers}")
             if links.get(one, set()) != {link for link in thread.links if link.target_id in wanted}:
                 found.append(f"{one}: links {links.get(one)} are not {thread.links}")
-        if forum.behind:
-            found.append(f"searches do not see {forum.behind} changes")
+        if forum.indexes.behind():
+            found.append(f"searches do not see {forum.indexes.behind()} changes")
     return found
 
 

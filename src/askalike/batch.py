@@ -198,7 +198,7 @@ def _take_files(
                 f"{layout.folder} is in {before}, and --language is {text.language}",
                 f"choose another folder, or say --language {before}",
             )
-        for name in set(forum.sources()) - {str(path) for path in files}:
+        for name in set(forum.store.sources()) - {str(path) for path in files}:
             forum.remove_source(name)
         for path in files:
             options = ImportOptions(source=str(path), is_mass_delete_allowed=True)

@@ -46,7 +46,7 @@ def ids(forum: Forum, title: str) -> list[str]:
 
 
 def words_of(forum: Forum) -> MilvusWords:
-    words = forum._indexes.lexical
+    words = forum.indexes.lexical
     assert isinstance(words, MilvusWords)
     return words
 

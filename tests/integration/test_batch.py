@@ -163,7 +163,7 @@ def _kill_a_ray_worker(driver: subprocess.Popen[bytes]) -> bool:
 
 def test_another_machine_reads_a_copy_of_the_forum(forum: Forum, tmp_path: Path) -> None:
     task = forum.pairs.task
-    part = [(num, question) for num, question in forum.questions_by_number(range(1, 30)).items()]
+    part = [(num, question) for num, question in forum.store.questions_by_num(range(1, 30)).items()]
     packed = msgspec.msgpack.encode(part)
     copy_forum(forum.path, tmp_path / "copy")
     order = Order(tmp_path.parent.name, task.module, task.order, True, "elsewhere", str(tmp_path / "copy"))

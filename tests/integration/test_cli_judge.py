@@ -84,7 +84,7 @@ def forum(path: Path) -> Iterator[Forum]:
 
 
 def verdicts(forum: Forum) -> dict[frozenset[str], str]:
-    return {frozenset((one.question_id, one.candidate_id)): one.verdict for one in forum.feedback()}
+    return {frozenset((one.question_id, one.candidate_id)): one.verdict for one in forum.store.all_feedback()}
 
 
 def scripted(keys: str) -> Callable[[], str]:
@@ -95,7 +95,7 @@ def scripted(keys: str) -> Callable[[], str]:
 def test_each_key_is_stored_at_once_with_how_the_pair_was_drawn(forum: Forum) -> None:
     first, second = list(forum.proposals())[:2]
     assert judge_queue(forum, "ann", scripted("y?Nq")) == 2
-    stored = list(forum.feedback())
+    stored = list(forum.store.all_feedback())
     assert [one.verdict for one in stored] == ["duplicate", "different"]
     assert [one.by for one in stored] == ["ann", "ann"]
     assert [one.draw for one in stored] == [first.draw, second.draw]
@@ -177,4 +177,4 @@ def test_a_person_judges_by_single_keys_in_a_terminal(path: Path) -> None:
     assert "almost certainly the same" in terminal.written
     with Forum.open(path) as forum:
         assert sorted(verdicts(forum).values()) == ["duplicate", "withdrawn"]
-        assert {one.by for one in forum.feedback()} == {"ann"}
+        assert {one.by for one in forum.store.all_feedback()} == {"ann"}

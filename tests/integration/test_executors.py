@@ -44,7 +44,7 @@ def refused(_: object) -> list[object]:
 def task_of(forum_folder: Path) -> Task[Any]:
     """Return the task that makes the entries of a word index."""
     with Forum.create(forum_folder) as forum:
-        return WordIndexer(forum._indexes.lexical, forum.analyzer).task
+        return WordIndexer(forum.indexes.lexical, forum.analyzer).task
 
 
 def test_processes_do_the_same_in_the_same_order(tmp_path: Path) -> None:
@@ -137,13 +137,15 @@ def test_pairs_of_a_block_are_those_of_each_question_alone(
         forum.add([Question("empty", "", "<p></p>", markup="html"), Question("stop", "the", "of")])
         forum.delete([one.id for one in held[20:25]])
         forum.pairs.read_texts()
-        asked = forum.questions_by_number(list(forum.numbers([one.id for one in forum.questions()]).values()))
+        asked = forum.store.questions_by_num(
+            list(forum.store.nums_by_id([one.id for one in forum.questions()]).values())
+        )
         alone = {num: pairs for one in asked.items() for num, pairs in forum.pairs.partners([one]).items()}
         monkeypatch.setattr(Searcher, "closest", counted)
         monkeypatch.setattr("askalike.forum.pairs.BLOCK", 100)
         together = forum.pairs.partners(list(asked.items()))
         assert max(sizes) == 100
-        ordered = forum._indexes.ask(partial(side_by_side, nums=[*asked]))
+        ordered = forum.indexes.ask(partial(side_by_side, nums=[*asked]))
         assert sorted(ordered) == sorted(asked)
         assert (ordered != [*asked]) == settings.has_vectors
     assert sum(map(len, alone.values())) > 60

@@ -159,7 +159,7 @@ def test_pairs_are_found_by_the_vectors_that_are_stored_and_no_query_is_encoded(
         forum.add([Question("a", "wifi drops"), Question("b", "wireless disconnects"), Question("c", "disk full")])
         assert forum.pairs.advance(60) == 0
         ((pair,), _) = forum.pairs.page(0.3, 100)
-        assert forum.numbers(["a", "b"]) == {"a": pair.first, "b": pair.second}
+        assert forum.store.nums_by_id(["a", "b"]) == {"a": pair.first, "b": pair.second}
         assert pair.cosine == pytest.approx(1.0, abs=1e-3)
     assert encoder.queries == []
 
@@ -448,13 +448,13 @@ def test_how_far_questions_stand_out_is_measured_for_an_encoder_of_sentences_and
     tmp_path: Path,
 ) -> None:
     with Forum.create(tmp_path / "forum", encoder=WordHashes()) as forum:
-        store = forum._store
+        store = forum.store
         forum.add(many(LEAST - 1))
-        assert (store.margin(), forum.wants_upkeep) == (None, False)  # too few
+        assert (store.margin(), bool(forum.indexes.upkeep())) == (None, False)  # too few
         forum.add(many(1, LEAST))
         first = store.margin()
         assert first is not None
-        assert (first.questions, forum.wants_upkeep) == (LEAST, False)
+        assert (first.questions, bool(forum.indexes.upkeep())) == (LEAST, False)
         assert first.value is not None
         assert first.value > 0.02
         forum.add(many(LEAST - 1, 2 * LEAST))
@@ -478,11 +478,11 @@ def test_a_margin_moves_probabilities_in_every_process_that_has_the_forum_open(
                 scores = [forum.similar("printer offline model3 room9")[0].score for forum in (one, other)]
                 return [math.log(score / (1 - score)) for score in scores]
 
-            one._store.put_margin(Margin(LEAST, None))
+            one.store.put_margin(Margin(LEAST, None))
             without = logits()
-            one._store.put_margin(Margin(LEAST, TYPICAL * math.exp(SPREAD)))
+            one.store.put_margin(Margin(LEAST, TYPICAL * math.exp(SPREAD)))
             assert logits() == pytest.approx([logit + weight for logit in without], abs=1e-6)
-            one._store.put_margin(Margin(LEAST, 1e9))
+            one.store.put_margin(Margin(LEAST, 1e9))
             assert logits() == pytest.approx([logit + MOST * weight for logit in without], abs=1e-6)
 
 
@@ -497,11 +497,11 @@ def test_a_forum_of_an_earlier_version_is_measured_when_nobody_waits_for_it(
     store.close()
     monkeypatch.setattr("askalike.forum.indexes.AT_ONCE", LEAST - 1)  # as if it were large
     with Forum.open(tmp_path / "forum", encoder=WordHashes()) as forum:
-        assert (forum._store.margin(), forum.wants_upkeep) == (None, True)
+        assert (forum.store.margin(), bool(forum.indexes.upkeep())) == (None, True)
         assert forum.info().upkeep == ("how far questions stand out is to be measured",)
         forum.upkeep()
-        assert forum._store.margin() is not None
-        assert not forum.wants_upkeep
+        assert forum.store.margin() is not None
+        assert not bool(forum.indexes.upkeep())
 
 
 def test_a_forum_without_an_encoder_of_sentences_is_not_measured(tmp_path: Path) -> None:
@@ -510,4 +510,4 @@ def test_a_forum_without_an_encoder_of_sentences_is_not_measured(tmp_path: Path)
         forum.add(many(LEAST))
         forum.use_model(tmp_path / "synonyms")
         forum.encode()
-        assert (forum._store.margin(), forum.wants_upkeep) == (None, False)
+        assert (forum.store.margin(), bool(forum.indexes.upkeep())) == (None, False)

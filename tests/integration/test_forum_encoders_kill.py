@@ -61,7 +61,7 @@ def test_no_vector_is_wrong_or_missing_after_five_kills_and_failing_requests(tmp
         encoder = server.encoder
     with Forum.open(path) as forum:
         assert (forum.vectors.entries, forum.vectors.waiting, forum.vectors.next_model) == (QUESTIONS, 0, "")
-        numbers = forum.numbers(list(texts))
+        numbers = forum.store.nums_by_id(list(texts))
         (place,) = ForumLayout(path).vectors.glob("*/index")
         held, found = VectorIndex(place).vectors([numbers[name] for name in texts])
         names = {number: name for name, number in numbers.items()}

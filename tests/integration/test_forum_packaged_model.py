@@ -120,7 +120,7 @@ def test_another_process_that_opens_the_forum_after_an_upgrade_switches_it_for_a
 def test_forums_of_one_process_share_the_packages_model(path: Path, tmp_path: Path) -> None:
     shutil.copytree(path, tmp_path / "second")
     with Forum.open(path) as one, Forum.open(tmp_path / "second") as other:
-        first, second = (forum._indexes._answering() for forum in (one, other))
+        first, second = (forum.indexes._answering() for forum in (one, other))
         assert first is not second
         assert first.model is second.model
 

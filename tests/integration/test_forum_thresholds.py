@@ -57,8 +57,8 @@ def test_pairs_that_chance_drew_carry_the_promise_and_pairs_of_the_queue_do_not(
 ) -> None:
     for by, count in (("sample", 60), ("queue", 0), ("import", 0), ("search", 0)):
         said = judged(60, by, is_same=True, likely=0.95)  # type: ignore[arg-type]
-        monkeypatch.setattr(forum._indexes, "judged", lambda said=said: said)
-        forum._thresholds._known.clear()
+        monkeypatch.setattr(forum.indexes, "judged", lambda said=said: said)
+        forum.thresholds._known.clear()
         found = forum.threshold(precision=0.9)
         assert found.judgements == count
         if count:
@@ -75,13 +75,13 @@ def test_a_pair_of_the_queue_counts_where_chance_would_have_drawn_it_by_now(
     )
     reached = max(permanent_number(*one.pair, forum.queue.seed) for one in drawn)
     below = [one for one in queued if permanent_number(*one.pair, forum.queue.seed) <= reached]
-    monkeypatch.setattr(forum._indexes, "judged", lambda: drawn + queued)
+    monkeypatch.setattr(forum.indexes, "judged", lambda: drawn + queued)
     assert len(below) > 0
     assert forum.threshold(precision=0.9).judgements == 60 + len(below)
 
 
 def test_too_few_drawn_pairs_are_said_to_be_too_few(forum: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forum._indexes, "judged", lambda: judged(10, "sample", is_same=True, likely=0.95))
+    monkeypatch.setattr(forum.indexes, "judged", lambda: judged(10, "sample", is_same=True, likely=0.95))
     found = forum.threshold(precision=0.9)
     assert found.judgements == 0
     assert "10 judged pairs were drawn by chance, too few to tell (it takes at least 58 likely pairs" in found.about
@@ -94,12 +94,13 @@ def test_one_promise_has_to_be_made(forum: Forum, given: dict[str, float]) -> No
 
 
 def test_every_door_takes_a_number_a_promise_or_the_default(forum: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forum._indexes, "judged", lambda: judged(60, "sample", is_same=True, likely=0.3))
-    assert forum.least("precision:0.9") == pytest.approx(0.3)
-    assert (forum.least("default"), forum.least(0.2), forum.least("0.2")) == (USUAL[WORDS], 0.2, 0.2)
+    monkeypatch.setattr(forum.indexes, "judged", lambda: judged(60, "sample", is_same=True, likely=0.3))
+    assert forum.thresholds.least("precision:0.9") == pytest.approx(0.3)
+    least = forum.thresholds.least
+    assert (least("default"), least(0.2), least("0.2")) == (USUAL[WORDS], 0.2, 0.2)
     engine = Engine(forum)
     for minimum in (0.3, "0.3", "precision:0.9", "default"):
-        least = forum.least(minimum)
+        least = forum.thresholds.least(minimum)
         whole = [one.score for one in forum.search(Query(WIFI[0], k=10)).hits]
         found = [one.score for one in forum.search(Query(WIFI[0], k=10, minimum=minimum)).hits]
         assert found == [score for score in whole if score >= least] != []

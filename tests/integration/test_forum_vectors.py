@@ -137,20 +137,20 @@ def test_verdicts_move_likelihoods_and_what_is_withdrawn_does_not(small: Forum) 
     small.add([Question("again", "Wlan lost")])  # its vector is that of "wifi"
     before = likely()
     pairs = (before, 1.0)
-    assert small.likelihoods(pairs) == list(pairs)
+    assert small.thresholds.likelihoods(pairs) == list(pairs)
     small.judge("again", "wifi", "different")
     assert likely() == before  # one judgement says little
     others = [f"other {number}" for number in range(60)]
     small.add([Question(one, "Wlan lost") for one in others])
-    known = small.likelihoods(pairs)
+    known = small.thresholds.likelihoods(pairs)
     for one in others:
         small.judge(one, "printer", "duplicate")
-    moved = small.likelihoods(pairs)
+    moved = small.thresholds.likelihoods(pairs)
     assert moved[0] > known[0]
     assert moved[1] == 1.0
     for one in others:
         small.judge(one, "printer", "withdrawn")
-    assert small.likelihoods(pairs) == known
+    assert small.thresholds.likelihoods(pairs) == known
 
 
 def test_words_and_vectors_add_up_to_the_score(small: Forum) -> None:
@@ -332,7 +332,7 @@ def test_pairs_that_were_compared_by_words_are_compared_again_by_meaning(
         forum.pairs.advance(60)
         forum.add([Question("a", "Wlan lost today"), Question("b", "Wlan disconnects today")])
         forum.pairs.advance(60)
-        nums = forum.numbers(["a", "b"])
+        nums = forum.store.nums_by_id(["a", "b"])
         [by_words] = [one for one in forum.pairs.store.of(nums["a"]) if one.second == nums["b"]]
         assert by_words.cosine is None or by_words.cosine == 0
         forum.pairs.advance(60)
@@ -700,7 +700,7 @@ def test_pairs_are_what_a_search_for_each_question_finds_and_nothing_is_encoded_
             found.extend((one.id, other) for other, score in partners if score >= 0.1)
         monkeypatch.setattr("askalike.models.encoders.model.Model.encode", None)
         assert forum.pairs.advance(60) == 0
-        nums = forum.numbers([one.id for one in forum.questions()])
+        nums = forum.store.nums_by_id([one.id for one in forum.questions()])
         kept = {frozenset((pair.first, pair.second)) for pair in forum.pairs.store.page(0.0, 10_000)}
     assert len(found) > 100
     wanted = [frozenset((nums[one], nums[other])) for one, other in found]

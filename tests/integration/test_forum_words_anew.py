@@ -84,14 +84,14 @@ def is_current(path: Path) -> bool:
 def test_an_index_of_an_earlier_version_answers_as_the_one_made_anew(earlier: Path) -> None:
     asked = Query("printer 3 update", k=20, ranker="words")
     with Forum.open(earlier) as forum:
-        wanted = [forum.wants_upkeep]
+        wanted = [bool(forum.indexes.upkeep())]
         assert forum.info().upkeep == ("the words are to be indexed anew",)
         before = [(hit.question.id, hit.score) for hit in forum.search(asked).hits]
         assert len(before) == 6
         forum.add(Question("late", "printer 9 is lost"))  # others go on to write it
         forum.delete("late")
         forum.upkeep()
-        assert [*wanted, forum.wants_upkeep] == [True, False]
+        assert [*wanted, bool(forum.indexes.upkeep())] == [True, False]
         assert forum.info().upkeep == ()
         assert [(hit.question.id, hit.score) for hit in forum.search(asked).hits] == before
     assert is_current(earlier)
@@ -114,7 +114,7 @@ def test_others_find_and_write_everything_while_words_are_indexed_anew(earlier: 
         forum.upkeep(progress=During(others))
         assert found(forum) == found(opened[0]) == sorted({*ALL, "late"} - {"q0"})
     assert is_current(earlier)
-    assert opened[0]._indexes.lexical.is_current  # type: ignore[union-attr]
+    assert opened[0].indexes.lexical.is_current  # type: ignore[union-attr]
     opened[0].add(Question("later", "printer 10 is lost"))
     assert "later" in found(opened[0])
     opened[0].close()
@@ -166,7 +166,7 @@ def test_postings_that_were_dropped_are_made_again(tmp_path: Path, monkeypatch: 
 def test_an_index_with_other_files_beside_it_is_not_replaced(earlier: Path) -> None:
     (earlier / "lexical" / "mine.txt").write_text("kept")
     with Forum.open(earlier) as forum:
-        assert not forum.wants_upkeep
+        assert not bool(forum.indexes.upkeep())
         forum.upkeep()
         assert found(forum) == ALL
     assert sorted(path.name for path in earlier.glob("lexical*")) == ["lexical"]

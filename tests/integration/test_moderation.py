@@ -77,12 +77,16 @@ def test_a_decided_pair_leaves_the_queue_and_an_undone_one_comes_back(forum: For
 
 
 def test_chains_and_circles_are_refused_with_the_chain_and_nothing_is_stored(forum: Forum) -> None:
-    forum.mark("0b", "0a")
+    forum.store.mark("0b", "0a")
     with pytest.raises(InputError, match="1a -> 0b -> 0a"):
         forum.store.decide(Feedback("1a", "0b", "duplicate"))
     with pytest.raises(InputError, match="close a circle: 0a -> 0b -> 0a"):
         forum.store.decide(Feedback("0a", "0b", "duplicate"))
-    assert (forum.store.log(LONGEST_LOG), forum.links(), list(forum.feedback())) == ([], [Link("0b", "0a")], [])
+    assert (forum.store.log(LONGEST_LOG), forum.links(), list(forum.store.all_feedback())) == (
+        [],
+        [Link("0b", "0a")],
+        [],
+    )
     assert not forum.store.decide(Feedback("1a", "0b", "duplicate"), has_link=False).made_link
 
 
@@ -104,7 +108,7 @@ def test_two_who_mark_each_of_a_pair_a_duplicate_of_the_other_close_no_circle(pa
             for number in numbers:
                 both.wait()
                 with contextlib.suppress(InputError):
-                    marked += forum.mark(f"{number}{ends[0]}", f"{number}{ends[1]}")
+                    marked += forum.store.mark(f"{number}{ends[0]}", f"{number}{ends[1]}")
             return marked
 
         with ThreadPoolExecutor(2) as pool:
@@ -154,7 +158,7 @@ def test_what_was_acknowledged_is_in_the_log_after_a_kill_and_decisions_are_whol
         stands = {entry.question_id for entry in log if entry.kind != "undone" and not entry.undone}
         assert stands in (set(), {"0b"})
         assert forum.links() == ([Link("0b", "0a")] if stands else [])
-        assert {judgement.question_id for judgement in forum.verdicts()} == stands
+        assert {judgement.question_id for judgement in forum.store.judgements()} == stands
 
 
 # -- the service -------------------------------------------------------------------------------------------------------

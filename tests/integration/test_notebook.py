@@ -76,7 +76,7 @@ def test_whole_numbers_are_taken_for_ids(tmp_path: Path) -> None:
         forum.add([Question(number, f"Printer {number}") for number in (7, 8)])  # type: ignore[arg-type]
         assert forum.question(7).id == "7"
         assert forum.answers(7) == []
-        assert forum.links_of(7) == []
+        assert forum.store.links_of(7) == []
         assert forum.judge(7, 8, "different").question_id == "7"
         forum.delete(7)
         forum.delete([8])
@@ -142,7 +142,7 @@ def test_a_data_frame_becomes_a_forum(library: str, tmp_path: Path) -> None:
             Question("1", "Printer is offline", "After a power cut.", created=datetime(2024, 1, 1, tzinfo=UTC)),
             Question("2", "Wifi drops"),
         ]
-        assert forum.sources() == ("dataframe",)
+        assert forum.store.sources() == ("dataframe",)
 
 
 def test_what_is_no_data_frame_is_refused(tmp_path: Path) -> None:

@@ -112,8 +112,8 @@ def test_what_was_acknowledged_survives_a_kill(folder: Path) -> None:
         os.killpg(process.pid, signal.SIGTERM)
         assert process.wait(30) in (0, -signal.SIGTERM)
     with Forum.open(folder) as forum:
-        assert forum.behind == 0
-        assert forum.size() >= 2 + len(acknowledged)
+        assert forum.indexes.behind() == 0
+        assert len(forum) >= 2 + len(acknowledged)
 
 
 def test_every_worker_sees_each_change_at_once(folder: Path) -> None:

@@ -122,7 +122,7 @@ def test_the_bundled_forum_comes_back_with_who_judged_what_and_when(homenet: For
         again.load(tmp_path / "export")
         assert _held(again) == _held(homenet)
         assert again.load(tmp_path / "export").load.judgements.unchanged == 2
-        assert len(list(again.feedback())) == 2
+        assert len(list(again.store.all_feedback())) == 2
 
 
 def test_what_helped_and_what_waits_to_be_written_is_not_exported(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_a_table_that_was_cut_is_refused_and_nothing_is_loaded(homenet: Forum, t
     with Forum.create(tmp_path / "again.forum", settings=PLAIN) as again:
         with pytest.raises(DamagedInputError, match=r"278 records, export\.json says 279"):
             again.load(tmp_path / "export")
-        assert again.size() == 0
+        assert len(again) == 0
 
 
 def test_a_table_in_another_encoding_is_refused_with_its_line(homenet: Forum, tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_a_table_in_another_encoding_is_refused_with_its_line(homenet: Forum, tm
     with Forum.create(tmp_path / "again.forum", settings=PLAIN) as again:
         with pytest.raises(DamagedInputError, match=r"questions\.csv, line 2: not UTF-8"):
             again.load(tmp_path / "export")
-        assert again.size() == 0
+        assert len(again) == 0
 
 
 def test_a_record_that_does_not_fit_is_rejected_and_named(homenet: Forum, tmp_path: Path) -> None:

@@ -174,7 +174,7 @@ def test_a_link_makes_its_pair_likelier_and_joins_neither_what_is_unlike_nor_two
 
 def test_a_linked_pair_is_kept_for_groups_and_shown_to_nobody(forum: Forum) -> None:
     groups(forum)
-    numbers = forum.numbers(["d", "e"])
+    numbers = forum.store.nums_by_id(["d", "e"])
     open_before = forum.pairs.store.count()
     forum.add_links([Link("e", "d")])
     assert {"d", "e"} in groups(forum)
@@ -328,7 +328,7 @@ def test_a_change_touches_its_neighbourhood_alone(forum: Forum, monkeypatch: pyt
     monkeypatch.setattr(groups_module.EvidenceReader, "near", watched)
     forum.judge("d", "e", "different")
     forum.groups(0.5)
-    assert read == [set(forum.numbers(["d", "e"]).values())]
+    assert read == [set(forum.store.nums_by_id(["d", "e"]).values())]
 
 
 def test_pairs_that_no_search_finds_are_compared_where_they_alone_keep_groups_apart(

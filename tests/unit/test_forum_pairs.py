@@ -43,7 +43,7 @@ def pairs(forum: Forum, minimum: float = 0.1) -> dict[str, float]:
     assert forum.pairs.advance(LONG) == 0
     found, place = forum.pairs.page(minimum, 100)
     assert place is None
-    held = forum.questions_by_number([num for pair in found for num in (pair.first, pair.second)])
+    held = forum.store.questions_by_num([num for pair in found for num in (pair.first, pair.second)])
     assert [pair.score for pair in found] == sorted((pair.score for pair in found), reverse=True)
     return {held[pair.first].id + held[pair.second].id: pair.score for pair in found}
 
@@ -103,7 +103,7 @@ def test_what_came_last_is_compared_first_while_others_still_wait(
     forum.add(Question("f", "printer prints blank pages again"))
     forum.pairs.advance(0.0)
     assert forum.pairs.waiting() > 0
-    nums = forum.numbers(["d", "f"])
+    nums = forum.store.nums_by_id(["d", "f"])
     assert (nums["d"], nums["f"]) in [(pair.first, pair.second) for pair in forum.pairs.store.of(nums["f"])]
 
 
@@ -167,7 +167,7 @@ def test_questions_of_the_same_text_are_found_before_any_are_compared(
     forum.pairs.advance(0.0)
     assert forum.pairs.waiting() > 9
     found, _ = forum.pairs.page(1.0, 100)
-    held = forum.questions_by_number([num for pair in found for num in (pair.first, pair.second)])
+    held = forum.store.questions_by_num([num for pair in found for num in (pair.first, pair.second)])
     assert {question.id for question in held.values()} == {*ids, "a", "b"}
 
 
@@ -214,7 +214,7 @@ def test_the_best_of_other_texts_is_found_past_many_copies(forum: Forum) -> None
     copied(forum, 30)
     forum.add(Question("near", "my phone does not charge any more", "it is warm"))
     assert forum.pairs.advance(LONG) == 0
-    near = forum.numbers(["near", "copy0"])
+    near = forum.store.nums_by_id(["near", "copy0"])
     assert [(pair.first, pair.second) for pair in forum.pairs.store.of(near["near"])] == [(near["copy0"], near["near"])]
 
 
@@ -224,14 +224,14 @@ def test_a_question_is_compared_though_others_are_found_before_it(
     forum.add([Question(f"z{num}", "fan is loud", f"fan fan fan loud loud is {num}") for num in range(8)])
     forum.add(Question("last", "fan is loud", "the"))
     assert forum.pairs.advance(LONG) == 0
-    assert forum.pairs.store.of(forum.numbers(["last"])["last"])
+    assert forum.pairs.store.of(forum.store.nums_by_id(["last"])["last"])
 
 
 def test_nothing_is_compared_that_searches_do_not_see_yet(forum: Forum) -> None:
     pairs(forum)
     forum.put_unindexed([Question("f", "printer prints blank pages")])  # stored, not indexed
     forum.pairs.advance(LONG)
-    assert forum.pairs.store.of(forum.numbers(["f"])["f"]) == []
+    assert forum.pairs.store.of(forum.store.nums_by_id(["f"])["f"]) == []
     forum.catch_up()
     assert "df" in pairs(forum)
 
@@ -255,7 +255,7 @@ def test_a_pair_comes_back_when_the_link_goes_by_which_it_was_settled(forum: For
 
 
 def test_a_pair_with_a_question_that_was_deleted_meanwhile_is_not_kept(forum: Forum) -> None:
-    first, other = forum.numbers(["a", "c"]).values()
+    first, other = forum.store.nums_by_id(["a", "c"]).values()
     kept = forum.pairs._kept([Pair(first, other, 0.5), Pair(first, 999, 0.9)])  # the second was still found
     assert [(pair.first, pair.second) for pair in kept] == [(first, other)]
 

@@ -29,7 +29,7 @@ def forum(tmp_path: Path) -> Iterator[Forum]:
     with Forum.create(tmp_path / "f") as made:
         made.add([Question(f"q{number}", f"question {number}") for number in range(COUNT)])
         chance = random.Random(0)
-        nums = sorted(made.numbers([f"q{number}" for number in range(COUNT)]).values())
+        nums = sorted(made.store.nums_by_id([f"q{number}" for number in range(COUNT)]).values())
         with made.pairs.store.writing() as store:
             store.put([Pair(*pair, round(chance.random(), 6)) for pair in combinations(nums, 2)])
         yield made
@@ -63,7 +63,7 @@ def test_every_fifth_pair_is_drawn_over_the_whole_range_and_none_comes_twice(for
 
 def test_what_is_judged_comes_no_more_and_leaves_the_others_in_their_order(forum: Forum) -> None:
     shown = walk(forum.queue, 0.9, 10)
-    ids = {num: one.id for num, one in forum.questions_by_number(range(1, COUNT + 1)).items()}
+    ids = {num: one.id for num, one in forum.store.questions_by_num(range(1, COUNT + 1)).items()}
     first = next(one for one in shown if one.draw.by == "sample")
     forum.judge(ids[first.pair.first], ids[first.pair.second], "different", draw=first.draw)
     again = [one.pair for one in walk(forum.queue, 0.9, 10) if one.draw.by == "sample"]
@@ -102,7 +102,7 @@ def test_a_client_sends_back_how_a_pair_was_drawn_and_gets_none_unasked(forum: F
     shown = page.pairs[-1]
     assert shown.draw.by == "sample"
     engine.judge(FeedbackRequest(shown.question.id, shown.candidate.id, "different", draw=shown.draw))
-    assert next(forum.feedback()).draw == shown.draw
+    assert next(forum.store.all_feedback()).draw == shown.draw
     following = engine.pairs(PairsQuery(page.next, EVERY, sample=True)).pairs
     assert {one.question.id + one.candidate.id for one in following}.isdisjoint(
         one.question.id + one.candidate.id for one in page.pairs

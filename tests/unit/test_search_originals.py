@@ -102,22 +102,22 @@ def test_a_search_tells_how_long_each_stage_took(forum: Forum) -> None:
 def test_a_person_names_the_question_at_the_end_of_a_chain_and_closes_no_circle(tmp_path: Path) -> None:
     with Forum.create(tmp_path / "f") as forum:
         forum.add([Question(one, f"Question {one}") for one in "abcdxyz"])
-        assert forum.mark("b", "a")
-        assert not forum.mark("b", "a")
+        assert forum.store.mark("b", "a")
+        assert not forum.store.mark("b", "a")
         forum.add_links([Link("c", "b")])  # as an archive has it
         with pytest.raises(InputError, match="'b' is a duplicate itself: d -> b -> a") as chained:
-            forum.mark("d", "b")
+            forum.store.mark("d", "b")
         assert chained.value.hint == "link 'd' to 'a'"
         with pytest.raises(InputError, match="'c' is a duplicate itself: d -> c -> b -> a"):
-            forum.mark("d", "c")
+            forum.store.mark("d", "c")
         with pytest.raises(InputError, match="the link would close a circle: a -> c -> b -> a"):
-            forum.mark("a", "c")
-        assert not forum.mark("c", "b")  # what is there stays as it is
-        assert forum.mark("a", "d")  # the end moves on
+            forum.store.mark("a", "c")
+        assert not forum.store.mark("c", "b")  # what is there stays as it is
+        assert forum.store.mark("a", "d")  # the end moves on
         forum.add_links([Link("x", "y"), Link("y", "x")])
         with pytest.raises(InputError, match="z -> x -> y"):
-            forum.mark("z", "x")
+            forum.store.mark("z", "x")
         with pytest.raises(UnknownIdError):
-            forum.mark("z", "nowhere")
+            forum.store.mark("z", "nowhere")
         with pytest.raises(InputError):
-            forum.mark("z", "z")
+            forum.store.mark("z", "z")

@@ -76,7 +76,7 @@ def forum(tmp_path: Path) -> Iterator[Forum]:
 
 
 def kept(forum: Forum, num: int) -> object:
-    return unpacked(forum._indexes.lexical.snapshot().texts([num]).get(num, b""))
+    return unpacked(forum.indexes.lexical.snapshot().texts([num]).get(num, b""))
 
 
 def read(question: Question) -> object:
@@ -84,7 +84,7 @@ def read(question: Question) -> object:
 
 
 def test_what_is_kept_follows_every_change(forum: Forum) -> None:
-    (num,) = forum.numbers(["q1001"]).values()
+    (num,) = forum.store.nums_by_id(["q1001"]).values()
     assert kept(forum, num) == read(forum.question("q1001"))
     forum.edit(Question("q1001", TITLE, "since the update"))
     assert kept(forum, num) == read(Question("q1001", TITLE, "since the update"))
@@ -117,7 +117,7 @@ def test_without_what_is_kept_a_search_finds_the_same(forum: Forum, harm: object
     assert Forum.check(forum.path).is_sound
     with Forum.open(forum.path, settings=ForumSettings(has_vectors=False)) as again:
         assert again.similar(TITLE, "The laptop loses the wireless connection.") == expected
-        assert kept(again, 1) == read(again.questions_by_number([1])[1])
+        assert kept(again, 1) == read(again.store.questions_by_num([1])[1])
 
 
 def test_an_analyzer_has_one_reader() -> None:

@@ -26,15 +26,15 @@ def test_a_verdict_is_there_after_opening_again(forum: Forum) -> None:
     given = forum.judge("a", "b", "duplicate", by="Käthe")
     assert given.at is not None
     with Forum.open(forum.path) as again:
-        assert list(again.feedback()) == [given]
+        assert list(again.store.all_feedback()) == [given]
 
 
 def test_the_newest_verdict_on_a_pair_counts_whichever_way_round(forum: Forum) -> None:
     first = forum.judge("a", "b", "duplicate")
     other = forum.judge("c", "d", "different")
     last = forum.judge("b", "a", "different")
-    assert list(forum.feedback()) == [first, other, last]
-    assert forum.verdicts() == [other, last]
+    assert list(forum.store.all_feedback()) == [first, other, last]
+    assert forum.store.judgements() == [other, last]
 
 
 def test_a_pair_that_differs_is_not_suggested_again(forum: Forum) -> None:
@@ -53,8 +53,8 @@ def test_a_verdict_that_was_withdrawn_is_as_if_never_given(forum: Forum) -> None
     forum.judge("a", "b", "different")
     kept = forum.judge("a", "c", "different")
     forum.judge("b", "a", "withdrawn")
-    assert forum.verdicts() == [kept]
-    assert len(list(forum.feedback())) == 3
+    assert forum.store.judgements() == [kept]
+    assert len(list(forum.store.all_feedback())) == 3
     assert {one.question.id for one in forum.search(Query("wifi", own="a", is_canonical=True)).hits} == {"b", "d"}
     assert read_duplicate_links(forum).pairs == []
 
@@ -64,7 +64,7 @@ def test_verdicts_go_with_their_questions(forum: Forum) -> None:
     forum.judge("c", "a", "different")
     kept = forum.judge("c", "d", "different")
     forum.delete("a")
-    assert list(forum.feedback()) == [kept]
+    assert list(forum.store.all_feedback()) == [kept]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_verdict_on_what_is_no_pair_is_refused(forum: Forum, pair: tuple[str, 
         forum.judge("a", "b", "perhaps")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="surrogate"):
         forum.judge("a", "b", "different", by="\ud800")
-    assert list(forum.feedback()) == []
+    assert list(forum.store.all_feedback()) == []
 
 
 def test_verdicts_are_learned_from_as_marks_are(forum: Forum) -> None:
@@ -94,7 +94,7 @@ def test_how_a_pair_was_drawn_is_there_after_opening_again(forum: Forum) -> None
     assert forum.judge("a", "b", "different", draw=draw).draw == draw
     forum.judge("a", "c", "different")
     with Forum.open(forum.path) as again:
-        assert [one.draw for one in again.feedback()] == [draw, Draw("queue")]
+        assert [one.draw for one in again.store.all_feedback()] == [draw, Draw("queue")]
     for odd in (Draw("guess"), Draw("sample", 1.5), Draw("sample", 0.5, float("nan"))):  # type: ignore[arg-type]
         with pytest.raises(InputError, match=r"drawn by|probability|propensity"):
             forum.judge("a", "d", "different", draw=odd)

@@ -33,7 +33,7 @@ def no_reject(reject: Reject) -> None:
 
 
 def loaded(forum: Forum, records: list[Record]) -> None:
-    forum._store.load(records, DUMP, no_reject)
+    forum.store.load(records, DUMP, no_reject)
     forum.catch_up()
 
 
@@ -48,12 +48,11 @@ def test_judgements_and_manual_links_count_again_when_a_load_brings_their_questi
     forum.add_links([Link("q0", "q1"), Link("q1", "q2", "related")])
     forum.add_answers([Answer("by-hand", "q1", "Buy another.")])
     judged = [forum.judge("q1", "q0", "different"), forum.judge("q4", "q1", "duplicate")]
-    before = (forum.links(), list(forum.feedback()))
+    before = (forum.links(), list(forum.store.all_feedback()))
     loaded(forum, LESS)
     loaded(forum, ALL)
-    assert (
-        (forum.links(), list(forum.feedback())) == before == ([Link("q0", "q1"), Link("q1", "q2", "related")], judged)
-    )
+    assert before == ([Link("q0", "q1"), Link("q1", "q2", "related")], judged)
+    assert (forum.links(), list(forum.store.all_feedback())) == before
     assert [answer.id for answer in forum.answers("q1")] == ["by-hand"]
     assert "q0" not in {
         one.question.id for one in forum.search(Query("router reboots", own="q1", is_canonical=True)).hits
@@ -67,8 +66,8 @@ def test_what_was_said_of_a_question_that_has_gone_has_no_effect_and_is_counted_
     kept = forum.judge("q4", "q5", "duplicate")
     loaded(forum, LESS)
     assert forum.links() == [Link("q2", "q3")]
-    assert forum.links_of("q0") == []
-    assert list(forum.feedback()) == forum.verdicts() == [kept]
+    assert forum.store.links_of("q0") == []
+    assert list(forum.store.all_feedback()) == forum.store.judgements() == [kept]
     assert "q1" not in {
         one.question.id for one in forum.search(Query("router reboots", own="q3", is_canonical=True)).hits
     }
@@ -87,7 +86,7 @@ def test_a_judged_pair_is_not_listed_after_its_question_went_and_came_back(forum
         while forum.pairs.advance(10):
             pass
     pairs, _ = forum.pairs.page(0.0, 1000)
-    held = forum.questions_by_number([num for pair in pairs for num in (pair.first, pair.second)])
+    held = forum.store.questions_by_num([num for pair in pairs for num in (pair.first, pair.second)])
     listed = {frozenset((held[pair.first].id, held[pair.second].id)) for pair in pairs}
     assert frozenset(("q2", "q3")) in listed
     assert frozenset(("q0", "q1")) not in listed
@@ -96,11 +95,11 @@ def test_a_judged_pair_is_not_listed_after_its_question_went_and_came_back(forum
 def test_what_is_worked_out_from_judgements_is_made_anew_when_they_stop_or_begin_to_count(forum: Forum) -> None:
     forum.judge("q1", "q3", "different")
     forum.judge("q4", "q5", "different")
-    before = forum._store.judgement_version()
+    before = forum.store.judgement_version()
     loaded(forum, LESS)
-    assert forum._store.judgement_version() != before
+    assert forum.store.judgement_version() != before
     loaded(forum, ALL)
-    assert forum._store.judgement_version() == before
+    assert forum.store.judgement_version() == before
 
 
 def test_who_deletes_a_question_deletes_what_was_said_of_it(forum: Forum) -> None:
@@ -108,12 +107,12 @@ def test_who_deletes_a_question_deletes_what_was_said_of_it(forum: Forum) -> Non
     forum.judge("q1", "q3", "different")
     forum.delete("q1")
     loaded(forum, ALL)
-    assert (forum.links(), list(forum.feedback())) == ([], [])
+    assert (forum.links(), list(forum.store.all_feedback())) == ([], [])
 
 
 def test_a_load_leaves_links_and_answers_of_other_sources_as_they_are(forum: Forum) -> None:
     more: list[Record] = [Question("other", "t"), Answer("theirs", "q1", "b"), Link("other", "q1")]
-    forum._store.load(more, Source("more", "jsonl"), no_reject)
+    forum.store.load(more, Source("more", "jsonl"), no_reject)
     loaded(forum, LESS)
     loaded(forum, ALL)
     assert [answer.id for answer in forum.answers("q1")] == ["theirs"]
@@ -122,11 +121,11 @@ def test_a_load_leaves_links_and_answers_of_other_sources_as_they_are(forum: For
 
 def test_the_report_of_a_load_and_the_counts_of_the_forum_agree_on_links(forum: Forum) -> None:
     links: list[Record] = [Link("q0", "q2"), Link("q3", "q2"), Link("q4", "nowhere"), Link("q5", "q6", "related")]
-    report = forum._store.load([*ALL, *links], DUMP, no_reject)
+    report = forum.store.load([*ALL, *links], DUMP, no_reject)
     counts = forum.info().counts
     assert (report.links.added, report.links_without_question) == (4, 1)
     assert (counts.duplicates, counts.related, counts.links_without_question) == (2, 1, 1)
-    again = forum._store.load([*LESS, *links], DUMP, no_reject)
+    again = forum.store.load([*LESS, *links], DUMP, no_reject)
     counts = forum.info().counts
     shown = counts.duplicates + counts.related + counts.links_without_question
     assert again.links.added + again.links.unchanged == shown == 4

@@ -71,7 +71,7 @@ def test_a_question_and_its_duplicate_mark_are_added_together_or_not_at_all(tmp_
         forum.add(Question("original", "t"))
         with pytest.raises(UnknownIdError):
             forum.add(Question("new", "t"), links=[Link("new", "nowhere")])
-        assert forum.size() == 1
+        assert len(forum) == 1
         forum.add(Question("new", "t"), links=[Link("new", "original")])
         assert forum.links() == [Link("new", "original")]
 
@@ -331,4 +331,4 @@ def test_a_reject_file_that_finds_no_room_is_named(tmp_path: Path) -> None:
             patched.setattr(os, "open", is_full)
             with pytest.raises(ForumError, match=rf"rejects\.jsonl cannot be written: {os.strerror(errno.ENOSPC)}"):
                 forum.load(dump)
-        assert forum.size() == 0
+        assert len(forum) == 0

@@ -42,7 +42,7 @@ def delete(
 
 def _delete_source(forum: ForumArgument, name: str, *, is_confirmed: bool, as_json: bool) -> None:
     with Forum.open(forum) as opened:
-        counts = {source.name: source for source in opened.source_counts()}.get(name)
+        counts = {source.name: source for source in opened.store.source_counts()}.get(name)
         if counts is not None and not is_confirmed:
             records = f"{counts.questions:,} questions, {counts.answers:,} answers and {counts.links:,} links"
             typer.confirm(f"Delete {records} of {safe(name)}?", abort=True, err=True)

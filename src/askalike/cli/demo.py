@@ -39,7 +39,7 @@ def demo(
             forum = Forum.open(into, progress=progress)
         except ForumNotFoundError:
             forum = Forum.create(into)
-        if forum.sources() and SOURCE not in forum.sources():
+        if forum.store.sources() and SOURCE not in forum.store.sources():
             raise SettingError(f"{into} is another forum", "choose another folder with --into")
         forum.load(bundled_forum(), options=ImportOptions(format="jsonl", source=SOURCE), progress=progress)
     with forum:

@@ -78,12 +78,12 @@ def duplicates(
     ):
         if groups:
             opened.compare(progress=progress)
-            listed = opened.groups(opened.least(minimum or DEFAULT_MINIMUM))[: limit or None]
-            held = opened.questions_by_id([one for group in listed for one in group.members])
+            listed = opened.groups(opened.thresholds.least(minimum or DEFAULT_MINIMUM))[: limit or None]
+            held = opened.store.questions_by_id([one for group in listed for one in group.members])
             members = list(member_rows(opened, listed)) if form in ("csv", "parquet") else []
         else:
             found = opened.duplicates(
-                opened.least_score(minimum or 0.5), since=start, is_exact=exact, tag=tag, progress=progress
+                opened.thresholds.least_score(minimum or 0.5), since=start, is_exact=exact, tag=tag, progress=progress
             )
             rows = list(islice(pair_rows(found), min(limit, sys.maxsize) or None))
     if not groups:

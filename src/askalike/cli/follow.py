@@ -315,7 +315,7 @@ def writeback(
         actions = wanted.actions
 
         def is_discussion(identifier: str) -> bool:
-            held = opened.questions_by_id([identifier]).get(identifier)
+            held = opened.store.questions_by_id([identifier]).get(identifier)
             return held is not None and "/discussions/" in held.url
 
         if not send:

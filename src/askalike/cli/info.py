@@ -44,7 +44,7 @@ def info(
         show_question(forum, identifier, as_json=as_json)
         return
     with Forum.open(forum) as opened:
-        facts = info_object(opened.info(), opened.source_counts())
+        facts = info_object(opened.info(), opened.store.source_counts())
         hint = minilm_hint(opened)
     if as_json:
         print_json(facts)

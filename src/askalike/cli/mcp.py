@@ -147,7 +147,7 @@ def tools(forum: Forum) -> Iterator[Callable[..., dict[str, Any]]]:
             }
             for one in forum.answers(id)
         ]
-        links = [msgspec.to_builtins(one) for one in forum.links_of(id)]
+        links = [msgspec.to_builtins(one) for one in forum.store.links_of(id)]
         return {**_brief(question), "text": _text(question), "answers": answers, "links": links}
 
     def duplicates(minimum: float = 0.5, limit: int = 20, since: str = "") -> dict[str, Any]:

@@ -17,8 +17,8 @@ def show_question(forum: Path, identifier: str, *, as_json: bool) -> None:
     """Show a question with its answers, links and judgements."""
     with Forum.open(forum) as opened:
         question, answers = opened.question(identifier), opened.answers(identifier)
-        links = opened.links_of(identifier)
-        judgements = [it for it in opened.verdicts() if identifier in (it.question_id, it.candidate_id)]
+        links = opened.store.links_of(identifier)
+        judgements = [it for it in opened.store.judgements() if identifier in (it.question_id, it.candidate_id)]
         others = {end for link in links for end in (link.source_id, link.target_id)}
         others |= {end for it in judgements for end in (it.question_id, it.candidate_id)}
         titles = {other: opened.question(other).title for other in others - {identifier}}

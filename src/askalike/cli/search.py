@@ -217,7 +217,7 @@ def _notes(result: SearchResult) -> Iterator[str]:
 
 def _missing_from_indexes(forum: Forum, ranker: str | None) -> Iterator[str]:
     """Yield a warning where questions are not indexed or not encoded yet."""
-    behind = forum.behind
+    behind = forum.indexes.behind()
     if behind:
         info = forum.info()
         indexed, stored = info.indexed, info.counts.questions

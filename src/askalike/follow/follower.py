@@ -215,7 +215,7 @@ class Follower:
     def _finish_sweep(self, sweep: dict[str, Any]) -> None:
         """Look for what the sweep has not seen: each is asked for by itself."""
         seen = self._state.swept(sweep["number"])
-        missing = [one for one in self._forum.ids_of(self._origin.name) if one not in seen]
+        missing = [one for one in self._forum.store.ids_of(self._origin.name) if one not in seen]
         self._state.find([Seen(one) for one in missing], 2, self._clock())
         sweep |= {"ended_s": self._clock(), "missing": len(missing)}
         self._state.keep(sweep=self._next_sweep() if sweep.get("is_again") else sweep, gone=0, swept=sweep)
@@ -293,7 +293,7 @@ class Follower:
         before = self._state.value("gone") or 0
         if self._is_mass_delete_allowed or before + len(gone) <= _LEAST_MASS:
             return
-        held = self._forum.ids_of(self._origin.name)
+        held = self._forum.store.ids_of(self._origin.name)
         lost = before + len(set(gone) & set(held))
         if lost > max(_LEAST_MASS, (before + len(held)) / 2):
             found = f"{lost:,} of {before + len(held):,} threads of {self._source.address} seem to be gone"
@@ -343,7 +343,7 @@ class Follower:
         """Let searches find what was stored: soon, or at once."""
         if self._is_behind and (is_due or self._clock() >= self._indexed_s + _INDEX_S):
             self._forum.catch_up(is_waiting=False)
-            self._is_behind, self._indexed_s = self._forum.behind > 0, self._clock()
+            self._is_behind, self._indexed_s = self._forum.indexes.behind() > 0, self._clock()
 
     def _encode(self) -> None:
         """Encode what waits, where there is a model; what cannot be encoded is found by words."""
@@ -405,7 +405,7 @@ class _Trial:
         return found
 
     def ids_of(self, source: str) -> list[str]:
-        return self._forum.ids_of(source)
+        return self._forum.store.ids_of(source)
 
     def catch_up(self, *, is_waiting: bool = True) -> None:
         """Do nothing: nothing was changed."""

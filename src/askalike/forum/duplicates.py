@@ -94,7 +94,7 @@ def member_rows(forum: Forum, groups: Iterable[Group]) -> Iterator[MemberRow]:
     """Yield the questions of groups as rows."""
     for number, group in enumerate(groups, start=1):
         weakest = None if group.weakest is None else group.weakest.probability
-        questions = forum.questions_by_id(group.members)
+        questions = forum.store.questions_by_id(group.members)
         for member in group.members:
             title = questions[member].title if member in questions else ""
             yield MemberRow(number, group.kind, weakest, member, group.canonical, title)
@@ -171,8 +171,8 @@ def proposals(forum: Forum, minimum: float, tag: str = "") -> Iterator[Duplicate
 
 def _described(forum: Forum, pairs: Sequence[Pair], draws: Sequence[Draw] = ()) -> Iterator[Duplicate]:
     """Yield pairs with their questions; one of which a question was deleted meanwhile is left out."""
-    held = forum.questions_by_number(list({num for pair in pairs for num in (pair.first, pair.second)}))
-    likelihoods = forum.likelihoods([pair.score for pair in pairs])
+    held = forum.store.questions_by_num(list({num for pair in pairs for num in (pair.first, pair.second)}))
+    likelihoods = forum.thresholds.likelihoods([pair.score for pair in pairs])
     for pair, likelihood, draw in zip_longest(pairs, likelihoods, draws):
         if held.keys() >= {pair.first, pair.second}:
             first, second = held[pair.first], held[pair.second]

@@ -59,7 +59,6 @@ from askalike.progress import Progress, SilentProgress
 from askalike.readers.frame import ReadOptions
 from askalike.records import TABLES, Form, batches
 from askalike.search import RANKERS, Searcher
-from askalike.search.calibration import UNMOVED, moved_probabilities, unmoved_probabilities
 from askalike.search.rankers import MEANING, PROBABILITY
 from askalike.search.reranker import RERANKER
 from askalike.search.thresholds import Promise, Threshold, parse_minimum
@@ -69,7 +68,6 @@ from askalike.store import (
     ForumLayout,
     LoadReport,
     Operation,
-    Position,
     SourceCounts,
     Store,
     attach_store,
@@ -177,13 +175,13 @@ class Forum:
         self.path, self.analyzer, self.settings = path, analyzer, settings
         self._layout = ForumLayout(path)
         self._is_closed = False
-        self.store = self._store = store
-        self._indexes = Indexes(self._layout, store, analyzer, settings, executor)
-        self.pairs = Pairs(self._layout, store, self._indexes)
+        self.store = store
+        self.indexes = Indexes(self._layout, store, analyzer, settings, executor)
+        self.pairs = Pairs(self._layout, store, self.indexes)
         self.queue = Queue(self.pairs)
-        self._thresholds = Thresholds(store, self._indexes, self.queue)
-        self._reliability = Reliability(store, self._indexes)
-        self._groups = Groups(store, self.pairs.store, self.likelihoods)
+        self.thresholds = Thresholds(store, self.indexes, self.queue)
+        self._reliability = Reliability(store, self.indexes)
+        self._groups = Groups(store, self.pairs.store, self.thresholds.likelihoods)
 
     # -- making and opening ------------------------------------------------------------------------------------
 
@@ -335,19 +333,19 @@ class Forum:
     def close(self) -> None:
         """Close the forum's files; everything is on disk already."""
         self._is_closed = True
-        self._indexes.close()
+        self.indexes.close()
         self.pairs.close()
-        self._store.close()
+        self.store.close()
 
     def discard_if_empty(self) -> bool:
         """Close the forum and delete its folder, unless it holds a question or another process writes to it.
 
         Return whether the folder is gone.
         """
-        with self._store.lock_if_empty() as is_empty:
+        with self.store.lock_if_empty() as is_empty:
             if is_empty:
                 remove_owned(self.path, _OWNED)  # with the lock held: nobody can begin to fill it
-        self._store.close()
+        self.store.close()
         return not self.path.exists()
 
     def __enter__(self) -> Forum:
@@ -360,7 +358,7 @@ class Forum:
 
     def __len__(self) -> int:
         """Return how many questions the forum holds."""
-        return self.size()
+        return self.store.count_questions()
 
     def __bool__(self) -> bool:
         """Return True: an empty forum is one too."""
@@ -409,7 +407,7 @@ class Forum:
         has_texts = isinstance(query, Query) and isinstance(query.title, str) and isinstance(query.body, str)
         is_settled = has_texts and not cast("Query", query).own and not isinstance(cast("Query", query).minimum, str)
         wanted = cast("Query", query) if is_settled else self._settled(query)
-        return self._indexes.ask(lambda searcher: searcher.search(wanted))
+        return self.indexes.ask(lambda searcher: searcher.search(wanted))
 
     def similar_many(self, queries: Iterable[Query | str], *, progress: Progress | None = None) -> list[SearchResult]:
         """Return what each of many queries finds, in their order; a text is a title, of which 10 hits are found.
@@ -434,11 +432,11 @@ class Forum:
                 shown.advance(len(batch))
             return results
 
-        return self._indexes.ask(found)
+        return self.indexes.ask(found)
 
     def count(self, filters: Filters) -> int:
         """Return how many questions satisfy filters."""
-        return self._indexes.ask(lambda searcher: searcher.engine.count(filters))
+        return self.indexes.ask(lambda searcher: searcher.engine.count(filters))
 
     def ranking(self, query: Query) -> list[tuple[str, float]]:
         """Return (question id, score) as ``search`` ranks them, each question for itself: for evaluation.
@@ -450,7 +448,7 @@ class Forum:
         """
         wanted = self._settled(query)
         wanted = replace(wanted, is_canonical=False)
-        found = self._indexes.ask(lambda searcher: searcher.ranking(wanted)).found
+        found = self.indexes.ask(lambda searcher: searcher.ranking(wanted)).found
         return [(one.question.id, one.scored.score) for one in found]
 
     def threshold(self, *, precision: float | None = None, recall: float | None = None) -> Threshold:
@@ -469,15 +467,7 @@ class Forum:
         share = round(given_share, 6)
         if not 0 < share < 1:
             raise SettingError(f"the {kind} is {given_share:g}", "expected a share above 0 and below 1, such as 0.9")
-        return self._thresholds.of(Promise("recall" if precision is None else "precision", share))
-
-    def least(self, minimum: float | str) -> float:
-        """Return the least probability that a setting asks for: a number, a promise such as "recall:0.9", or "default".
-
-        Raises:
-            SettingError: it is none of these.
-        """
-        return self._thresholds.least(minimum)
+        return self.thresholds.of(Promise("recall" if precision is None else "precision", share))
 
     def _settled(self, query: Query | str) -> Query:
         """Return a query with a number as its minimum, that finds neither the question that asks nor what was judged
@@ -491,7 +481,7 @@ class Forum:
         query = cast("Query", asked)
         if isinstance(query.minimum, str):
             ranker = query.ranker or self.settings.search.ranker
-            least = self._thresholds.least(query.minimum, query)
+            least = self.thresholds.least(query.minimum, query)
             if ranker != PROBABILITY and parse_minimum(query.minimum) != least:
                 if query.ranker is not None:
                     raise SettingError(
@@ -502,16 +492,12 @@ class Forum:
             query = replace(query, minimum=least)
         if not query.own:
             return query
-        verdicts = self._store.judgements_on(query.own).items()
+        verdicts = self.store.judgements_on(query.own).items()
         excluded = {query.own, *(other for other, verdict in verdicts if verdict == "different")}
         filters = replace(query.filters, exclude_ids=query.filters.exclude_ids | excluded)
         return replace(query, filters=filters)
 
     # -- reading -----------------------------------------------------------------------------------------------
-
-    def sources(self) -> tuple[str, ...]:
-        """Return the names of the archives that were loaded, and "manual" where something was added by hand."""
-        return self._store.sources()
 
     def question(self, identifier: str | int) -> Question:
         """Return one question; a whole number is taken for an id of its digits.
@@ -519,61 +505,25 @@ class Forum:
         Raises:
             UnknownIdError: there is no such question.
         """
-        return self._store.question(_id(identifier))
+        return self.store.question(_id(identifier))
 
     def questions(self) -> Iterator[Question]:
         """Yield every question in the order of its coming, without holding them all."""
-        return (question for _, question in self._store.all_questions())
-
-    def questions_by_number(self, nums: Sequence[int]) -> dict[int, Question]:
-        """Return the questions with these numbers, as ``pairs`` gives them; those that have gone are left out."""
-        return self._store.questions_by_num(nums)
-
-    def questions_by_id(self, ids: Sequence[str]) -> dict[str, Question]:
-        """Return the questions with these ids; those that are not there are left out."""
-        return self._store.questions_by_id(ids)
-
-    def numbers(self, ids: Sequence[str]) -> dict[str, int]:
-        """Return the numbers of those ids that are there."""
-        return self._store.nums_by_id(ids)
-
-    def size(self) -> int:
-        """Return how many questions the forum holds."""
-        return self._store.count_questions()
+        return (question for _, question in self.store.all_questions())
 
     def answers(self, question_id: str | int) -> list[Answer]:
         """Return a question's answers, best first: accepted, then most voted, then oldest."""
-        return next(iter(self._store.answers_of([_id(question_id)]).values()), [])
+        return next(iter(self.store.answers_of([_id(question_id)]).values()), [])
 
     def links(self) -> list[Link]:
         """Return all links between questions that the forum holds."""
-        return self._store.links()
-
-    def links_of(self, question_id: str | int) -> list[Link]:
-        """Return the links from or to one question."""
-        return self._store.links_of(_id(question_id))
-
-    def feedback(self) -> Iterator[Feedback]:
-        """Yield every verdict that people gave on pairs, as they were stored; that of the latest moment counts."""
-        return self._store.all_feedback()
-
-    def verdicts(self) -> list[Feedback]:
-        """Return the verdict that counts for each pair that was judged."""
-        return self._store.judgements()
-
-    def answer_counts(self, ids: Sequence[str]) -> dict[str, int]:
-        """Return how many answers each of these questions has; those without one are left out."""
-        return self._store.answer_counts(ids)
-
-    def newest(self, limit: int, after: Position | None = None) -> list[tuple[Position, Question]]:
-        """Return questions, newest first by date, undated ones last; ``after`` takes a position to go on from."""
-        return self._store.newest(limit, after)
+        return self.store.links()
 
     def rankers(self) -> dict[str, bool]:
         """Return each ranker's name, and whether this forum can be searched by it now."""
         has_vectors = bool(self.vectors.model)
         found = {name: has_vectors or name != MEANING for name in RANKERS}
-        return {**found, RERANKER: self._indexes.has_reranker()}
+        return {**found, RERANKER: self.indexes.has_reranker()}
 
     def info(self) -> Info:
         """Return what the forum holds and whether its indexes are in step.
@@ -581,54 +531,20 @@ class Forum:
         Raises:
             ModelError, DamagedForumError: a model or a set of vectors cannot be read.
         """
-        behind = self._indexes.behind()  # looks at the index anew
-        counts = self._store.counts()
+        behind = self.indexes.behind()  # looks at the index anew
+        counts = self.store.counts()
         return Info(
             path=str(self.path),
             language=self.analyzer.settings.language,
             counts=counts,
-            indexed=self._indexes.lexical.entries,
+            indexed=self.indexes.lexical.entries,
             behind=behind,
             size_bytes=size_bytes(self.path),
-            vectors=self._indexes.state(),
-            engine=self._indexes.engine,
-            languages=self._store.language_counts(),
-            upkeep=tuple(self._indexes.upkeep()),
+            vectors=self.indexes.state(),
+            engine=self.indexes.engine,
+            languages=self.store.language_counts(),
+            upkeep=tuple(self.indexes.upkeep()),
         )
-
-    def probe(self) -> None:
-        """Look into the indexes as a search does, in a few milliseconds.
-
-        Raises:
-            ForumError, ModelError: searches would fail; the message says what to do.
-        """
-        self._indexes.probe()
-
-    @property
-    def behind(self) -> int:
-        """Return how many questions and changes no search sees yet, since another process is still indexing them."""
-        return self._indexes.behind()
-
-    def likelihoods(self, scores: Sequence[float]) -> list[float]:
-        """Return how likely pairs with these scores ask the same, by what people of this forum judged meanwhile."""
-        update = self._indexes.ask(lambda searcher: UNMOVED if searcher.scoring is None else searcher.scoring.update)
-        return moved_probabilities(update, scores)
-
-    def least_score(self, minimum: float | str) -> float:
-        """Return the least score of likely pairs that a setting asks for, as ``pairs`` takes it; see ``least``.
-
-        A promise is kept by probabilities that judgements have moved; a number is that of scores before.
-
-        Raises:
-            SettingError: it is none of these, or above 1.
-        """
-        found = self.least(minimum)
-        if found > 1:
-            raise SettingError(f"the least score of a pair is {found:g}", "expected a number from 0 to 1, or a promise")
-        if found == parse_minimum(minimum):
-            return found
-        update = self._indexes.ask(lambda searcher: UNMOVED if searcher.scoring is None else searcher.scoring.update)
-        return unmoved_probabilities(update, [found])[0]
 
     def groups(self, minimum: float = DEFAULT_MINIMUM) -> GroupList:
         """Return groups of questions that ask the same, largest first, announcements last, as far as was compared.
@@ -645,7 +561,7 @@ class Forum:
         """
         found = list(self.describe_groups(self.group_nodes(minimum)))
         shown = [identifier for group in found[:SHOWN_GROUPS] for identifier in group.members[:SHOWN_MEMBERS]]
-        return GroupList(found, self._store.questions_by_id(shown))
+        return GroupList(found, self.store.questions_by_id(shown))
 
     def group_nodes(self, minimum: float = DEFAULT_MINIMUM, *, is_waiting: bool = True) -> list[Node]:
         """Return the groups of ``groups`` by the numbers of their questions, without reading these.
@@ -662,11 +578,7 @@ class Forum:
     @property
     def vectors(self) -> VectorsState:
         """Return which model answers, and how much is still to be encoded."""
-        return self._indexes.state()
-
-    def source_counts(self) -> list[SourceCounts]:
-        """Return how many questions, answers and links came from each archive, or were added by hand."""
-        return self._store.source_counts()
+        return self.indexes.state()
 
     def export(
         self,
@@ -693,7 +605,7 @@ class Forum:
             MissingExtraError: Parquet without pyarrow.
         """
         text = self.analyzer.settings.to_json()
-        return export_forum(self._store, Path(folder), form, tables, text, progress or SilentProgress())
+        return export_forum(self.store, Path(folder), form, tables, text, progress or SilentProgress())
 
     def to_dataframe(self, table: str = "questions", library: FrameLibrary = "pandas") -> Any:
         """Return one of ``records.TABLES`` as a data frame of pandas, polars or pyarrow.
@@ -706,7 +618,7 @@ class Forum:
 
     def records(self, table: str) -> Iterator[Record]:
         """Yield the records of one of ``records.TABLES``, as ``export`` writes them."""
-        return records_of(self._store, table)
+        return records_of(self.store, table)
 
     def duplicates(
         self,
@@ -774,7 +686,7 @@ class Forum:
             UnknownIdError: there is no such source.
             BusyForumError: an archive is being loaded.
         """
-        counts = self._store.delete_source(name)
+        counts = self.store.delete_source(name)
         self.catch_up()
         return counts
 
@@ -793,7 +705,7 @@ class Forum:
         shown = progress or SilentProgress()
         told = self._teller()
         report = import_archive(
-            self._store, Path(archive), options or ImportOptions(), self._layout.rejects, shown, told
+            self.store, Path(archive), options or ImportOptions(), self._layout.rejects, shown, told
         )
         self.catch_up(progress=shown)
         with contextlib.suppress(BusyForumError):
@@ -809,7 +721,7 @@ class Forum:
             InputError: an id is taken, or a value cannot be stored; nothing is stored then.
             UnknownIdError: an end of a link is not there; nothing is stored then.
         """
-        self._store.add_questions(self._told(questions), list(links))
+        self.store.add_questions(self._told(questions), list(links))
         self.catch_up()
 
     def replace_threads(
@@ -831,11 +743,7 @@ class Forum:
         check_fields(source)
         told = self._teller()
         threads = [replace(one, question=told(one.question)) for one in threads]
-        return self._store.replace_threads(threads, gone, source, is_trial=is_trial)
-
-    def ids_of(self, source: str) -> list[str]:
-        """Return the ids of the questions that came from a source."""
-        return self._store.ids_of(source)
+        return self.store.replace_threads(threads, gone, source, is_trial=is_trial)
 
     def edit(self, questions: Question | Iterable[Question]) -> None:
         """Replace questions that the forum holds, by id.
@@ -843,12 +751,12 @@ class Forum:
         Raises:
             UnknownIdError: there is no such question; nothing is stored then.
         """
-        self._store.edit_questions(self._told(questions))
+        self.store.edit_questions(self._told(questions))
         self.catch_up()
 
     def put(self, questions: Question | Iterable[Question]) -> None:
         """Add questions, or replace those whose id the forum holds."""
-        self._store.put_questions(self._told(questions))
+        self.store.put_questions(self._told(questions))
         self.catch_up()
 
     def put_unindexed(
@@ -861,7 +769,7 @@ class Forum:
         Raises:
             UnknownIdError, InputError: as ``delete`` and ``put``; nothing is changed then.
         """
-        return self._store.put_questions(self._told(questions), list(gone))
+        return self.store.put_questions(self._told(questions), list(gone))
 
     def delete(self, ids: str | int | Iterable[str | int]) -> None:
         """Delete questions with their answers, links and judgements.
@@ -872,7 +780,7 @@ class Forum:
             UnknownIdError: there is no such question; nothing is deleted then.
         """
         listed: Any = [ids] if isinstance(ids, str | Integral) else ids
-        self._store.put_questions((), [_id(one) for one in listed])
+        self.store.put_questions((), [_id(one) for one in listed])
         self.catch_up()
 
     def add_answers(self, answers: Iterable[Answer]) -> None:
@@ -882,23 +790,7 @@ class Forum:
             UnknownIdError: an answer's question is not there; nothing is stored then.
             InputError: an id is taken, or a value cannot be stored; nothing is stored then.
         """
-        self._store.add_answers(list(answers))
-
-    def put_answers(self, answers: Iterable[Answer]) -> dict[str, Operation]:
-        """Add answers, or replace those whose id the forum holds; return which of both for each that changed.
-
-        Raises:
-            UnknownIdError, InputError: as ``add_answers``.
-        """
-        return self._store.put_answers(list(answers))
-
-    def delete_answers(self, ids: Iterable[str]) -> None:
-        """Delete answers.
-
-        Raises:
-            UnknownIdError: one of them is not there; nothing is deleted then.
-        """
-        self._store.delete_answers(list(ids))
+        self.store.add_answers(list(answers))
 
     def add_links(self, links: Iterable[Link]) -> int:
         """Mark questions as duplicates of, or related to, others; return how many marks were new.
@@ -906,23 +798,11 @@ class Forum:
         Raises:
             UnknownIdError: an end of a link is not there; nothing is stored then.
         """
-        return self._store.put_links(list(links))
-
-    def mark(self, duplicate: str, original: str) -> bool:
-        """Link a question as a duplicate of another, as a person decides it; return whether that is new.
-
-        Links that are loaded or added together may lead on from one duplicate to the next; a person is asked to name
-        the question at the end.
-
-        Raises:
-            UnknownIdError: one of them is not there.
-            InputError: they are the same; or the original is a duplicate itself, of others or of this one.
-        """
-        return self._store.mark(_id(duplicate), _id(original))
+        return self.store.put_links(list(links))
 
     def remove_links(self, links: Iterable[Link]) -> int:
         """Take marks away; return how many there were."""
-        return self._store.delete_links(list(links))
+        return self.store.delete_links(list(links))
 
     def judge(
         self,
@@ -941,7 +821,7 @@ class Forum:
             UnknownIdError: one of them is not there.
             InputError: they are the same, or a value cannot be stored.
         """
-        return self._store.add_feedback(Feedback(_id(question_id), _id(candidate_id), verdict, by, draw=draw or Draw()))
+        return self.store.add_feedback(Feedback(_id(question_id), _id(candidate_id), verdict, by, draw=draw or Draw()))
 
     def reliability(self) -> tuple[ReliabilityBin, ...]:
         """Return what the package's scorer said of the pairs that people judged, beside what they said."""
@@ -957,7 +837,7 @@ class Forum:
         Raises:
             MissingExtraError: of what is returned: the forum has several languages, and py3langid is not installed.
         """
-        detector = self._indexes.detector()
+        detector = self.indexes.detector()
         return _undetected if detector is None else detector.told
 
     # -- keeping the indexes in step ---------------------------------------------------------------------------
@@ -972,12 +852,7 @@ class Forum:
         Raises:
             BusyForumError: another process has been at it for too long; what was written is stored, and will be found.
         """
-        self._indexes.catch_up(progress or SilentProgress(), is_waiting=is_waiting)
-
-    @property
-    def wants_upkeep(self) -> bool:
-        """Return whether ``upkeep`` has anything to do."""
-        return bool(self._indexes.upkeep())
+        self.indexes.catch_up(progress or SilentProgress(), is_waiting=is_waiting)
 
     def upkeep(self, *, progress: Progress | None = None) -> None:
         """Do what is not urgent, where it is to be done; others may search and write meanwhile.
@@ -993,8 +868,8 @@ class Forum:
         Raises:
             BusyForumError: another process is at it, or has been indexing for too long.
         """
-        self._indexes.renew_words(progress or SilentProgress())
-        self._indexes.measure_margin(progress or SilentProgress())
+        self.indexes.renew_words(progress or SilentProgress())
+        self.indexes.measure_margin(progress or SilentProgress())
 
     def use_model(self, folder: str | Path) -> None:
         """Take a copy of a model as the forum's own; the one before answers until ``encode`` is done.
@@ -1019,7 +894,7 @@ class Forum:
             EncoderError: it cannot be had, or gives no vectors.
         """
         settings, found, is_named = take_encoder(encoder, self._layout)
-        self._indexes.take(settings, found, is_named=is_named)
+        self.indexes.take(settings, found, is_named=is_named)
 
     def use_engine(self, address: str) -> None:
         """Let an engine find the questions, for this machine and others with the same store; fill it if it is empty.
@@ -1033,8 +908,8 @@ class Forum:
             EngineError: it does not answer and is not the forum's already; nothing is changed then.
             MissingExtraError: pymilvus is not installed.
         """
-        name_engine(self._layout, self._store, address)
-        self._indexes.open()
+        name_engine(self._layout, self.store, address)
+        self.indexes.open()
         self.catch_up()
 
     def answering_vectors(self) -> VectorSet | None:
@@ -1043,7 +918,7 @@ class Forum:
         Raises:
             DamagedForumError: it cannot be read.
         """
-        return None if self._indexes.vectors is None else self._indexes.vectors.answering()
+        return None if self.indexes.vectors is None else self.indexes.vectors.answering()
 
     def scores_by(
         self, model: Model | None = None, encode: Encode | None = None, encode_queries: Encode | None = None
@@ -1060,7 +935,7 @@ class Forum:
         Raises:
             EncoderError: it cannot be had.
         """
-        return self._indexes.scores_by(model, encode, encode_queries)
+        return self.indexes.scores_by(model, encode, encode_queries)
 
     def use_reranker(self, reranker: AnyReranker | None) -> None:
         """Let a reranker put the 20 best hits of searches that name no ranker in its order, from now on.
@@ -1077,7 +952,7 @@ class Forum:
             SettingError: there is no such reranker.
             EncoderError: it cannot be had, or gives no scores.
         """
-        self._indexes.reranker.take(reranker)
+        self.indexes.reranker.take(reranker)
 
     @property
     def encoder(self) -> str:
@@ -1086,12 +961,7 @@ class Forum:
         Raises:
             NotLearnedError: the forum has no vectors.
         """
-        return self._indexes.encoder_name
-
-    @property
-    def is_distant(self) -> bool:
-        """Return whether an engine elsewhere finds the questions, so that calls to it can wait beside each other."""
-        return bool(self._indexes.engine)
+        return self.indexes.encoder_name
 
     def question_vectors(self, ids: Iterable[str | int] | None = None) -> tuple[list[str], NDArray[np.float32]]:
         """Return the vectors of the forum's questions as they are stored, at length 1.
@@ -1106,8 +976,8 @@ class Forum:
             NotLearnedError: the forum has no vectors.
         """
         named = [question.id for question in self.questions()] if ids is None else [_id(one) for one in ids]
-        numbers = self.numbers(named)
-        held, vectors = self._indexes.vectors_of([numbers[name] for name in dict.fromkeys(named) if name in numbers])
+        numbers = self.store.nums_by_id(named)
+        held, vectors = self.indexes.vectors_of([numbers[name] for name in dict.fromkeys(named) if name in numbers])
         known = {num: name for name, num in numbers.items()}
         return [known[num] for num in held], vectors
 
@@ -1128,7 +998,7 @@ class Forum:
             SettingError: the vectors do not have so many dimensions.
             ModelError, EncoderError: its model cannot be read, or its encoder cannot be had.
         """
-        return self._indexes.embed(list(texts), is_query=is_query, dimensions=dimensions)
+        return self.indexes.embed(list(texts), is_query=is_query, dimensions=dimensions)
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
         """Return how likely each plain text asks the same as a query, in [0, 1], by the forum's reranker or its scorer.
@@ -1138,7 +1008,7 @@ class Forum:
         Raises:
             ModelError, EncoderError: its model cannot be read, or what scores or encodes cannot be had.
         """
-        return self._indexes.score(query, list(texts))
+        return self.indexes.score(query, list(texts))
 
     def train(
         self,
@@ -1187,7 +1057,7 @@ class Forum:
             BusyForumError: another process is encoding.
             ModelError: there is no model, or it cannot be read.
         """
-        self._indexes.encode(progress or SilentProgress())
+        self.indexes.encode(progress or SilentProgress())
 
     def _encode_if_possible(self, progress: Progress) -> None:
         """Encode what waits, where there is a model; that a text encoder cannot be had is noted.
@@ -1196,8 +1066,8 @@ class Forum:
             BusyForumError, ModelError: as ``encode``.
         """
         try:
-            if self._indexes.is_wanted():
-                self._indexes.encode(progress)
+            if self.indexes.is_wanted():
+                self.indexes.encode(progress)
         except EncoderError as error:
             progress.notice(f"what waits to be encoded is found by words alone: {error}")
         except EngineError as error:

@@ -16,11 +16,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.errors import SettingError
 from askalike.forum.calibrations import JudgedPair
 from askalike.forum.indexes import Indexes
 from askalike.forum.queue import Queue, stratum_of
 from askalike.search import Searcher
-from askalike.search.calibration import UNMOVED, Update, moved_probabilities
+from askalike.search.calibration import UNMOVED, Update, moved_probabilities, unmoved_probabilities
 from askalike.search.scorer import USUAL, WORDS, probability
 from askalike.search.thresholds import (
     Promise,
@@ -74,6 +75,26 @@ class Thresholds:
         found = self.of(wanted)
         return 1.0 if found.minimum is None else found.minimum
 
+    def least_score(self, minimum: float | str) -> float:
+        """Return the least score of likely pairs that a setting asks for; see ``least``.
+
+        A promise is kept by probabilities that judgements have moved; a number is that of scores before.
+
+        Raises:
+            SettingError: it is none of these, or above 1.
+        """
+        least = self.least(minimum)
+        if least > 1:
+            raise SettingError(f"the least score of a pair is {least:g}", "expected a number from 0 to 1, or a promise")
+        return least if least == parse_minimum(minimum) else unmoved_probabilities(self._update(), [least])[0]
+
+    def likelihoods(self, scores: Sequence[float]) -> list[float]:
+        """Return how likely pairs with these scores ask the same, by what people of this forum judged meanwhile."""
+        return moved_probabilities(self._update(), scores)
+
+    def _update(self) -> Update:
+        return self._indexes.ask(lambda searcher: UNMOVED if searcher.scoring is None else searcher.scoring.update)
+
     def of(self, promise: Promise) -> Threshold:
         """Return the threshold of a promise."""
         state = (self._store.judgement_version(), self._indexes.state().model)
@@ -88,7 +109,7 @@ class Thresholds:
         pairs = self._queue.pairs
         if pairs.store.count() < FEW_PAIRS and pairs.waiting():
             pairs.advance(COMPARING_S)
-        update = self._indexes.ask(lambda one: UNMOVED if one.scoring is None else one.scoring.update)
+        update = self._update()
         judged = self._indexes.judged()
         strata = np.array([stratum_of(float(probability(np.array(one.logit)))) for one in judged], dtype=np.int64)
         sizes = np.array([one.pairs / one.kept for one in self._queue.strata()])

@@ -66,7 +66,7 @@ class DuplicatePages:
             draws, ended = [Draw()] * len(pairs), _cursor(place) if place else None
         nums = [num for pair in pairs for num in (pair.first, pair.second)]
         held, briefs = self._briefs(nums)
-        likely = self._forum.likelihoods([pair.score for pair in pairs])
+        likely = self._forum.thresholds.likelihoods([pair.score for pair in pairs])
         shown = tuple(
             _shown_pair(pair, held, briefs, structs.replace(draw, probability=likelihood))
             for pair, draw, likelihood in zip(pairs, draws, likely, strict=True)
@@ -94,14 +94,14 @@ class DuplicatePages:
 
     def progress(self) -> Compared:
         """Return how many questions have been compared."""
-        size = self._forum.size()
+        size = len(self._forum)
         return Compared(max(0, size - self._forum.pairs.waiting()), size)
 
     def _group(self, group: Group) -> ShownGroup:
         weakest = group.weakest
         ends = () if weakest is None else (weakest.first, weakest.second)
         wanted = list(dict.fromkeys([*group.members[:MOST_SHOWN], *ends]))
-        nums = self._forum.numbers(wanted)
+        nums = self._forum.store.nums_by_id(wanted)
         _, briefs = self._briefs(list(nums.values()))
         by_id = {brief.id: brief for brief in briefs.values()}
         shown = tuple(by_id[one] for one in wanted[: min(MOST_SHOWN, len(group.members))] if one in by_id)
@@ -112,8 +112,8 @@ class DuplicatePages:
         return ShownGroup(shown[0], len(group.members), group.kind, pair, shown)
 
     def _briefs(self, nums: Sequence[int]) -> tuple[dict[int, Question], dict[int, ListedQuestion]]:
-        held = self._forum.questions_by_number(list(dict.fromkeys(nums)))
-        counts = self._forum.answer_counts([question.id for question in held.values()])
+        held = self._forum.store.questions_by_num(list(dict.fromkeys(nums)))
+        counts = self._forum.store.answer_counts([question.id for question in held.values()])
         return held, {num: listed(question, counts.get(question.id, 0)) for num, question in held.items()}
 
 

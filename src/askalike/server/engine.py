@@ -146,7 +146,7 @@ class Engine:
             html=safe_html(found.body, found.markup),
             text=plain_text(found.body, found.markup),
             answers=tuple(map(shown_answer, self.forum.answers(identifier))),
-            links=tuple(self._link(identifier, link) for link in self.forum.links_of(identifier)),
+            links=tuple(self._link(identifier, link) for link in self.forum.store.links_of(identifier)),
         )
 
     def questions(self, limit: int, cursor: str | None = None) -> QuestionsPage:
@@ -158,12 +158,12 @@ class Engine:
         Raises:
             SettingError: the cursor is none.
         """
-        found = self.forum.newest(limit, _place(cursor) if cursor else None)
-        counts = self.forum.answer_counts([question.id for _, question in found])
+        found = self.forum.store.newest(limit, _place(cursor) if cursor else None)
+        counts = self.forum.store.answer_counts([question.id for _, question in found])
         return QuestionsPage(
             tuple(listed(question, counts.get(question.id, 0)) for _, question in found),
             _cursor(*found[-1][0]) if len(found) == limit else None,
-            self.forum.size(),
+            len(self.forum),
         )
 
     def _link(self, identifier: str, link: Link) -> ShownLink:
@@ -214,7 +214,7 @@ class Engine:
             UnknownIdError: its question is not there.
             InputError, BusyForumError: as ``put``.
         """
-        done = self.forum.put_answers([answer])
+        done = self.forum.store.put_answers([answer])
         return Written(answer.id, _WORDS.get(done.get(answer.id, "none"), "unchanged"), indexed=True)
 
     def delete_answer(self, identifier: str) -> Written:
@@ -224,7 +224,7 @@ class Engine:
             UnknownIdError: there is no such answer.
             BusyForumError: as ``delete``.
         """
-        self.forum.delete_answers([identifier])
+        self.forum.store.delete_answers([identifier])
         return Written(identifier, "deleted", indexed=True)
 
     def mark(self, identifier: str, original: str) -> Written:
@@ -235,7 +235,7 @@ class Engine:
             InputError: they are the same, or the original is a duplicate itself.
             BusyForumError: as ``put``.
         """
-        added = self.forum.mark(identifier, original)
+        added = self.forum.store.mark(identifier, original)
         return Written(identifier, "added" if added else "unchanged", indexed=True)
 
     def unmark(self, identifier: str, original: str) -> Written:
@@ -269,7 +269,7 @@ class Engine:
         Raises:
             SettingError: the cursor is none.
         """
-        return structs.replace(self.duplicates.pairs(query, self.forum.least_score(query.minimum)), you=name)
+        return structs.replace(self.duplicates.pairs(query, self.forum.thresholds.least_score(query.minimum)), you=name)
 
     # -- moderation --------------------------------------------------------------------------------------------
 
@@ -303,7 +303,9 @@ class Engine:
             raise SettingError("half a pair was named", "name question and candidate, or neither")
         pair = (query.question, query.candidate) if query.question and query.candidate else None
         found = self.forum.store.log(query.limit, query.before, pair=pair)
-        held = self.forum.questions_by_id([one for entry in found for one in (entry.question_id, entry.candidate_id)])
+        held = self.forum.store.questions_by_id(
+            [identifier for entry in found for identifier in (entry.question_id, entry.candidate_id)]
+        )
         titles = {identifier: question.title for identifier, question in held.items()}
         entries = tuple(
             LoggedEntry(
@@ -337,7 +339,7 @@ class Engine:
 
     def labels(self, *, is_named: bool) -> Iterator[Feedback]:
         """Yield all judgements, oldest first; who judged is left out unless ``is_named``."""
-        found = self.forum.feedback()
+        found = self.forum.store.all_feedback()
         return found if is_named else (structs.replace(one, by="") for one in found)
 
     def catch_up(self) -> bool:

@@ -93,9 +93,9 @@ class MaintenanceWorker:
     def keep(self) -> bool:
         """Do a slice of what is to be done; return whether there is more."""
         forum = self._engine.forum
-        if forum.behind:
+        if forum.indexes.behind():
             forum.catch_up(is_waiting=False)
-        if forum.wants_upkeep:
+        if bool(forum.indexes.upkeep()):
             with contextlib.suppress(BusyForumError):  # another process is at it
                 forum.upkeep(progress=_StopProgress(self._stop))
         if forum.vectors.is_behind:

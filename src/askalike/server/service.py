@@ -78,7 +78,7 @@ class Service:
         """
         metrics, limits = metrics or Metrics(), settings.limits
         engine = Engine(Forum.open(settings.folder), metrics)
-        together = None if engine.forum.is_distant else engine.similar_many
+        together = None if bool(engine.forum.indexes.engine) else engine.similar_many
         readers = Pool("search", limits.threads, limits.waiting, together)
         maintenance = MaintenanceWorker(engine, lambda: readers.busy or engine.is_searched or is_busy(), turn)
         service = cls(settings, engine, metrics, readers, Pool("write", WRITERS, limits.waiting), maintenance)

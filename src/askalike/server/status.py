@@ -31,7 +31,7 @@ def status(service: Service, rights: Collection[str]) -> schemas.Status:
     forum = service.engine.forum
     info = forum.info()
     counts, vectors = info.counts, info.vectors
-    verdicts = Counter(one.verdict for one in forum.verdicts())
+    verdicts = Counter(one.verdict for one in forum.store.judgements())
     compared = service.engine.duplicates.progress()
     about = {name: ranker.about for name, ranker in RANKERS.items()}
     about[RERANKER] = "the best by probability, each read together with the query by what the forum's user named"
@@ -97,8 +97,8 @@ def _numbers(service: Service) -> tuple[tuple[str, str, float], ...]:
     forum = service.engine.forum
     vectors = forum.vectors
     return (
-        ("questions", "Questions in the forum.", forum.size()),
-        ("index_behind", "Changes that no search sees yet.", forum.behind),
+        ("questions", "Questions in the forum.", len(forum)),
+        ("index_behind", "Changes that no search sees yet.", forum.indexes.behind()),
         ("vectors", "Vectors in the set that answers.", vectors.entries),
         (
             "vectors_waiting",

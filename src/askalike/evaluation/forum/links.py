@@ -166,7 +166,7 @@ def read_duplicate_links(forum: Forum) -> DuplicateLinks:
     A pair that a person judged a duplicate counts as a link, and one that was judged different does not.
     """
     questions = {question.id: question for question in forum.questions()}
-    judgements = forum.verdicts()
+    judgements = forum.store.judgements()
     different = {frozenset((one.question_id, one.candidate_id)) for one in judgements if one.verdict == "different"}
     linked = {(link.source_id, link.target_id) for link in forum.links() if link.kind == "duplicate"}
     judged = {(one.question_id, one.candidate_id) for one in judgements if one.verdict == "duplicate"}
