@@ -18,8 +18,8 @@ SYNONYMS = ({"wifi", "wireless", "wlan"}, {"drops", "disconnects", "lost"}, {"pr
 
 def synonym_model(groups: Sequence[set[str]] = SYNONYMS, *, has_counts: bool = True) -> Model:
     """Return a model by which a text's vector is the mean of its words' directions; word i was counted i² times."""
-    encoder = EncoderConfig("cnn", len(groups), len(groups), order=1, pooling="mean")
-    parameters = {"weight": np.eye(len(groups)), "bias": np.zeros(len(groups))}
+    encoder = EncoderConfig("rcnn", len(groups), len(groups), order=1, gate="none", pooling="mean")
+    parameters = {"input": np.eye(len(groups)), "output_bias": np.zeros(len(groups))}
     directions: Mapping[str, int] = {word: number for number, group in enumerate(groups) for word in sorted(group)}
     embedding = np.zeros((len(directions) + 1, len(groups)))
     for row, number in enumerate(directions.values(), start=1):

@@ -240,7 +240,7 @@ def test_what_a_training_left_may_be_deleted(run: Run, tmp_path: Path, recipe: P
     run(*words)
     shutil.rmtree(tmp_path / "f" / "training")
     assert len(run("search", tmp_path / "f", "wifi", "--json").json) == 6
-    assert run("info", tmp_path / "f", "--json").json["model"] == "general (cnn, 4 dimensions)"
+    assert run("info", tmp_path / "f", "--json").json["model"] == "general (rcnn, 4 dimensions)"
     assert run(*words).json["beginning"] == "anew"
 
 
@@ -303,7 +303,7 @@ def test_a_way_leads_back_to_the_general_model(
     run("train", forum, "--recipe", recipe, "--from", "nothing", "--keep")
     assert run("info", forum, "--json").json["model"] == "own (rcnn, 8 dimensions)"
     back = run("encode", forum, "--model", "general", "--json").json
-    assert (back["model"], back["encoded"]) == ("general (cnn, 4 dimensions)", 252)
+    assert (back["model"], back["encoded"]) == ("general (rcnn, 4 dimensions)", 252)
     assert not (forum / "model").exists()
     synonym_model().save(tmp_path / "general")
     monkeypatch.chdir(tmp_path)

@@ -42,7 +42,7 @@ def test_encode_takes_a_model_and_search_finds_what_shares_no_word(run: Run, for
     assert run("search", forum, "wireless disconnects", "--json").json == []
     done = run("encode", forum, "--model", model)
     assert done.code == 0
-    assert "2 questions are encoded by the model own (cnn, 4 dimensions)" in done.out
+    assert "2 questions are encoded by the model own (rcnn, 4 dimensions)" in done.out
     (hit,) = run("search", forum, "wireless disconnects", "--json").json
     assert hit["question"]["id"] == "wifi"
     assert hit["components"].pop("same") < hit["score"]
@@ -63,7 +63,7 @@ def test_encode_as_json_says_what_answers(run: Run, forum: Path, model: Path) ->
     del found["seconds"]
     assert found == {
         "forum": str(forum),
-        "model": "own (cnn, 4 dimensions)",
+        "model": "own (rcnn, 4 dimensions)",
         "encoded": 2,
         "not_encoded": 0,
     }
@@ -74,8 +74,8 @@ def test_info_tells_of_model_and_vectors(run: Run, forum: Path, model: Path) -> 
     assert (before["model"], before["encoded"], before["not_encoded"]) == (None, 0, 0)
     run("encode", forum, "--model", model)
     after = run("info", forum, "--json").json
-    assert (after["model"], after["next_model"], after["encoded"]) == ("own (cnn, 4 dimensions)", None, 2)
-    assert "own (cnn, 4 dimensions)" in run("info", forum).out
+    assert (after["model"], after["next_model"], after["encoded"]) == ("own (rcnn, 4 dimensions)", None, 2)
+    assert "own (rcnn, 4 dimensions)" in run("info", forum).out
 
 
 def test_encoding_that_is_stopped_says_what_stays_and_how_to_go_on(
@@ -178,7 +178,7 @@ def test_index_encodes_unless_told_not_to(
     waiting = run("info", tmp_path / "f", "--json").json
     assert (waiting["model"], waiting["next_model"], waiting["not_encoded"]) == (
         None,
-        "general (cnn, 4 dimensions)",
+        "general (rcnn, 4 dimensions)",
         252,
     )
     done = run("search", tmp_path / "f", "wifi", "--json")
@@ -234,7 +234,7 @@ def test_search_says_what_is_not_encoded_where_meaning_is_searched(
     said = run("search", forum, "wifi").err.splitlines()
     assert (
         said[0]
-        == "note: the previous model is in use: 4 questions are not encoded by the new one, own (cnn, 2 dimensions)"
+        == "note: the previous model is in use: 4 questions are not encoded by the new one, own (rcnn, 2 dimensions)"
     )
 
 

@@ -116,7 +116,7 @@ def test_the_old_vectors_answer_until_the_new_are_complete(tmp_path: Path) -> No
             forum.encode()
         assert ids(forum.similar("wireless disconnects"))[0] == "wifi"
         state = forum.vectors
-        assert state.model == "own (cnn, 4 dimensions)"
+        assert state.model == "own (rcnn, 4 dimensions)"
         assert (state.next_model, state.waiting) == ("python:failing@1 (32 dimensions)", 3)
         forum.use_encoder(WordHashes())
         forum.encode()

@@ -75,7 +75,7 @@ def test_a_small_forum_has_no_copy_of_the_packages_model(path: Path) -> None:
     assert copies(path) == []
     assert not list(path.rglob("*.safetensors"))
     with Forum.open(path) as forum:
-        assert forum.vectors.model == "general (cnn, 4 dimensions)"
+        assert forum.vectors.model == "general (rcnn, 4 dimensions)"
         assert nearest(forum) == ["wifi"]
         forum.encode()
     assert copies(path) == []
@@ -170,7 +170,7 @@ def test_a_large_forum_answers_by_its_copy_after_an_upgrade_until_all_is_encoded
     upgrade(package)
     with Forum.open(large) as forum:
         assert nearest(forum) == ["wifi"]
-        assert (forum.vectors.waiting, forum.vectors.next_model) == (3, "general (cnn, 2 dimensions)")
+        assert (forum.vectors.waiting, forum.vectors.next_model) == (3, "general (rcnn, 2 dimensions)")
         forum.encode()
         assert nearest(forum) == ["printer", "wifi"]
     assert len(copies(large)) == 1

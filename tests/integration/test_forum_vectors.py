@@ -262,7 +262,7 @@ def test_a_forum_without_a_model_of_its_own_takes_the_packages(tmp_path: Path, m
     monkeypatch.setattr("askalike.index.encoder_settings.default_model", lambda: folder)
     with Forum.create(tmp_path / "f") as forum:
         forum.load(bundled_forum())
-        assert forum.vectors == vectors_module.VectorsState("general (cnn, 4 dimensions)", 252)
+        assert forum.vectors == vectors_module.VectorsState("general (rcnn, 4 dimensions)", 252)
 
 
 def test_the_setting_searches_words_alone_and_what_it_missed_is_encoded_later(path: Path) -> None:
@@ -365,10 +365,10 @@ def test_a_large_forum_without_vectors_opens_at_once_and_says_what_waits(
         forum.add([WIFI, PRINTER])
         forum.use_model(saved(synonym_model(), tmp_path / "synonyms"))
     with Forum.open(tmp_path / "f") as forum:
-        assert forum.vectors == vectors_module.VectorsState(next_model="own (cnn, 4 dimensions)", waiting=2)
+        assert forum.vectors == vectors_module.VectorsState(next_model="own (rcnn, 4 dimensions)", waiting=2)
         assert ids(forum.similar("wifi")) == ["wifi"]
         forum.encode()
-        assert forum.vectors == vectors_module.VectorsState("own (cnn, 4 dimensions)", entries=2)
+        assert forum.vectors == vectors_module.VectorsState("own (rcnn, 4 dimensions)", entries=2)
 
 
 def test_loading_an_archive_encodes_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -403,10 +403,10 @@ def test_a_new_model_answers_when_all_is_encoded_and_the_old_one_is_gone(small: 
     with Forum.open(small.path) as other:
         small.use_model(saved(synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new"))
         assert nearest(small, "wireless") == nearest(other, "wireless") == ["wifi"]
-        assert small.vectors.next_model == "own (cnn, 2 dimensions)"
+        assert small.vectors.next_model == "own (rcnn, 2 dimensions)"
         small.encode()
         assert sorted(nearest(small, "wireless")) == sorted(nearest(other, "wireless")) == ["printer", "wifi"]
-        assert other.vectors == vectors_module.VectorsState("own (cnn, 2 dimensions)", entries=3)
+        assert other.vectors == vectors_module.VectorsState("own (rcnn, 2 dimensions)", entries=3)
     assert len(sets(small.path)) == 1
     assert sets(small.path) != before
 
@@ -420,7 +420,7 @@ def test_the_old_model_answers_and_follows_while_a_killed_encoding_waits(
     with pytest.raises(KeyboardInterrupt):
         small.encode(progress=Interrupting(after=1))
     assert len(sets(small.path)) == 2
-    assert small.vectors.next_model == "own (cnn, 2 dimensions)"
+    assert small.vectors.next_model == "own (rcnn, 2 dimensions)"
     assert small.vectors.waiting == 2  # the first question is committed
     small.close()
     with Forum.open(small.path) as forum:  # another process
@@ -586,7 +586,7 @@ def test_the_model_of_another_process_is_taken_from_the_next_change_on(small: Fo
     with Forum.open(small.path) as trainer:
         trainer.use_model(saved(synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new"))
     small.add(Question("new", "Wireless printer"))
-    assert small.vectors.model == "own (cnn, 2 dimensions)"
+    assert small.vectors.model == "own (rcnn, 2 dimensions)"
     assert nearest(small, "wifi", k=1) == ["new"]
 
 
@@ -651,7 +651,7 @@ def test_a_model_that_is_overwritten_does_not_change_what_answers_until_all_is_e
     overwrite(ForumLayout(path).model, synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new")
     with Forum.open(path) as forum:
         assert nearest(forum, "wireless") == ["wifi"]
-        assert (forum.vectors.model, forum.vectors.waiting) == ("own (cnn, 4 dimensions)", 3)
+        assert (forum.vectors.model, forum.vectors.waiting) == ("own (rcnn, 4 dimensions)", 3)
         forum.encode()
         assert sorted(nearest(forum, "wireless")) == ["printer", "wifi"]
 
@@ -679,7 +679,7 @@ def test_a_model_whose_making_was_killed_between_two_renames_is_still_the_forums
     model = ForumLayout(path).model
     model.rename(model.with_name(".model.replaced"))
     with Forum.open(path) as forum:
-        assert forum.vectors.model == "own (cnn, 4 dimensions)"
+        assert forum.vectors.model == "own (rcnn, 4 dimensions)"
         assert forum.vectors.next_model == ""
 
 

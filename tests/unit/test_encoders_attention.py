@@ -1,18 +1,15 @@
-"""Attention, in torch and in NumPy: an example worked by hand, a plain loop, word order, gradients, first values."""
+"""Attention: an example worked by hand, a plain loop, word order, gradients, first values."""
 
 from __future__ import annotations
 
-from itertools import chain
 from math import log, sqrt
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.naive_encoders import NAIVE, rows
+from tests.naive_encoders import NAIVE
 
-from askalike.models.encoders import runtime as in_numpy
-from askalike.models.encoders.runtime import Runtime, by_length
 from askalike.models.encoders.settings import EncoderConfig
 
 torch = pytest.importorskip("torch", reason="the encoders are trained with torch, which is not installed")
@@ -34,17 +31,10 @@ def random_inputs(size: int = 7) -> NDArray[np.float32]:
     return np.random.default_rng(1).normal(0, 1, (LENGTHS.max(), len(LENGTHS), size)).astype(np.float32)
 
 
-def states_in_torch(config: EncoderConfig, arrays: Any, inputs: Any, lengths: Any) -> NDArray[np.float32]:
+def states_of(config: EncoderConfig, arrays: Any, inputs: Any, lengths: Any) -> NDArray[np.float32]:
     with torch.no_grad():
         found = from_arrays(config, arrays).states(torch.from_numpy(inputs), torch.from_numpy(lengths))
     return np.asarray(found.numpy())
-
-
-def states_in_numpy(config: EncoderConfig, arrays: Any, inputs: Any, lengths: Any) -> NDArray[np.float32]:
-    return Runtime(config, arrays).states(*rows(inputs), lengths)
-
-
-everywhere = pytest.mark.parametrize("states_of", [states_in_torch, states_in_numpy])
 
 
 # --- worked by hand --------------------------------------------------------------------------------------------------
@@ -63,8 +53,7 @@ BY_HAND = {
 }
 
 
-@everywhere
-def test_two_words_worked_by_hand(states_of: Any) -> None:
+def test_two_words_worked_by_hand() -> None:
     # Word 1 with itself: q·k / √2 = C² (R²/2) / √2 = ln 3 / 2; with word 2: -ln 3 / 2. As e^ln3 = 3, it takes 3/4 of
     # itself and 1/4 of the other: a' = (3/4 - 1/4) x_1 = (R/4, -R/4). a' + x_1 = (3/4 R, -3/4 R); δ = 3/4 gives ±3/5:
     # a = (0.6 R, -1.2 R + 0.2 R) = (0.6 R, -R). Within: (0.6 + 1 - 0.6) R = R, and (1.2 - 1 - 0.7) R < 0, so 0.
@@ -83,8 +72,7 @@ def test_two_words_worked_by_hand(states_of: Any) -> None:
 
 
 @every_stack
-@everywhere
-def test_states_are_those_of_a_plain_loop(states_of: Any, config: EncoderConfig) -> None:
+def test_states_are_those_of_a_plain_loop(config: EncoderConfig) -> None:
     arrays, inputs = random_arrays(config), random_inputs()
     found = states_of(config, arrays, inputs, LENGTHS)
     for row, length in enumerate(LENGTHS):
@@ -94,8 +82,7 @@ def test_states_are_those_of_a_plain_loop(states_of: Any, config: EncoderConfig)
 
 
 @every_stack
-@everywhere
-def test_words_in_another_order_have_the_same_states_in_that_order(states_of: Any, config: EncoderConfig) -> None:
+def test_words_in_another_order_have_the_same_states_in_that_order(config: EncoderConfig) -> None:
     arrays, inputs = random_arrays(config), random_inputs()
     mixed, orders = inputs.copy(), [np.random.default_rng(row).permutation(n) for row, n in enumerate(LENGTHS)]
     for row, order in enumerate(orders):
@@ -105,8 +92,7 @@ def test_words_in_another_order_have_the_same_states_in_that_order(states_of: An
         np.testing.assert_allclose(after[: len(order), row], before[order, row], atol=1e-5, rtol=0)
 
 
-@everywhere
-def test_a_text_sees_no_word_of_another(states_of: Any) -> None:
+def test_a_text_sees_no_word_of_another() -> None:
     config, inputs = STACKS[1], random_inputs()
     arrays, others = random_arrays(config), random_inputs() + 1
     others[:, 2] = inputs[:, 2]
@@ -114,24 +100,10 @@ def test_a_text_sees_no_word_of_another(states_of: Any) -> None:
     np.testing.assert_allclose(after, before, atol=1e-6, rtol=0)
 
 
-@everywhere
-def test_large_scores_do_not_overflow(states_of: Any) -> None:
+def test_large_scores_do_not_overflow() -> None:
     config = STACKS[1]
     arrays = {name: 50 * array for name, array in random_arrays(config).items()}
     assert np.isfinite(states_of(config, arrays, random_inputs(), LENGTHS)).all()
-
-
-def test_texts_are_taken_in_blocks_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
-    config = STACKS[1]
-    runtime, inputs = Runtime(config, random_arrays(config)), random_inputs()
-    whole = runtime.states(*rows(inputs), LENGTHS)
-    for most in (1, 6, 7, 12, 13):
-        monkeypatch.setattr(in_numpy, "_ROWS_AT_ONCE", most)
-        blocks = [lengths.tolist() for lengths, _, _ in in_numpy._blocks(by_length(LENGTHS))]
-        assert list(chain.from_iterable(blocks)) == [6, 6, 4, 3, 3, 1]
-        assert len(blocks) > 1
-        assert all(sum(block) <= most or len(block) == 1 for block in blocks)
-        np.testing.assert_allclose(runtime.states(*rows(inputs), LENGTHS), whole, atol=1e-6, rtol=0)
 
 
 # --- gradients and first values --------------------------------------------------------------------------------------

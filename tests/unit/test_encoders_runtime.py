@@ -1,40 +1,53 @@
-"""The NumPy runtime against examples worked by hand and a plain loop in float64, for every kind of encoder."""
+"""What runs encoders, in NumPy and in torch, against examples worked by hand and a plain loop in float64."""
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tests.naive_encoders import NAIVE, Vector, naive_pooled, rows
+from tests.pairwise import pairwise
 
-from askalike.errors import SettingError
-from askalike.models.encoders.runtime import Runtime, by_length
-from askalike.models.encoders.settings import POOLINGS, EncoderConfig
+from askalike.errors import MissingExtraError, SettingError
+from askalike.models.encoders.model import runtime_of
+from askalike.models.encoders.runtime import by_length
+from askalike.models.encoders.settings import GATES, POOLINGS, STACKED, EncoderConfig
 
-CONFIGS = [
-    *[
-        EncoderConfig("rcnn", 5, 7, order, gate)
-        for order in (1, 2, 3)
-        for gate in ("vector", "scalar", "fixed", "constant", "none")
-    ],
-    EncoderConfig("rcnn", 5, 7, gate="fixed", decay=0.0),
-    EncoderConfig("lstm", 5, 7),
-    *[EncoderConfig("gru", 5, 7, layers=layers) for layers in (1, 2, 3)],
-    *[EncoderConfig("cnn", 5, 7, order) for order in (1, 2, 3, 4)],
-    *[EncoderConfig("attention", 7, 7, layers=layers) for layers in (1, 2, 3)],
+KINDS = [
+    *[{"kind": "rcnn", "gate": gate} for gate in GATES],
+    {"kind": "rcnn", "gate": "fixed", "decay": 0.0},
+    {"kind": "lstm"},
+    {"kind": "gru"},
+    {"kind": "cnn"},
+    {"kind": "attention"},
 ]
-NAMES = [
-    f"{c.kind}-{c.order}-{c.gate}-{c.decay}" if c.kind == "rcnn" else f"{c.kind}-{c.order}-{c.layers}" for c in CONFIGS
+LENGTHS = {
+    "of all lengths": [3, 0, 6, 1, 6, 4],
+    "of one length": [5, 5, 5],
+    "one alone": [7],
+    "many": np.random.default_rng(4).integers(0, 30, 60).tolist(),
+}
+
+
+def config_of(kind: Mapping[str, Any], depth: int, pooling: str) -> EncoderConfig:
+    """Return an encoder of so many words a filter or layers, as far as its kind has any."""
+    layers = depth if kind["kind"] in STACKED else 1
+    size = 7 if kind["kind"] == "attention" else 5
+    return EncoderConfig(
+        **{**kind, "input_size": size, "hidden_size": 7, "order": depth, "layers": layers, "pooling": pooling}
+    )
+
+
+CASES = [
+    pytest.param(config_of(kind, depth, pooling), np.array(LENGTHS[texts]), id=f"{kind} {depth} {pooling}, {texts}")
+    for kind, depth, pooling, texts in pairwise(KINDS, (1, 2, 3), POOLINGS, list(LENGTHS))
 ]
-every_kind = pytest.mark.parametrize("config", CONFIGS, ids=NAMES)
-LENGTHS = np.array([3, 0, 6, 1, 6, 4])
-
-
-def with_pooling(config: EncoderConfig, pooling: str) -> EncoderConfig:
-    return EncoderConfig.from_json({**config.to_json(), "pooling": pooling})
+everywhere = pytest.mark.parametrize(("config", "lengths"), CASES)
 
 
 def random_arrays(config: EncoderConfig, seed: int = 0) -> dict[str, NDArray[np.float32]]:
@@ -51,7 +64,7 @@ def random_inputs(config: EncoderConfig, lengths: NDArray[np.integer], seed: int
 
 
 def only_state(config: EncoderConfig, arrays: Mapping[str, object], words: list[float]) -> Vector:
-    runtime = Runtime(config, {name: np.array(values) for name, values in arrays.items()})
+    runtime = runtime_of(config, {name: np.array(values) for name, values in arrays.items()})
     states = runtime.states(*rows(np.array(words).reshape(-1, 1, 1)), np.array([len(words)]))
     return [float(state[0, 0]) for state in states]
 
@@ -135,129 +148,84 @@ def test_a_cnn_of_width_three_has_the_oldest_word_first_and_zeros_before_the_tex
 # --- against the plain loop ------------------------------------------------------------------------------------------
 
 
-@every_kind
-def test_states_and_gates_are_those_of_a_plain_loop(config: EncoderConfig) -> None:
-    arrays, inputs = random_arrays(config), random_inputs(config, LENGTHS)
-    runtime = Runtime(config, arrays)
-    states, gates = runtime.states(*rows(inputs), LENGTHS), runtime.gates(*rows(inputs), LENGTHS)
-    assert states.shape == (6, 6, 7)
-    assert gates.shape == (6, 6, config.gate_size)
-    assert states.dtype == gates.dtype == np.float32
-    for row, length in enumerate(LENGTHS):
+@everywhere
+def test_states_gates_and_vectors_are_those_of_a_plain_loop(config: EncoderConfig, lengths: NDArray[np.intp]) -> None:
+    arrays, inputs = random_arrays(config), random_inputs(config, lengths)
+    runtime, given = runtime_of(config, arrays), (*rows(inputs), lengths)
+    states, gates, pooled = runtime.states(*given), runtime.gates(*given), runtime.pooled(*given)
+    assert (states.shape, gates.shape) == ((*inputs.shape[:2], 7), (*inputs.shape[:2], config.gate_size))
+    assert states.dtype == gates.dtype == pooled.dtype == np.float32
+    for row, length in enumerate(lengths.tolist()[:8]):
         expected, expected_gates = NAIVE[config.kind](config, arrays, inputs[:length, row].tolist())
         np.testing.assert_allclose(states[:length, row].tolist(), expected, atol=1e-5, rtol=0)
+        np.testing.assert_allclose(pooled[row], naive_pooled(config.pooling, expected, 7), atol=1e-5, rtol=0)
         assert not states[length:, row].any()
+        assert not gates[length:, row].any()
         if config.gate_size and length:
             np.testing.assert_allclose(gates[:length, row], expected_gates, atol=1e-5, rtol=0)
-        assert not gates[length:, row].any()
-
-
-@pytest.mark.parametrize("pooling", POOLINGS)
-@every_kind
-def test_pooled_vectors_are_those_of_a_plain_loop(config: EncoderConfig, pooling: str) -> None:
-    config = with_pooling(config, pooling)
-    arrays, inputs = random_arrays(config), random_inputs(config, LENGTHS)
-    pooled = Runtime(config, arrays).pooled(*rows(inputs), LENGTHS)
-    assert pooled.shape == (6, 7)
-    assert pooled.dtype == np.float32
-    for row, length in enumerate(LENGTHS):
-        states, _ = NAIVE[config.kind](config, arrays, inputs[:length, row].tolist())
-        np.testing.assert_allclose(pooled[row], naive_pooled(pooling, states, 7), atol=1e-5, rtol=0)
-
-
-@pytest.mark.parametrize("pooling", POOLINGS)
-@every_kind
-def test_words_taken_from_a_table_give_the_vectors_of_their_inputs(config: EncoderConfig, pooling: str) -> None:
-    runtime = Runtime(with_pooling(config, pooling), random_arrays(config))
-    chance = np.random.default_rng(2)
-    table = chance.normal(0, 1, (9, config.input_size)).astype(np.float32)
-    places = chance.integers(0, 9, (6, len(LENGTHS)))
-    found = runtime.pooled(table, places, LENGTHS)
-    np.testing.assert_allclose(found, runtime.pooled(*rows(table[places]), LENGTHS), atol=1e-6, rtol=0)
 
 
 # --- laws ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("pooling", POOLINGS)
-@every_kind
-def test_padding_does_not_change_a_vector(config: EncoderConfig, pooling: str) -> None:
-    runtime = Runtime(with_pooling(config, pooling), random_arrays(config))
-    inputs = random_inputs(config, LENGTHS)
-    padded = np.full((9, *inputs.shape[1:]), np.nan, dtype=np.float32)
-    for row, length in enumerate(LENGTHS):
+@everywhere
+def test_padding_company_and_order_change_no_vector_and_no_input(
+    config: EncoderConfig, lengths: NDArray[np.intp]
+) -> None:
+    arrays, inputs = random_arrays(config), random_inputs(config, lengths)
+    kept, before = inputs.copy(), {name: array.copy() for name, array in arrays.items()}
+    runtime = runtime_of(config, arrays)
+    together = runtime.pooled(*rows(inputs), lengths)
+    padded = np.full((len(inputs) + 3, *inputs.shape[1:]), np.nan, dtype=np.float32)
+    for row, length in enumerate(lengths):
         padded[:length, row] = inputs[:length, row]
-    np.testing.assert_array_equal(runtime.pooled(*rows(padded), LENGTHS), runtime.pooled(*rows(inputs), LENGTHS))
-
-
-@pytest.mark.parametrize("pooling", POOLINGS)
-@every_kind
-def test_a_batch_gives_what_its_texts_give_one_by_one_in_any_order(config: EncoderConfig, pooling: str) -> None:
-    runtime = Runtime(with_pooling(config, pooling), random_arrays(config))
-    inputs = random_inputs(config, LENGTHS)
-    together = runtime.pooled(*rows(inputs), LENGTHS)
-    alone = [runtime.pooled(*rows(inputs[:, [row]]), LENGTHS[[row]])[0] for row in range(len(LENGTHS))]
+    np.testing.assert_array_equal(runtime.pooled(*rows(padded), lengths), together)
+    alone = [runtime.pooled(*rows(inputs[:, [row]]), lengths[[row]])[0] for row in range(len(lengths))]
     np.testing.assert_allclose(together, alone, atol=1e-6, rtol=0)
-    order = np.random.default_rng(3).permutation(len(LENGTHS))
-    shuffled = runtime.pooled(*rows(inputs[:, order]), LENGTHS[order])
+    order = np.random.default_rng(3).permutation(len(lengths))
+    shuffled = runtime.pooled(*rows(inputs[:, order]), lengths[order])
     np.testing.assert_allclose(shuffled, together[order], atol=1e-6, rtol=0)
-
-
-@every_kind
-def test_the_inputs_are_left_as_they_were(config: EncoderConfig) -> None:
-    arrays, inputs = random_arrays(config), random_inputs(config, LENGTHS)
-    before = {name: array.copy() for name, array in arrays.items()}
-    kept = inputs.copy()
-    runtime = Runtime(config, arrays)
-    runtime.pooled(*rows(inputs), LENGTHS)
-    places = np.zeros((6, len(LENGTHS)), dtype=np.intp)
-    runtime.pooled(inputs[0], places, LENGTHS)
+    assert not together[lengths == 0].any()
     np.testing.assert_array_equal(inputs, kept)
     assert all(np.array_equal(arrays[name], before[name]) for name in before)
 
 
-@pytest.mark.parametrize("pooling", POOLINGS)
-@every_kind
-def test_texts_without_words_and_a_batch_without_texts(config: EncoderConfig, pooling: str) -> None:
-    runtime = Runtime(with_pooling(config, pooling), random_arrays(config))
-    empty, d_in = np.zeros(2, dtype=np.intp), config.input_size
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_words_may_be_rows_of_a_small_table_and_texts_may_lack(kind: Mapping[str, Any]) -> None:
+    config = config_of(kind, 2, "mean")
+    runtime, d_in = runtime_of(config, random_arrays(config)), config.input_size
+    chance = np.random.default_rng(2)
+    table, lengths = chance.normal(0, 1, (9, d_in)).astype(np.float32), np.array([3, 0, 6])
+    places = chance.integers(0, 9, (6, 3))
+    expected = runtime.pooled(*rows(table[places]), lengths)
+    np.testing.assert_allclose(runtime.pooled(table, places, lengths), expected, atol=1e-6, rtol=0)
+    empty = np.zeros(2, dtype=np.intp)
     assert not runtime.pooled(*rows(np.ones((4, 2, d_in), dtype=np.float32)), empty).any()
     assert not runtime.pooled(*rows(np.ones((0, 2, d_in), dtype=np.float32)), empty).any()
-    assert runtime.pooled(*rows(np.ones((4, 0, d_in), dtype=np.float32)), empty[:0]).shape == (0, 7)
     assert runtime.pooled(np.ones((1, d_in), np.float32), np.zeros((0, 0), np.intp), empty[:0]).shape == (0, 7)
     assert runtime.states(*rows(np.ones((4, 0, d_in), dtype=np.float32)), empty[:0]).shape == (4, 0, 7)
 
 
-def test_an_rcnn_without_a_gate_is_a_cnn() -> None:
-    rcnn, cnn = EncoderConfig("rcnn", 5, 7, 3, "none"), EncoderConfig("cnn", 5, 7, 3)
-    arrays = random_arrays(cnn)
-    stacked = arrays["weight"].reshape(7, 3, 5).transpose(1, 0, 2).reshape(21, 5)
-    inputs = random_inputs(cnn, LENGTHS)
-    same = Runtime(rcnn, {"input": stacked, "output_bias": arrays["bias"]}).states(*rows(inputs), LENGTHS)
-    np.testing.assert_allclose(same, Runtime(cnn, arrays).states(*rows(inputs), LENGTHS), atol=1e-6, rtol=0)
-
-
-def test_many_texts_have_the_states_of_a_plain_loop() -> None:
-    config = EncoderConfig("rcnn", 5, 7)
-    lengths = np.random.default_rng(4).integers(0, 40, 300)
-    arrays, inputs = random_arrays(config), random_inputs(config, lengths)
-    states = Runtime(config, arrays).states(*rows(inputs), lengths)
-    row = int(np.argmax(lengths))
-    expected, _ = NAIVE["rcnn"](config, arrays, inputs[: lengths[row], row].tolist())
-    np.testing.assert_allclose(states[: lengths[row], row], expected, atol=1e-5, rtol=0)
-
-
 def test_a_packing_takes_the_longest_first_and_narrows() -> None:
-    packing = by_length(LENGTHS)
+    packing = by_length(np.array([3, 0, 6, 1, 6, 4]))
     assert packing.order.tolist() == [2, 4, 5, 0, 3, 1]
     assert packing.counts == (5, 4, 4, 3, 2, 2)
     assert by_length(np.zeros(3, dtype=np.intp)).counts == ()
 
 
-@every_kind
-def test_parameters_that_do_not_fit_the_config_are_refused(config: EncoderConfig) -> None:
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_parameters_that_do_not_fit_the_config_are_refused(kind: Mapping[str, Any]) -> None:
+    config = config_of(kind, 1, "last")
     arrays = random_arrays(config)
     name = next(iter(arrays))
     for wrong in ({**arrays, name: arrays[name][1:]}, {**arrays, "more": arrays[name]}, {}):
         with pytest.raises(SettingError, match="but expected"):
-            Runtime(config, wrong)
+            runtime_of(config, wrong)
+
+
+def test_a_kind_that_runs_in_torch_names_the_extra_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "askalike.models.encoders.networks.inference", None)
+    config = EncoderConfig("gru", 1, 1)
+    with pytest.raises(MissingExtraError, match="gru encoders run in torch"):
+        runtime_of(config, random_arrays(config))
+    runtime_of(EncoderConfig("rcnn", 1, 1), random_arrays(EncoderConfig("rcnn", 1, 1)))

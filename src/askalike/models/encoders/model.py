@@ -17,19 +17,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.errors import SettingError
+from askalike.errors import MissingExtraError, SettingError
 from askalike.models.encoders.runtime import Runtime
-from askalike.models.encoders.settings import ModelSettings
+from askalike.models.encoders.settings import EncoderConfig, ModelSettings
 from askalike.models.encoders.weights import ModelWeights, Packed
 from askalike.models.folder import Contents, Manifest, naming, read_model, write_folder
 from askalike.models.vocabulary import QuestionReader, Vocabulary
 from askalike.text.analyzer import stemmer_of
 from askalike.types import Question
+
+if TYPE_CHECKING:
+    from askalike.models.encoders.networks.inference import TorchRuntime
+
+    AnyRuntime = Runtime | TorchRuntime
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +109,7 @@ class WordStates:
 
 
 def states_of(
-    texts: Sequence[Sequence[str]], vocabulary: Vocabulary, embedding: Packed, runtime: Runtime, batch_size: int
+    texts: Sequence[Sequence[str]], vocabulary: Vocabulary, embedding: Packed, runtime: AnyRuntime, batch_size: int
 ) -> list[WordStates]:
     """Return the words of each text with their states: each text is encoded on its own, texts of like length together.
 
@@ -120,6 +125,22 @@ def states_of(
             own = states[: batch.lengths[column], column].copy()  # so that it does not hold the whole batch
             found[row] = WordStates(found[row].words, ids[row], own)
     return found
+
+
+def runtime_of(config: EncoderConfig, arrays: Mapping[str, NDArray[np.floating]]) -> AnyRuntime:
+    """Return what runs an encoder: NumPy for an RCNN, torch for any other kind.
+
+    Raises:
+        MissingExtraError: it runs in torch, which is not installed.
+        SettingError: a parameter is missing, unknown or of another shape.
+    """
+    if config.kind == "rcnn" and config.gate != "constant":
+        return Runtime(config, arrays)
+    try:
+        from askalike.models.encoders.networks.inference import TorchRuntime
+    except ImportError as error:
+        raise MissingExtraError(f"{config.kind} encoders run in torch, which is not installed", "train") from error
+    return TorchRuntime(config, arrays)
 
 
 _BATCHES_AT_ONCE: Final = 16  # texts of so many batches are sorted by length together
@@ -146,7 +167,7 @@ class Model:
         self._reader = QuestionReader(settings.reads, settings.word_limit, settings.stems)
         self._written = replace(self._reader, stems="")
         self._is_dropping = settings.unknown == "dropped"
-        self._runtime = Runtime(settings.encoder, self.parameters())
+        self._runtime = runtime_of(settings.encoder, self.parameters())
 
     @classmethod
     def build(

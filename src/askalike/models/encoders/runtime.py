@@ -1,27 +1,26 @@
-"""Trained encoders without torch: word vectors in, vectors out, in float32; the equations stand in ``networks``.
+"""Trained RCNNs without torch: word vectors in, vectors out, in float32; the equations stand in ``networks.rcnn``.
 
 Texts that still have a word at a step are the first rows of every buffer, and a step works on that prefix alone:
-padding costs nothing. All that depends on a word and not on a state is computed before a recurrence, once for each
+padding costs nothing. All that depends on a word and not on a state is computed before the recurrence, once for each
 distinct word, and rows of that are gathered. States are pooled as they come, none is kept. A text without words has the
 zero vector under every pooling, and in ``normalised-mean`` a zero state stays zero.
 
-Differs: in how it is computed, not in what. In a CNN each word adds its share to the sums of the windows that it is in.
-σ(z) is taken as (1 + tanh(z/2))/2, the halving being done once in the weights; of the RCNN b is added to W_n x and to
-cⁿ_0, which adds it to every cⁿ_t, as λ and 1 - λ sum to one. Attention takes whole texts through all layers some at a
-time, words text after text, so that what is worked on stays in the cache; Q is divided by √D once, in its weights.
+Differs: in how it is computed, not in what. σ(z) is taken as (1 + tanh(z/2))/2, the halving being done once in the
+weights; b is added to W_n x and to cⁿ_0, which adds it to every cⁿ_t, as λ and 1 - λ sum to one.
+
+Encoders of other kinds run in torch (``networks.inference``): they are those that RCNNs were compared with.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from itertools import groupby
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.models.encoders.settings import EncoderConfig, Kind, Pooling
+from askalike.models.encoders.settings import EncoderConfig, Pooling
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +67,7 @@ def by_length(lengths: NDArray[np.integer]) -> BatchOrder:
 
 
 Parts = tuple[NDArray[np.float32], ...]
-"""The projected rows of some words, an array (P, words, width) for each stack, and (1, words, D_in) where the
-projection has the vectors too; who gets them may write over them."""
+"""The projected rows of some words, an array (P, words, width) for each stack; who gets them may write over them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +93,7 @@ class Stack:
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """All input weights of an encoder; where it ``has_vectors``, the last part is the vectors as they are.
+    """All input weights of an encoder.
 
     >>> double_and_square = Stack(np.array([[[2.0]], [[3.0]]], dtype=np.float32), np.zeros((2, 1, 1), np.float32))
     >>> Projection((double_and_square,)).of(np.array([[1.0], [5.0]], dtype=np.float32))[0].tolist()
@@ -103,14 +101,13 @@ class Projection:
     """
 
     stacks: tuple[Stack, ...]
-    has_vectors: bool = False
 
     def of(self, vectors: NDArray[np.float32]) -> Parts:
-        """Return the projections of ``vectors`` (N, D_in): for each stack (P, N, width) float32; then the vectors."""
+        """Return the projections of ``vectors`` (N, D_in): for each stack (P, N, width) float32."""
         found = tuple(np.matmul(vectors[None], stack.weights) for stack in self.stacks)
         for part, stack in zip(found, self.stacks, strict=True):
             part += stack.biases
-        return (*found, vectors[None]) if self.has_vectors else found
+        return found
 
 
 class BatchWords:
@@ -148,11 +145,6 @@ class BatchWords:
                 np.take(part, self._rows[step, :count], axis=1, out=out, mode="clip")
             yield outs
 
-    def at(self, steps: NDArray[np.intp], places: NDArray[np.intp]) -> Parts:
-        """Return copies of the rows of these words."""
-        rows = self._rows[steps, places]
-        return tuple(np.take(part, rows, axis=1) for part in self._table)
-
 
 _FEW_WORDS: Final = 256
 """So few are a query's: what is called for each step takes longer than what is computed."""
@@ -171,81 +163,7 @@ class Step(NamedTuple):
     gates: NDArray[np.float32] = _NO_GATES
 
 
-class Network(Protocol):
-    """The parameters of one encoder, made ready."""
-
-    @property
-    def projection(self) -> Projection:
-        """Return the input weights."""
-        ...
-
-    def run(self, words: BatchWords) -> Iterator[Step]:
-        """Yield the states and gates of each step, rows in the order of the packing."""
-        ...
-
-
 _HALF = np.float32(0.5)
-
-
-@dataclass(frozen=True, slots=True)
-class Cnn:
-    """A convolution of width n."""
-
-    projection: Projection
-
-    @classmethod
-    def of(cls, config: EncoderConfig, arrays: Mapping[str, NDArray[np.float32]]) -> Cnn:
-        """Return the network of ``weight`` (D, n·D_in), oldest word first, and ``bias`` (D,)."""
-        size, order = config.hidden_size, config.order
-        blocks = arrays["weight"].reshape(size, order, config.input_size).transpose(1, 0, 2)
-        biases = np.zeros((order, size), dtype=np.float32)
-        biases[-1] = arrays["bias"]
-        rows = np.ascontiguousarray(blocks).reshape(order * size, config.input_size)
-        return cls(Projection((Stack.of(rows, order, biases.reshape(-1)),)))
-
-    def run(self, words: BatchWords) -> Iterator[Step]:
-        """Yield the states of each step: tanh of the windows that its words close."""
-        order, _, size = self.projection.stacks[0].weights.shape
-        rows = len(words.packing.order)
-        all_sums = np.zeros((order, rows, size), dtype=np.float32)  # of the window that began k words ago, k shares
-        all_states = np.empty((rows, size), dtype=np.float32)
-        for (shares,) in words.steps():  # (n, b, D)
-            count = shares.shape[1]
-            sums, states = all_sums[:, :count], all_states[:count]
-            shares[1:] += sums[:-1]
-            sums[...] = shares
-            np.tanh(sums[-1], out=states)
-            yield Step(states)
-
-
-@dataclass(frozen=True, slots=True)
-class Patterns:
-    """The patterns of n words with a constant decay; the recurrence stands at the network that is trained.
-
-    Args:
-        bias: b (D,).
-        decay: λ.
-    """
-
-    projection: Projection
-    bias: NDArray[np.float32]
-    decay: np.float32
-
-    def run(self, words: BatchWords) -> Iterator[Step]:
-        """Yield the states of each step."""
-        order, _, size = self.projection.stacks[0].weights.shape
-        sums = np.zeros((order - 1, len(words.packing.order), size), dtype=np.float32)  # s of each k
-        weights = np.zeros(order - 1, dtype=np.float32)  # p of each k
-        for (shares,) in words.steps():  # (n, b, D)
-            found, count = shares[0], np.float32(1)
-            for k in range(order - 1):
-                own, passed = sums[k, : len(found)], weights[k]
-                later = own + passed * shares[k + 1]
-                own *= self.decay
-                own += found
-                weights[k] = passed * self.decay + count
-                found, count = later, passed
-            yield Step(np.tanh(found + self.bias))
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,13 +173,13 @@ class Rcnn:
     Args:
         recurrent: half of U^λ, transposed (D, G), or None for gates that are not computed.
         bias: b (D,).
-        decay: λ of the gate ``fixed``, None for the other gates.
+        decay: λ of the gate ``fixed``; 0 for the gate ``none``.
     """
 
     projection: Projection
     recurrent: NDArray[np.float32] | None
     bias: NDArray[np.float32]
-    decay: float | None
+    decay: float
 
     @classmethod
     def of(cls, config: EncoderConfig, arrays: Mapping[str, NDArray[np.float32]]) -> Rcnn:
@@ -274,7 +192,7 @@ class Rcnn:
         if config.gate_size:
             stacks.append(Stack.of(_HALF * arrays["input"][order * size :], 1, _HALF * arrays["gate_bias"]))
             recurrent = np.ascontiguousarray(_HALF * arrays["recurrent"].T)
-        decay = config.decay if config.gate == "fixed" else None
+        decay = config.decay if config.gate == "fixed" else 0.0
         return cls(Projection(tuple(stacks)), recurrent, arrays["output_bias"], decay)
 
     def run(self, words: BatchWords) -> Iterator[Step]:
@@ -286,9 +204,7 @@ class Rcnn:
         states = np.zeros((rows, size), dtype=np.float32)
         if self.recurrent is not None:
             return self._gated(words, sums, states, self.recurrent)
-        if self.decay is not None:
-            return self._fixed(words, sums, states, np.float32(self.decay))
-        return Cnn(self.projection).run(words)
+        return self._fixed(words, sums, states, np.float32(self.decay))
 
     @staticmethod
     def _fixed(
@@ -338,324 +254,6 @@ def _mix(sums: NDArray[np.float32], shares: NDArray[np.float32], gates: NDArray[
     sums -= shares
     sums *= gates
     sums += shares
-
-
-def gated(config: EncoderConfig, arrays: Mapping[str, NDArray[np.float32]]) -> Rcnn | Patterns:
-    """Return the network of a gate."""
-    if config.gate != "constant":
-        return Rcnn.of(config, arrays)
-    none = np.zeros(config.order * config.hidden_size, dtype=np.float32)
-    projection = Projection((Stack.of(arrays["input"], config.order, none),))
-    return Patterns(projection, arrays["output_bias"], np.float32(config.decay))
-
-
-_HALVED_LSTM = np.array([0.5, 0.5, 1.0, 0.5], dtype=np.float32)  # i, f, g, o: σ(z) = (1 + tanh(z/2))/2
-
-
-@dataclass(frozen=True, slots=True)
-class Lstm:
-    """An LSTM.
-
-    ::
-
-        i, f, o = σ(W x_t + U h_{t-1} + b)      each with its own W, U, b
-        g       = tanh(W x_t + U h_{t-1} + b)
-        c_t     = f ⊙ c_{t-1} + i ⊙ g
-        h_t     = o ⊙ tanh(c_t)
-
-    Source: Hochreiter and Schmidhuber 1997 with the forget gate of Gers et al. 2000.
-
-    Args:
-        recurrent: W_hh of i, f, g, o, transposed (4, D, D), halved where σ follows.
-    """
-
-    projection: Projection
-    recurrent: NDArray[np.float32]
-
-    @classmethod
-    def of(cls, config: EncoderConfig, arrays: Mapping[str, NDArray[np.float32]]) -> Lstm:
-        """Return the network of ``weight_ih`` (4D, D_in), ``weight_hh`` (4D, D), ``bias_ih``, ``bias_hh`` (4D,)."""
-        size = config.hidden_size
-        halved = np.repeat(_HALVED_LSTM, size)
-        bias = halved * (arrays["bias_ih"] + arrays["bias_hh"])
-        stack = Stack.of(halved[:, None] * arrays["weight_ih"], 4, bias)
-        recurrent = (halved[:, None] * arrays["weight_hh"]).reshape(4, size, size).transpose(0, 2, 1)
-        return cls(Projection((stack,)), np.ascontiguousarray(recurrent))
-
-    def run(self, words: BatchWords) -> Iterator[Step]:
-        """Yield the states of each step."""
-        shape = len(words.packing.order), self.recurrent.shape[-1]
-        all_states, all_cells = np.zeros(shape, dtype=np.float32), np.zeros(shape, dtype=np.float32)
-        buffer = np.empty(shape, dtype=np.float32)
-        for (gates,) in words.steps():  # (4, b, D)
-            count = gates.shape[1]
-            states, cells, product = all_states[:count], all_cells[:count], buffer[:count]
-            for gate, weights in zip(gates, self.recurrent, strict=True):
-                np.matmul(states, weights, out=product)
-                gate += product
-            np.tanh(gates, out=gates)
-            for place in (0, 1, 3):
-                gates[place] *= _HALF
-                gates[place] += _HALF
-            keep_in, keep_old, new, show = gates
-            cells *= keep_old
-            new *= keep_in
-            cells += new
-            np.tanh(cells, out=states)
-            states *= show
-            yield Step(states)
-
-
-_HALVED_GRU = np.array([0.5, 0.5, 1.0], dtype=np.float32)  # r, z, n: σ(z) = (1 + tanh(z/2))/2
-
-
-@dataclass(frozen=True, slots=True)
-class GruLayer:
-    """One layer of a GRU.
-
-    Args:
-        inputs: W_ih of r, z, n with the biases, halved where σ follows.
-        recurrent: W_hh of r, z, n, transposed (3, D, D), halved likewise.
-        new_bias: b_hh of n (D,): inside the reset, so it cannot be added beforehand.
-    """
-
-    inputs: Stack
-    recurrent: NDArray[np.float32]
-    new_bias: NDArray[np.float32]
-
-    @classmethod
-    def of(cls, size: int, arrays: Mapping[str, NDArray[np.float32]], number: str) -> GruLayer:
-        """Return the layer of ``weight_ih`` (3D, D_in), ``weight_hh`` (3D, D), ``bias_ih``, ``bias_hh`` (3D,).
-
-        Args:
-            number: what the names of this layer's parameters end with.
-        """
-        inputs, hidden, bias, hidden_bias = (
-            arrays[f"{name}{number}"] for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-        )
-        halved = np.repeat(_HALVED_GRU, size)
-        bias = bias.astype(np.float32, copy=True)
-        bias[: 2 * size] += hidden_bias[: 2 * size]
-        recurrent = (halved[:, None] * hidden).reshape(3, size, size).transpose(0, 2, 1)
-        stack = Stack.of(halved[:, None] * inputs, 3, halved * bias)
-        return cls(stack, np.ascontiguousarray(recurrent), hidden_bias[2 * size :])
-
-
-@dataclass(frozen=True, slots=True)
-class Gru:
-    """A GRU of one layer or several.
-
-    ::
-
-        r, z = σ(W x_t + b_ih + U h_{t-1} + b_hh)      each with its own W, U and biases
-        n    = tanh(W x_t + b_ih + r ⊙ (U h_{t-1} + b_hh))
-        h_t  = (1 - z) ⊙ n + z ⊙ h_{t-1}            in a layer after the first, x_t is h_t of the one before
-
-    Source: Cho et al. 2014 (EMNLP).
-    Differs: r is applied after the product with U, as PyTorch and cuDNN do, so that all of U h is one product.
-    """
-
-    projection: Projection
-    layers: tuple[GruLayer, ...]
-
-    @classmethod
-    def of(cls, config: EncoderConfig, arrays: Mapping[str, NDArray[np.float32]]) -> Gru:
-        """Return the network of the parameters of ``GruLayer.of``; those of later layers end with ``_2`` …"""
-        numbers = ["", *(f"_{layer}" for layer in range(2, config.layers + 1))]
-        layers = tuple(GruLayer.of(config.hidden_size, arrays, number) for number in numbers)
-        return cls(Projection((layers[0].inputs,)), layers)
-
-    def run(self, words: BatchWords) -> Iterator[Step]:
-        """Yield the states of the last layer at each step."""
-        first, *further = [_LayerStates(len(words.packing.order), layer) for layer in self.layers]
-        for (inward,) in words.steps():
-            states = first.step(inward)
-            for layer in further:
-                states = layer.step(Projection((layer.layer.inputs,)).of(states)[0])
-            yield Step(states)
-
-
-class _LayerStates:
-    """The state of each row in one layer."""
-
-    def __init__(self, rows: int, layer: GruLayer) -> None:
-        size = len(layer.new_bias)
-        self.layer = layer
-        self._states = np.zeros((rows, size), dtype=np.float32)
-        self._product = np.empty((rows, size), dtype=np.float32)
-
-    def step(self, inward: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return h_t, given what enters r, z, n (3, b, D), which is written over.  # (b, D)"""
-        reset, keep, new = inward
-        count = len(reset)
-        states, product = self._states[:count], self._product[:count]
-        recurrent = self.layer.recurrent
-        for gate, weights in ((reset, recurrent[0]), (keep, recurrent[1])):
-            np.matmul(states, weights, out=product)
-            gate += product
-        gates = inward[:2]
-        np.tanh(gates, out=gates)
-        gates *= _HALF
-        gates += _HALF
-        np.matmul(states, recurrent[2], out=product)
-        product += self.layer.new_bias
-        product *= reset
-        new += product
-        np.tanh(new, out=new)
-        states -= new
-        states *= keep
-        states += new
-        return states
-
-
-_EPSILON: Final = np.float32(1e-5)
-_ROWS_AT_ONCE: Final = 1024  # of a block, some ten matrices of which are to stay in the cache
-
-
-@dataclass(frozen=True, slots=True)
-class AttentionLayer:
-    """One layer.
-
-    Args:
-        attention: W^q / √D, W^k and W^v.
-        attention_norm: gain and bias (2, D).
-        inner: W_1 (D, D), a row for each output.
-        inner_bias: b_1 (D,).
-        outer: W_2 (D, D), likewise.
-        outer_bias: b_2 (D,).
-        outer_norm: gain and bias (2, D).
-    """
-
-    attention: Stack
-    attention_norm: NDArray[np.float32]
-    inner: NDArray[np.float32]
-    inner_bias: NDArray[np.float32]
-    outer: NDArray[np.float32]
-    outer_bias: NDArray[np.float32]
-    outer_norm: NDArray[np.float32]
-
-    @classmethod
-    def of(cls, number: int, arrays: Mapping[str, NDArray[np.float32]]) -> AttentionLayer:
-        """Return layer ``number`` ≥ 1 of these parameters, whose names are those of the fields."""
-        weights, *others = (arrays[f"{field.name}_{number}"] for field in fields(cls))
-        size = weights.shape[1]
-        scales = np.repeat(np.array([size**-0.5, 1, 1], dtype=np.float32), size)
-        return cls(Stack.of(scales[:, None] * weights, 3), *others)
-
-    def states(
-        self, words: NDArray[np.float32], joint: NDArray[np.float32], alike: Sequence[tuple[int, int]]
-    ) -> NDArray[np.float32]:
-        """Return h of words that lie text after text.  # (N, D)
-
-        Args:
-            words: x (N, D).
-            joint: Q / √D, K and V of these words (3, N, D).
-            alike: how many texts follow each other with the same number of words, and that number.
-        """
-        seen = attended(joint, alike)
-        seen += words
-        _normalise(seen, self.attention_norm)
-        inner = np.matmul(seen, self.inner.T)
-        inner += self.inner_bias
-        np.maximum(inner, 0, out=inner)
-        found: NDArray[np.float32] = np.matmul(inner, self.outer.T)
-        found += self.outer_bias
-        found += seen
-        _normalise(found, self.outer_norm)
-        return found
-
-
-@dataclass(frozen=True, slots=True)
-class Attention:
-    """A stack of layers; the first one's Q, K and V are what a word gives by itself."""
-
-    projection: Projection
-    layers: tuple[AttentionLayer, ...]
-
-    @classmethod
-    def of(cls, config: EncoderConfig, arrays: Mapping[str, NDArray[np.float32]]) -> Attention:
-        """Return the network of ``attention_1`` (3D, D) and so on: see ``EncoderConfig.shapes``."""
-        layers = tuple(AttentionLayer.of(number, arrays) for number in range(1, config.layers + 1))
-        return cls(Projection((layers[0].attention,), has_vectors=True), layers)
-
-    def run(self, words: BatchWords) -> Iterator[Step]:
-        """Yield the states of each step, all of which are computed before the first."""
-        packing, size = words.packing, len(self.layers[0].inner_bias)
-        states = np.empty((sum(packing.counts), size), dtype=np.float32)
-        counts = np.array(packing.counts, dtype=np.intp)
-        tops = np.cumsum(counts) - counts
-        for lengths, steps, places in _blocks(packing):
-            states[tops[steps] + places] = self._states(words.at(steps, places), lengths)
-        for top, count in zip(tops.tolist(), packing.counts, strict=True):
-            yield Step(states[top : top + count])
-
-    def _states(self, parts: Parts, lengths: NDArray[np.intp]) -> NDArray[np.float32]:
-        joint, vectors = parts
-        states: NDArray[np.float32] = vectors[0]
-        alike = [(len(list(same)), length) for length, same in groupby(lengths.tolist())]
-        for number, layer in enumerate(self.layers):
-            if number:
-                joint = Projection((layer.attention,)).of(states)[0]
-            states = layer.states(states, joint, alike)
-        return states
-
-
-def attended(joint: NDArray[np.float32], alike: Sequence[tuple[int, int]]) -> NDArray[np.float32]:
-    """Return softmax(Q Kᵀ / √D) V within each text.
-
-    Args:
-        joint: Q / √D, K and V of each word, words text after text.  # (3, N, D)
-        alike: how many texts follow each other with the same number of words, and that number.
-
-    Returns:
-        (N, D), in the same order.
-
-    >>> joint = np.array([[[0], [0], [1]], [[5], [7], [1]], [[2], [4], [9]]], dtype=np.float32)
-    >>> attended(joint, [(1, 2), (1, 1)]).tolist()
-    [[3.0], [3.0], [9.0]]
-    """
-    found = np.empty(joint.shape[1:], dtype=np.float32)
-    end = 0
-    for texts, length in alike:
-        begin, end = end, end + texts * length
-        queries, keys, values = joint[:, begin:end].reshape(3, texts, length, -1)
-        scores = queries @ keys.swapaxes(1, 2)  # (texts, length, length)
-        scores -= scores.max(axis=2, keepdims=True)
-        np.exp(scores, out=scores)
-        scores /= scores.sum(axis=2, keepdims=True)
-        np.matmul(scores, values, out=found[begin:end].reshape(texts, length, -1))
-    return found
-
-
-def _normalise(rows: NDArray[np.float32], gain_and_bias: NDArray[np.float32]) -> None:
-    """Bring each row (N, D) to mean 0 and variance 1, then apply gain and bias (2, D), in place."""
-    gain, bias = gain_and_bias
-    rows -= rows.mean(axis=1, keepdims=True)
-    variances = np.einsum("nd,nd->n", rows, rows) / np.float32(rows.shape[1])
-    rows *= (1 / np.sqrt(variances + _EPSILON))[:, None]
-    rows *= gain
-    rows += bias
-
-
-def _blocks(packing: BatchOrder) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]]:
-    """Yield texts that follow each other, at most ``_ROWS_AT_ONCE`` words of them but at least one text.
-
-    Yields:
-        their lengths; step and place (N,) of their words, text after text.
-
-    >>> [[part.tolist() for part in block] for block in _blocks(BatchOrder(np.arange(3), (2, 2, 1)))]
-    [[[3, 2], [0, 1, 2, 0, 1], [0, 0, 0, 1, 1]]]
-    """
-    lengths = packing.lengths()[: packing.counts[0] if packing.counts else 0]
-    ends = np.cumsum(lengths)
-    first = 0
-    while first < len(lengths):
-        before = ends[first] - lengths[first]
-        last = max(first + 1, int(np.searchsorted(ends, before + _ROWS_AT_ONCE, side="right")))
-        own = lengths[first:last]
-        places = np.repeat(np.arange(first, last), own)
-        yield own, np.arange(len(places)) - np.repeat(ends[first:last] - own - before, own), places
-        first = last
 
 
 _TINY = np.float32(1e-12)
@@ -741,18 +339,9 @@ POOLS: Final[dict[Pooling, Callable[[Iterator[Step], BatchOrder, int], NDArray[n
 }
 """Pooling → its function of (steps, packing, D), which returns (B, D) in the packing's order."""
 
-NETWORKS: Final[dict[Kind, Callable[[EncoderConfig, Mapping[str, NDArray[np.float32]]], Network]]] = {
-    "rcnn": gated,
-    "lstm": Lstm.of,
-    "gru": Gru.of,
-    "cnn": Cnn.of,
-    "attention": Attention.of,
-}
-"""Kind → its network, made with (config, parameters)."""
-
 
 class Runtime:
-    """An encoder that is ready to run.
+    """An RCNN that is ready to run, of any gate but ``constant``.
 
     Batches are time-major: places (T, B), lengths (B,). What stands after a text's end is not read; a text of length 0
     has the zero vector.
@@ -774,7 +363,7 @@ class Runtime:
         config.check_shapes(arrays)
         self.config: Final = config
         exact = {name: np.asarray(array, dtype=np.float32) for name, array in arrays.items()}
-        self._network = NETWORKS[config.kind](config, exact)
+        self._network = Rcnn.of(config, exact)
 
     def pooled(
         self, vectors: NDArray[np.floating], places: NDArray[np.intp], lengths: NDArray[np.integer]

@@ -174,7 +174,7 @@ class EncoderNetwork(nn.Module):
 
     def pooled(self, words: Tensor, packing: Packing) -> Tensor:
         """Return one vector for each text (B, D), given its packed word vectors (N, D_in)."""
-        return POOLS[self.config.pooling](self._states(words, packing), packing)
+        return POOLS[self.config.pooling](self.packed_states(words, packing), packing)
 
     def go_on(self, words: Tensor, packing: Packing, start: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Return packed states (N, D), and what a later run of a network like this one can start from.
@@ -201,7 +201,7 @@ class EncoderNetwork(nn.Module):
     def states(self, inputs: Tensor, lengths: Tensor) -> Tensor:
         """Return every state, zero after a text's end: arguments and errors as of ``forward``.  # (T, B, D)"""
         packing = self.packing(lengths.to(inputs.device))
-        return packing.unpack(self._states(self._packed(inputs, packing), packing), len(inputs))
+        return packing.unpack(self.packed_states(self._packed(inputs, packing), packing), len(inputs))
 
     def gates(self, inputs: Tensor, lengths: Tensor) -> Tensor:
         """Return λ_t of every word, zero after a text's end: 1 - λ is the share of the word that is let in.
@@ -214,7 +214,8 @@ class EncoderNetwork(nn.Module):
             return inputs.new_zeros(*inputs.shape[:2], 0)
         return packing.unpack(self.network.run(words, packing, is_kept=True).gates, len(inputs))
 
-    def _states(self, words: Tensor, packing: Packing) -> Tensor:
+    def packed_states(self, words: Tensor, packing: Packing) -> Tensor:
+        """Return the state of every packed word (N, D)."""
         if len(words) == 0:
             return words.new_zeros(0, self.config.hidden_size)
         found: Tensor = self.network(words, packing)
