@@ -19,8 +19,7 @@ from typing import Any
 import pytest
 
 from askalike import Forum, Question
-from askalike.server import admission
-from askalike.server.admission import GIVEN_UP_S, MOST_GIVEN_UP, MOST_LEFT, UNEVEN_S, Share
+from askalike.server.admission import MOST_LEFT, Share
 from askalike.server.app import build
 from askalike.server.server import Server, listen
 from askalike.server.settings import Limits, ServeSettings
@@ -342,105 +341,20 @@ def test_a_worker_takes_the_connections_that_another_should_and_does_not(serve: 
         assert counts == [5, 0]
 
 
-def test_clients_that_keep_their_connections_come_to_a_worker_that_starts_later(
+def test_a_connection_ends_with_its_last_answer_and_not_before_the_request_was_read(
     serve: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(admission, "UNEVEN_S", 0.05)
-    monkeypatch.setattr(admission, "GIVEN_UP_S", 0.01)
-    counts = [Share.ABSENT] * 2
-    with listen("127.0.0.1", 0)[0] as listening, contextlib.ExitStack() as end:
-        end.enter_context(serve(None, [listening.dup()], Share(counts, 0)))
-        clients = [end.enter_context(one) for one in several(listening, 8)]
-        until(lambda: counts[0] == 8)
-        end.enter_context(serve(None, [listening.dup()], Share(counts, 1)))
-        answers = 0
-
-        def is_even() -> bool:
-            nonlocal answers
-            for place, one in enumerate(clients):
-                one.sendall(HEALTH)
-                status, headers, told = heard(one)
-                assert (status, told) == (200, {"status": "ok"})
-                answers += 1
-                if headers.get(b"connection") == b"close":
-                    assert one.recv(1) == b""
-                    clients[place] = end.enter_context(several(listening, 1)[0])
-            return sum(counts) == 8 and max(counts) - min(counts) < 2
-
-        until(is_even)
-        assert answers > 8
-        before = list(clients)
-        for _ in range(20):
-            time.sleep(0.01)
-            is_even()
-        assert clients == before  # once they are shared, all are kept
-
-
-def test_an_answer_that_comes_before_the_request_was_read_ends_no_connection(
-    serve: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(admission, "UNEVEN_S", 0.0)
-    monkeypatch.setattr(admission, "GIVEN_UP_S", 0.0)
-    counts, body = [Share.ABSENT, 0], b"x" * 8_000_000
-    head = b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body)
-    with listen("127.0.0.1", 0)[0] as listening, contextlib.ExitStack() as end:
-        served = end.enter_context(serve(None, [listening.dup()], Share(counts, 0)))
-        for _ in range(2):
-            end.enter_context(served.connect())
-        for _ in range(3):
-            with served.connect() as made:
-                made.sendall(head + body[:1_000])
-                until(lambda: counts[0] == 3)
-                made.sendall(body[1_000:])
-                assert answered(made)[0] == 404
-            until(lambda: counts[0] == 2)
-
-
-def test_a_connection_is_given_up_once_another_worker_has_had_too_few_for_a_while(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    now_s = 100.0
-    monkeypatch.setattr("askalike.server.admission.time.monotonic", lambda: now_s)
-    counts = [12, 10, Share.ABSENT]
-    share = Share(counts, 0)
-    assert not share.gives_one_up()  # two less are no quarter of twelve
-    counts[1] = 9
-    assert not share.gives_one_up()
-    now_s += UNEVEN_S / 2
-    assert not share.gives_one_up()
-    now_s += UNEVEN_S / 2
-    assert [share.gives_one_up() for _ in range(3)] == [True, False, False]
-    now_s += GIVEN_UP_S * 1.01
-    assert [share.gives_one_up() for _ in range(3)] == [True, False, False]
-    share.note(10)
-    now_s += GIVEN_UP_S * 1.01
-    assert not share.gives_one_up()
-    share.note(12)
-    assert not share.gives_one_up()  # it is uneven from now on
-    now_s += 10 * UNEVEN_S
-    assert not share.gives_one_up()  # nobody has looked for so long: from now on again
-    assert not Share(counts, 1).gives_one_up()
-    assert not Share([1], 0).gives_one_up()
-
-
-def test_few_connections_are_given_up_for_a_worker_that_takes_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    now_s = 100.0
-    monkeypatch.setattr("askalike.server.admission.time.monotonic", lambda: now_s)
-    counts = [20, 1]
-    share = Share(counts, 0)
-
-    def given_up() -> int:
-        nonlocal now_s
-        times = 0
-        for _ in range(200):
-            now_s += GIVEN_UP_S
-            times += share.gives_one_up()
-        return times
-
-    assert given_up() == MOST_GIVEN_UP
-    assert given_up() == 0
-    counts[1] = 2  # it takes some again
-    assert given_up() == MOST_GIVEN_UP
+    monkeypatch.setattr("askalike.server.connection.MAX_ANSWERS", 2)
+    with serve() as served, served.connect() as made:
+        for is_last in (False, True):
+            made.sendall(HEALTH)
+            status, headers, _ = heard(made)
+            assert (status, headers.get(b"connection") == b"close") == (200, is_last)
+        assert made.recv(1) == b""
+        monkeypatch.setattr("askalike.server.connection.MAX_ANSWERS", 1)
+        body = b"x" * 8_000_000
+        head = b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body)
+        assert served.ask(head + body[:1_000], body[1_000:])[0] == 404
 
 
 def test_a_worker_that_ends_counts_no_connection_any_more() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import time
 from collections import Counter
 from collections.abc import Iterator, MutableSequence, Sequence
@@ -27,11 +26,6 @@ SPARE: Final = 64
 NOTICE_S: Final = 10.0
 """What clients can cause as often as they like is told once in so long, with its count."""
 
-UNEVEN_S: Final = 1.0
-"""A connection is given up once another worker has had fewer for so long; the next after ``GIVEN_UP_S``."""
-GIVEN_UP_S: Final = 0.05
-MOST_GIVEN_UP: Final = 4
-"""So many are given up for a worker that takes none of them, since it hangs."""
 MOST_LEFT: Final = 10
 """A connection is left to another worker so many times one after another, ``LEFT_S`` each."""
 LEFT_S: Final = 0.005
@@ -50,10 +44,9 @@ class Open(Protocol):
 class Share:
     """How many connections a worker has, and each of the others, in memory that they share.
 
-    The kernel wakes all workers for a connection, and the first takes it. While others have fewer, a worker leaves them
-    to these; but for a moment only, since one that was killed, or has much to do, takes none. A client that keeps its
-    connections would stay with the worker that was there first: so a worker that has more than its share lets some go
-    with their answers, and their clients come to one that has fewer.
+    The kernel wakes all workers for a connection, and the first takes it: without this, one of two workers held 8 of 8
+    connections that came at once. While others have fewer, a worker leaves them to these; but for a moment only, since
+    one that was killed, or has much to do, takes none.
 
     Args:
         counts: of all workers; ``ABSENT`` where none listens.
@@ -67,8 +60,6 @@ class Share:
         self._own = own
         self._left = 0
         self._is_over = False
-        self._uneven_since_s = self._looked_s = -math.inf
-        self._given_up = (0, 0)
 
     def note(self, count: int) -> None:
         """Note how many connections this worker has; nothing where it takes no part any more."""
@@ -81,23 +72,6 @@ class Share:
             self._left = 0
             return False
         self._left += 1
-        return True
-
-    def gives_one_up(self) -> bool:
-        """Return whether the connection that is answered now is let go: another worker has had too few for a while.
-
-        Too few are two less, and a quarter less.
-        """
-        own, least, now_s = self._counts[self._own], min(self._counts), time.monotonic()
-        is_even, looked_s = own - least < max(2, own // 4), self._looked_s
-        self._looked_s = now_s
-        if is_even or now_s > looked_s + UNEVEN_S:
-            self._uneven_since_s = now_s
-        given, since_then = self._given_up
-        if is_even or now_s < self._uneven_since_s + UNEVEN_S or (given == MOST_GIVEN_UP and least == since_then):
-            return False
-        self._uneven_since_s = now_s - UNEVEN_S + GIVEN_UP_S
-        self._given_up = (given + 1 if least == since_then else 1, least)
         return True
 
     def end(self) -> None:
@@ -142,7 +116,6 @@ class Admission:
     def __init__(self, limits: Limits, proxies: Sequence[Network] = (), share: Share | None = None) -> None:
         self.most = most_connections(limits)
         self._share = share
-        self.gives_one_up = None if share is None else share.gives_one_up
         self._most_of_one = limits.client_connections
         self._proxies = proxies
         self._clients: dict[str, _Client] = {}

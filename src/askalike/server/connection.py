@@ -10,7 +10,7 @@ import json
 import logging
 import secrets
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import Enum, auto
 from http import HTTPStatus
 from typing import Any, Final
@@ -29,6 +29,8 @@ READ_BYTES: Final = 16_384
 TAKEN_BYTES: Final = 65_536
 """A client that reads its answer takes at least so much in ``Limits.write_s``."""
 LINGER_BYTES: Final = 64_000_000
+MAX_ANSWERS: Final = 1_000
+"""Of one connection: whoever keeps it open comes to another worker at times, as where one has started later."""
 CHUNKS_FREE: Final = 1_000
 CHUNK_BYTES: Final = 16
 """After so many chunks of a body, the mean chunk holds at least so much: each costs more than its bytes do."""
@@ -74,7 +76,7 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
     ) -> None:
         super().__init__(**more)
         self._accepted = accepted
-        self.conn = self._requests = _Requests(h11.SERVER, limits.head_bytes, admission.gives_one_up)
+        self.conn = self._requests = _Requests(h11.SERVER, limits.head_bytes)
         self.logger = _ERRORS
         self._limits = limits
         self._admission = admission
@@ -261,9 +263,9 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
 class _Requests(h11.Connection):
     """What a client sends, refused also where two readers of it could disagree, or where it costs too much to read."""
 
-    def __init__(self, role: type[h11.SERVER], most_bytes: int, gives_up: Callable[[], bool] | None = None) -> None:
+    def __init__(self, role: type[h11.SERVER], most_bytes: int) -> None:
         super().__init__(role, most_bytes)
-        self._gives_up = gives_up
+        self._answers = 0
         self.fault: h11.RemoteProtocolError | None = None
         self.status = 0
         self._chunks = self._bytes = 0
@@ -271,9 +273,10 @@ class _Requests(h11.Connection):
 
     def send_with_data_passthrough(self, event: h11.Event) -> list[bytes] | None:
         """Return an event as bytes, and remember the status that it tells; the head of an answer of a length that is
-        known comes with what follows it, so that both are sent at once. A connection that is given up ends with it.
+        known comes with what follows it, so that both are sent at once. A connection ends with its last answer.
         """
-        if isinstance(event, h11.Response) and self._gives_up is not None and self._may_end(event) and self._gives_up():
+        self._answers += isinstance(event, h11.Response)
+        if isinstance(event, h11.Response) and self._answers >= MAX_ANSWERS and self._may_end(event):
             headers = [*event.headers, (b"connection", b"close")]
             event = h11.Response(status_code=event.status_code, reason=event.reason, headers=headers)
         found = super().send_with_data_passthrough(event)
