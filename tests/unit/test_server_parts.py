@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from prometheus_client.core import GaugeMetricFamily
 
 from askalike import errors
 from askalike.errors import DamagedForumError, SettingError, UnknownIdError
@@ -44,7 +45,7 @@ from askalike.server.guards import (
     host_names,
 )
 from askalike.server.handles import most_connections, most_forums
-from askalike.server.metrics import Gauge, Metrics
+from askalike.server.metrics import Metrics
 from askalike.server.pool import Joined, Pool
 from askalike.server.presentation import LONGEST_MARKDOWN, highlights, safe_html
 from askalike.server.problem import STATUSES, Refused, problem_of
@@ -932,7 +933,7 @@ def test_metrics_are_as_prometheus_reads_them() -> None:
     metrics.request('GET /"x', 200, 0.003)
     metrics.request('GET /"x', 404, 20.0)
     metrics.stage("rank", 0.5)
-    text = metrics.text([Gauge("askalike_questions", "Questions.", {"": 7})]).decode()
+    text = metrics.text([GaugeMetricFamily("askalike_questions", "Questions.", value=7)]).decode()
     lines = text.splitlines()
     route = r'route="GET /\"x"'
     assert f'askalike_requests_total{{{route},status="200"}} 1.0' in lines
@@ -950,11 +951,11 @@ def test_metrics_are_as_prometheus_reads_them() -> None:
 
 COUNTING = """
 import sys
-from askalike.server.metrics import Gauge, Metrics
+from askalike.server.metrics import Metrics
 metrics = Metrics()
 metrics.request("GET /x", 200, 0.1)
 metrics.stage("rank", 0.5)
-sys.stdout.buffer.write(metrics.text([Gauge("askalike_questions", "Questions.", {"": 7})]))
+sys.stdout.buffer.write(metrics.text())
 """
 
 
@@ -966,7 +967,6 @@ def test_workers_count_together_those_that_have_ended_too(tmp_path: Path) -> Non
         assert f'askalike_requests_total{{route="GET /x",status="200"}} {count}.0' in lines
         assert f'askalike_stage_seconds_sum{{stage="rank"}} {count / 2}' in lines
         assert len([line for line in lines if line.startswith("# TYPE askalike_requests_total")]) == 1
-        assert "askalike_questions 7.0" in lines
 
 
 def test_a_log_line_is_one_json_object() -> None:

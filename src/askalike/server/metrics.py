@@ -6,10 +6,11 @@ its own, and whichever is asked adds all of them up, those of workers that have 
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -21,7 +22,6 @@ from prometheus_client import (
     disable_created_metrics,
     generate_latest,
 )
-from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
@@ -32,23 +32,6 @@ FORUM: Final = "forum"
 """The label that says which forum, where a service has several."""
 SHARED: Final = "PROMETHEUS_MULTIPROC_DIR"
 """The environment's name for the folder that the workers of one service share."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Gauge(Collector):
-    """A number that goes up and down, as it is when it is asked for."""
-
-    name: str
-    about: str
-    values: Mapping[str, float]
-    """By forum; the empty name where there is one forum."""
-
-    def collect(self) -> Iterator[Metric]:
-        """Yield it."""
-        family = GaugeMetricFamily(self.name, self.about, labels=[FORUM] if any(self.values) else [])
-        for forum, value in self.values.items():
-            family.add_metric([forum] if forum else [], value)
-        yield family
 
 
 class Counters:
@@ -79,7 +62,7 @@ class Counters:
             )
         )
 
-    def text(self, gauges: Iterable[Gauge] = (), forum: str = "") -> bytes:
+    def text(self, gauges: Iterable[Metric] = (), forum: str = "") -> bytes:
         """Return everything that all workers have counted, and the gauges, as Prometheus reads it.
 
         Args:
@@ -88,26 +71,21 @@ class Counters:
         registry: Collector = self._registry
         if SHARED in os.environ:
             registry = MultiProcessCollector(CollectorRegistry())  # type: ignore[no-untyped-call]
-        counted, current = CollectorRegistry(), CollectorRegistry()
-        counted.register(_OfForum(registry, forum))
-        for gauge in gauges:
-            current.register(gauge)
-        return generate_latest(counted) + generate_latest(current)
+        families = list(registry.collect())
+        for family in families if forum else ():
+            family.samples = [sample for sample in family.samples if sample.labels.get(FORUM) == forum]
+        return generate_latest(_Families([*families, *gauges]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _OfForum(Collector):
-    """The counts of one forum, or all of them."""
+class _Families(Collector):
+    """What Prometheus is told, as its client takes it."""
 
-    counted: Collector
-    forum: str
+    families: Iterable[Metric]
 
-    def collect(self) -> Iterator[Metric]:
-        """Yield them."""
-        for family in self.counted.collect():
-            if self.forum:
-                family.samples = [one for one in family.samples if one.labels.get(FORUM) == self.forum]
-            yield family
+    def collect(self) -> Iterable[Metric]:
+        """Return the families of metrics."""
+        return self.families
 
 
 class Metrics:
@@ -150,25 +128,22 @@ class Metrics:
     def latencies_ms(self) -> dict[str, tuple[float, float, float, int]]:
         """Return for each route the median, 95th and 99th percentile of newest times, and how often it was asked."""
         with self._guard:
-            newest = {route: (sorted(times), self._counts[route]) for route, times in self._newest.items()}
-        found: dict[str, tuple[float, float, float, int]] = {}
-        for route, (times, count) in sorted(newest.items()):
+            newest = [(route, sorted(times), self._counts[route]) for route, times in sorted(self._newest.items())]
+        percentiles = {}
+        for route, times, count in newest:
             p50, p95, p99 = (round(1000 * percentile(times, share), 2) for share in (0.5, 0.95, 0.99))
-            found[route] = (p50, p95, p99, count)
-        return found
+            percentiles[route] = (p50, p95, p99, count)
+        return percentiles
 
-    def text(self, gauges: Iterable[Gauge] = ()) -> bytes:
+    def text(self, gauges: Iterable[Metric] = ()) -> bytes:
         """Return everything that all workers have counted for the forum, and its gauges, as Prometheus reads it."""
         return self._counters.text(gauges, self.forum)
 
 
 def percentile(ascending: list[float], share: float) -> float:
-    """Return the nearest-rank percentile, 0 of nothing.
+    """Return the nearest-rank percentile.
 
     >>> percentile([1.0, 2.0, 3.0, 4.0], 0.5), percentile([1.0, 2.0, 3.0, 4.0], 0.99)
     (2.0, 4.0)
     """
-    if not ascending:
-        return 0.0
-    rank = max(1, -int(-share * len(ascending) // 1))
-    return ascending[rank - 1]
+    return ascending[max(0, math.ceil(share * len(ascending)) - 1)]

@@ -18,7 +18,7 @@ from typing import Any, Final
 from askalike.server.problem import Refused
 
 MOST_TOGETHER: Final = 8
-"""Of more, hardly less is spent on each, and the first waits for the last."""
+"""A larger batch adds latency, not throughput."""
 LONG_S: Final = 0.25
 """While some are made together the others wait for them; when that takes so long, they wait no longer."""
 
@@ -34,30 +34,36 @@ class Joined:
 class _Turn:
     """A call that waits or is under way."""
 
-    found: asyncio.Future[Any]
+    answer: asyncio.Future[Any]
     call: Callable[[], Any] | Joined
     is_large: bool
     is_begun: bool = False
 
 
-_Waiting = OrderedDict[str, deque[_Turn]]
-"""Turns that wait, those of each client in their order, and clients one after another."""
+class _Queue:
+    """Turns that wait: those of each client in their order, and clients one after another."""
 
+    def __init__(self) -> None:
+        self._clients: OrderedDict[str, deque[_Turn]] = OrderedDict()
 
-def _next_of(waiting: _Waiting, *, with_large: bool = True) -> _Turn | None:
-    """Return whose turn it is, None where nobody waits who may have a thread; turns that were given up go."""
-    for client, turns in list(waiting.items()):
-        while turns and turns[0].found.done():
-            turns.popleft()
-        if not turns:
-            del waiting[client]
-        elif with_large or not turns[0].is_large:
-            turn = turns.popleft()
-            del waiting[client]
-            if turns:
-                waiting[client] = turns  # behind all others
-            return turn
-    return None
+    def put(self, client: str, turn: _Turn) -> None:
+        """Let a turn wait behind those of its client."""
+        self._clients.setdefault(client, deque()).append(turn)
+
+    def next(self, *, with_large: bool = True) -> _Turn | None:
+        """Return whose turn it is, None where nobody waits who may have a thread; turns that were given up go."""
+        for client, turns in list(self._clients.items()):
+            while turns and turns[0].answer.done():
+                turns.popleft()
+            if not turns:
+                del self._clients[client]
+            elif with_large or not turns[0].is_large:
+                turn = turns.popleft()
+                del self._clients[client]
+                if turns:
+                    self._clients[client] = turns  # behind all others
+                return turn
+        return None
 
 
 class Pool:
@@ -82,8 +88,7 @@ class Pool:
         self._most = threads + waiting
         self._free = threads
         self._free_large = max(1, threads - 1)
-        self._calls: _Waiting = OrderedDict()
-        self._joined: _Waiting = OrderedDict()
+        self._calls, self._joined = _Queue(), _Queue()
         self._together = together
         self._holding: asyncio.TimerHandle | None = None
         self._running: set[Future[Any]] = set()
@@ -111,18 +116,10 @@ class Pool:
         self.busy += 1
         turn = _Turn(asyncio.get_running_loop().create_future(), call, is_large)
         try:
-            if isinstance(call, Joined) or is_large or self._free <= 0 or self._calls or self._joined:
-                waiting = self._joined if isinstance(call, Joined) else self._calls
-                waiting.setdefault(client, deque()).append(turn)
-                self._give_turns()
-            else:  # what nobody waits for begins here, as in ``_begin``: most calls pass no more hands
-                future: Future[Sequence[Any]] = self._executor.submit(contextvars.copy_context().run, lambda: [call()])
-                self._free -= 1
-                turn.is_begun = True
-                self._running.add(future)
-                asyncio.wrap_future(future).add_done_callback(partial(self._end, [turn], future, None))
+            (self._joined if isinstance(call, Joined) else self._calls).put(client, turn)
+            self._give_turns()
             async with asyncio.timeout(timeout_s):
-                return await turn.found
+                return await turn.answer
         except TimeoutError as error:
             if not turn.is_begun:
                 hint = "nothing was done; try again later"
@@ -141,12 +138,12 @@ class Pool:
     def _give_turns(self) -> None:
         while self._free > 0:
             turns: list[_Turn] = []
-            while self._holding is None and len(turns) < MOST_TOGETHER and (turn := _next_of(self._joined)):
+            while self._holding is None and len(turns) < MOST_TOGETHER and (turn := self._joined.next()):
                 turns.append(turn)
             if turns:
                 self._holding = asyncio.get_running_loop().call_later(LONG_S, self._let_go)
                 self._begin(turns, self._holding)
-            elif turn := _next_of(self._calls, with_large=bool(self._free_large)):
+            elif turn := self._calls.next(with_large=bool(self._free_large)):
                 self._begin([turn])
             else:
                 return
@@ -160,21 +157,18 @@ class Pool:
         """Let a thread make one call, or together what is joined; who waits for it hears where no thread can."""
         for turn in turns:
             turn.is_begun = True
-        calls = [turn.call for turn in turns if not isinstance(turn.call, Joined)]
-        joined = [turn.call.asked for turn in turns if isinstance(turn.call, Joined)]
-        work: Callable[[], Sequence[Any]] = lambda: [call() for call in calls]  # noqa: E731
-        if self._together is not None and joined:
-            work = partial(self._together, joined)
+        call = turns[0].call
+        if isinstance(call, Joined):
+            assert self._together is not None
+            work: Callable[[], Sequence[Any]] = partial(
+                self._together, [turn.call.asked for turn in turns if isinstance(turn.call, Joined)]
+            )
+        else:
+            work = partial(_one, call)
         try:
             future = self._executor.submit(contextvars.copy_context().run, work)
         except RuntimeError as error:  # the pool is closed, or the system starts no more threads
-            self.busy -= len(turns)
-            if holding is not None:
-                holding.cancel()
-                self._holding = None
-            for turn in turns:
-                if not turn.found.done():
-                    turn.found.set_exception(error)
+            self._answer(turns, holding, error, ())
             return
         self._free -= 1
         self._free_large -= turns[0].is_large
@@ -184,29 +178,41 @@ class Pool:
     def _end(
         self,
         turns: Sequence[_Turn],
-        done: Future[Sequence[Any]],
+        work: Future[Sequence[Any]],
         holding: asyncio.TimerHandle | None,
-        made: asyncio.Future[Sequence[Any]],
+        done: asyncio.Future[Sequence[Any]],
     ) -> None:
-        """Tell what was made to those who wait for it, and let others have the thread, which goes on at once."""
-        self._running.discard(done)
+        """Let others have the thread, which goes on at once, and answer those who wait for what it made."""
+        self._running.discard(work)
         self._free += 1
         self._free_large += turns[0].is_large
-        error = asyncio.CancelledError() if made.cancelled() else made.exception()
+        error = asyncio.CancelledError() if done.cancelled() else done.exception()
         if error is not None and len(turns) > 1:  # what is wrong with one is told to that one alone
             for turn in turns:
                 self._begin([turn])
             turns = ()
+        self._answer(turns, holding, error, () if error is not None else done.result())
+        self._give_turns()
+
+    def _answer(
+        self,
+        turns: Sequence[_Turn],
+        holding: asyncio.TimerHandle | None,
+        error: BaseException | None,
+        values: Sequence[Any],
+    ) -> None:
         self.busy -= len(turns)
         if holding is not None and holding is self._holding:
             holding.cancel()
             self._holding = None
-        if self._calls or self._joined:
-            self._give_turns()
         for place, turn in enumerate(turns):
-            if turn.found.done():  # nobody waits for it any more
+            if turn.answer.done():  # nobody waits for it any more
                 continue
             if error is None:
-                turn.found.set_result(made.result()[place])
+                turn.answer.set_result(values[place])
             else:
-                turn.found.set_exception(error)
+                turn.answer.set_exception(error)
+
+
+def _one(call: Callable[[], Any]) -> list[Any]:
+    return [call()]

@@ -38,12 +38,14 @@ class Call:
         path: the values of the path's names.
         query: a checked struct, None where the route takes no query.
         body: a checked struct, None where the route takes no body.
+        rights: what the request's key may do: "read", "write".
         name: of the request's key, for those routes that keep who asked.
     """
 
     path: Mapping[str, str]
     query: Any
     body: Any
+    rights: frozenset[str] = frozenset()
     name: str = ""
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import msgspec
 from starlette.requests import Request
@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from askalike import schemas
 from askalike.follow import webhook
-from askalike.server.engine import Engine, Stored
+from askalike.server.engine import Stored
 from askalike.server.guards import Right
 from askalike.server.openapi import openapi_document
 from askalike.server.pool import Joined
@@ -46,9 +46,10 @@ class Route:
     """One thing that can be asked for.
 
     Args:
+        name: method and path.
         handler: what a thread does; returns a value of ``returns``.
         joins: what the engine is asked for together with what others ask for, where that costs less; else ``handler``.
-        respond: what answers where no thread does it all: streams, and what watches the service.
+        respond: what answers where no thread does it all, as streams do.
         constant: what is answered whatever the forum holds, and while it is closed.
         body: what is sent.
         query: the names of the query string.
@@ -59,11 +60,10 @@ class Route:
         is_search: it changes nothing, whatever its method.
     """
 
-    method: Literal["GET", "POST", "PUT", "DELETE"]
-    path: str
+    name: str
     about: str
     returns: Any
-    handler: Callable[[Engine, Call], Any] | None = None
+    handler: Callable[[Service, Call], Any] | None = None
     joins: Callable[[Call], Query | Stored] | None = None
     respond: Callable[[Request, Service, frozenset[str]], Awaitable[Response]] | None = None
     constant: Callable[[], bytes] | None = None
@@ -74,6 +74,16 @@ class Route:
     refusals: tuple[int, ...] = ()
     is_signed: bool = False
     is_search: bool = False
+
+    @property
+    def method(self) -> str:
+        """Return the method."""
+        return self.name.partition(" ")[0]
+
+    @property
+    def path(self) -> str:
+        """Return the path, with the names of its parts."""
+        return self.name.partition(" ")[2]
 
     @property
     def is_change(self) -> bool:
@@ -92,7 +102,7 @@ def endpoint(rows: dict[str, Route]) -> Callable[[Request], Awaitable[Response]]
         row = rows["GET" if request.method == "HEAD" else request.method]
         forum: ServedForum = request.app.state.forum
         access, limits = forum.access, forum.access.settings.limits
-        request.scope["state"]["route"] = f"{row.method} {row.path}"
+        request.scope["state"]["route"] = row.name
         if row.constant is not None:
             return Response(row.constant(), media_type=JSON)
         rights = frozenset[str]()
@@ -108,15 +118,15 @@ def endpoint(rows: dict[str, Route]) -> Callable[[Request], Awaitable[Response]]
         if access.settings.has_titles_logged:
             request.scope["state"]["title"] = getattr(body, "title", "")
         path = path_values(request.path_params) if request.path_params else {}
-        call = Call(path, query, body, access.name(request.headers) if row.is_signed else "")
+        call = Call(path, query, body, rights, access.name(request.headers) if row.is_signed else "")
         pool = service.writer if row.permission == "write" else service.readers
         client, is_large = request.scope["state"]["client"], len(content) > LARGE_BYTES
         assert row.handler is not None
-        work: Callable[[], Any] | Joined = partial(row.handler, service.engine, call)
+        work: Callable[[], Any] | Joined = partial(row.handler, service, call)
         if row.joins is not None and pool.joins and not is_large:
             work = Joined(row.joins(call))
-        answer = await pool.run(work, limits.timeout_s, client, is_large=is_large)
-        return Response(msgspec.json.encode(answer), media_type=JSON)
+        value = await pool.run(work, limits.timeout_s, client, is_large=is_large)
+        return Response(value if isinstance(value, bytes) else msgspec.json.encode(value), media_type=row.media)
 
     return answer
 
@@ -133,26 +143,15 @@ async def _follow(request: Request, service: Service, rights: frozenset[str]) ->
     content = await read_body(request, min(limits.body_bytes, webhook.MOST_BYTES), limits.timeout_s)
     work = partial(webhook.receive, ForumLayout(service.settings.folder), dict(request.headers), content)
     try:
-        found = await service.writer.run(work, limits.timeout_s, client)
+        outcome = await service.writer.run(work, limits.timeout_s, client)
     except webhook.WebhookError as error:
         raise Refused(error.status, error.message, error.hint) from error
-    return Response(msgspec.json.encode(schemas.Followed(found)), media_type=JSON)
+    return Response(msgspec.json.encode(schemas.Followed(outcome)), media_type=JSON)
 
 
 async def _feedback(request: Request, service: Service, rights: frozenset[str]) -> Response:
-    return stream(service, partial(service.engine.labels, is_named="write" in rights), request.scope["state"]["client"])
-
-
-async def _status(request: Request, service: Service, rights: frozenset[str]) -> Response:
-    work = partial(status, service, rights)
-    found = await service.readers.run(work, service.settings.limits.timeout_s, request.scope["state"]["client"])
-    return Response(msgspec.json.encode(found), media_type=JSON)
-
-
-async def _metrics(request: Request, service: Service, rights: frozenset[str]) -> Response:
-    work = partial(metrics_text, service)
-    found = await service.readers.run(work, service.settings.limits.timeout_s, request.scope["state"]["client"])
-    return Response(found, media_type=PROMETHEUS)
+    labels = partial(service.engine.labels, is_named="write" in rights)
+    return stream(service, labels, request.scope["state"]["client"])
 
 
 async def _ready(request: Request, service: Service, rights: frozenset[str]) -> Response:
@@ -172,175 +171,156 @@ def _document() -> bytes:
 
 ROUTES: Final[tuple[Route, ...]] = (
     Route(
-        "POST",
-        "/v1/similar",
+        "POST /v1/similar",
         "Earlier questions that ask the same, with their best answers.",
         schemas.Similar,
-        lambda engine, call: engine.similar(call.body.query),
+        lambda service, call: service.engine.similar(call.body.query),
         lambda call: call.body.query,
         body=schemas.SimilarRequest,
         refusals=(409,),
         is_search=True,
     ),
     Route(
-        "GET",
-        "/v1/questions",
+        "GET /v1/questions",
         "The forum's questions, newest first by date; those without a date are last.",
         schemas.QuestionsPage,
-        lambda engine, call: engine.questions(call.query.limit, call.query.after),
+        lambda service, call: service.engine.questions(call.query.limit, call.query.after),
         query=schemas.QuestionsQuery,
     ),
     Route(
-        "GET",
-        "/v1/questions/{id}/similar",
+        "GET /v1/questions/{id}/similar",
         "Questions that are similar to a stored one, later ones too.",
         schemas.Similar,
-        lambda engine, call: engine.similar(Stored(call.path["id"], call.query)),
+        lambda service, call: service.engine.similar(Stored(call.path["id"], call.query)),
         lambda call: Stored(call.path["id"], call.query),
         query=schemas.SimilarQuery,
         refusals=(404, 409),
     ),
     Route(
-        "GET",
-        "/v1/questions/{id}",
+        "GET /v1/questions/{id}",
         "A question with its answers and links.",
         schemas.ShownQuestion,
-        lambda engine, call: engine.question(call.path["id"]),
+        lambda service, call: service.engine.question(call.path["id"]),
         refusals=(404,),
     ),
     Route(
-        "PUT",
-        "/v1/questions/{id}",
+        "PUT /v1/questions/{id}",
         "Add or replace a question; it is on disk when the answer comes.",
         schemas.Written,
-        lambda engine, call: engine.put(call.body.question(call.path["id"])),
+        lambda service, call: service.engine.put(call.body.question(call.path["id"])),
         body=schemas.QuestionRequest,
         permission="write",
     ),
     Route(
-        "DELETE",
-        "/v1/questions/{id}",
+        "DELETE /v1/questions/{id}",
         "Delete a question with its answers and links.",
         schemas.Written,
-        lambda engine, call: engine.delete(call.path["id"]),
+        lambda service, call: service.engine.delete(call.path["id"]),
         permission="write",
         refusals=(404,),
     ),
     Route(
-        "PUT",
-        "/v1/questions/{id}/originals/{original}",
+        "PUT /v1/questions/{id}/originals/{original}",
         "Link a question as a duplicate of another: the other is shown in its place.",
         schemas.Written,
-        lambda engine, call: engine.mark(call.path["id"], call.path["original"]),
+        lambda service, call: service.engine.mark(call.path["id"], call.path["original"]),
         permission="write",
         refusals=(404,),
     ),
     Route(
-        "DELETE",
-        "/v1/questions/{id}/originals/{original}",
+        "DELETE /v1/questions/{id}/originals/{original}",
         "Remove a duplicate link.",
         schemas.Written,
-        lambda engine, call: engine.unmark(call.path["id"], call.path["original"]),
+        lambda service, call: service.engine.unmark(call.path["id"], call.path["original"]),
         permission="write",
         refusals=(404,),
     ),
     Route(
-        "PUT",
-        "/v1/answers/{id}",
+        "PUT /v1/answers/{id}",
         "Add or replace an answer; it is on disk when the answer comes.",
         schemas.Written,
-        lambda engine, call: engine.put_answer(call.body.answer(call.path["id"])),
+        lambda service, call: service.engine.put_answer(call.body.answer(call.path["id"])),
         body=schemas.AnswerRequest,
         permission="write",
         refusals=(404,),
     ),
     Route(
-        "DELETE",
-        "/v1/answers/{id}",
+        "DELETE /v1/answers/{id}",
         "Delete an answer.",
         schemas.Written,
-        lambda engine, call: engine.delete_answer(call.path["id"]),
+        lambda service, call: service.engine.delete_answer(call.path["id"]),
         permission="write",
         refusals=(404,),
     ),
     Route(
-        "POST",
-        "/v1/feedback",
+        "POST /v1/feedback",
         "A person's judgement on two questions: a label to train with; a pair that differs is proposed no more.",
         Feedback,
-        lambda engine, call: engine.judge(call.body),
+        lambda service, call: service.engine.judge(call.body),
         body=schemas.FeedbackRequest,
         permission="write",
         refusals=(404,),
     ),
     Route(
-        "POST",
-        "/v1/questions/{id}/helped",
+        "POST /v1/questions/{id}/helped",
         "Count that this question answered the one that somebody was about to ask.",
         schemas.HelpedCount,
-        lambda engine, call: engine.helped(call.path["id"]),
+        lambda service, call: service.engine.helped(call.path["id"]),
         refusals=(404,),
     ),
     Route(
-        "POST",
-        "/v1/questions/{id}/opened",
+        "POST /v1/questions/{id}/opened",
         "Count that this question was opened where it was suggested.",
         schemas.Opened,
-        lambda engine, call: engine.opened(call.path["id"]),
+        lambda service, call: service.engine.opened(call.path["id"]),
         refusals=(404,),
     ),
     Route(
-        "GET",
-        "/v1/duplicates",
+        "GET /v1/duplicates",
         "Pairs of the archive that may be duplicates, best first.",
         schemas.PairsPage,
-        lambda engine, call: engine.pairs(call.query, call.name),
+        lambda service, call: service.engine.pairs(call.query, call.name),
         query=schemas.PairsQuery,
         is_signed=True,
     ),
     Route(
-        "POST",
-        "/v1/decisions",
+        "POST /v1/decisions",
         "Decide on a pair: a judgement, a link where they are duplicates, and an entry of the log.",
         LogEntry,
-        lambda engine, call: engine.decide(call.body, call.name),
+        lambda service, call: service.engine.decide(call.body, call.name),
         body=schemas.DecisionRequest,
         permission="write",
         refusals=(404,),
         is_signed=True,
     ),
     Route(
-        "POST",
-        "/v1/decisions/undo",
+        "POST /v1/decisions/undo",
         "Undo a decision: what was judged before counts again, and a link that nobody else has made goes.",
         LogEntry,
-        lambda engine, call: engine.undo(call.body, call.name),
+        lambda service, call: service.engine.undo(call.body, call.name),
         body=schemas.UndoRequest,
         permission="write",
         refusals=(404,),
         is_signed=True,
     ),
     Route(
-        "GET",
-        "/v1/log",
+        "GET /v1/log",
         "Who decided and undid what, newest first; for keys that may write.",
         schemas.LogPage,
-        lambda engine, call: engine.log(call.query, call.name),
+        lambda service, call: service.engine.log(call.query, call.name),
         query=schemas.LogQuery,
         permission="write",
         is_signed=True,
     ),
     Route(
-        "GET",
-        "/v1/duplicates/groups",
+        "GET /v1/duplicates/groups",
         "Questions of the archive that ask the same, each the same as every other, largest group first.",
         schemas.GroupsPage,
-        lambda engine, call: engine.duplicates.groups(call.query.cursor, call.query.limit, call.query.minimum),
+        lambda service, call: service.engine.duplicates.groups(call.query.cursor, call.query.limit, call.query.minimum),
         query=schemas.GroupsQuery,
     ),
     Route(
-        "POST",
-        "/v1/questions:bulk",
+        "POST /v1/questions:bulk",
         "Add or replace many questions: a JSON object a line, and for each a line once it is on disk.",
         str,
         respond=_bulk,
@@ -349,8 +329,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         media=NDJSON,
     ),
     Route(
-        "POST",
-        "/v1/follow",
+        "POST /v1/follow",
         "Take a webhook of the forum that this one follows, as Discourse or GitHub signs and sends it.",
         schemas.Followed,
         respond=_follow,
@@ -358,30 +337,38 @@ ROUTES: Final[tuple[Route, ...]] = (
         refusals=(401, 403, 404, 408, 415),
     ),
     Route(
-        "GET",
-        "/v1/feedback",
+        "GET /v1/feedback",
         "All judgements, oldest first, a JSON object a line; who judged is sent to keys that may write.",
         str,
         respond=_feedback,
         media=NDJSON,
     ),
-    Route("GET", "/v1/status", "What the forum holds, and how the service does.", schemas.Status, respond=_status),
-    Route("GET", "/metrics", "Counts and times, as Prometheus reads them.", str, respond=_metrics, media="text/plain"),
     Route(
-        "GET",
-        "/healthz",
+        "GET /v1/status",
+        "What the forum holds, and how the service does.",
+        schemas.Status,
+        lambda service, call: status(service, call.rights),
+    ),
+    Route(
+        "GET /metrics",
+        "Counts and times, as Prometheus reads them.",
+        str,
+        lambda service, call: metrics_text(service),
+        media=PROMETHEUS,
+    ),
+    Route(
+        "GET /healthz",
         "Whether the service lives.",
         schemas.Health,
         constant=lambda: msgspec.json.encode(schemas.Health("ok")),
         permission=None,
     ),
     Route(
-        "GET",
-        "/readyz",
+        "GET /readyz",
         "Whether the service is ready to answer.",
         schemas.Health,
         respond=_ready,
         permission=None,
     ),
-    Route("GET", "/openapi.json", "This document.", dict, constant=_document, permission=None),
+    Route("GET /openapi.json", "This document.", dict, constant=_document, permission=None),
 )

@@ -6,8 +6,10 @@ import logging
 import os
 import time
 from collections import Counter
-from collections.abc import Collection, Sequence
-from typing import Final
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Final
+
+from prometheus_client.core import GaugeMetricFamily
 
 from askalike import schemas
 from askalike._version import __version__
@@ -15,7 +17,7 @@ from askalike.errors import AskalikeError
 from askalike.forum.pairs import LEAST_SCORE
 from askalike.search import RANKERS
 from askalike.search.reranker import RERANKER
-from askalike.server.metrics import Gauge
+from askalike.server.metrics import FORUM
 from askalike.server.service import Service
 from askalike.store.rows import from_microseconds
 
@@ -78,37 +80,33 @@ def status(service: Service, rights: Collection[str]) -> schemas.Status:
     )
 
 
-def gauges(services: Sequence[Service]) -> list[Gauge]:
+GAUGES: Final[tuple[tuple[str, str, Callable[[Service], Any]], ...]] = (
+    ("questions", "Questions in the forum.", lambda service: len(service.engine.forum)),
+    ("index_behind", "Changes that no search sees yet.", lambda service: service.engine.forum.indexes.behind()),
+    ("vectors", "Vectors in the set that answers.", lambda service: service.engine.forum.vectors.entries),
+    ("vectors_waiting", "Questions that wait to be encoded.", lambda service: service.engine.forum.vectors.waiting),
+    ("pairs", "Pairs that may ask the same.", lambda service: service.engine.forum.pairs.store.count(LEAST_SCORE)),
+    ("pairs_waiting", "Questions that wait to be compared.", lambda service: service.engine.forum.pairs.waiting()),
+    ("workers", "Worker processes.", lambda service: service.settings.workers),
+)
+"""Name, what it is about, and what returns its value for a service."""
+
+
+def gauges(services: Sequence[Service]) -> list[GaugeMetricFamily]:
     """Return what Prometheus watches beside the counts of requests, of each forum; none of one that is in trouble."""
-    found: dict[str, tuple[str, dict[str, float]]] = {}
+    values: dict[str, list[float]] = {}
     for service in services:
         try:
-            numbers = _numbers(service)
+            values[service.metrics.forum] = [value(service) for _, _, value in GAUGES]
         except AskalikeError as error:
             LOG.warning("no gauges of %s: %s", service.settings.folder.name, error)
-            continue
-        for name, about, value in numbers:
-            found.setdefault(f"askalike_{name}", (about, {}))[1][service.metrics.forum] = value
-    return [Gauge(name, about, values) for name, (about, values) in found.items()]
-
-
-def _numbers(service: Service) -> tuple[tuple[str, str, float], ...]:
-    """Return the name of each gauge, what it is about, and its value for a forum."""
-    forum = service.engine.forum
-    vectors = forum.vectors
-    return (
-        ("questions", "Questions in the forum.", len(forum)),
-        ("index_behind", "Changes that no search sees yet.", forum.indexes.behind()),
-        ("vectors", "Vectors in the set that answers.", vectors.entries),
-        (
-            "vectors_waiting",
-            "Questions that wait to be encoded.",
-            vectors.waiting,
-        ),
-        ("pairs", "Pairs that may ask the same.", forum.pairs.store.count(LEAST_SCORE)),
-        ("pairs_waiting", "Questions that wait to be compared.", forum.pairs.waiting()),
-        ("workers", "Worker processes.", service.settings.workers),
-    )
+    families = []
+    for place, (name, about, _) in enumerate(GAUGES):
+        family = GaugeMetricFamily(f"askalike_{name}", about, labels=[FORUM] if any(values) else [])
+        for forum, numbers in values.items():
+            family.add_metric([forum] if forum else [], numbers[place])
+        families.append(family)
+    return families
 
 
 def metrics_text(service: Service) -> bytes:

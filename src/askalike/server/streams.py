@@ -25,6 +25,7 @@ from askalike.server.problem import Problem, Refused, problem_of
 from askalike.server.requests import parse_body
 from askalike.server.service import Service
 from askalike.server.settings import Limits
+from askalike.store import check_question
 from askalike.types import Question
 
 NDJSON: Final = "application/x-ndjson"
@@ -160,7 +161,7 @@ def stored(engine: Engine, batch: Sequence[Line]) -> list[Acknowledgement]:
             continue
         try:
             question = record.question(record.id)
-            engine.check(question)
+            check_question(question)
             questions[number] = question
         except InputError as error:
             told[number] = _refusal(number, record.id, problem_of(error))
