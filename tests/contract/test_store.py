@@ -342,7 +342,7 @@ def test_an_index_follows_any_store(store: Store, tmp_path: Path) -> None:
     analyzer = Analyzer(TextSettings())
     store.put_questions([Question(f"q{number}", f"printer {number}") for number in range(7)])
     index = open_index(tmp_path / "index", store, analyzer)
-    indexer = WordIndexer(index, analyzer, Steps(batch=2, scan=3, changes=2))
+    indexer = WordIndexer(index, analyzer, steps=Steps(batch=2, scan=3, changes=2))
     assert catch_up(store, indexer, SilentProgress()) == 7
     store.put_questions([Question("q0", "scanner")], ["q1", "q2"])
     assert catch_up(store, indexer, SilentProgress()) == 3

@@ -522,7 +522,7 @@ def test_an_index_that_was_left_half_built_is_finished_at_open(small: Forum) -> 
     analyzer = Analyzer(TextSettings())
     index = WordIndex.create(layout.lexical, applied=archive.last_change(), fingerprint=fingerprint(analyzer))
     with pytest.raises(KeyboardInterrupt):
-        catch_up(archive, WordIndexer(index, analyzer, Steps(batch=2, scan=2, changes=2)), Interrupting(after=2))
+        catch_up(archive, WordIndexer(index, analyzer, steps=Steps(batch=2, scan=2, changes=2)), Interrupting(after=2))
     assert (index.cursor.is_complete, index.cursor.scanned, index.entries) == (False, 2, 2)
     archive.close()
     with Forum.open(small.path) as forum:

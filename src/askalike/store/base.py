@@ -126,7 +126,7 @@ class Store(JudgementStore):
                 raise rows.unknown_id("source", name)
             number = writes.source_number(connection, name, counts.format)
             for table in ("answers", "links", "questions"):
-                writes.delete_of_source(connection, table, number)
+                writes.delete_where(connection, table, "source = ?", (number,))
             connection.execute("DELETE FROM sources WHERE num = ?", (number,))
         return counts
 

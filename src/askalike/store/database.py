@@ -96,12 +96,8 @@ class Database(ABC):
         """
 
     @abstractmethod
-    def staged(self, staging: Staging) -> AbstractContextManager[None]:
-        """Let the tables of a staging file be joined with those of the store, by this thread.
-
-        They are those of ``staging.STAGED`` and, filled by ``staging.FIND_CHANGES``, ``changed_questions`` and
-        ``changed_answers``.
-        """
+    def staged(self, staging: Staging) -> AbstractContextManager[Connection]:
+        """Give a connection, this thread's, that joins the tables of a staging file with those of the store."""
 
     @abstractmethod
     def after_load(self) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from askalike.errors import InputError
 from askalike.store import judgements, rows, writes
 from askalike.store.database import Connection, Database
-from askalike.store.staging import POSTS, Staging
+from askalike.store.staging import COMPARED, POSTS, Staging
 from askalike.store.values import MANUAL_SOURCE, LoadCounts, LoadReport
 from askalike.store.writes import PostKind
 from askalike.types import Answer, Feedback, Link, LogEntry, Question, Record, Reject, Source
@@ -27,11 +27,17 @@ MASS_DELETE_FLOOR: Final = 5
 _SAME_LINK: Final = (
     "staged.source_id = known.source_id AND staged.target_id = known.target_id AND staged.kind = known.kind"
 )
-_SAME: Final = {"questions": "staged.id = known.id", "answers": "staged.id = known.id", "links": _SAME_LINK}
-_HAS_GONE: Final = {
-    table: f"NOT EXISTS (SELECT 1 FROM staged_{table} AS staged WHERE {same})" for table, same in _SAME.items()
+_FIND_CHANGES: Final = {
+    f"changed_{table}": f"INSERT INTO changed_{table} SELECT place, known.num FROM staged_{table} AS staged"
+    f" LEFT JOIN {table} AS known ON known.id = staged.id WHERE known.num IS NULL OR known.digest <> staged.digest"
+    " ORDER BY place"
+    for table in POSTS
 }
-"""The condition that a row of a table, called ``known``, is not among what was read."""
+_FIND_GONE: Final = {
+    table: f"INSERT INTO gone_{table} SELECT {', '.join(COMPARED[f'gone_{table}'])} FROM {table} AS known"
+    f" WHERE source = ? AND NOT EXISTS (SELECT 1 FROM staged_{table} AS staged WHERE {same})"
+    for table, same in {**dict.fromkeys(POSTS, "staged.id = known.id"), "links": _SAME_LINK}.items()
+}
 _NEW_LINKS: Final = f"FROM staged_links AS staged WHERE NOT EXISTS (SELECT 1 FROM links AS known WHERE {_SAME_LINK})"
 _LOG: Final = "INSERT INTO changes (at_us, kind, operation, id, num)"
 
@@ -52,11 +58,21 @@ def load(
         for record in records:
             loading.read(record, staging)
         staging.finish()
-        with store.staged(staging):
-            loading.compare(unread(), is_mass_delete_allowed)
+        change = loading.value("SELECT max(seq) FROM changes")
+        with store.staged(staging) as connection:
+            _find_changes(connection)
+            loading.compare(connection, unread(), is_mass_delete_allowed)
             with store.write() as connection:
+                if loading.value("SELECT max(seq) FROM changes") != change:  # somebody has written meanwhile
+                    _find_changes(connection)
                 loading.apply(connection)
             return loading.finished_report()
+
+
+def _find_changes(connection: Connection) -> None:
+    for name, statement in _FIND_CHANGES.items():
+        connection.execute(f"DELETE FROM {name}")
+        connection.execute(statement)
 
 
 class _Load:
@@ -111,7 +127,7 @@ class _Load:
 
     # -- comparing: nothing is locked, and no other load is under way ----------------------------------------------
 
-    def compare(self, unread: int, is_mass_delete_allowed: bool) -> None:
+    def compare(self, connection: Connection, unread: int, is_mass_delete_allowed: bool) -> None:
         """Refuse what must not be loaded.
 
         What has gone from the source is deleted only if every record could be read and stored: one that could not may
@@ -120,20 +136,17 @@ class _Load:
         Args:
             unread: how many records of the source could not be read.
         """
-        number = self._value("SELECT num FROM sources WHERE name = ?", self.source.name) or 0
+        number = self.value("SELECT num FROM sources WHERE name = ?", self.source.name) or 0
         self._check_not_empty(number)
+        gone = {table: connection.execute(statement, (number,)).rowcount for table, statement in _FIND_GONE.items()}
         self.is_complete = not unread and not self.unstorable
-        gone = {
-            table: self._value(f"SELECT count(*) FROM {table} AS known WHERE source = ? AND {condition}", number)
-            for table, condition in _HAS_GONE.items()
-        }
         if self.is_complete:
             self._check_mass_delete(gone["questions"], number, is_mass_delete_allowed)
         else:
             for table, count in gone.items():
                 getattr(self.report, table).kept = count
 
-    def _value(self, statement: str, *values: object) -> Any:
+    def value(self, statement: str, *values: object) -> Any:
         """Return the only value that a statement finds, None where it finds nothing."""
         return next((row[0] for row in self.store.rows(statement, values)), None)
 
@@ -151,7 +164,7 @@ class _Load:
         raise InputError(f"{self.source.name} contains no questions", "name the right --format")
 
     def _check_mass_delete(self, gone: int, number: int, is_allowed: bool) -> None:
-        stored = self._value("SELECT count(*) FROM questions WHERE source = ?", number)
+        stored = self.value("SELECT count(*) FROM questions WHERE source = ?", number)
         if gone > max(MASS_DELETE_FLOOR, MASS_DELETE_SHARE * stored) and not is_allowed:
             raise InputError(
                 f"{gone} of the {stored} questions that came from {self.source.name} are not in it any longer",
@@ -167,12 +180,12 @@ class _Load:
         self._refuse_contested(connection)
         number = writes.source_number(connection, self.source.name, self.source.format)
         self._put(connection, "question", number, report.questions)
-        report.questions.deleted = self._delete(connection, "questions", number)
+        report.questions.deleted = self._delete(connection, "questions")
         self._reject_orphans(connection)
         self._put(connection, "answer", number, report.answers)
-        report.answers.deleted = self._delete(connection, "answers", number)
+        report.answers.deleted = self._delete(connection, "answers")
         self._put_links(connection, number)
-        report.links.deleted = self._delete(connection, "links", number)
+        report.links.deleted = self._delete(connection, "links")
         claimed = self._claim_links(connection)
         self._put_judgements(connection)
         numbers: dict[int, int] = {}
@@ -181,20 +194,17 @@ class _Load:
         )
         report.log.unchanged -= report.log.added
 
-    def _changed(self, table: str) -> str:
-        """Return what follows FROM: the records of a table that differ from those of the store, as ``staged``."""
-        join = self.store.ordered_join
-        return f"changed_{table} AS changed {join} staged_{table} AS staged ON staged.place = changed.place"
+    def _edited(self, table: str) -> str:
+        """Return what follows FROM: what is ``known`` of a table and differs from what was read, in its order."""
+        return f"changed_{table} AS changed {self.store.ordered_join} {table} AS known ON known.num = changed.num"
 
     def _refuse_contested(self, connection: Connection) -> None:
         """Refuse ids that another source has with other content."""
         count, owner, example = 0, "", ""
         for table in POSTS:
             for row in connection.execute(
-                "SELECT name, count(*) AS times, min(staged.place) AS first"
-                f" FROM {self._changed(table)} {self.store.ordered_join} {table} AS known ON known.id = staged.id"
-                " JOIN sources ON sources.num = known.source"
-                " WHERE name <> ? AND known.digest <> staged.digest GROUP BY name ORDER BY times DESC",
+                f"SELECT name, count(*) AS times, min(place) AS first FROM {self._edited(table)}"
+                " JOIN sources ON sources.num = known.source WHERE name <> ? GROUP BY name ORDER BY times DESC",
                 (self.source.name,),
             ).fetchall():
                 count += row["times"]
@@ -222,42 +232,42 @@ class _Load:
         now_us = time.time_ns() // 1000
         last = execute(f"SELECT coalesce(max(num), 0) FROM {table}").fetchone()[0]
         edited = execute(
-            f"{_LOG} SELECT ?, ?, 'edit', staged.id, known.num FROM {self._changed(table)}"
-            f" {self.store.ordered_join} {table} AS known ON known.id = staged.id WHERE known.digest <> staged.digest"
-            " ORDER BY changed.place",
+            f"{_LOG} SELECT ?, ?, 'edit', known.id, known.num FROM {self._edited(table)} ORDER BY place",
             (now_us, kind),
         ).rowcount
         names = ", ".join(columns)
         values = ", ".join(f"staged.{name}" for name in columns)
         changes = ", ".join(f"{name} = excluded.{name}" for name in columns if name != "id")
         written = execute(
-            f"INSERT INTO {table} (source, {names}) SELECT ?, {values} FROM {self._changed(table)}"
-            f" WHERE true ORDER BY changed.place ON CONFLICT (id) DO UPDATE SET {changes}"
-            f" WHERE {table}.digest <> excluded.digest",
+            f"INSERT INTO {table} (source, {names}) SELECT ?, {values} FROM changed_{table} AS changed"
+            f" {self.store.ordered_join} staged_{table} AS staged ON staged.place = changed.place"
+            f" WHERE true ORDER BY changed.place ON CONFLICT (id) DO UPDATE SET {changes}",
             (number,),
         ).rowcount
         execute(f"{_LOG} SELECT ?, ?, 'add', id, num FROM {table} WHERE num > ? ORDER BY num", (now_us, kind, last))
         counts.edited, counts.added = edited, written - edited
         counts.unchanged -= written
 
-    def _delete(self, connection: Connection, table: str, number: int) -> int:
+    def _delete(self, connection: Connection, table: str) -> int:
         """Delete what has gone from the source; return how much that was."""
         if not self.is_complete:
             return 0
-        return writes.delete_of_source(connection, table, number, _HAS_GONE[table])
+        key = ", ".join(COMPARED[f"gone_{table}"])
+        return writes.delete_where(connection, table, f"({key}) IN (SELECT {key} FROM gone_{table})")
 
     def _reject_orphans(self, connection: Connection) -> None:
         """Reject answers whose question is not there, or has gone with this load."""
-        orphans = connection.execute(
-            "SELECT place, id, question_id FROM staged_answers AS staged"
-            " WHERE NOT EXISTS (SELECT 1 FROM questions WHERE questions.id = staged.question_id) ORDER BY place"
-        ).fetchall()
-        for row in orphans:
-            connection.execute("DELETE FROM changed_answers WHERE place = ?", (row["place"],))
-            writes.delete_answer(connection, row["id"])
+        orphans = (
+            "FROM staged_answers AS staged"
+            " WHERE NOT EXISTS (SELECT 1 FROM questions WHERE questions.id = staged.question_id)"
+        )
+        rejected = connection.execute(f"SELECT id, question_id {orphans} ORDER BY place").fetchall()
+        if rejected:
+            connection.execute(f"DELETE FROM changed_answers WHERE place IN (SELECT place {orphans})")
+        for identifier, question in rejected:
+            writes.delete_answer(connection, identifier)
             self.report.answers.unchanged -= 1
-            reason = f"its question {row['question_id']!r} is not in the forum"
-            self._reject(self.report.answers, row["id"], reason)
+            self._reject(self.report.answers, identifier, f"its question {question!r} is not in the forum")
 
     def _put_links(self, connection: Connection, number: int) -> None:
         """Add what is new, logged under its source's id."""
@@ -310,7 +320,7 @@ class _Load:
     def finished_report(self) -> LoadReport:
         """Return what the load did."""
         here = "EXISTS (SELECT 1 FROM questions WHERE id = {})"
-        self.report.links_without_question = self._value(
+        self.report.links_without_question = self.value(
             f"SELECT count(*) FROM staged_links WHERE NOT ({here.format('source_id')} AND {here.format('target_id')})"
         )
         return self.report

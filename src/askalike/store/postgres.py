@@ -29,7 +29,7 @@ from askalike.errors import (
 from askalike.store import rows, tables
 from askalike.store.base import Store
 from askalike.store.database import Cursor, ThreadConnections
-from askalike.store.staging import FIND_CHANGES, POSTS, STAGED, Staging
+from askalike.store.staging import COMPARED, STAGED, Staging
 from askalike.store.values import Contents
 
 FORMAT: Final = 6
@@ -44,7 +44,7 @@ WRITING, LOADING = 0x41736B4101, 0x41736B4102
 _ESCAPE = "\x01"
 _TEXT: Final = 'TEXT COLLATE "C"'
 _TYPES: Final = dict.fromkeys(
-    ("place", "created_us", "closed_us", "score", "is_accepted", "is_language_detected"), "BIGINT"
+    ("place", "num", "created_us", "closed_us", "score", "is_accepted", "is_language_detected"), "BIGINT"
 ) | {"digest": "BYTEA"}
 """The types of staged columns that hold no text."""
 
@@ -220,7 +220,7 @@ class PostgresStore(Store):
                     connection.execute("SELECT pg_advisory_unlock(?)", (LOADING,))
 
     @contextlib.contextmanager
-    def staged(self, staging: Staging) -> Iterator[None]:
+    def staged(self, staging: Staging) -> Iterator[_Connection]:
         """Copy what was read into tables of this connection, which go with it."""
         connection = self._connection()
         key = {"questions": "UNIQUE (id)", "answers": "UNIQUE (id)", "links": f"UNIQUE ({', '.join(STAGED['links'])})"}
@@ -230,15 +230,14 @@ class PostgresStore(Store):
                 connection.execute(f"CREATE TEMPORARY TABLE staged_{table} ({typed}, {key[table]})")
                 connection.copy(f"staged_{table} ({', '.join(columns)})", staging.read(table))
                 connection.execute(f"ANALYZE staged_{table}")
-            for table, statement in zip(POSTS, FIND_CHANGES, strict=True):
-                connection.execute(f"CREATE TEMPORARY TABLE changed_{table} (place BIGINT PRIMARY KEY)")
-                connection.execute(statement)
-                connection.execute(f"ANALYZE changed_{table}")
-            yield
+            for name, columns in COMPARED.items():
+                typed = ", ".join(f"{column} {_TYPES.get(column, _TEXT)}" for column in columns)
+                connection.execute(f"CREATE TEMPORARY TABLE {name} ({typed})")
+            yield connection
         finally:
             if not connection.is_lost:
                 connection.roll_back()
-                for name in (*(f"staged_{table}" for table in STAGED), *(f"changed_{table}" for table in POSTS)):
+                for name in (*(f"staged_{table}" for table in STAGED), *COMPARED):
                     connection.execute(f"DROP TABLE IF EXISTS {name}")
 
     def after_load(self) -> None:

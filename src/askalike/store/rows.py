@@ -9,6 +9,8 @@ from datetime import UTC, datetime, timedelta
 from numbers import Real
 from typing import Any, get_args
 
+import msgspec
+
 from askalike.errors import DamagedForumError, InputError, SettingError, UnknownIdError
 from askalike.store.values import MANUAL_SOURCE
 from askalike.types import (
@@ -187,11 +189,11 @@ def digest(values: Iterable[Value]) -> bytes:
 
     A question's language counts where it was given: what was detected follows from its text.
     """
-    told = tuple(values)
-    if len(told) == len(QUESTION_COLUMNS):
-        *rest, language, is_detected = told
-        told = (*rest, language) if language and not is_detected else tuple(rest)
-    return hashlib.blake2b(repr(told).encode(), digest_size=16).digest()
+    content = tuple(values)
+    if len(content) == len(QUESTION_COLUMNS):
+        *rest, language, is_detected = content
+        content = (*rest, language) if language and not is_detected else tuple(rest)
+    return hashlib.blake2b(msgspec.msgpack.encode(content), digest_size=16).digest()
 
 
 def is_storable(text: str) -> bool:

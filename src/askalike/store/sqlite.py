@@ -19,7 +19,7 @@ from askalike.store import tables
 from askalike.store.base import Store
 from askalike.store.database import ThreadConnections
 from askalike.store.layout import not_found
-from askalike.store.staging import FIND_CHANGES, Staging
+from askalike.store.staging import Staging
 
 FORMAT: Final = 8
 """Raised with each incompatible change of the tables."""
@@ -182,8 +182,8 @@ class SqliteStore(Store):
                 yield self.path.with_name("loading.sqlite")
 
     @contextlib.contextmanager
-    def staged(self, staging: Staging) -> Iterator[None]:
-        """Let the tables of a staging file be joined with those of the store, by this thread."""
+    def staged(self, staging: Staging) -> Iterator[sqlite3.Connection]:
+        """Give a connection, this thread's, that joins the tables of a staging file with those of the store."""
         connection = self.connection
         connection.execute("ATTACH ? AS staging", (str(staging.path),))
         try:
@@ -191,9 +191,7 @@ class SqliteStore(Store):
             connection.execute("PRAGMA staging.synchronous = OFF")
             if staging.path is not None and os.name != "nt":
                 staging.path.unlink()  # it is open: a process that is killed leaves nothing behind
-            for statement in FIND_CHANGES:
-                connection.execute(statement)
-            yield
+            yield connection
         finally:
             _roll_back(connection)
             connection.execute("DETACH staging")

@@ -17,12 +17,13 @@ STAGED: Final = {
     "links": ("source_id", "target_id", "kind"),
 }
 """The columns of ``staged_questions`` and so on; ``place`` is the place in the stream."""
-FIND_CHANGES: Final = tuple(
-    f"INSERT INTO changed_{table} SELECT place FROM staged_{table} AS staged"
-    f" LEFT JOIN {table} AS known ON known.id = staged.id WHERE known.digest IS NULL OR known.digest <> staged.digest"
-    for table in POSTS
-)
-"""Fills ``changed_questions`` and ``changed_answers`` with the places of what is not in the store as it was read."""
+COMPARED: Final = {
+    **{f"changed_{table}": ("place", "num") for table in POSTS},
+    **{f"gone_{table}": ("num",) for table in POSTS},
+    "gone_links": STAGED["links"],
+}
+"""The columns of what a load finds: the places of what is not in the store as it was read, with the numbers of what is
+known and differs; and what is no longer in the source."""
 
 
 class Staging:
@@ -45,9 +46,10 @@ class Staging:
         for table, columns in POSTS.items():
             rest = ", ".join(columns[1:])
             execute(f"CREATE TABLE staged_{table} (place INTEGER PRIMARY KEY, digest, id NOT NULL UNIQUE, {rest})")
-            execute(f"CREATE TABLE changed_{table} (place INTEGER PRIMARY KEY)")
         key = ", ".join(STAGED["links"])
         execute(f"CREATE TABLE staged_links ({key}, PRIMARY KEY ({key})) WITHOUT ROWID")
+        for name, columns in COMPARED.items():
+            execute(f"CREATE TABLE {name} ({', '.join(columns)})")
         execute("BEGIN")
 
     def add(self, record: Question | Answer) -> bool:

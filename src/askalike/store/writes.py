@@ -201,18 +201,12 @@ def delete_link(connection: Connection, link: Link) -> bool:
     return gone is not None
 
 
-def delete_of_source(connection: Connection, table: str, source: int, condition: str = "true") -> int:
-    """Delete rows of a source from ``questions``, ``answers`` or ``links``, each logged; return how many.
-
-    Args:
-        source: its number.
-        condition: which of the rows; a row is called ``known``.
-    """
+def delete_where(connection: Connection, table: str, condition: str, values: Sequence[object] = ()) -> int:
+    """Delete rows of ``questions``, ``answers`` or ``links``, each logged; return how many."""
     kind, logged = table.removesuffix("s"), "source_id, NULL" if table == "links" else "id, num"
-    gone = f"FROM {table} AS known WHERE known.source = ? AND {condition}"
-    log = f"INSERT INTO changes (at_us, kind, operation, id, num) SELECT ?, ?, 'delete', {logged} {gone}"
-    connection.execute(log, (time.time_ns() // 1000, kind, source))
-    return connection.execute(f"DELETE {gone}", (source,)).rowcount
+    log = f"INSERT INTO changes (at_us, kind, operation, id, num) SELECT ?, ?, 'delete', {logged} FROM {table}"
+    connection.execute(f"{log} WHERE {condition}", (time.time_ns() // 1000, kind, *values))
+    return connection.execute(f"DELETE FROM {table} WHERE {condition}", values).rowcount
 
 
 def replace_threads(
