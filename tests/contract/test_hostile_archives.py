@@ -8,7 +8,7 @@ import bz2
 import gzip
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import escape
 from pathlib import Path
 
@@ -148,6 +148,20 @@ FORMATS: dict[str, tuple[str, Callable[[Values], str]]] = {
     "beir": ("corpus.jsonl", _beir),
 }
 """Format → a file's name and the file, of one question with these values and a plain one."""
+
+FAMILIES = (
+    ("jsonl", "discourse", "beir", "askalike"),
+    ("stackexchange", "semeval", "yahoo"),
+    ("table", "pairs", "yahoo-liveqa", "yahoo-threads", "askubuntu"),
+)
+"""Formats of JSON, of XML and of lines, each of which share a parser."""
+
+
+def in_turns(oddities: Iterable[str], without: str = "") -> list[tuple[str, str]]:
+    """Return (format, oddity): each oddity once in every family, whose formats take turns."""
+    families = [[name for name in family if name != without] for family in FAMILIES]
+    return [(family[place % len(family)], oddity) for place, oddity in enumerate(oddities) for family in families]
+
 
 VALUES: dict[str, Values] = {
     "nothing": dict.fromkeys(USUAL, ""),
@@ -296,21 +310,19 @@ def ends_well(archive: Store, path: Path, name: str, folder: Path) -> ImportRepo
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_is_in_the_table_and_its_usual_file_is_read(archive: Store, tmp_path: Path, name: str) -> None:
-    assert FORMATS.keys() == READERS.keys()
+    assert FORMATS.keys() == READERS.keys() == {name for family in FAMILIES for name in family}
     report = ends_well(archive, put(tmp_path, name, FORMATS[name][1](USUAL).encode()), name, tmp_path)
     assert name == "pairs" or (report is not None and report.load.questions.added == 2 and not report.rejected)
 
 
-@pytest.mark.parametrize("values", VALUES)
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize(("name", "values"), in_turns(VALUES))
 def test_odd_values_are_stored_mended_or_rejected(archive: Store, tmp_path: Path, name: str, values: str) -> None:
     path = put(tmp_path, name, FORMATS[name][1](VALUES[values]).encode("utf-8", "surrogatepass"))
     READERS[name].matches(path)
     ends_well(archive, path, name, tmp_path)
 
 
-@pytest.mark.parametrize("content", CONTENTS)
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize(("name", "content"), in_turns(CONTENTS))
 def test_odd_files_are_read_or_refused(archive: Store, tmp_path: Path, name: str, content: str) -> None:
     usual = FORMATS[name][1](USUAL).encode()
     for place, written in enumerate((CONTENTS[content], usual + CONTENTS[content])):
@@ -334,8 +346,7 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("how", PACKED)
-@pytest.mark.parametrize("name", [name for name in FORMATS if name != "askalike"])
+@pytest.mark.parametrize(("name", "how"), in_turns(PACKED, without="askalike"))
 def test_packed_files_are_read_or_refused(archive: Store, tmp_path: Path, name: str, how: str) -> None:
     file, made = FORMATS[name]
     (tmp_path / f"{file}.gz").write_bytes(PACKED[how](made(USUAL).encode()))
@@ -364,21 +375,21 @@ def _is_device(path: Path) -> None:
     path.symlink_to("/dev/zero")
 
 
-@pytest.mark.parametrize("make", [_is_pipe, _is_folder, _is_loop, _leads_nowhere, _is_device])
-@pytest.mark.parametrize("name", FORMATS)
-def test_what_is_no_file_is_refused_alone_and_in_a_folder(
-    archive: Store, tmp_path: Path, name: str, make: Callable[[Path], None]
-) -> None:
+ODD_FILES = {make.__name__: make for make in (_is_pipe, _is_folder, _is_loop, _leads_nowhere, _is_device)}
+
+
+@pytest.mark.parametrize(("name", "kind"), in_turns(ODD_FILES))
+def test_what_is_no_file_is_refused_alone_and_in_a_folder(archive: Store, tmp_path: Path, name: str, kind: str) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
-    make(folder / FORMATS[name][0])
+    ODD_FILES[kind](folder / FORMATS[name][0])
     for path in (folder / FORMATS[name][0], folder):
         with pytest.raises(AskalikeError):
             find_archive(path)
         assert ends_well(archive, path, name, tmp_path) is None
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", [family[0] for family in FAMILIES])
 def test_a_name_that_is_no_utf8_is_read_and_shown(archive: Store, tmp_path: Path, name: str) -> None:
     file, made = FORMATS[name]
     folder = tmp_path / os.fsdecode(b"caf\xe9 \xff")

@@ -132,13 +132,13 @@ def test_several_particular_formats_are_listed(tmp_path: Path) -> None:
     assert "--format stackexchange, --format discourse" in caught.value.hint
 
 
-@pytest.mark.parametrize("content", [b"hello", b"\x00\xff" * 100, b"{", b"<html>"])
 @pytest.mark.parametrize("name", ["a", "a.xml", "a.json", "a.jsonl", "a.csv", "a.tsv", "a.parquet", "a.7z"])
-def test_a_file_of_no_format_lists_the_choices(tmp_path: Path, name: str, content: bytes) -> None:
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(FormatError, match="is not recognised") as caught:
-        choose(tmp_path / name)
-    assert all(reader in caught.value.hint for reader in READERS)
+def test_a_file_of_no_format_lists_the_choices(tmp_path: Path, name: str) -> None:
+    for content in (b"hello", b"\x00\xff" * 100, b"{", b"<html>"):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(FormatError, match="is not recognised") as caught:
+            choose(tmp_path / name)
+        assert all(reader in caught.value.hint for reader in READERS)
 
 
 def test_odd_files_do_not_break_detection(tmp_path: Path) -> None:
@@ -148,11 +148,11 @@ def test_odd_files_do_not_break_detection(tmp_path: Path) -> None:
         choose(tmp_path)
 
 
-@pytest.mark.parametrize("name", [None, *READERS])
-def test_a_pipe_is_refused_whatever_its_format_is_said_to_be(tmp_path: Path, name: str | None) -> None:
+def test_a_pipe_is_refused_whatever_its_format_is_said_to_be(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.7z")
-    with pytest.raises(InputError, match="is a device, a pipe or a socket"):
-        choose(tmp_path / "pipe.7z", name)
+    for name in (None, *READERS):
+        with pytest.raises(InputError, match="is a device, a pipe or a socket"):
+            choose(tmp_path / "pipe.7z", name)
 
 
 @pytest.mark.parametrize(

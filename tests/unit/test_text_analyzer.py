@@ -133,15 +133,16 @@ def test_the_stem_of_a_known_word(language: str, word: str, stem: str) -> None:
     assert _terms(word, language=language) == [stem]
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_every_snowball_language_gives_terms(language: str) -> None:
-    assert _terms("Xylophone 22.04", language=language)[-1] == "22.04"
+def test_every_snowball_language_gives_terms() -> None:
+    assert {language: _terms("Xylophone 22.04", language=language)[-1] for language in LANGUAGES} == dict.fromkeys(
+        LANGUAGES, "22.04"
+    )
 
 
-@pytest.mark.parametrize("language", sorted(STOP_WORDS))
-def test_stop_words_belong_to_a_language_and_are_dropped(language: str) -> None:
-    assert language in LANGUAGES
-    assert _terms(" ".join(sorted(STOP_WORDS[language])), language=language) == []
+def test_stop_words_belong_to_a_language_and_are_dropped() -> None:
+    for language, words in STOP_WORDS.items():
+        assert language in LANGUAGES
+        assert _terms(" ".join(sorted(words)), language=language) == []
 
 
 def test_a_language_without_a_list_drops_nothing() -> None:
