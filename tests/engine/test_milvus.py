@@ -21,7 +21,7 @@ from askalike.forum.check import check_forum
 from askalike.index.milvus import words as words_module
 from askalike.index.milvus.choice import check_engine
 from askalike.index.milvus.client import DROPPED_AFTER_S, Milvus, search_request
-from askalike.index.milvus.vectors import BITS, MilvusVectors, _along, codes_of
+from askalike.index.milvus.vectors import BITS, _along, codes_of
 from askalike.index.milvus.words import Lengths, MilvusWords, place, rarity, saturated
 from askalike.progress import SilentProgress
 from askalike.server.app import build
@@ -117,15 +117,6 @@ def test_what_was_asked_for_ahead_through_a_lost_connection_is_asked_for_through
     milvus._search = (client, Ask())
     assert words.begin_counts(["wifi"])()[1] == {"wifi": (1, 1)}
     assert milvus._client is not client
-
-
-def test_words_in_the_form_of_an_earlier_version_are_made_anew(forum: Forum) -> None:
-    words = words_of(forum)
-    before = words.collection
-    words.milvus.keep_row(words.name, {name: value for name, value in words._held().items() if name != "form"})
-    forum.catch_up()
-    assert (ids(forum, "wifi"), ids(forum, "printer")) == (["1"], ["2"])
-    assert words_of(forum).collection != before
 
 
 def test_what_the_engine_has_lost_is_made_anew_from_the_store(engine: str, tmp_path: Path) -> None:
@@ -300,30 +291,6 @@ def test_of_the_bits_of_two_vectors_the_share_of_their_angle_differs() -> None:
     assert abs(right / BITS - 1 / 2) < 0.05
     assert abs(half / BITS - 1 / 4) < 0.05
     assert codes_of(np.ones((1, 2), np.float32)).shape == (1, BITS // 8)
-
-
-def test_vectors_that_an_earlier_version_began_get_their_codes(
-    forum: Forum, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("askalike.index.milvus.vectors.CODED", 1)
-    synonym_model().save(tmp_path / "model")
-    with Forum.open(forum.path) as opened:
-        opened.use_model(tmp_path / "model")
-        opened.encode()
-        vectors = opened.answering_vectors()
-        assert vectors is not None
-        index = vectors.index
-        assert isinstance(index, MilvusVectors)
-        row = index._held()
-        index.milvus.keep_row(index.name, {**row, "collections": row["collections"][:1]})
-        index.reopen()
-        assert not index.is_coded
-        opened.encode()
-        index.reopen()
-        assert index.is_coded
-        assert index.collection == row["collections"][0]
-        assert index.milvus.count(index._held()["collections"][1]) == 2
-        assert opened.similar("wireless", ranker="meaning")[0].question.id == "1"
 
 
 def test_forums_in_one_engine_know_nothing_of_each_other(forum: Forum, engine: str, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,13 @@ import filelock
 import pytest
 from tests.children import in_child, printed_by
 
-from askalike import Forum, Query, Question
+from askalike import Forum, ForumSettings, Query, Question
 from askalike.errors import ForumError
 from askalike.forum import indexes
+from askalike.forum.indexes import remove_indexes
 from askalike.index import encoder_settings
-from askalike.index.catchup import catch_up
-from askalike.index.word_indexer import WordIndexer, fingerprint
+from askalike.index.word_indexer import fingerprint
 from askalike.index.words import WordIndex
-from askalike.index.words import index as words_index
 from askalike.progress import SilentProgress
 from askalike.store import ForumLayout, open_store
 from askalike.text.analyzer import Analyzer
@@ -54,36 +54,29 @@ def found(forum: Forum) -> list[str]:
     return sorted(hit.question.id for hit in result.hits)
 
 
-def by_earlier_version(path: Path) -> None:
-    """Make a forum whose word index has the fields of version 0.1."""
+def begin_anew(path: Path) -> None:
+    """Make a forum whose words are to be indexed anew: ``reindex`` was killed when it had begun."""
     with Forum.create(path) as forum:
         forum.add(QUESTIONS)
-    folder, now = ForumLayout(path).lexical, words_index.schema
-    store, analyzer = open_store(ForumLayout(path)), Analyzer(TextSettings())
-    try:
-        words_index.schema = lambda **_: now(has_since=False)
-        WordIndex.create(folder, applied=store.last_change(), fingerprint=fingerprint(analyzer))
-    finally:
-        words_index.schema = now
-    catch_up(store, WordIndexer(WordIndex(folder), analyzer), SilentProgress())
-    store.close()
-    assert not WordIndex(folder).is_current
+    layout = ForumLayout(path)
+    with closing(open_store(layout)) as store:
+        remove_indexes(layout, ForumSettings(has_vectors=False), (store, Analyzer(TextSettings())))
 
 
 @pytest.fixture
-def earlier(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    by_earlier_version(tmp_path / "f")
+def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    begin_anew(tmp_path / "f")
     monkeypatch.setattr("askalike.forum.indexes.AT_ONCE", 0)  # as in a large forum
     return tmp_path / "f"
 
 
-def is_current(path: Path) -> bool:
-    return WordIndex(ForumLayout(path).lexical).is_current
+def inode(path: Path) -> int:
+    return (ForumLayout(path).lexical / "entries").stat().st_ino
 
 
-def test_an_index_of_an_earlier_version_answers_as_the_one_made_anew(earlier: Path) -> None:
-    asked = Query("printer 3 update", k=20, ranker="words")
-    with Forum.open(earlier) as forum:
+def test_the_index_that_is_there_answers_as_the_one_made_anew(begun: Path) -> None:
+    asked, old = Query("printer 3 update", k=20, ranker="words"), inode(begun)
+    with Forum.open(begun) as forum:
         wanted = [bool(forum.indexes.upkeep())]
         assert forum.info().upkeep == ("the words are to be indexed anew",)
         before = [(hit.question.id, hit.score) for hit in forum.search(asked).hits]
@@ -94,31 +87,31 @@ def test_an_index_of_an_earlier_version_answers_as_the_one_made_anew(earlier: Pa
         assert [*wanted, bool(forum.indexes.upkeep())] == [True, False]
         assert forum.info().upkeep == ()
         assert [(hit.question.id, hit.score) for hit in forum.search(asked).hits] == before
-    assert is_current(earlier)
-    assert sorted(path.name for path in earlier.glob("lexical*")) == ["lexical"]
+    assert inode(begun) != old
+    assert sorted(path.name for path in begun.glob("lexical*")) == ["lexical"]
 
 
-def test_others_find_and_write_everything_while_words_are_indexed_anew(earlier: Path) -> None:
+def test_others_find_and_write_everything_while_words_are_indexed_anew(begun: Path) -> None:
     opened: list[Forum] = []
+    old = inode(begun)
 
     def others() -> None:
-        with Forum.open(earlier) as other:
+        with Forum.open(begun) as other:
             assert found(other) == ALL
             other.add(Question("late", "printer 9 is lost"))
             other.edit(Question("q0", "scanner is silent"))
             assert found(other) == sorted({*ALL, "late"} - {"q0"})
-        opened.append(Forum.open(earlier))
-        assert not is_current(earlier)
+        opened.append(Forum.open(begun))
+        assert inode(begun) == old
 
-    with Forum.open(earlier) as forum:
+    with Forum.open(begun) as forum:
         forum.upkeep(progress=During(others))
         assert found(forum) == found(opened[0]) == sorted({*ALL, "late"} - {"q0"})
-    assert is_current(earlier)
-    assert opened[0].indexes.lexical.is_current  # type: ignore[union-attr]
+    assert inode(begun) != old
     opened[0].add(Question("later", "printer 10 is lost"))
     assert "later" in found(opened[0])
     opened[0].close()
-    assert Forum.check(earlier).findings == ()
+    assert Forum.check(begun).findings == ()
 
 
 def test_others_find_everything_while_a_forum_is_reindexed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,12 +123,12 @@ def test_others_find_everything_while_a_forum_is_reindexed(tmp_path: Path, monke
             with Forum.open(tmp_path / "f") as other:
                 assert found(other) == ALL == found(forum)
 
-        before = (ForumLayout(tmp_path / "f").lexical / "entries").stat().st_ino
+        before = inode(tmp_path / "f")
         progress = During(another)
         Forum.reindex(tmp_path / "f", progress=progress).close()
         assert progress.what is None
         assert found(forum) == ALL
-        assert (ForumLayout(tmp_path / "f").lexical / "entries").stat().st_ino != before
+        assert inode(tmp_path / "f") != before
 
 
 def test_an_answer_of_an_index_that_is_not_complete_says_so(tmp_path: Path) -> None:
@@ -163,27 +156,27 @@ def test_postings_that_were_dropped_are_made_again(tmp_path: Path, monkeypatch: 
     assert WordIndex(lexical).has_postings
 
 
-def test_an_index_with_other_files_beside_it_is_not_replaced(earlier: Path) -> None:
-    (earlier / "lexical" / "mine.txt").write_text("kept")
-    with Forum.open(earlier) as forum:
+def test_an_index_with_other_files_beside_it_is_not_replaced(begun: Path) -> None:
+    (begun / "lexical" / "mine.txt").write_text("kept")
+    with Forum.open(begun) as forum:
         assert not bool(forum.indexes.upkeep())
         forum.upkeep()
         assert found(forum) == ALL
-    assert sorted(path.name for path in earlier.glob("lexical*")) == ["lexical"]
+    assert (begun / "lexical" / "mine.txt").exists()
     with pytest.raises(ForumError, match=r"mine\.txt is not a file of the word index"):
-        Forum.reindex(earlier)
+        Forum.reindex(begun)
 
 
-def test_check_tells_what_waits_to_be_indexed_anew(earlier: Path) -> None:
-    report = Forum.check(earlier)
-    assert [(one.path, one.is_damage) for one in report.findings] == [("lexical", False)]
-    with Forum.open(earlier) as forum, pytest.raises(KeyboardInterrupt):
+def test_check_tells_what_waits_to_be_indexed_anew(begun: Path) -> None:
+    report = Forum.check(begun)
+    assert [(one.path, one.is_damage) for one in report.findings] == [("lexical.next", False)]
+    with Forum.open(begun) as forum, pytest.raises(KeyboardInterrupt):
         forum.upkeep(progress=During(interrupt))
-    report = Forum.check(earlier)
-    assert [(one.path, one.is_damage) for one in report.findings] == [("lexical", False), ("lexical.next", False)]
-    with Forum.open(earlier) as forum:
+    report = Forum.check(begun)
+    assert [(one.path, one.is_damage) for one in report.findings] == [("lexical.next", False)]
+    with Forum.open(begun) as forum:
         forum.upkeep()
-    assert Forum.check(earlier).findings == ()
+    assert Forum.check(begun).findings == ()
 
 
 def interrupt() -> None:
@@ -196,7 +189,7 @@ def kill_at_each_step(folder: Path) -> None:
     encoder_settings.default_model = lambda: None  # type: ignore[attr-defined]
     for place in range(1, 1_000):
         path = folder / str(place)
-        assert not in_child(partial(by_earlier_version, path))
+        assert not in_child(partial(begin_anew, path))
         status = in_child(partial(renew, path, place))
         assert not in_child(partial(look, path, place))
         if not status:
@@ -217,7 +210,6 @@ def look(path: Path, place: int) -> None:
             if is_renewed:
                 forum.upkeep()
             assert found(forum) == ALL, (place, is_renewed)
-    assert is_current(path)
     assert sorted(one.name for one in path.glob("lexical*")) == ["lexical"]
     assert Forum.check(path).is_sound
 

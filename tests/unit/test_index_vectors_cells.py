@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from askalike.errors import DamagedForumError
 from askalike.index.checked_file import write_file
-from askalike.index.vectors import VectorIndex, cells, writer
+from askalike.index.vectors import VectorIndex, cells
 from askalike.index.vectors.cells import Cells, divided, read_cells
 from askalike.index.vectors.codes import decode, encode
 from askalike.index.vectors.nearest import directions
@@ -35,8 +35,7 @@ VECTORS, QUERIES = clustered(COUNT), clustered(20)
 def _small() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cells, "CELLS", 32)
-        for module in (cells, writer):
-            patch.setattr(module, "DIVIDED", 2_000)
+        patch.setattr(cells, "DIVIDED", 2_000)
         yield
 
 
@@ -145,24 +144,6 @@ def test_what_is_added_and_removed_is_seen_at_once(index: VectorIndex) -> None:
     assert recall(index) > 0.97
 
 
-def test_a_large_index_of_before_is_divided_by_the_next_commit(tmp_path: Path) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (cells, writer):
-            patch.setattr(module, "DIVIDED", 1_000_000)
-        before = filled(tmp_path / "vectors", VECTORS)
-        assert has_cells(before) == [False]
-        assert not before.wants_codes
-    index = VectorIndex(tmp_path / "vectors")
-    assert index.wants_codes
-    assert recall(index) > 0.99
-    index.make_codes()
-    assert has_cells(index) == [True]
-    assert not VectorIndex(tmp_path / "vectors").wants_codes
-    assert len(list(index.folder.glob("*.codes"))) == 1
-    assert recall(index) > 0.97
-    index.check()
-
-
 def test_damaged_cells_are_refused_before_faiss_sees_them(index: VectorIndex, tmp_path: Path) -> None:
     [path] = index.folder.glob("*.codes")
     content = bytearray(path.read_bytes())
@@ -170,8 +151,7 @@ def test_damaged_cells_are_refused_before_faiss_sees_them(index: VectorIndex, tm
     path.write_bytes(content)
     with pytest.raises(DamagedForumError, match=f"{path.name} does not hold what was written"):
         VectorIndex(index.folder)
-    VectorIndex.forget_codes(index.folder)
-    VectorIndex(index.folder).make_codes()
+    VectorIndex.renew_codes(index.folder)
     assert has_cells(VectorIndex(index.folder)) == [True]
 
 

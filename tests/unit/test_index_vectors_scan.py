@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
-import struct
 import sys
 import threading
-import zlib
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -155,7 +151,7 @@ def test_vectors_of_zeros_are_kept_and_never_found(tmp_path: Path) -> None:
     assert recall(index) > 0.99
     nothing = filled(tmp_path / "nothing", np.zeros((UNCODED + 1, 8), np.float32))
     assert nothing.search(np.ones((1, 8)), 3) == [[]]
-    assert not nothing.wants_codes
+    assert files(nothing, "codes") == []
 
 
 def test_the_same_vectors_give_the_same_files_and_answers(index: VectorIndex, tmp_path: Path) -> None:
@@ -288,100 +284,10 @@ def test_centroids_of_no_vectors_are_refused(index: VectorIndex) -> None:
 def test_damaged_codes_are_made_anew_from_sound_vectors(index: VectorIndex, kind: str) -> None:
     expected = index.search(QUERIES, 10)
     files(index, kind)[0].write_bytes(b"?")
-    VectorIndex.forget_codes(index.folder)
-    mended = VectorIndex(index.folder)
-    assert mended.wants_codes
-    assert mended.search(QUERIES, 10) == mended.search_exactly(QUERIES, 10)
-    mended.make_codes()
+    VectorIndex.renew_codes(index.folder)
     assert VectorIndex(index.folder).search(QUERIES, 10) == expected
     files(index, "segment")[0].write_bytes(b"?")
     before = (index.folder / "mark.json").read_bytes()
     with pytest.raises(DamagedForumError):
-        VectorIndex.forget_codes(index.folder)
+        VectorIndex.renew_codes(index.folder)
     assert (index.folder / "mark.json").read_bytes() == before
-
-
-# -- format 1 ------------------------------------------------------------------------------------------------------
-
-
-def with_generations(path: Path, rows: int) -> str:
-    """Write a segment as format 1 did, with the commit that brought each row; return its header's digest."""
-    content = path.read_bytes()
-    fields = list(struct.unpack_from("<8s8sIIQQQII", content))
-    front, payload = content[64 : 64 + fields[5]], content[-fields[6] :]
-    front = front[: 8 * rows] + np.ones(rows, "<i8").tobytes() + front[8 * rows :]
-    fields[2], fields[5], fields[7] = 1, len(front), zlib.crc32(front)
-    header = struct.pack("<8s8sIIQQQII", *fields).ljust(64, b"\0")
-    path.write_bytes(header + front + bytes(-len(front) % 64) + payload)
-    return hashlib.blake2b(header, digest_size=16).hexdigest()
-
-
-def downgraded(index: VectorIndex) -> None:
-    """Write the index as it was written by format 1, with a neighbour graph and without codes."""
-    mark = index.folder / "mark.json"
-    held = json.loads(mark.read_text(encoding="utf-8"))
-    graph = {"name": "00000001-0123abcd.graph", "rows": 3, "digest": "00"}
-    held["mark"]["format"] = 1
-    held |= {"graph": graph, "graph_covers": 1}
-    del held["centres"], held["trained_at"]
-    for entry in held["segments"]:
-        del entry["codes"]
-        entry["file"]["digest"] = with_generations(index.folder / entry["file"]["name"], entry["file"]["rows"])
-    mark.write_text(json.dumps(held), encoding="utf-8")
-    for path in [*files(index, "codes"), *files(index, "centres")]:
-        path.unlink()
-    (index.folder / graph["name"]).write_bytes(b"a graph")
-
-
-def test_an_index_of_format_1_answers_and_gets_codes_without_being_encoded_again(index: VectorIndex) -> None:
-    expected = index.search(QUERIES, 10)
-    downgraded(index)
-    old = VectorIndex(index.folder)
-    assert old.wants_codes
-    assert old.search(QUERIES, 10) == old.search_exactly(QUERIES, 10)
-    old.make_codes()
-    assert not old.wants_codes
-    assert (len(files(old, "codes")), len(files(old, "graph"))) == (1, 0)
-    assert old.search(QUERIES, 10) == VectorIndex(index.folder).search(QUERIES, 10) == expected
-
-
-def test_centroids_are_learned_and_codes_made_on_one_thread_and_others_keep_theirs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    import faiss
-
-    seen: list[int] = []
-
-    def watched(name: str) -> None:
-        work = getattr(faiss.IndexPQ, name)
-
-        def watch(index: Any, *given: Any) -> Any:
-            seen.append(faiss.omp_get_max_threads())
-            return work(index, *given)
-
-        monkeypatch.setattr(faiss.IndexPQ, name, watch)
-
-    watched("train")
-    watched("sa_encode")
-    before = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(2)
-    try:
-        Quantiser.train(VECTORS[:500]).encode(VECTORS[:500])
-        assert faiss.omp_get_max_threads() == 2
-    finally:
-        faiss.omp_set_num_threads(before)
-    assert seen == [1, 1]
-
-
-def test_an_index_that_was_filled_by_several_commits_has_one_segment(tmp_path: Path) -> None:
-    index = VectorIndex.create(tmp_path / "vectors", D, applied=1, fingerprint="f")
-    ends = [0, 3 * UNCODED, 4 * UNCODED, 4 * UNCODED + 500]
-    with index.writing() as writer:
-        for start, stop in pairwise(ends):
-            writer.put(range(start, stop), VECTORS[start:stop])
-            writer.commit(index.cursor)
-        writer.remove([3])
-        writer.commit(replace(index.cursor, is_complete=True))
-    found = VectorIndex(index.folder)
-    assert [part.size for part in found._now.snapshot.parts] == [ends[-1] - 1]
-    assert found.numbers().tolist() == [num for num in range(ends[-1]) if num != 3]

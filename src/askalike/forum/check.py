@@ -237,9 +237,6 @@ def _words(layout: ForumLayout, progress: Progress, contents: Contents | None) -
         what = "is not there: files of the word index are checked by their own sums alone until the next change"
         yield Finding("words", f"{name}/{sums.SUMS_FILE}", what, "", is_damage=False)
     try:
-        if not index.can_answer():
-            yield Finding("words", f"{name}/{sums.ENTRIES}/meta.json", "describes other fields than are written")
-            return
         yield from _renewal(index)
         numbers = index.numbers()
     except AskalikeError as error:
@@ -265,8 +262,6 @@ def _words(layout: ForumLayout, progress: Progress, contents: Contents | None) -
 def _renewal(index: WordIndex) -> Iterator[Finding]:
     """Tell what waits to be indexed anew: nothing is wrong with it."""
     name, successor = index.folder.name, successor_of(index.folder)
-    if not index.is_current:
-        yield Finding("words", name, f"is of an earlier version, and answers; {RENEWED}", "", is_damage=False)
     if WordIndex.exists(successor):
         what = f"was begun to take the place of {name}; {RENEWED}"
         yield Finding("words", successor.name, what, "", is_damage=False)
@@ -540,12 +535,12 @@ def clear_damage(layout: ForumLayout, report: CheckReport, settings: ForumSettin
 
 
 def _are_sound_without_codes(layout: ForumLayout) -> bool:
-    """Take away the codes by which vectors are found; return whether nothing else of the vectors is damaged."""
+    """Make the codes anew by which vectors are found; return whether nothing else of the vectors is damaged."""
     if not layout.vectors.is_dir() or is_link(layout.vectors):
         return False
     for path in layout.vectors.glob("*/index"):
-        with contextlib.suppress(DamagedForumError):
-            VectorIndex.forget_codes(path)
+        with contextlib.suppress(ForumError):  # what else is damaged is found below
+            VectorIndex.renew_codes(path)
     findings = _vectors(layout, SilentProgress(), stored_contents(layout), LocalIndexes())
     return not any(finding.is_damage for finding in findings)
 

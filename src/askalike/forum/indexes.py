@@ -391,13 +391,13 @@ class Indexes:
         return words + (["how far questions stand out is to be measured"] if self.wants_margin() else [])
 
     def wants_words(self) -> bool:
-        """Return whether the words are to be indexed anew: by an earlier version, begun, or without postings."""
+        """Return whether the words are to be indexed anew: that was begun, or a large index has no postings."""
         words = self.lexical
         if not isinstance(words, WordIndex) or not CAN_REPLACE:
             return False
         words.refresh()
         is_slow = not words.has_postings and words.entries >= 2 * LEAST and not self._has_renewed
-        is_wanted = not words.is_current or is_slow or WordIndex.exists(successor_of(words.folder))
+        is_wanted = is_slow or WordIndex.exists(successor_of(words.folder))
         return is_wanted and words.cursor.is_complete and WordIndex.can_be_replaced(words.folder)
 
     def renew_words(self, progress: Progress) -> None:

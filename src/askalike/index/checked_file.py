@@ -78,8 +78,6 @@ _HEADER = struct.Struct("<8s8sIIQQQII")
 _ALIGNMENT = 64
 
 FILE_FORMAT: Final = 2
-READ_FORMATS: Final = (1, 2)
-"""A segment of format 1 also says which commit brought each row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +85,11 @@ class CheckedFile:
     """A file that was opened and whose header and front are sound.
 
     Args:
-        form: the number of its format.
         front: all of it, in memory.
         payload: (bytes,) uint8, mapped from the file.
     """
 
     path: Path
-    form: int
     dimensions: int
     front: bytes
     payload: NDArray[np.uint8]
@@ -156,7 +152,7 @@ def read_file(path: Path, kind: str, entry: FileEntry) -> CheckedFile:
             )
             if magic != _MAGIC or kind_found.rstrip(b"\0") != kind.encode():
                 raise damage(path, f"is not a {kind} file of askalike")
-            if form not in READ_FORMATS:
+            if form != FILE_FORMAT:
                 raise damage(path, f"has format {form}, expected {FILE_FORMAT}")
             if _digest(header) != entry.digest or rows != entry.rows:
                 raise damage(path, f"is not the file that the manifest names: {rows} rows, expected {entry.rows}")
@@ -171,7 +167,7 @@ def read_file(path: Path, kind: str, entry: FileEntry) -> CheckedFile:
         raise unread(path, error) from error
     if zlib.crc32(front) != front_sum:
         raise damage(path, "does not hold what was written: the sum of its numbers differs")
-    return CheckedFile(path, form, dimensions, front, _map(path, start, payload_bytes), payload_sum)
+    return CheckedFile(path, dimensions, front, _map(path, start, payload_bytes), payload_sum)
 
 
 def _map(path: Path, start: int, size: int) -> NDArray[np.uint8]:

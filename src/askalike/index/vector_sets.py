@@ -40,7 +40,7 @@ from askalike.index.encoder_settings import (
     wanted_model,
 )
 from askalike.index.milvus.vectors import MilvusSets, MilvusVectors
-from askalike.index.vector_indexer import PATIENCE_S, VectorIndexer
+from askalike.index.vector_indexer import VectorIndexer
 from askalike.index.vector_set import (
     Current,
     Indexes,
@@ -211,13 +211,6 @@ class Vectors:
         if answering is not None and self._waiting(answering.index) <= _at_once(answering.settings):
             with suppress(EncoderError):
                 catch_up(self._log, VectorIndexer(answering, self._text, self._executor), progress)
-        if answering is not None and answering.index.wants_codes:
-            try:
-                answering.index.make_codes(PATIENCE_S)
-            except DamagedForumError:
-                raise
-            except ForumError:
-                pass  # as on a full disk: until they can be written, all vectors are looked at
         self._keep_model(answering)
         with suppress(EncoderError):
             source = wanted_model(self._layout, self._language)
@@ -257,8 +250,6 @@ class Vectors:
                     answering = self._made(source, is_new=False)
                     self._seen = None
                 self._finish_changes(answering, progress, locked)
-                if isinstance(answering.index, MilvusVectors):
-                    answering.index.make_codes()
                 if source.encoder is None and self._is_large():
                     copy_model(source, self._folder / source.fingerprint)
                 self._remove_sets([source.fingerprint])

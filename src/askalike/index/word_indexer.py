@@ -53,7 +53,7 @@ CAN_REPLACE: Final = not IS_WINDOWS
 
 
 def fitting_index(folder: Path, log: Store, analyzer: Analyzer) -> WordIndex | None:
-    """Return the index if there is one that needs no more than catching up; it may be one of an earlier version.
+    """Return the index if there is one that needs no more than catching up.
 
     Raises:
         DamagedForumError: there is an index, and it cannot be read.
@@ -61,8 +61,6 @@ def fitting_index(folder: Path, log: Store, analyzer: Analyzer) -> WordIndex | N
     if not WordIndex.exists(folder):
         return None
     index = WordIndex(folder)
-    if not (index.can_answer() if CAN_REPLACE else index.is_current):
-        return None
     return index if index.cursor.can_catch_up(fingerprint(analyzer), log.last_change()) else None
 
 
@@ -88,7 +86,7 @@ def begun_successor(folder: Path, log: Store, analyzer: Analyzer) -> WordIndex |
     successor = successor_of(folder)
     with suppress(DamagedForumError):
         found = fitting_index(successor, log, analyzer)
-        if found is not None and found.is_current:
+        if found is not None:
             return found
     WordIndex.remove(successor)
     return None

@@ -562,9 +562,6 @@ class MilvusIndex:
         alone: keeps other machines from writing it.
     """
 
-    form = 1
-    """Of its collections; one in another form is none, and is made anew."""
-
     def __init__(self, milvus: Milvus, name: str, fingerprint: str, alone: Alone = lambda _: nullcontext()) -> None:
         if not re.fullmatch(r"\w+", name):
             raise SettingError(f"{name!r} is no name of an index", "expected letters, digits and underscores")
@@ -610,14 +607,11 @@ class MilvusIndex:
 
     def refresh(self) -> None:
         """See what another machine (or this one) has committed, as of a second ago."""
-        self._row = self._fitting(self.milvus.row(self.name))
+        self._row = self.milvus.row(self.name)
 
     def reopen(self) -> None:
         """See what is there now."""
-        self._row = self._fitting(self.milvus.row(self.name, is_fresh=True))
-
-    def _fitting(self, row: dict[str, Any] | None) -> dict[str, Any] | None:
-        return row if row is not None and row.get("form", 1) == self.form else None
+        self._row = self.milvus.row(self.name, is_fresh=True)
 
     def probe(self) -> None:
         """Look whether the engine answers, and has the index.
@@ -636,7 +630,6 @@ class MilvusIndex:
             "collections": list(collections),
             "cursor": cursor.to_json(FORMAT),
             "entries": 0,
-            "form": self.form,
             **more,
         }
         self.milvus.keep_row(self.name, self._row)

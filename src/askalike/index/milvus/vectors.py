@@ -50,13 +50,10 @@ PROPOSED, PROPOSED_LEAST = 6, 128
 class MilvusVectors(MilvusIndex):
     """The vectors of a forum by one model."""
 
-    wants_codes = False
-
     @property
     def is_coded(self) -> bool:
-        """Return whether codes are looked at first: there are many vectors, and codes of them."""
-        row = self._held()
-        return len(row["collections"]) > 1 and row["entries"] >= CODED
+        """Return whether codes are looked at first: there are many vectors."""
+        return int(self._held()["entries"]) >= CODED
 
     @property
     def dimensions(self) -> int:
@@ -66,18 +63,6 @@ class MilvusVectors(MilvusIndex):
     def snapshot(self) -> MilvusVectors:
         """Return itself: what another machine commits is seen at once."""
         return self
-
-    def make_codes(self, patience_s: float = 0) -> None:
-        """Make the codes of vectors that a version without them began."""
-        with self._alone(self.name):
-            self.reopen()
-            if self._row is None or len(self._row["collections"]) > 1 or self.entries < CODED:
-                return
-            codes, nums = self._coded(), self.numbers()
-            for start in range(0, len(nums), MOST_ROWS):
-                self._put_codes(codes, *self.vectors(nums[start : start + MOST_ROWS]))
-            self.milvus.flush(codes)
-            self._keep(collections=[self.collection, codes])
 
     def _coded(self) -> str:
         """Return the name of a new collection of codes."""

@@ -138,9 +138,6 @@ def asked(
 class MilvusWords(MilvusIndex):
     """The words of a forum by one analysis."""
 
-    form = 4
-    """By which terms and texts are looked up."""
-
     def begin(self, applied: int, lengths: Lengths) -> None:
         """Make empty collections; in the row of this index they take the place of those before."""
         entries, terms = (generation(kind, self._fingerprint) for kind in ("words", "terms"))

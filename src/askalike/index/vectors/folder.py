@@ -76,8 +76,6 @@ class Manifest:
         found = json.loads(state)
         if not isinstance(found, dict):
             raise ValueError(f"{CURSOR_FILE} does not hold a cursor")
-        if isinstance(found.get("mark"), dict) and found["mark"].get("format") == 1:
-            found = _upgrade_1_to_2(found)
         manifest = cls(
             cursor=Cursor.from_json(found.get("mark"), FORMAT),
             dimensions=int(found["dimensions"]),
@@ -95,17 +93,6 @@ class Manifest:
         if manifest.centres is None and any(entry.codes for entry in manifest.segments):
             raise ValueError(f"{CURSOR_FILE} names codes, but no centroids")
         return manifest
-
-
-def _upgrade_1_to_2(found: dict[str, Any]) -> dict[str, Any]:
-    """Return a manifest of format 1 as one of format 2: its neighbour graph goes, codes are still to be made."""
-    return {
-        "mark": found["mark"] | {"format": 2},
-        **{key: found[key] for key in ("dimensions", "identity", "generation")},
-        "segments": [entry | {"codes": None} for entry in found["segments"]],
-        "centres": None,
-        "trained_at": 0,
-    }
 
 
 def read_manifest_file(folder: Path) -> bytes | None:
@@ -168,10 +155,9 @@ def alone(folder: Path, patience_s: float = 0) -> Iterator[None]:
         lock.release()
 
 
-_COMMITTED: Final = rf"{NAME}\.(segment|dead|codes|centres|graph|building)|mark\.json\.\d+\.tmp"
-"""Graphs were kept by format 1, whose manifest names them."""
+_COMMITTED: Final = rf"{NAME}\.(segment|dead|codes|centres)|mark\.json\.\d+\.tmp"
 
-OWNED: Final = Owned(rf"{_COMMITTED}|mark\.json|(write|build)\.lock")
+OWNED: Final = Owned(rf"{_COMMITTED}|mark\.json|write\.lock")
 """What lies in an index's folder."""
 
 

@@ -29,7 +29,7 @@ from askalike.index.vectors.folder import (
 )
 from askalike.index.vectors.nearest import Neighbour, best, directions, search, search_exactly
 from askalike.index.vectors.snapshot import Snapshot
-from askalike.index.vectors.writer import VectorWriter, wants_codes, whole_numbers
+from askalike.index.vectors.writer import VectorWriter, whole_numbers
 
 _Numbers = Collection[int] | NDArray[np.int64]
 
@@ -241,23 +241,9 @@ class VectorIndex(VectorSnapshot):
             finally:
                 self.reopen()
 
-    @property
-    def wants_codes(self) -> bool:
-        """Return whether large segments have no codes yet, as in an index of format 1; any commit makes them."""
-        return wants_codes(self._now.snapshot)
-
-    def make_codes(self, patience_s: float = 0) -> None:
-        """Make the codes and cells that are missing, in half a minute for a million vectors.
-
-        Raises:
-            BusyForumError, ForumError: as ``writing`` and ``VectorWriter.commit``.
-        """
-        with self.writing(patience_s) as writer:
-            writer.commit(self.cursor)
-
     @staticmethod
-    def forget_codes(folder: Path) -> None:
-        """Take away all codes, damaged or not, from vectors that are sound; the next commit makes them anew.
+    def renew_codes(folder: Path) -> None:
+        """Make all codes anew, of vectors that are sound; where they cannot be written, any later commit makes them.
 
         Raises:
             DamagedForumError: more than codes cannot be read; nothing is changed.
@@ -273,6 +259,9 @@ class VectorIndex(VectorSnapshot):
                 raise damage(folder, f"cannot be read: {error}") from error
             bare.write(folder)
             clear_orphaned_files(folder, bare.names())
+        index = VectorIndex(folder)
+        with index.writing() as writer:
+            writer.commit(index.cursor)
 
     def check(self) -> None:
         """Read every vector and compare the sums; opening an index checks all but the vectors of large segments.

@@ -61,11 +61,10 @@ class Segment:
         count = entry.rows
         if stored.dimensions != dimensions:
             raise damage(stored.path, f"has {stored.dimensions} dimensions, expected {dimensions}")
-        skipped = 8 * count if stored.form == 1 else 0  # which commit brought each row
-        if len(stored.front) != 12 * count + skipped or len(stored.payload) != 2 * count * dimensions or count == 0:
+        if len(stored.front) != 12 * count or len(stored.payload) != 2 * count * dimensions or count == 0:
             raise damage(stored.path, f"does not have the size of {count} rows of {dimensions} numbers")
         nums = np.frombuffer(stored.front, "<i8", count)
-        factors = np.frombuffer(stored.front, "<f4", count, 8 * count + skipped)
+        factors = np.frombuffer(stored.front, "<f4", count, 8 * count)
         if (nums[1:] <= nums[:-1]).any():
             raise damage(stored.path, "holds numbers that do not ascend")
         if not np.isfinite(factors).all():

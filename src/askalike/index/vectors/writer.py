@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from askalike.errors import SettingError
 from askalike.index.checked_file import FileEntry, file_name
 from askalike.index.cursor import Cursor
-from askalike.index.vectors.cells import DIVIDED
 from askalike.index.vectors.codes import decode, encode, finite_vectors
 from askalike.index.vectors.folder import Manifest, SegmentEntry, clear_orphaned_files, writing
 from askalike.index.vectors.nearest import UNCODED
@@ -59,7 +58,7 @@ def segments_to_merge(sizes: Sequence[tuple[int, int]], arriving: int) -> list[i
     return sorted(chosen)
 
 
-def wants_codes(snapshot: Snapshot) -> bool:
+def _wants_codes(snapshot: Snapshot) -> bool:
     """Return whether a commit would make codes, were nothing written: of large segments that have none, or of all.
 
     While an index is filled its segments are merged again and again, and nobody asks it: codes are made at the end.
@@ -70,8 +69,8 @@ def wants_codes(snapshot: Snapshot) -> bool:
 
 
 def _lacks_codes(part: Part) -> bool:
-    """Return whether a large segment has no codes, or a very large one no cells, as in forums of before."""
-    return part.open > UNCODED and (part.codes is None or (part.size > DIVIDED and not part.codes.has_cells))
+    """Return whether a large segment has no codes."""
+    return part.open > UNCODED and part.codes is None
 
 
 def _has_outgrown(snapshot: Snapshot) -> bool:
@@ -132,7 +131,7 @@ class VectorWriter:
         if len(touched) or self._arriving or (is_filled and len(self._snapshot.parts) > 1):
             manifest = self._write(touched, manifest, is_filled=is_filled)
         snapshot = Snapshot.read(self._folder, manifest, self._snapshot)
-        if wants_codes(snapshot):
+        if _wants_codes(snapshot):
             manifest = self._write_codes(snapshot)
             snapshot = Snapshot.read(self._folder, manifest, snapshot)
         manifest.write(self._folder)

@@ -60,20 +60,13 @@ class IndexEntry:
 
 
 class WordWriter:
-    """Adds, replaces and removes entries; nothing is seen or kept before ``commit``.
+    """Adds, replaces and removes entries; nothing is seen or kept before ``commit``."""
 
-    Args:
-        is_current: the index has the fields of this version; else it gets no postings.
-    """
-
-    def __init__(
-        self, inner: Any, folder: Path, texts: TextWriter, entries: Callable[[], int], *, is_current: bool
-    ) -> None:
+    def __init__(self, inner: Any, folder: Path, texts: TextWriter, entries: Callable[[], int]) -> None:
         self._inner = inner
         self._folder = folder
         self._texts = texts
         self._entries = entries
-        self._is_current = is_current
         self._postings = PostingsWriter(folder, texts, is_filling=not _parsed(read_cursor_file(folder)).is_complete)
         self.has_uncommitted = False
 
@@ -94,8 +87,7 @@ class WordWriter:
         document.add_text("key", str(entry.num))
         document.add_text("title", " ".join(entry.title))
         document.add_text("text", " ".join((*entry.title, *entry.body)))
-        if self._is_current:
-            document.add_text("since", self._postings.tag)
+        document.add_text("since", self._postings.tag)
         for tag in entry.tags:
             document.add_text("tag", tag.casefold())
         if entry.created_us is not None:
@@ -103,17 +95,15 @@ class WordWriter:
         with writing(self._folder):
             self.has_uncommitted = True
             self._inner.add_document(document)
-            if self._is_current:
-                self._postings.put(entry.num, entry.title, entry.body)
+            self._postings.put(entry.num, entry.title, entry.body)
             if entry.text:
                 self._texts.put(entry.num, entry.text)
 
     def remove(self, nums: Sequence[int]) -> None:
         """Remove the entries with these numbers; nothing happens where there is none."""
         self._delete(nums)
-        if self._is_current:
-            with writing(self._folder):
-                self._postings.remove(nums)
+        with writing(self._folder):
+            self._postings.remove(nums)
 
     def _delete(self, nums: Sequence[int]) -> None:
         with writing(self._folder):
@@ -129,13 +119,11 @@ class WordWriter:
             ForumError: the index cannot be written, as on a full disk.
         """
         with writing(self._folder):
-            if self._is_current:
-                self._postings.before_entries(is_complete=cursor.is_complete)
+            self._postings.before_entries(is_complete=cursor.is_complete)
             self._texts.commit()
             self._inner.commit()
             self.has_uncommitted = False
-            if self._is_current:
-                self._postings.after_entries(self._entries, is_complete=cursor.is_complete)
+            self._postings.after_entries(self._entries, is_complete=cursor.is_complete)
             _write_cursor(self._folder, cursor)
 
 
@@ -158,14 +146,15 @@ class WordIndex(WordSnapshot):
             texts = Texts(folder)
             self._place = _identity(folder)
             self._open()
-            self._live = live_postings(folder, texts, None) if self.is_current else None
+            self._live = live_postings(folder, texts, None)
             searcher, fields = self._index.searcher(), self._index.schema
             state = State(file, cursor, searcher, fields, sums.counted(folder), in_step(self._live, searcher, fields))
         super().__init__(folder, state, texts)
 
     def _open(self) -> None:
         self._index = tantivy.Index.open(str(self.folder / ENTRIES))
-        self.is_current: bool = self._index.schema == schema()
+        if self._index.schema != schema():
+            raise ValueError("it has the fields of another version")
 
     @classmethod
     def create(cls, folder: Path, *, applied: int, fingerprint: str) -> WordIndex:
@@ -272,11 +261,6 @@ class WordIndex(WordSnapshot):
         """Return whether the state is that of a cursor's file, None while there is none."""
         return file is None or (file == self._now.file and _identity(self.folder) in (self._place, None))
 
-    def can_answer(self) -> bool:
-        """Return whether it can be searched: by this version's fields, or an earlier one's when complete."""
-        with reading(self.folder):
-            return self.is_current or bool(self._index.schema == schema(has_since=False) and self.cursor.is_complete)
-
     def numbers(self) -> list[int]:
         """Return the numbers of all entries, ascending; one that it holds twice is there twice.
 
@@ -321,7 +305,7 @@ class WordIndex(WordSnapshot):
             with writing(self.folder):
                 texts = TextWriter(self.folder)
             with closing(texts):
-                writer = WordWriter(inner, self.folder, texts, self._count, is_current=self.is_current)
+                writer = WordWriter(inner, self.folder, texts, self._count)
                 writer.clear()
                 yield writer
         finally:
@@ -336,10 +320,10 @@ class WordIndex(WordSnapshot):
         self._compare_sums()
         with reading(self.folder):
             place = _identity(self.folder)
-            if place != self._place:  # a successor has taken its place, maybe with other fields
+            if place != self._place:  # a successor has taken its place
                 self._open()
                 self._place = place
-        live = live_postings(self.folder, self._texts, self._live) if self.is_current else None
+        live = live_postings(self.folder, self._texts, self._live)
         self._live = live  # before what tantivy holds: see ``in_step``
         with reading(self.folder):
             self._index.reload()
@@ -400,19 +384,14 @@ def _identity(folder: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def schema(*, has_since: bool = True) -> Any:
-    """Return the fields of an entry, as tantivy has them.
-
-    Args:
-        has_since: what tells entries that were written since postings were made; version 0.1 had none.
-    """
+def schema() -> Any:
+    """Return the fields of an entry, as tantivy has them; "since" tells those written since postings were made."""
     builder = tantivy.SchemaBuilder()
     builder.add_unsigned_field("num", stored=False, indexed=False, fast=True)
     builder.add_text_field("key", tokenizer_name="raw", index_option="basic")
     builder.add_text_field("title", tokenizer_name="whitespace", index_option="freq")
     builder.add_text_field("text", tokenizer_name="whitespace", index_option="freq")
-    if has_since:
-        builder.add_text_field("since", tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("since", tokenizer_name="raw", index_option="basic")
     builder.add_text_field("tag", tokenizer_name="raw", index_option="basic")
     builder.add_integer_field("created_us", stored=False, indexed=True, fast=True)
     return builder.build()
