@@ -3,8 +3,8 @@
 ``python -m benchmarks turns OLD NEW`` compares two checkouts and writes nothing (``benchmarks.turns``).
 
 Left out of all are ``serve_schema``, which needs a tool of its own, ``engine_kill``, which needs servers, and
-``reading``, for which people or models grade. ``scorer --learn`` writes other weights into the package; then
-``BY_WEIGHTS`` is measured again.
+``reading``, for which people or models grade. ``python -m recipes.scorer`` writes other weights into the
+package; then ``BY_WEIGHTS`` is measured again.
 """
 
 from __future__ import annotations

@@ -20,6 +20,18 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from recipes.scorer import fit
+from recipes.scorer.pairs import (
+    ARCHIVES,
+    DRAWN,
+    POOLED,
+    Pairs,
+    Site,
+    drawn,
+    judged_pairs,
+    known_pairs,
+    rows,
+)
 from sklearn.metrics import cohen_kappa_score
 
 from askalike.evaluation.significance import bootstrap_difference
@@ -30,19 +42,6 @@ from askalike.types import Filters, Query
 from benchmarks import encoders, scorer
 from benchmarks.reading import WHOLE
 from benchmarks.record import option_parser, write
-from benchmarks.scorer_sets import (
-    ARCHIVES,
-    CACHE,
-    DRAWN,
-    POOLED,
-    Pairs,
-    Sentences,
-    Site,
-    drawn,
-    judged_pairs,
-    known_pairs,
-    rows,
-)
 
 COMMAND: Final = "OMP_NUM_THREADS=1 python -m benchmarks.drawn_queries"
 ORDERS: Final = ("words", "general", "MiniLM's cosine", "MiniLM")
@@ -60,14 +59,14 @@ Fits = Mapping[str, Mapping[str, Scorer]]
 def fits(pairs: Sequence[Pairs]) -> Fits:
     """Return weights of each version, by the forum that they were learned without."""
     return {
-        version: {forum: scorer.fitted(scorer.training_rows(pairs, version, [forum])) for forum in ARCHIVES}
+        version: {forum: fit.fitted(fit.training_rows(pairs, version, [forum])) for forum in ARCHIVES}
         for version in VERSIONS
     }
 
 
 def logits(one: Pairs, version: str, weights: Fits) -> Floats:
     """Return the scores of a query's candidates."""
-    return weights[version][one.forum].logits(getattr(one, scorer.FIELDS[version]))
+    return weights[version][one.forum].logits(getattr(one, fit.FIELDS[version]))
 
 
 # -- order -------------------------------------------------------------------------------------------------------------
@@ -222,8 +221,7 @@ def agreement(first: Sequence[int], again: Sequence[int]) -> dict[str, float]:
 def main() -> None:
     """Measure and write results/drawn-queries.json."""
     option_parser(__doc__).parse_args()
-    minilm = Sentences(1, CACHE)
-    sites = {name: Site(name, minilm) for name in ARCHIVES}
+    sites = {name: Site(name) for name in ARCHIVES}
     before, new, known = judged_pairs(sites), judged_pairs(sites, judged=drawn()), known_pairs(sites, COPIES, 1, 20)
     weights, again = fits([*before, *known]), fits([*before, *new, *known])
     every = [*before, *new]

@@ -25,6 +25,8 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from recipes.scorer.fit import FIELDS, fitted, training_rows
+from recipes.scorer.pairs import ARCHIVES, OTHER_FORM, SETTINGS, Pairs, Site, all_pairs
 from scipy.optimize import minimize_scalar
 
 from askalike.forum import Forum
@@ -36,8 +38,7 @@ from askalike.search.scorer import SENTENCES, USUAL, WORD_VECTORS, WORDS, Scorer
 from askalike.types import Query, Question
 from benchmarks.labelled_pairs import read_labelled_pairs
 from benchmarks.record import WORK, need_data, option_parser, write
-from benchmarks.scorer import FIELDS, calibration_error, fitted, training_rows
-from benchmarks.scorer_sets import ARCHIVES, OTHER_FORM, SETTINGS, Pairs, Site, all_pairs
+from benchmarks.scorer import calibration_error
 
 COMMAND: Final = "python -m benchmarks.judgements"
 COUNTS: Final = (0, 1, 5, 20, 100)

@@ -17,6 +17,7 @@ from statistics import fmean
 from typing import Any, Final, Protocol
 
 import numpy as np
+from recipes.scorer.minilm import MiniLM
 
 from askalike.evaluation import bootstrap_difference, bootstrap_mean, randomisation_test
 from askalike.evaluation.forum.tasks import VectorScorer
@@ -25,7 +26,6 @@ from askalike.search import SearchSettings
 from askalike.text.analyzer import STOP_WORDS
 from askalike.text.markup import plain_text
 from askalike.types import Filters, Query, Question, Run
-from benchmarks.minilm import MiniLM
 from benchmarks.quality_sets import forum_folder, travel_tasks
 from benchmarks.record import option_parser, write
 from benchmarks.systems import RetrievalTask, Terms, Vectors, judge

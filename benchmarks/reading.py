@@ -24,6 +24,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from recipes.scorer.pairs import ARCHIVES, DRAWN, Site, graded
+from recipes.scorer.pairs import drawn as drawn_before
 
 from askalike.forum import Forum, ForumSettings
 from askalike.search.scorer import SENTENCES, WORD_VECTORS, scorers
@@ -31,8 +33,6 @@ from askalike.text.markup import excerpt, plain_text
 from askalike.types import Filters, Query, Question
 from benchmarks import encoders
 from benchmarks.record import option_parser
-from benchmarks.scorer_sets import ARCHIVES, CACHE, DRAWN, Sentences, Site, graded
-from benchmarks.scorer_sets import drawn as drawn_before
 
 FIRST: Final = 5
 """So many candidates of each system."""
@@ -57,9 +57,9 @@ class Drawn:
     candidates: dict[str, dict[str, int]]
 
 
-def drawn(name: str, count: int, minilm: Sentences, chance: random.Random) -> Iterator[Drawn]:
+def drawn(name: str, count: int, chance: random.Random) -> Iterator[Drawn]:
     """Yield queries of a forum."""
-    site = Site(name, minilm)
+    site = Site(name)
     before = {(forum, query) for _, forum, query, _, _ in chain(graded(), drawn_before())}
     whole = Forum.open(encoders.build(name, "minilm"), settings=ForumSettings()) if name in WHOLE else None
     ids = [one.id for one in site.some(4 * count, chance.randrange(2**30)) if (name, one.id) not in before]
@@ -123,7 +123,7 @@ def written(all_drawn: Sequence[Drawn], folder: Path, readers: int, chance: rand
     """Write what each reader reads, and the key."""
     order = list(all_drawn)
     chance.shuffle(order)
-    forums = {name: Site(name, None).forum for name in {one.forum for one in order}}
+    forums = {name: Site(name).forum for name in {one.forum for one in order}}
     texts: list[list[str]] = [[] for _ in range(readers)]
     key: list[dict[str, Any]] = []
     for number, one in enumerate(order):
@@ -213,13 +213,13 @@ def main() -> None:
             file.writelines(json.dumps(one) + "\n" for one in found)
         print(f"{len(found)} queries, {sum(len(one['candidates']) for one in found)} pairs")
         return
-    chance, minilm = random.Random(given.seed), Sentences(1, CACHE)
+    chance = random.Random(given.seed)
     counts = dict(one.split("=") for one in given.counts)
     if unknown := counts.keys() - ARCHIVES.keys():
         parser.error(f"{', '.join(unknown)}: expected some of {', '.join(ARCHIVES)}")
     all_drawn: list[Drawn] = []
     for name, count in counts.items():
-        all_drawn += drawn(name, int(count), minilm, chance)
+        all_drawn += drawn(name, int(count), chance)
         print(f"{name}: {len(all_drawn)} queries so far", file=sys.stderr, flush=True)
     written(all_drawn, given.folder, given.readers, chance)
 

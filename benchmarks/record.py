@@ -11,8 +11,6 @@ import platform
 import resource
 import shutil
 import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -22,29 +20,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from recipes.folders import REPOSITORY, WORK, need_data
+from recipes.scorer.fit import WEIGHTS
 
 from askalike.forum import Forum
 from askalike.types import Question
 
-REPOSITORY = Path(__file__).resolve().parent.parent
 RESULTS = REPOSITORY / "results"
-WEIGHTS = REPOSITORY / "src" / "askalike" / "data" / "scorer.json"
-WORK = Path(os.environ.get("ASKALIKE_BENCH", Path(tempfile.gettempdir()) / "askalike-bench"))
-"""Where forums are built for measuring; what an earlier measurement left there is built over."""
-DATA = Path(os.environ.get("ASKALIKE_DATA", REPOSITORY.parent / "shared" / "data"))
 
 
 def option_parser(doc: str | None) -> argparse.ArgumentParser:
     """Return a parser of a measurement's options, with its docstring as the help."""
     return argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
-
-
-def need_data(name: str) -> Path:
-    """Return a path of the real data sets, or stop saying what is missing."""
-    path = DATA / name
-    if not path.exists():
-        sys.exit(f"{path} is not there; set ASKALIKE_DATA to the folder of the real data sets")
-    return path
 
 
 def reddit_rows(count: int | None = None) -> Iterator[dict[str, Any]]:
@@ -128,10 +115,9 @@ def stamp() -> dict[str, str]:
     return {"commit": _commit(), "when": now, "weights": weights_digest()}
 
 
-def weights_digest(learned: str | None = None) -> str:
-    """Return what changes with the weights of the scorer: those of the package, or those that were just learned."""
-    data = WEIGHTS.read_bytes() if learned is None else learned.encode()
-    return hashlib.sha256(data).hexdigest()[:12]
+def weights_digest() -> str:
+    """Return what changes with the weights of the package's scorer."""
+    return hashlib.sha256(WEIGHTS.read_bytes()).hexdigest()[:12]
 
 
 def _commit() -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks.scorer import OF_COPIES, OF_ELSEWHERE, OF_OTHER_FORM, calibration_error, training_rows
-from benchmarks.scorer_sets import OTHER_FORM, Pairs
+from benchmarks.scorer import calibration_error
+from recipes.scorer.fit import OF_COPIES, OF_ELSEWHERE, OF_OTHER_FORM, training_rows
+from recipes.scorer.pairs import OTHER_FORM, Pairs
 
 from askalike.search.features import FEATURES
 from askalike.search.scorer import VERSIONS, WORDS

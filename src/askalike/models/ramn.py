@@ -12,7 +12,7 @@ Source: Zhang and Wu 2018 (AAAI), equations 10, 11 and 14.
 Reading: C is "the unlabelled corpus": every text that the autoencoder learned from, comments and answers included. The
 paper says nothing of words that C does not hold; they count as if they had occurred once, so that
 they are as important as the rarest ones and no factor is zero; more occurrences were tried on dev
-(``benchmarks.tune_ramn``).
+(LOG.md).
 Differs: words are read without punctuation, which the texts that the paper prints have. The paper looks from the query
 alone: b_j(q) of a candidate's words, with f_j over the candidate's own words, is ours.
 

