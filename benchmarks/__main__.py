@@ -15,8 +15,9 @@ import subprocess
 import sys
 from typing import Final
 
+from recipes.folders import REPOSITORY
+
 from benchmarks import turns
-from benchmarks.record import REPOSITORY
 
 BY_WEIGHTS: Final = (
     "scorer",

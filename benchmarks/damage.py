@@ -34,6 +34,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from recipes.folders import WORK
 
 from askalike import Filters, Forum, Model, Question
 from askalike.errors import AskalikeError
@@ -42,7 +43,7 @@ from askalike.models.encoders.settings import EncoderConfig, ModelSettings
 from askalike.models.vocabulary import Vocabulary
 from askalike.server.guards import Keys
 from askalike.text.tokens import words
-from benchmarks.record import WORK, option_parser, write, write_reddit
+from benchmarks.record import option_parser, write, write_reddit
 
 COMMAND = "python -m benchmarks.damage"
 QUESTIONS: Final = 300

@@ -20,6 +20,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from recipes.folders import WORK
 
 from askalike.forum import Forum, ForumSettings
 from askalike.index.encoder_settings import EncoderSettings
@@ -27,7 +28,7 @@ from askalike.index.vector_indexer import STEPS_OF_TEXTS
 from askalike.index.vectors import VectorIndex
 from askalike.store import ForumLayout
 from askalike.types import Question
-from benchmarks.record import WORK, option_parser, reddit_questions, write
+from benchmarks.record import option_parser, reddit_questions, write
 
 COMMAND: Final = "OMP_NUM_THREADS=1 python -m benchmarks.encode_kill"
 QUESTIONS: Final = 10_000

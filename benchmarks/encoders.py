@@ -23,13 +23,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from recipes.folders import WORK, need_data
 
 from askalike.cli.display import BarProgress
 from askalike.forum import Forum, ForumSettings, ImportOptions
 from askalike.index.encoder_settings import EncoderSettings
 from askalike.index.text_questions import TextQuestions, taken
 from askalike.types import Filters, Query, Question
-from benchmarks.record import WORK, need_data, option_parser, reddit_questions, write
+from benchmarks.record import option_parser, reddit_questions, write
 
 FORUMS = ("devops", "reddit", "slicer", "travel")
 REDDIT_OTHERS = 10_000

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import psutil
+from recipes.folders import WORK
 from tests.integration.test_postgres_standby import Servers, standby_of
 from tests.milvus_server import served_milvus
 
@@ -34,7 +35,7 @@ from askalike.forum import Forum
 from askalike.index.milvus import client as milvus_client
 from askalike.index.milvus import vectors as milvus_vectors
 from askalike.types import Query, Question, SearchResult
-from benchmarks.record import WORK, option_parser, reddit_questions, write
+from benchmarks.record import option_parser, reddit_questions, write
 from benchmarks.serving import Running, serving
 
 COMMAND: Final = "python -m benchmarks.engine_kill"

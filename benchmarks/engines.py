@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import psutil
+from recipes.folders import WORK
 
 from askalike.forum import Forum
 from askalike.index.milvus import client
@@ -30,7 +31,7 @@ from askalike.index.milvus.vectors import MilvusVectors
 from askalike.index.vectors import VectorIndex
 from askalike.processes import one_blas_thread
 from askalike.types import Filters, Query, Question
-from benchmarks.record import WORK, option_parser, percentiles, write, write_reddit
+from benchmarks.record import option_parser, percentiles, write, write_reddit
 
 COMMAND: Final = "python -m benchmarks.engines"
 QUESTIONS, QUERIES, WARMING, REPEATS = 100_000, 200, 10, 7

@@ -42,6 +42,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TextIO
 
+from recipes.folders import REPOSITORY, WORK
+
 from askalike import Forum
 from askalike.follow.discourse import Discourse
 from askalike.follow.follower import Follower, Rhythm
@@ -52,7 +54,7 @@ from askalike.follow.webhook import MOST_BYTES, WebhookError, receive
 from askalike.forum import ForumSettings, ImportOptions
 from askalike.readers.frame import ReadOptions
 from askalike.store import ForumLayout
-from benchmarks.record import REPOSITORY, WORK, option_parser, write
+from benchmarks.record import option_parser, write
 
 sys.path.insert(0, str(REPOSITORY))
 from tests.fake_discourse import FAILURES, Chances, FakeDiscourse, serving

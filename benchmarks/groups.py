@@ -31,11 +31,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from recipes.folders import WORK, need_data
+
 from askalike import Forum, ForumSettings, Link
 from askalike.forum.groups import DEFAULT_MINIMUM
 from askalike.forum.thresholds import wilson
 from askalike.store.pairs import Pair
-from benchmarks.record import WORK, need_data, option_parser, stamp, write
+from benchmarks.record import option_parser, stamp, write
 
 JUDGED = Path(__file__).with_name("groups-judged.jsonl")
 MINIMA = (0.6, 0.7, 0.8)

@@ -25,6 +25,7 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from recipes.folders import WORK, need_data
 from recipes.scorer.fit import FIELDS, fitted, training_rows
 from recipes.scorer.pairs import ARCHIVES, OTHER_FORM, SETTINGS, Pairs, Site, all_pairs
 from scipy.optimize import minimize_scalar
@@ -37,7 +38,7 @@ from askalike.search.features import Floats
 from askalike.search.scorer import SENTENCES, USUAL, WORD_VECTORS, WORDS, Scorer, probability
 from askalike.types import Query, Question
 from benchmarks.labelled_pairs import read_labelled_pairs
-from benchmarks.record import WORK, need_data, option_parser, write
+from benchmarks.record import option_parser, write
 from benchmarks.scorer import calibration_error
 
 COMMAND: Final = "python -m benchmarks.judgements"
@@ -250,7 +251,7 @@ class LabelledSite(Site):
                 made.encode()
             mark.touch()
         self.name, self.forum = name, Forum.open(folder, settings=SETTINGS)
-        self.searcher, self.minilm, self.usual = self.forum.indexes.searcher(), None, None
+        self.searcher = self.forum.indexes.searcher()
         self.standing = 0.0  # as forums are: words and their vectors take nothing of it
 
 

@@ -39,13 +39,15 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, Final, get_args
 
+from recipes.folders import REPOSITORY, WORK
+
 from askalike.errors import ForumNotFoundError, InputError, UnknownIdError
 from askalike.forum import Forum, ImportOptions
 from askalike.readers.detection import READERS
 from askalike.readers.frame import ReadContext
 from askalike.store import ForumLayout, stored_faults
 from askalike.types import Answer, Link, Query, Question, Verdict
-from benchmarks.record import REPOSITORY, WORK, option_parser, reddit_rows, write
+from benchmarks.record import option_parser, reddit_rows, write
 
 COMMAND: Final = "python -m benchmarks.kill"
 KILLS: Final = 50

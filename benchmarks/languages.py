@@ -25,12 +25,14 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
+from recipes.folders import WORK
+
 from askalike.evaluation import bootstrap_difference
 from askalike.forum import Forum
 from askalike.text.languages import Detector
 from askalike.text.settings import TextSettings
 from askalike.types import Query, Question
-from benchmarks.record import WORK, option_parser, reddit_questions, write
+from benchmarks.record import option_parser, reddit_questions, write
 
 COMMAND = "python -m benchmarks.languages"
 LANGUAGES: Final = ("en", "fr", "de", "es", "it", "nl", "pt", "sv")

@@ -19,6 +19,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
 
+from recipes.folders import WORK
+
 from askalike import Forum
 from askalike.forum.duplicates import compare
 from askalike.forum.engine import LocalEngine
@@ -26,7 +28,7 @@ from askalike.forum.pairs import LEAST_SCORE, PARTNERS, _as_query, _plain
 from askalike.progress import SilentProgress
 from askalike.search import Searcher
 from askalike.types import Question
-from benchmarks.record import WORK, option_parser, processor_total_s, write, write_reddit
+from benchmarks.record import option_parser, processor_total_s, write, write_reddit
 
 COMMAND: Final = "python -m benchmarks.likely_pairs"
 DEPTH: Final = 300

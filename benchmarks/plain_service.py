@@ -28,9 +28,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from recipes.folders import WORK
 
 from askalike import Forum
-from benchmarks.record import WORK, option_parser, write
+from benchmarks.record import option_parser, write
 from benchmarks.serve_load import copied, measure, requests, row
 from benchmarks.serving import Running, memory_mb, serving
 

@@ -23,11 +23,13 @@ import warnings
 from pathlib import Path
 from typing import Any, Final
 
+from recipes.folders import WORK
+
 from askalike.errors import AskalikeError
 from askalike.forum import Forum
 from askalike.types import Filters, Question
 from benchmarks.quality_sets import WORDS_ALONE
-from benchmarks.record import WORK, option_parser, percentiles, write, write_reddit
+from benchmarks.record import option_parser, percentiles, write, write_reddit
 
 COMMAND: Final = "python -m benchmarks.postgres"
 QUESTIONS, QUERIES, KILLS = 20_000, 200, 20

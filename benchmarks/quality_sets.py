@@ -6,13 +6,14 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
+from recipes.folders import WORK, need_data
+
 from askalike.evaluation.forum.links import duplicate_task, related_task
 from askalike.evaluation.forum.tasks import RerankTask, bm25_task, forum_rerank_task, questions_of
 from askalike.forum import Forum, ForumSettings
 from askalike.readers.research.judged import read_judged
 from askalike.types import Judged, Question
 from benchmarks.labelled_pairs import read_labelled_pairs
-from benchmarks.record import WORK, need_data
 from benchmarks.systems import PairTask, RetrievalTask, forum_retrieval_task, pair_task, title_alone
 
 ARCHIVES = {"travel": "travel-stackexchange", "slicer": "slicer-discourse/topics.jsonl.gz"}

@@ -38,9 +38,10 @@ from typing import Any, Final
 
 import numpy as np
 import tantivy
+from recipes.folders import WORK
 
 from askalike import Filters, Forum, Query, Question
-from benchmarks.record import WORK, option_parser, percentiles, processor_s, reddit_rows, write
+from benchmarks.record import option_parser, percentiles, processor_s, reddit_rows, write
 
 COMMAND: Final = "OMP_NUM_THREADS=1 python -m benchmarks.scale"
 REAL: Final = 224_741

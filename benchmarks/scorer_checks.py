@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from recipes.folders import need_data
+
 from askalike.evaluation import evaluate, read_gold, read_run
-from benchmarks.record import need_data, option_parser, write
+from benchmarks.record import option_parser, write
 
 COMMAND = "python -m benchmarks.scorer_checks"
 SEMEVAL = "semeval-task3-b/SemEval{}-Task3-CQA-QL-{}.xml.subtaskB.relevancy"

@@ -22,10 +22,12 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from recipes.folders import WORK
+
 from askalike import Forum
 from askalike.client import Client
 from askalike.server.routes import ROUTES
-from benchmarks.record import WORK, option_parser, percentiles, write, write_reddit
+from benchmarks.record import option_parser, percentiles, write, write_reddit
 from benchmarks.serving import memory_mb, serving
 
 COMMAND = "python -m benchmarks.serve_attack"

@@ -33,6 +33,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from recipes.folders import REPOSITORY, WORK
+
 from askalike import Forum, Query
 from askalike.client import Client, ServiceError
 from askalike.forum import ForumSettings, ImportOptions
@@ -47,7 +49,7 @@ from benchmarks.kill import (
     in_step,
     write_versions,
 )
-from benchmarks.record import REPOSITORY, WORK, option_parser, reddit_rows, write
+from benchmarks.record import option_parser, reddit_rows, write
 from benchmarks.serving import serving
 
 COMMAND: Final = "python -m benchmarks.serve_kill"

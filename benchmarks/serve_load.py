@@ -23,8 +23,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from recipes.folders import WORK
+
 from askalike import Forum, Query
-from benchmarks.record import WORK, option_parser, percentiles, reddit_forum, write
+from benchmarks.record import option_parser, percentiles, reddit_forum, write
 from benchmarks.serving import Running, memory_mb, serving
 
 COMMAND = "python -m benchmarks.serve_load"

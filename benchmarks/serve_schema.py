@@ -14,9 +14,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+from recipes.folders import WORK
+
 from askalike import Forum
 from askalike.data import bundled_forum
-from benchmarks.record import WORK, option_parser, write
+from benchmarks.record import option_parser, write
 from benchmarks.serving import serving
 
 COMMAND = "python -m benchmarks.serve_schema"

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 import torch
+from recipes.folders import need_data
 
 from askalike.cli.display import BarProgress
 from askalike.forum import Forum, ForumSettings
@@ -30,7 +31,7 @@ from askalike.training.recipe import (
     load_recipe,
 )
 from askalike.training.session import forum_training, going_on
-from benchmarks.record import need_data, option_parser, reddit_questions, write
+from benchmarks.record import option_parser, reddit_questions, write
 
 COMMAND: Final = "OMP_WAIT_POLICY=PASSIVE python -m benchmarks.training_time"
 THREADS: Final = 2

@@ -21,11 +21,12 @@ from typing import Any, Final
 import faiss
 import numpy as np
 from numpy.typing import NDArray
+from recipes.folders import WORK
 
 from askalike.data import default_model
 from askalike.index.vectors import VectorIndex
 from askalike.models.encoders.model import Model
-from benchmarks.record import WORK, option_parser, percentiles, processor_s, reddit_questions, write
+from benchmarks.record import option_parser, percentiles, processor_s, reddit_questions, write
 
 COMMAND: Final = "OMP_NUM_THREADS=1 python -m benchmarks.vector_search"
 LIMIT: Final = 10

@@ -16,7 +16,7 @@ from rich.console import Console
 from askalike.cli.display import BarProgress
 from askalike.training.corpus import TrainingData
 from askalike.training.encoder import TrainingRun, train_encoder
-from askalike.training.recipe import load_recipe
+from askalike.training.recipe import Recipe, load_recipe
 from recipes.general.sources import dev_tasks, general_data
 
 RECIPE = Path(__file__).with_name("recipe.toml")
@@ -47,6 +47,9 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--sample", type=int, default=0, help="learn from so many questions only")
     chosen = parser.parse_args()
+    recipe = load_recipe(chosen.recipe)
+    if not isinstance(recipe, Recipe):
+        parser.error(f"{chosen.recipe} is of another kind of model; expected a recipe of an encoder")
     torch.set_num_threads(chosen.threads)
     chosen.work.mkdir(parents=True, exist_ok=True)
     data = general_data(chosen.data)
@@ -55,7 +58,7 @@ def main() -> None:
     data = replace(data, dev=dev_tasks(chosen.data, chosen.work))
     with BarProgress() as progress:
         run = TrainingRun(chosen.work, chosen.seed, chosen.device, progress=progress)
-        model = train_encoder(load_recipe(chosen.recipe), data, run)
+        model = train_encoder(recipe, data, run)
     model.save(chosen.out)
     Console().print(f"wrote {chosen.out}: {dict(model.origin.dev_scores)}")
 
