@@ -103,9 +103,7 @@ def service(browser: Browser, foreign: Site, tmp_path_factory: pytest.TempPathFa
         forum.load(bundled_forum())
         forum.add(hostile_questions())
         forum.add_answers(hostile_answers())
-    application = build(
-        ServeSettings(str(path), allow_origins=(foreign.address,), counts_outcomes=True, limits=Limits(rate=0.0))
-    )
+    application = build(ServeSettings(str(path), allow_origins=(foreign.address,), limits=Limits(rate=0.0)))
 
     async def behind_a_proxy(scope: dict[str, Any], receive: object, send: object) -> None:
         """Answer below /forum/ too, as a proxy does that strips a prefix."""

@@ -122,7 +122,7 @@ def test_counts_are_kept_by_forum(serve: Serve) -> None:
 def test_metrics_leave_out_what_a_forum_in_trouble_cannot_tell(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    client, size = serve(), Forum.size
+    client, size = serve(), Forum.__len__
 
     def fails(forum: Forum) -> int:
         if forum.path.name == "travel":
@@ -131,7 +131,7 @@ def test_metrics_leave_out_what_a_forum_in_trouble_cannot_tell(
 
     for name in ("travel", "cooking"):
         assert client.get(f"/{name}/v1/status").status_code == 200
-    monkeypatch.setattr(Forum, "size", fails)
+    monkeypatch.setattr(Forum, "__len__", fails)
     answer = client.get("/metrics")
     assert answer.status_code == 200
     assert 'askalike_questions{forum="cooking"} 1.0' in answer.text
@@ -143,7 +143,7 @@ def test_metrics_leave_out_what_a_forum_in_trouble_cannot_tell(
 
 def test_no_forum_closes_while_its_gauges_are_read(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     busy: list[int] = []
-    client, size = serve(), Forum.size
+    client, size = serve(), Forum.__len__
     app = client.app
     assert isinstance(app, Forums)
 
@@ -152,7 +152,7 @@ def test_no_forum_closes_while_its_gauges_are_read(serve: Serve, monkeypatch: py
         return size(forum)
 
     assert client.get("/travel/v1/status").status_code == 200
-    monkeypatch.setattr(Forum, "size", looks)
+    monkeypatch.setattr(Forum, "__len__", looks)
     assert client.get("/metrics").status_code == 200
     assert busy == [1]
     assert app.served["travel"].busy == 0

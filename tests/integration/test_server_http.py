@@ -99,7 +99,7 @@ def test_a_search_answers_as_it_was_agreed(client: TestClient) -> None:
     }
     assert hit["highlights"] == {"title": [[0, 4], [5, 10]], "excerpt": []}
     assert hit["best_answer"]["html"] == "<p>Move it</p>"
-    assert hit["attended"] == {"query_title": [], "query_body": [], "title": [], "matches": [], "effects": []}
+    assert hit["attended"] == {"query_title": [], "query_body": [], "title": []}
 
 
 def test_a_stand_in_says_by_what_it_was_found(client: TestClient) -> None:
@@ -357,7 +357,6 @@ def test_every_refusal_says_what_and_what_to_do(client: TestClient, method: str,
 
 def test_a_ranker_that_the_forum_has_not_learned_is_a_conflict(client: TestClient) -> None:
     assert search(client, ranker="meaning").status_code == 409
-    assert search(client, ranker="translm").status_code == 409
     assert search(client, ranker="none").status_code == 422
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tests.tiny_models import gated_model, trigram_model
+from tests.tiny_models import gated_model
 
 from askalike import Answer, Filters, Forum, Link, Query, Question
 from askalike.errors import InputError, ModelError, SettingError, UnknownIdError
@@ -235,7 +235,8 @@ def test_while_searches_are_under_way_comparing_rests_twenty_times_as_long_as_it
         return 5
 
     pairs = SimpleNamespace(advance=advance)
-    forum = SimpleNamespace(behind=0, wants_upkeep=False, vectors=SimpleNamespace(is_behind=False), pairs=pairs)
+    indexes = SimpleNamespace(behind=lambda: 0, upkeep=lambda: ())
+    forum = SimpleNamespace(indexes=indexes, vectors=SimpleNamespace(is_behind=False), pairs=pairs)
     monkeypatch.setattr("askalike.server.maintenance.time", SimpleNamespace(monotonic=lambda: clock[0]))
     busy = [1]
     worker = MaintenanceWorker(SimpleNamespace(forum=forum), lambda: busy[0])  # type: ignore[arg-type]
@@ -354,14 +355,3 @@ def test_the_keeper_keeps_no_failure_to_itself(tmp_path: Path) -> None:
         (ForumLayout(tmp_path / "f").model / "weights.safetensors").write_bytes(b"")
         with pytest.raises(ModelError):
             MaintenanceWorker(Engine(forum), lambda: False).keep()
-
-
-def test_what_each_word_brought_is_told_where_the_ranker_says_it(tmp_path: Path) -> None:
-    trigram_model(["router", "antenna"]).save(tmp_path / "model")
-    with Forum.create(tmp_path / "f") as forum:
-        forum.add([Question("1", "router antenna")])
-        forum.use_ranker("scqa", tmp_path / "model")
-        (hit,) = Engine(forum).similar(Query("router antenna", ranker="scqa", is_explained=True)).hits
-    assert hit.attended is not None
-    assert {one.word for one in hit.attended.effects} == {"router", "antenna"}
-    assert all(one.effect > 0 for one in hit.attended.effects)

@@ -21,7 +21,7 @@ def name(path: Path) -> str:
 
 
 def test_there_are_pages_scripts_and_styles() -> None:
-    assert {name(path) for path in DOCUMENTS} == {"index.html", "docs.html", "example.html", "example-discourse.html"}
+    assert {name(path) for path in DOCUMENTS} == {"index.html", "example.html"}
     assert len(SCRIPTS) > 10
     assert len(STYLES) >= 3
 

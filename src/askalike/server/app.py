@@ -66,7 +66,7 @@ class StaticFile:
 
 
 def static_files(folder: Path = PAGE) -> dict[str, StaticFile]:
-    """Return each path that is served, with its file; index.html under "/" too, docs.html under "/docs"."""
+    """Return each path that is served, with its file; index.html under "/" too."""
     found: dict[str, StaticFile] = {}
     for file in sorted(folder.rglob("*")):
         if file.suffix not in TYPES or not file.is_file() or file.is_symlink():
@@ -76,7 +76,8 @@ def static_files(folder: Path = PAGE) -> dict[str, StaticFile]:
         tag = hashlib.sha256(content).hexdigest()[:16]
         is_embedded = path in EMBEDDED or path.startswith("/widget/")
         found[path] = StaticFile(content, TYPES[file.suffix], f'"{tag}"', is_embedded)
-    found |= {path: found[file] for path, file in (("/", "/index.html"), ("/docs", "/docs.html")) if file in found}
+    if "/index.html" in found:
+        found["/"] = found["/index.html"]
     return found
 
 

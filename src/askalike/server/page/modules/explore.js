@@ -1,4 +1,4 @@
-// Explore: a question, its answers, and its neighbours as a list and as a picture; each neighbour leads on.
+// Explore: a question, its answers, and its neighbours; each neighbour leads on.
 
 import { groups, neighbours, newest, question as fetchQuestion, similar } from "./api.js";
 import { bodyElement } from "./body.js";
@@ -7,7 +7,6 @@ import { aboutLine, byLine, exploreAddress, titleLink } from "./hit.js";
 import { likelihoodLine } from "./likelihood.js";
 import { markedRanges } from "./marks.js";
 import { note, waiting, wrong } from "./notes.js";
-import { nearnessPicture } from "./picture.js";
 import { count, date, titleOf } from "./words.js";
 
 const NEIGHBOURS = 10;
@@ -169,10 +168,6 @@ async function showQuestion(place, id, signal) {
   remember(found.question);
   document.title = `${titleOf(found.question)} · askalike`;
   announce(`${titleOf(found.question)}: ${count(near.hits.length, "neighbour")}`);
-  const list = neighbourList(near.hits);
-  const picture = near.hits.length
-    ? nearnessPicture(found.question, near.hits, (hit, isLit) => light(list, hit, isLit))
-    : null;
   fill(
     place,
     trailLine(id),
@@ -180,18 +175,9 @@ async function showQuestion(place, id, signal) {
       "div",
       { class: "halves" },
       questionCard(found),
-      h("section", { "aria-labelledby": "near" }, h("h2", { id: "near" }, "Similar questions"), picture?.element, list),
+      h("section", { "aria-labelledby": "near" }, h("h2", { id: "near" }, "Similar questions"), neighbourList(near.hits)),
     ),
   );
-  list.addEventListener("pointerover", (event) => picture?.light(rankOf(event.target)));
-  list.addEventListener("pointerleave", () => picture?.light(null));
-  list.addEventListener("focusin", (event) => picture?.light(rankOf(event.target)));
-}
-
-const rankOf = (element) => Number(element.closest("[data-rank]")?.dataset.rank) || null;
-
-function light(list, hit, isLit) {
-  list.querySelector(`[data-rank="${hit.rank}"]`)?.classList.toggle("lit", isLit);
 }
 
 function remember(question) {
@@ -270,7 +256,7 @@ function neighbourList(hits) {
     hits.map((hit) =>
       h(
         "li",
-        { "data-rank": hit.rank },
+        {},
         h("span", { class: "badge", "aria-hidden": "true" }, hit.rank),
         h(
           "div",

@@ -47,18 +47,3 @@ export function likelihoodLine({ likelihood, components = {}, score }) {
 }
 
 const scoreText = (score) => score.toFixed(score && Math.abs(score) < SMALL ? 4 : 2);
-
-/**
- * How near hits are, for pictures: `of(hit)` in [0, 1] and, as text, what a nearness stands for, `text(near)`. By likelihoods;
- * where the ranker says none, by its scores between 0 (or the least, if that is less) and 1 (or the best, if that is far off).
- */
-export function nearness(hits) {
-  if (hits.some(({ likelihood }) => likelihood.value !== null))
-    return { of: ({ likelihood }) => likelihood.value ?? 0, text: percent };
-  const scores = hits.map(({ score }) => score);
-  const best = Math.max(...scores);
-  const low = Math.min(0, ...scores);
-  const high = low === 0 && best >= SMALL && best <= 1 ? 1 : best;
-  const span = high - low || 1;
-  return { of: ({ score }) => (score - low) / span, text: (near) => `score ${scoreText(low + near * span)}` };
-}
