@@ -25,16 +25,6 @@ def translated(word: int, text: Sequence[int], table: Table) -> float:
     return sum(table.get((word, source), 0.0) * ml(source, text) for source in set(text))
 
 
-def dirichlet(own: float, behind: float, length: int, weight: float) -> float:
-    """Return a word's probability with Dirichlet smoothing."""
-    return (length * own + weight * behind) / (length + weight)
-
-
-def log_likelihood(probabilities: Mapping[int, float], query: Sequence[int]) -> float:
-    """Return log P(q|D)."""
-    return sum(log(probabilities[word]) for word in query)
-
-
 class NaiveModelOne:
     """IBM's model 1 with loops over pairs, words and words."""
 

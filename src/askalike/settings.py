@@ -132,6 +132,7 @@ RANGES: Final[Mapping[str, Mapping[str, Range]]] = {
         "most_answers": (1, 1_000_000),
         "accepted_votes": (0, 1_000_000_000),
     },
+    "ScqaSettings": {**_SIAMESE, "batch_size": (4, 65_536), "margin": _BELOW_ONE, "held_out": _HELD_OUT},
     "SiameseConfig": {"vocabulary_size": (1, 1 << 40), **_SIAMESE},
     "SiameseRecipe": {"min_count": _COUNT, "max_size": (1, 10_000_000), **_SIAMESE},
     "PairOptions": {"batch_size": (4, 65_536), "margin": _BELOW_ONE, "held_out": _HELD_OUT},

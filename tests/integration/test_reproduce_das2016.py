@@ -14,15 +14,10 @@ from tests.tiny_das2016 import write_yahoo
 from askalike.papers.das2016.data import read_pairs
 
 RECIPE = """
-ranker = "scqa"
-
-[network]
 kernel_width = 3
 channels = [2, 2]
 poolings = [2, 2]
 output_size = 4
-
-[pairs]
 batch_size = 10
 held_out = 4
 
@@ -87,7 +82,7 @@ def test_wrong_uses_are_named(asked: tuple[object, ...], tmp_path: Path, run: Ru
     for words, message in (
         (("--only", "lstm"), "there is no row or set 'lstm'"),
         (("--only", "travel"), "it holds yahoo"),
-        (("--recipe", "lmir"), "is not that of a siamese network"),
+        (("--recipe", tmp_path / "none.toml"), "cannot be read"),
         (("--amount", 5), "--amount is an option of zhang2018, not of das2016"),
         (("--unlabelled", tmp_path), "--unlabelled is an option of lei2016 and zhang2018, not of das2016"),
     ):

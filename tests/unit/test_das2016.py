@@ -14,11 +14,7 @@ from numpy.typing import NDArray
 from tests.tiny_das2016 import write_yahoo
 
 from askalike.errors import DamagedInputError, FormatError
-from askalike.evaluation.forum.tasks import Likelihoods, candidate_task, judge
-from askalike.models.language.kinds import KINDS, Learned
-from askalike.models.language.model import LanguageModel, LanguageSettings
-from askalike.models.language.topics import TopicLearning
-from askalike.models.siamese.model import SiameseReader
+from askalike.evaluation.forum.tasks import candidate_task, judge
 from askalike.papers.das2016.data import (
     LINKS,
     REDDIT,
@@ -29,7 +25,9 @@ from askalike.papers.das2016.data import (
     read_reddit,
     says_something,
 )
+from askalike.papers.das2016.language import LanguageModel, LanguageSettings, collection_counts
 from askalike.papers.das2016.rows import COMPARED, REPORTED, ROWS, DasRow, grid
+from askalike.papers.das2016.scqa import ScqaSettings, TrigramReader
 from askalike.papers.das2016.systems import (
     Learner,
     SiameseTrainer,
@@ -41,9 +39,7 @@ from askalike.papers.das2016.systems import (
 from askalike.papers.das2016.table import runner_of
 from askalike.papers.harness import Options, RowResult, Runner, compared
 from askalike.progress import SilentProgress
-from askalike.text.settings import TextSettings
 from askalike.training.loop import read_log
-from askalike.training.recipe import SiameseRecipe
 from askalike.types import Answer, Question
 
 
@@ -149,7 +145,7 @@ def test_an_answer_that_was_deleted_or_overwritten_says_nothing(body: str, says:
 def test_the_control_is_the_cosine_of_trigram_counts() -> None:
     query, near, far = Question("q", "router wifi"), Question("a", "wifi wifi"), Question("b", "router")
     plain = TrigramCosine().scores(query, [near, far])
-    reader = SiameseReader(TextSettings(), "joined")
+    reader = TrigramReader()
     texts = [Counter(reader.question(found)) for found in (query, near, far)]
     norms = [sum(value * value for value in text.values()) ** 0.5 for text in texts]
     dots = [sum(texts[0][name] * text[name] for name in texts[0]) for text in texts[1:]]
@@ -168,15 +164,15 @@ def test_the_rows_of_trigrams_answer_every_query(data: DasData) -> None:
 
 
 def test_the_networks_of_a_table_differ_in_sides_and_reduction_alone(data: DasData, tmp_path: Path) -> None:
-    trainer = SiameseTrainer(SiameseRecipe(), data, tmp_path)
-    made = {name: trainer.recipe_of(name) for name in ("scqa", "dsqa", "scqa-sum", "dsqa-sum")}
-    assert [(one.is_shared, one.pairs.reduction) for one in made.values()] == [
+    trainer = SiameseTrainer(ScqaSettings(), data, tmp_path)
+    settings = {name: trainer.settings_of(name) for name in ("scqa", "dsqa", "scqa-sum", "dsqa-sum")}
+    assert [(one.is_shared, one.reduction) for one in settings.values()] == [
         (True, "mean"),
         (False, "mean"),
         (True, "sum"),
         (False, "sum"),
     ]
-    assert {replace(one, is_shared=True, pairs=SiameseRecipe().pairs) for one in made.values()} == {SiameseRecipe()}
+    assert {replace(one, is_shared=True, reduction="mean") for one in settings.values()} == {ScqaSettings()}
 
 
 def test_the_papers_data_is_found_and_some_of_its_queries_tune(data: DasData, tmp_path: Path) -> None:
@@ -216,45 +212,42 @@ def test_translations_find_what_only_answers_tell(data: DasData, tmp_path: Path)
 def test_dev_takes_the_first_of_the_best_and_scores_are_those_of_the_model(
     name: str, data: DasData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    few = list(grid(name, 0))[:: max(1, len(list(grid(name, 0))) // 7)]
+    few = list(grid(name, 0))[:: max(1, len(list(grid(name, 0))) // 5)]
     monkeypatch.setattr("askalike.papers.das2016.systems.grid", lambda name, seed: iter(few))
-    learner, one = Learner(data, tmp_path / "out"), data.sets[0]
-    found = language_answers(name, 0, learner)
-    tried = found.tried[one.name]
+    learner, (one_set,) = Learner(data, tmp_path / "out"), data.sets
+    answers = language_answers(name, 0, learner)
+    tried = answers.tried[one_set.name]
     assert len(tried) == len(few)
     best = max(tried, key=lambda choice: float(str(choice["dev_map"])))
-    assert found.settings[one.name] == {name: value for name, value in best.items() if name != "dev_map"}
-    kind = next(kind for kind, made in KINDS.items() if type(few[0]) is made)
-    options = KINDS[kind](**found.settings[one.name])  # type: ignore[arg-type]
-    topics = "qatm" if options.most_answers == 1 else "sqatm"
-    learned = Learned(
-        learner.translations(),
-        learner.phrases(options.phrase_learning) if options.phrase_learning else Learned().phrases,
-        learner.topics(topics, options.topic_learning).topics if options.topic_learning else Learned().topics,
-    )
-    model = LanguageModel.build(
-        LanguageSettings(kind, options), learner.texts.vocabulary, learner.collection(one.dev.statistics), learned
-    )
-    expected = Likelihoods(model).rerank(one.tests[0])
-    for query, entries in found.runs[one.tests[0].name].items():
-        np.testing.assert_allclose(*([score for _, score in run] for run in (entries, expected[query])), rtol=1e-9)
+    assert answers.settings[one_set.name] == {name: value for name, value in best.items() if name != "dev_map"}
+    settings = LanguageSettings(**answers.settings[one_set.name])  # type: ignore[arg-type]
+    counts = collection_counts(learner.texts.vocabulary, one_set.dev.statistics)
+    model, (test,) = LanguageModel(settings, learner.knowledge(settings), counts), one_set.tests
+    for query, entries in answers.runs[test.name].items():
+        expected = model.score(test.queries[query], [test.documents[document] for document, _ in entries])
+        np.testing.assert_allclose([score for _, score in entries], expected, rtol=1e-9)
 
 
 def test_what_was_learned_is_kept_and_learned_anew_from_other_pairs(data: DasData, tmp_path: Path) -> None:
-    told: list[str] = []
-    first = Learner(data, tmp_path / "out", told.append).translations()
-    again = Learner(data, tmp_path / "out", told.append).translations()
-    assert told == ["reading what is learned from", "learning translations"]
-    np.testing.assert_array_equal(first.values, again.values)
-    Learner(data, tmp_path / "out", told.append).topics("qatm", TopicLearning(topics=2, iterations=3))
-    Learner(data, tmp_path / "out", told.append).topics("qatm", TopicLearning(topics=2, iterations=4))
-    assert told[2:] == ["reading what is learned from", "learning qatm-2-seed0"] * 2, "of other settings: learned anew"
-    del told[:]
-    fewer = replace(
-        data, pairs=replace(data.pairs, questions=data.pairs.questions[:30], answers=data.pairs.answers[:60])
-    )
-    Learner(fewer, tmp_path / "out", told.append).translations()
-    assert told == ["reading what is learned from", "learning translations"]
+    notices: list[str] = []
+
+    def learner(of: DasData = data) -> Learner:
+        return Learner(of, tmp_path / "out", notices.append)
+
+    first, again = (learner().phrases(2) for _ in range(2))
+    assert notices == ["learning phrases-2", "reading what is learned from", "learning translations"]
+    np.testing.assert_array_equal(first.codes, again.codes)
+    np.testing.assert_array_equal(first.matrix.toarray(), again.matrix.toarray())
+    topics = [learner().topics(2, 0, is_voted=True).words for _ in range(2)]
+    np.testing.assert_array_equal(*topics)
+    assert notices[3:] == ["learning sqatm-2-seed0", "reading what is learned from"]
+    file = tmp_path / "out" / "learned" / "phrases-2.npz"
+    file.write_bytes(file.read_bytes()[:-9])
+    del notices[:]
+    learner().phrases(2)
+    pairs = replace(data.pairs, questions=data.pairs.questions[:30], answers=data.pairs.answers[:60])
+    learner(replace(data, pairs=pairs)).translations()
+    assert notices[0::2] == ["learning phrases-2", "learning translations"], "one was cut short, one of other pairs"
 
 
 class Pretending:
@@ -322,15 +315,16 @@ def test_a_training_keeps_the_network_before_it_and_that_of_the_best_epoch_of_de
     data: DasData, tmp_path: Path
 ) -> None:
     pytest.importorskip("torch", reason="the siamese network is trained with torch, which is not installed")
-    from askalike.models.siamese.network import build, to_arrays
+    from askalike.papers.das2016.scqa_network import SiameseNetwork
 
-    recipe = SiameseRecipe(kernel_width=3, channels=(2, 2), poolings=(2, 1), output_size=4)
-    pairs, loop = replace(recipe.pairs, batch_size=8), replace(recipe.loop, epochs=3, patience=0, learning_rate=0.1)
-    trainer = SiameseTrainer(replace(recipe, pairs=pairs, loop=loop), data, tmp_path)
+    loop = replace(ScqaSettings().loop, epochs=3, patience=0, learning_rate=0.1)
+    settings = ScqaSettings(kernel_width=3, channels=(2, 2), poolings=(2, 1), output_size=4, batch_size=8, loop=loop)
+    trainer = SiameseTrainer(settings, data, tmp_path)
     kept = {name: trainer.model("scqa", 1, name) for name in ("loss", "dev", "untrained")}
-    first = to_arrays(build(kept["loss"].settings.network, 1))
-    assert all(np.allclose(first[name], value) for name, value in kept["untrained"].parameters().items())
-    assert not all(np.allclose(first[name], value) for name, value in kept["loss"].parameters().items())
+    first = SiameseNetwork(settings, len(kept["loss"].vocabulary.words), 1).arrays()
+    untrained, trained = (kept[name].network.arrays() for name in ("untrained", "loss"))
+    assert all(np.array_equal(first[name], value) for name, value in untrained.items())
+    assert not any(np.array_equal(first[name], value) for name, value in trained.items())
     maps = [one.value for one in read_log(tmp_path / "scqa-seed1" / "log.csv") if one.measure == "map"]
     assert len(maps) == 4
     (one,) = data.sets

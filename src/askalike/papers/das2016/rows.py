@@ -21,16 +21,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final, Literal, get_args
 
-from askalike.models.language.kinds import (
-    LikelihoodOptions,
-    Options,
-    PhraseOptions,
-    TopicOptions,
-    TranslationOptions,
-    TransLMOptions,
-    VotedTopicOptions,
-)
-from askalike.models.language.phrases import Segmentation
+from askalike.papers.das2016.language import LanguageSettings, Method
+from askalike.papers.das2016.phrases import Segmentation
 from askalike.papers.harness import Row
 
 MEASURES: Final = ("map", "mrr", "p@1")
@@ -151,8 +143,6 @@ COMPARED: Final[Sequence[tuple[str, str]]] = (
 """What the paper says of rows, in order: translation helps, topics help more, shared weights help, and words help. Then
 readings beside each other, and networks beside what they read."""
 
-Method = Literal["dirichlet", "jelinek-mercer"]
-
 FINE: Final[tuple[tuple[Method, float], ...]] = (
     *(("dirichlet", weight) for weight in (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)),
     *(("jelinek-mercer", step / 10) for step in range(1, 10)),
@@ -165,31 +155,23 @@ LONGEST: Final = (2, 3, 4)
 TOPICS: Final = (10, 20, 50)
 
 
-def grid(name: str, seed: int) -> Iterator[Options]:
-    """Yield the options of a language model's row, those that share what was learned beside each other.
+def grid(name: str, seed: int) -> Iterator[LanguageSettings]:
+    """Yield the settings of a language model's row, those that share what was learned beside each other.
 
     >>> sum(1 for _ in grid("lmir", 0)), sum(1 for _ in grid("phrase", 0))
     (16, 240)
     """
-    if name == "lmir":
-        yield from (LikelihoodOptions(*smoothing) for smoothing in FINE)
-    elif name == "translation":
-        yield from (TranslationOptions(*smoothing) for smoothing in FINE)
-    elif name == "translation-self":
-        yield from (TranslationOptions(*smoothing, self_translation="certain") for smoothing in FINE)
+    if name in ("lmir", "translation", "translation-self"):
+        own, is_certain = float(name == "lmir"), name == "translation-self"
+        yield from (LanguageSettings(*smoothing, own=own, is_self_certain=is_certain) for smoothing in FINE)
     elif name == "translm":
-        for smoothing, words in product(COARSE, (0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)):
-            yield TransLMOptions(*smoothing, words=words, translations=round(1 - words, 2))
+        for smoothing, own in product(COARSE, (0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)):
+            yield LanguageSettings(*smoothing, own=own)
     elif name == "phrase":
-        for longest, smoothing, kept, cut in product(LONGEST, COARSE, (0.3, 0.5, 0.7, 0.9), get_args(Segmentation)):
-            yield PhraseOptions(*smoothing, kept=kept, segmentation=cut, longest=longest)
-    elif name == "qatm-lmir":
-        for topics, smoothing, share in product(TOPICS, COARSE, (0.5, 0.7, 0.9)):
-            yield TopicOptions(*smoothing, share=share, topics=topics, seed=seed)
+        for longest, smoothing, own, cut in product(LONGEST, COARSE, (0.3, 0.5, 0.7, 0.9), get_args(Segmentation)):
+            yield LanguageSettings(*smoothing, own=own, longest=longest, segmentation=cut)
     else:
-        plain = VotedTopicOptions(seed=seed)
-        if name == "qatm":
-            plain = replace(plain, most_answers=1, accepted_votes=0)
-        for topics, (method, weight), words, share in product(TOPICS, COARSE, (0.5, 0.8), (0.5, 0.7, 0.9)):
-            both = replace(plain, words=words, translations=round(1 - words, 2), share=share)
-            yield replace(both, smoothing=method, weight=weight, topics=topics)
+        words = (1.0,) if name == "qatm-lmir" else (0.5, 0.8)
+        voted = LanguageSettings(is_voted=name == "sqatm", seed=seed)
+        for topics, (method, weight), own, share in product(TOPICS, COARSE, words, (0.5, 0.7, 0.9)):
+            yield replace(voted, smoothing=method, weight=weight, own=own, topics=topics, share=share)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Final
 
 from askalike.errors import SettingError
 from askalike.evaluation.forum.tasks import make_scorer, rerank
 from askalike.papers.das2016.data import SETS, DasData, DasSet, read_data
 from askalike.papers.das2016.rows import BASELINE, COMPARED, MEASURES, ROWS, DasRow, grid
+from askalike.papers.das2016.scqa import RECIPE, ScqaSettings
 from askalike.papers.das2016.systems import Learner, SiameseTrainer, language_answers, siamese_answers, trigram_answers
 from askalike.papers.harness import (
     OTHER_DATA,
@@ -26,7 +28,6 @@ from askalike.papers.harness import (
 )
 from askalike.progress import Progress, SilentProgress
 from askalike.text.settings import TextSettings
-from askalike.training.recipe import SiameseRecipe, load_recipe
 
 
 @dataclass
@@ -56,7 +57,7 @@ class DasSystems:
         if row.system == "language":
             learned = [self.learner.digest, [repr(options) for options in grid(row.learner, seed)]]
         elif row.system == "siamese":
-            learned = [self.data.pairs.digest(), self.trainer.described(row.learner)]
+            learned = [self.data.pairs.digest(), self.trainer.settings_of(row.learner).to_json()]
         return [row.id, seed, learned, self._judged]
 
     def quiet(self) -> DasSystems:
@@ -86,12 +87,11 @@ def runner_of(data: DasData, options: Options, progress: Progress) -> Runner[Das
     """Return what runs the rows; outcomes lie in the folder ``rows``, what was learned beside it.
 
     Raises:
-        SettingError: the recipe is not that of a siamese network.
+        SettingError: the recipe cannot be used.
     """
-    recipe, out = load_recipe(options.recipe), options.out
-    if not isinstance(recipe, SiameseRecipe):
-        raise SettingError(f"the recipe {options.recipe!r} is not that of a siamese network", "give one such as scqa")
-    trainer = SiameseTrainer(recipe, data, out, options.device, progress=progress)
+    out = options.out
+    recipe = RECIPE if options.recipe == DAS2016.recipe else Path(options.recipe)
+    trainer = SiameseTrainer(ScqaSettings.read(recipe), data, out, options.device, progress=progress)
     systems = DasSystems(data, Learner(data, out, progress.notice), trainer)
     return Runner(systems, data.tasks(), out / "rows", MEASURES, BASELINE)
 
