@@ -190,7 +190,7 @@ class Terms:
     def pairs(self, task: PairTask) -> Floats:
         """Return the model's score of each pair, the second as the candidate."""
         scorer = make_scorer(self.name, task.statistics, TextSettings())
-        return np.array([float(scorer.scores(first, [second])[0]) for first, second in task.pairs])
+        return np.array([float(scorer.score(first, [second])[0]) for first, second in task.pairs])
 
 
 class Vectors:
@@ -231,8 +231,8 @@ def best_of_collection(ids: Sequence[str], scores: Floats, query: str) -> list[t
 
 
 def _alike(scorer: JoinedTerms, first: Question, second: Question) -> float:
-    same = scorer.scores(first, [first])[0] + scorer.scores(second, [second])[0]
-    return float((scorer.scores(first, [second])[0] + scorer.scores(second, [first])[0]) / same) if same else 0.0
+    same = scorer.score(first, [first])[0] + scorer.score(second, [second])[0]
+    return float((scorer.score(first, [second])[0] + scorer.score(second, [first])[0]) / same) if same else 0.0
 
 
 class Search:

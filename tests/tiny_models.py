@@ -8,8 +8,6 @@ import numpy as np
 
 from askalike.models.encoders.model import Model
 from askalike.models.encoders.settings import EncoderConfig, ModelSettings
-from askalike.models.siamese.config import SiameseConfig, SiameseSettings
-from askalike.models.siamese.model import SiameseModel, trigrams
 from askalike.models.vocabulary import Vocabulary
 
 SYNONYMS = ({"wifi", "wireless", "wlan"}, {"drops", "disconnects", "lost"}, {"printer"}, {"offline", "silent"})
@@ -36,17 +34,3 @@ def gated_model(seed: int = 0) -> Model:
     chance = np.random.default_rng(seed)
     parameters = {name: chance.normal(0, 0.6, shape) for name, shape in encoder.shapes().items()}
     return Model.build(ModelSettings(encoder), Vocabulary(words), chance.normal(0, 1, (len(words) + 1, 4)), parameters)
-
-
-def trigram_model(words: Sequence[str]) -> SiameseModel:
-    """Return a siamese model that leaves trigrams as they are: a text's vector counts those of these words."""
-    known = list(dict.fromkeys(part for word in words for part in trigrams(word)))
-    size = len(known)
-    network = SiameseConfig(size, kernel_width=1, channels=(1,), poolings=(1,), output_size=size)
-    parameters = {
-        "kernel_1": np.ones((1, 1, 1), np.float32),
-        "bias_1": np.zeros(1, np.float32),
-        "dense": np.eye(size, dtype=np.float32),
-        "dense_bias": np.zeros(size, np.float32),
-    }
-    return SiameseModel.build(SiameseSettings(network), Vocabulary(known), parameters)

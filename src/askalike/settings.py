@@ -43,14 +43,6 @@ _SEED: Final = (0, 2**32 - 1)
 _LIMIT: Final = (0, 2**63 - 1)
 _BITS_64: Final = (-(2**63), 2**63 - 1)
 _TABLE: Final = (0, 1 << 21)
-_TOPICS: Final[Mapping[str, Range]] = {
-    "topics": (1, 10_000),
-    "alpha": (_TINIEST, 1e6),
-    "eta": (_TINIEST, 1e6),
-    "answer_weight": _WEIGHT,
-    "iterations": _ROUNDS,
-    "seed": _SEED,
-}
 _SIAMESE: Final[Mapping[str, Range]] = {
     "kernel_width": (1, 1_000),
     "channels": (1, 1_024),
@@ -67,7 +59,6 @@ RANGES: Final[Mapping[str, Mapping[str, Range]]] = {
         "seed": _SEED,
         "threads": (0, 1_024),
     },
-    "Moderation": {"before": (0, float("inf")), "limit": (0, float("inf")), "number": _BITS_64},
     "EncoderConfig": {
         "input_size": _SIZE,
         "hidden_size": _SIZE,
@@ -113,29 +104,7 @@ RANGES: Final[Mapping[str, Mapping[str, Range]]] = {
         "topical": _SHARE,
     },
     "ReconstructionOptions": {"batch_size": _BATCH, "held_out": _HELD_OUT},
-    "LanguageRecipe": {"min_count": _COUNT, "max_size": (1, 100_000_000), "pair_terms": (1, 100_000)},
-    "Alignment": {"iterations": _ROUNDS, "least": _BELOW_ONE},
-    "Smoothing": {"weight": (_TINIEST, 1e9)},
-    "PhraseModel": {"kept": _SHARE},
-    "PhraseLearning": {"longest": (1, 10), "least": _COUNT},
-    "TopicModel": {"share": (_TINIEST, 1)},
-    "TopicLearning": _TOPICS,
-    "LikelihoodOptions": {"weight": (_TINIEST, 1e9)},
-    "TranslationOptions": {"weight": (_TINIEST, 1e9), "kept": _BELOW_ONE},
-    "TransLMOptions": {"weight": (_TINIEST, 1e9), "words": _WEIGHT, "translations": _WEIGHT, "answer": _WEIGHT},
-    "PhraseOptions": {"weight": (_TINIEST, 1e9), "kept": _SHARE, "longest": (1, 8), "least": _COUNT},
-    "TopicOptions": {"weight": (_TINIEST, 1e9), "share": (_TINIEST, 1), **_TOPICS},
-    "VotedTopicOptions": {
-        "words": _WEIGHT,
-        "translations": _WEIGHT,
-        "answer": _WEIGHT,
-        "most_answers": (1, 1_000_000),
-        "accepted_votes": (0, 1_000_000_000),
-    },
     "ScqaSettings": {**_SIAMESE, "batch_size": (4, 65_536), "margin": _BELOW_ONE, "held_out": _HELD_OUT},
-    "SiameseConfig": {"vocabulary_size": (1, 1 << 40), **_SIAMESE},
-    "SiameseRecipe": {"min_count": _COUNT, "max_size": (1, 10_000_000), **_SIAMESE},
-    "PairOptions": {"batch_size": (4, 65_536), "margin": _BELOW_ONE, "held_out": _HELD_OUT},
     "RamnSettings": {"alpha": (0, 0.1), "floor": (1e-9, 1), "mismatch_weight": (0, 10)},
 }
 """Name of a class of settings → setting → its range; of a list or table of numbers, that of each. Settings of a class

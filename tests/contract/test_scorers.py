@@ -24,30 +24,30 @@ def scorer(request: pytest.FixtureRequest) -> JoinedTerms:
 
 
 def test_a_batch_gives_what_one_by_one_gives(scorer: JoinedTerms) -> None:
-    together = scorer.scores(QUESTIONS[0], QUESTIONS)
-    alone = [scorer.scores(QUESTIONS[0], [one])[0] for one in QUESTIONS]
+    together = scorer.score(QUESTIONS[0], QUESTIONS)
+    alone = [scorer.score(QUESTIONS[0], [one])[0] for one in QUESTIONS]
     assert together.shape == (len(QUESTIONS),)
     np.testing.assert_allclose(together, alone, rtol=1e-12)
 
 
 def test_a_question_is_most_similar_to_itself(scorer: JoinedTerms) -> None:
     for place in (0, 1, 2):
-        scores = scorer.scores(QUESTIONS[place], QUESTIONS)
+        scores = scorer.score(QUESTIONS[place], QUESTIONS)
         assert int(np.argmax(scores)) == place
 
 
 def test_empty_texts_and_strangers_score_zero(scorer: JoinedTerms) -> None:
-    assert scorer.scores(QUESTIONS[0], [QUESTIONS[3], Question("5", "completely unrelated zebra")]).tolist() == [0, 0]
-    assert scorer.scores(QUESTIONS[3], QUESTIONS).tolist() == [0, 0, 0, 0]
+    assert scorer.score(QUESTIONS[0], [QUESTIONS[3], Question("5", "completely unrelated zebra")]).tolist() == [0, 0]
+    assert scorer.score(QUESTIONS[3], QUESTIONS).tolist() == [0, 0, 0, 0]
 
 
 def test_no_candidates_give_no_scores(scorer: JoinedTerms) -> None:
-    assert scorer.scores(QUESTIONS[0], []).shape == (0,)
+    assert scorer.score(QUESTIONS[0], []).shape == (0,)
 
 
 def test_scores_are_numbers_and_not_negative(scorer: JoinedTerms) -> None:
     for query in QUESTIONS:
-        scores = scorer.scores(query, QUESTIONS)
+        scores = scorer.score(query, QUESTIONS)
         assert np.isfinite(scores).all()
         assert (scores >= 0).all()
 

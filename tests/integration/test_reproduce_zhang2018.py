@@ -10,16 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from askalike.index.states import ModelStates
 from tests.command import Run
 from tests.tiny_models import synonym_model
 
 from askalike.errors import FormatError, SettingError
-from askalike.evaluation.forum.tasks import Matcher, RerankTask, judge
-from askalike.models.ramn import ALPHAS, RamnSettings
+from askalike.evaluation.forum.tasks import RerankTask, judge
 from askalike.papers.harness import tie_settings
-from askalike.papers.zhang2018.autoencoders import ChangedStates, all_alike, kind_recipe
+from askalike.papers.zhang2018.autoencoders import TransformedStates, all_alike, kind_recipe
 from askalike.papers.zhang2018.data import ZhangData, read_data
+from askalike.papers.zhang2018.ramn import ALPHAS, Matcher, ModelStates, RamnSettings
 from askalike.papers.zhang2018.rows import (
     KINDS,
     LAYERS,
@@ -269,7 +268,7 @@ def test_the_recipe_is_the_papers() -> None:
 
 def test_without_the_autoencoder_the_order_by_meaning_is_the_given_one(data: ZhangData) -> None:
     states = ModelStates(synonym_model())
-    alone = Matcher(ChangedStates(states, all_alike))
+    alone = Matcher(TransformedStates(states, all_alike))
     base = RamnSettings(similarity="cosine", has_mismatch=False, alpha=0.0)
     assert alone.run(data.dev, base).keys() == data.dev.given.keys()
     assert all(score == 0 for found in alone.run(data.dev, base).values() for _, score in found)

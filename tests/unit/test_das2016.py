@@ -144,13 +144,13 @@ def test_an_answer_that_was_deleted_or_overwritten_says_nothing(body: str, says:
 
 def test_the_control_is_the_cosine_of_trigram_counts() -> None:
     query, near, far = Question("q", "router wifi"), Question("a", "wifi wifi"), Question("b", "router")
-    plain = TrigramCosine().scores(query, [near, far])
+    plain = TrigramCosine().score(query, [near, far])
     reader = TrigramReader()
     texts = [Counter(reader.question(found)) for found in (query, near, far)]
     norms = [sum(value * value for value in text.values()) ** 0.5 for text in texts]
     dots = [sum(texts[0][name] * text[name] for name in texts[0]) for text in texts[1:]]
     assert plain.tolist() == pytest.approx([dot / norms[0] / norm for dot, norm in zip(dots, norms[1:], strict=True)])
-    weighted = TrigramCosine([far] * 9 + [near]).scores(query, [near, far])
+    weighted = TrigramCosine([far] * 9 + [near]).score(query, [near, far])
     assert weighted[0] > plain[0], "the trigrams of wifi are rare in the collection"
     assert weighted[1] < plain[1]
 

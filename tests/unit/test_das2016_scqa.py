@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from askalike.errors import DamagedModelError, ModelNotFoundError, SettingError
 from askalike.evaluation import CandidateTask
-from askalike.papers.das2016.scqa import HELD_OUT_LOSS, RECIPE, SIDES, ScqaSettings, TrigramReader
+from askalike.papers.das2016.scqa import HELD_OUT_LOSS, RECIPE, SIDES, ScqaSettings, TrigramReader, trigrams
 from askalike.settings import read_stored
 from askalike.training.corpus import TrainingData
 from askalike.training.loop import read_log
@@ -364,17 +366,47 @@ def test_a_recipe_that_cannot_be_used_names_the_place(tmp_path: Path, changed: s
         ScqaSettings.read(tmp_path / "none.toml")
 
 
-def test_answers_are_read_as_questions_are() -> None:
-    reader = TrigramReader()
-    asked = reader.question(Question("1", "", "<p>kernel driver</p>", "html"))
-    assert asked == reader.answer(Answer("1", "1", "kernel driver"))
-    assert reader.question(Question("1", "zzzz 中国", "22")) == [
-        "#zz",
-        "zzz",
-        "zzz",
-        "zz#",
-        "#中#",
-        "#国#",
-        "#22",
-        "22#",
-    ]
+# -- trigrams ------------------------------------------------------------------------------------------------------
+
+READER = TrigramReader()
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("table", ("#ta", "tab", "abl", "ble", "le#")),
+        ("", ()),
+        ("c", ("#c#",)),
+        ("22", ("#22", "22#")),
+        ("мир", ("#ми", "мир", "ир#")),
+    ],
+)
+def test_a_word_has_its_trigrams_between_two_delimiters(word: str, expected: tuple[str, ...]) -> None:
+    assert trigrams(word) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Do I mount THE drives?! (read-only)", "mount drive read onli"),
+        ("***", ""),
+        ("/boot/resolv.conf 22.04 c++ x@host.org #tag", "boot resolv conf 22 04 c x host org tag"),
+        ("can't user’s", "cant user"),
+        ("中国 हिन्दी Straße ＡＢＣ ½", "中 国 हिन्दी strass abc 1 2"),
+    ],
+)
+def test_case_stop_words_endings_and_special_characters_go(text: str, words: str) -> None:
+    assert READER.words(text) == words.split()
+
+
+def test_answers_are_read_as_questions_are_and_repetitions_count() -> None:
+    asked = READER.question(Question("1", "", "<p>kernel kernel</p>", "html"))
+    assert asked == READER.answer(Answer("1", "1", "kernel kernel")) == 2 * list(trigrams("kernel"))
+
+
+@given(st.text())
+def test_no_word_holds_a_delimiter_white_space_or_punctuation(text: str) -> None:
+    for word in READER.words(text):
+        assert word.split() == [word]
+        assert not set(word) & set("#/.-_@:+'\"")
+        assert len(trigrams(word)) == len(word)

@@ -26,7 +26,7 @@ from askalike.forum import ForumSettings
 from askalike.index.encoder_settings import EncoderSettings
 from askalike.index.text_questions import TextQuestions
 from askalike.models.encoders.model import Model
-from askalike.training.recipe import SHIPPED, Recipe, load_recipe, network_recipe
+from askalike.training.recipe import SHIPPED, Recipe, network_recipe
 from askalike.training.session import DevScore, compared, dev_score, forum_training, going_on
 from askalike.training.work_folder import work_folder
 from askalike.types import Answer, Filters, Link, Query
@@ -207,7 +207,7 @@ def test_dev_is_ordered_as_the_default_search_orders(tmp_path: Path, by: str) ->
             found = forum.search(Query(question.title, question.body, question.markup, 5, others))
             assert found.has_vectors
             hits = [hit for hit in found.hits if hit.via is None and not found.corrections]  # scored as they are
-            scores = scorer.scores(question, [hit.question for hit in hits])
+            scores = scorer.score(question, [hit.question for hit in hits])
             assert scores == pytest.approx([hit.score for hit in hits], abs=1e-3)  # of stored vectors, rounded
             compared += len(hits)
         assert compared > 30
@@ -228,7 +228,7 @@ def test_without_a_model_dev_is_ordered_by_the_probability_by_words(homenet: For
     places = []
     for query, found in dev.given.items():
         candidates = [one for one, _ in found]
-        scores = scorer.scores(dev.queries[query], [dev.documents[one] for one in candidates])
+        scores = scorer.score(dev.queries[query], [dev.documents[one] for one in candidates])
         ordered = [candidates[place] for place in np.argsort(-scores, kind="stable")]
         if any(dev.qrels[query].values()):
             places.append(next((1 / rank for rank, one in enumerate(ordered, 1) if dev.qrels[query][one]), 0.0))
@@ -239,7 +239,7 @@ def test_without_a_model_dev_is_ordered_by_the_probability_by_words(homenet: For
 
 @pytest.mark.parametrize("path", sorted(SHIPPED.glob("*.toml")), ids=lambda path: path.stem)
 def test_every_shipped_recipe_can_be_read(path: Path) -> None:
-    found = load_recipe(path.stem)
+    found = network_recipe(path.stem)
     assert not isinstance(found, Recipe) or found.stages
 
 

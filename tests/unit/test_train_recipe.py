@@ -24,7 +24,6 @@ from askalike.training.recipe import (
     MaxMarginOptions,
     StageSettings,
     WordSettings,
-    load_recipe,
     network_recipe,
 )
 
@@ -54,7 +53,7 @@ def refused(tmp_path: Path, text: str) -> str:
     path = tmp_path / "mine.toml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(SettingError) as caught:
-        load_recipe(path)
+        network_recipe(path)
     assert caught.value.message.startswith(f"recipe {path}")
     return str(caught.value).removeprefix(f"recipe {path}: ")
 
@@ -62,7 +61,7 @@ def refused(tmp_path: Path, text: str) -> str:
 def test_a_file_becomes_a_recipe(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(TEXT, encoding="utf-8")
-    found = load_recipe(str(path))
+    found = network_recipe(str(path))
     assert found.encoder == EncoderConfig("gru", 4, 3)
     assert found.words == WordSettings(size=4, is_trained=True)
     assert (found.word_limit, found.reads) == (50, "title and body")
@@ -73,19 +72,19 @@ def test_a_file_becomes_a_recipe(tmp_path: Path) -> None:
     assert second.options == ContrastiveOptions({"marked": 2.0, "title-body": 1})
     assert second.loop.learning_rate == 1
     assert found.model_settings().encoder == found.encoder
-    assert found.to_json() == load_recipe(path).to_json()
+    assert found.to_json() == network_recipe(path).to_json()
 
 
 @pytest.mark.parametrize("path", sorted(SHIPPED.glob("*.toml")), ids=lambda path: path.stem)
 def test_the_recipes_that_ship_can_be_used_by_name(path: Path) -> None:
-    assert load_recipe(path.stem) == load_recipe(path)
+    assert network_recipe(path.stem) == network_recipe(path)
 
 
 def test_a_recipe_that_is_not_there_is_named_with_those_that_ship() -> None:
     with pytest.raises(SettingError, match=r"there is no recipe 'lei2017' \(give a file, or one of: .*lei2016"):
-        load_recipe("lei2017")
+        network_recipe("lei2017")
     with pytest.raises(SettingError, match="there is no recipe"):
-        load_recipe(SHIPPED)
+        network_recipe(SHIPPED)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +192,7 @@ def test_a_file_that_is_no_toml_is_refused(tmp_path: Path) -> None:
     assert "is no TOML" in refused(tmp_path, "[words\n")
     (tmp_path / "mine.toml").write_bytes(b"\xff")
     with pytest.raises(SettingError, match="is no TOML"):
-        load_recipe(tmp_path / "mine.toml")
+        network_recipe(tmp_path / "mine.toml")
 
 
 def test_a_recipe_without_stages_or_with_a_single_table_is_refused(tmp_path: Path) -> None:
@@ -223,7 +222,7 @@ def test_a_stage_in_code_is_checked_as_one_in_a_file(wrong: dict[str, Any]) -> N
 def test_a_recipe_says_how_its_model_reads(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(f"reads = 'joined'\nstems = 'english'\n{TEXT}", encoding="utf-8")
-    found = load_recipe(path).model_settings()
+    found = network_recipe(path).model_settings()
     assert (found.reads, found.stems, found.word_limit) == ("joined", "english", 50)
 
 
@@ -247,7 +246,7 @@ def test_the_name_of_a_recipe_changes_with_every_choice() -> None:
 
 def test_reading_a_recipe_loads_no_torch() -> None:
     program = (
-        "import sys; from askalike.training.recipe import load_recipe as load; load('default'); print([*sys.modules])"
+        "import sys; from askalike.training import recipe; recipe.network_recipe('default'); print([*sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "'torch'" not in done.stdout
@@ -270,7 +269,7 @@ def test_a_recipe_beyond_all_bounds_is_said_with_its_file(tmp_path: Path, conten
     path = tmp_path / "huge.toml"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(SettingError, match=what) as caught:
-        load_recipe(path)
+        network_recipe(path)
     assert "huge.toml" in caught.value.message
     assert caught.value.hint
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import platform
@@ -11,7 +12,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.table import Table
@@ -21,12 +22,29 @@ from askalike._version import __version__
 from askalike.cli.arguments import JsonOption
 from askalike.cli.display import BarProgress, console, messages, print_aligned, print_json
 from askalike.errors import SettingError
-from askalike.papers.das2016.table import DAS2016
 from askalike.papers.harness import Compared, Options, Paper, Part, RowResult, SeedMean
-from askalike.papers.lei2016.table import LEI2016
-from askalike.papers.zhang2018.table import ZHANG2018
 
-PAPERS: Mapping[str, Paper] = {"lei2016": LEI2016, "zhang2018": ZHANG2018, "das2016": DAS2016}
+PAPERS: Final = ("lei2016", "zhang2018", "das2016")
+OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    "--amount": ("zhang2018",),
+    "--first": ("zhang2018",),
+    "--vectors": ("lei2016",),
+    "--pairs": ("das2016",),
+    "--unlabelled": ("lei2016", "zhang2018"),
+}
+"""Options that not every paper has → the papers that have it."""
+
+
+def paper_named(name: str) -> Paper:
+    """Return a paper; what it needs is loaded now, since no other command needs it.
+
+    Raises:
+        SettingError: there is no such paper.
+    """
+    if name not in PAPERS:
+        raise SettingError(f"there is no paper {name!r}", f"expected one of {', '.join(PAPERS)}")
+    paper: Paper = importlib.import_module(f"askalike.papers.{name}.table").PAPER
+    return paper
 
 
 def reproduce(
@@ -85,10 +103,9 @@ def reproduce(
     with each seed on each amount of text; dev chooses what the paper leaves open. das2016: language models are learned
     from questions with their answers and tuned on dev; siamese networks, and models of topics, with each seed.
     """
-    if paper not in PAPERS:
-        raise SettingError(f"there is no paper {paper!r}", f"expected one of {', '.join(PAPERS)}")
+    chosen = paper_named(paper)
     if is_listed:
-        _list(PAPERS[paper], as_json)
+        _list(chosen, as_json)
         return
     if data is None:
         raise SettingError("no data to run the rows on", "name the folder with --data")
@@ -104,7 +121,7 @@ def reproduce(
         from askalike.training.encoder import device_named
 
         device_named(device)  # before anything is read
-    chosen, folder = PAPERS[paper], out or Path(paper)
+    folder = out or Path(paper)
     if folder.exists() and not folder.is_dir():
         raise SettingError(f"{folder} is a file, but finished rows need a folder", "name a folder with --out")
     options = Options(
@@ -147,8 +164,8 @@ def _list(paper: Paper, as_json: bool) -> None:
 def _refuse_options(given: Iterable[str], paper: str) -> None:
     """Raise SettingError where an option was given that is another paper's."""
     for option in given:
-        if option not in PAPERS[paper].options:
-            owners = " and ".join(name for name, other in PAPERS.items() if option in other.options)
+        if paper not in OPTIONS[option]:
+            owners = " and ".join(OPTIONS[option])
             raise SettingError(f"{option} is an option of {owners}, not of {paper}", "leave it out")
 
 

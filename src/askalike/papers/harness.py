@@ -577,12 +577,10 @@ class Paper:
 
     Args:
         rows: id → row, in the table's order.
-        options: those of its own, that not every paper has.
         reproduce: trains what is not finished and returns the tables; calls the progress on the way.
     """
 
     recipe: str
     rows: Mapping[str, Row]
-    options: frozenset[str]
     legend: str
     reproduce: Callable[[Options, Progress], list[Part]]

@@ -9,34 +9,22 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.errors import DamagedModelError, SettingError
+from askalike.errors import SettingError
 from askalike.evaluation import CandidateTask, Report, evaluate
 from askalike.evaluation.forum.links import DuplicateTask, judge_candidates
 from askalike.forum import Forum
-from askalike.models.encoders.model import Model
-from askalike.models.language.likelihood import TermLists
-from askalike.models.language.model import LanguageModel
-from askalike.models.ramn import (
-    Comparison,
-    RamnSettings,
-    Similarity,
-    WordStates,
-    compare,
-    in_order,
-    log_scores,
-    rank_factors,
-)
 from askalike.models.term_weighting import BM25, CollectionStatistics, TfIdf
+from askalike.search import Reranker
 from askalike.search.settings import MAX_HITS
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
-from askalike.types import Answer, Filters, Judged, Qrels, Query, Question, Run
+from askalike.types import Filters, Judged, Qrels, Query, Question, Run
 
 OnQuery = Callable[[], object]
 """Called after each query."""
@@ -44,13 +32,6 @@ OnQuery = Callable[[], object]
 
 def ignore() -> None:
     """Do nothing after a query."""
-
-
-class PairScorer(Protocol):
-    """Scores one query against candidates."""
-
-    def scores(self, query: Question, candidates: Sequence[Question]) -> NDArray[np.float64]:
-        """Return one score for each of the N candidates, higher is better.  # (N,)"""
 
 
 class TermScorer(Protocol):
@@ -81,7 +62,7 @@ class JoinedTerms:
             known = self._terms[question] = prepared.title + prepared.body
         return known
 
-    def scores(self, query: Question, candidates: Sequence[Question]) -> NDArray[np.float64]:
+    def score(self, query: Question, candidates: Sequence[Question]) -> NDArray[np.float64]:
         """Return the model's scores.  # (N,)"""
         return self.model.scores(self.terms(query), [self.terms(candidate) for candidate in candidates])
 
@@ -154,7 +135,7 @@ class VectorScorer:
             self._known.update(zip(new, self._encoder.encode(new), strict=True))
         return np.stack([self._known[question] for question in asked])
 
-    def scores(self, query: Question, candidates: Sequence[Question]) -> NDArray[np.float64]:
+    def score(self, query: Question, candidates: Sequence[Question]) -> NDArray[np.float64]:
         """Return the cosines of one query with N candidates, in [-1, 1].  # (N,)"""
         found = self.vectors([query, *candidates])
         return np.asarray(found[1:] @ found[0], dtype=np.float64)
@@ -162,7 +143,7 @@ class VectorScorer:
 
 def rerank(
     candidates: Run,
-    scorer: PairScorer,
+    scorer: Reranker,
     queries: Mapping[str, Question],
     documents: Mapping[str, Question],
     on_query: OnQuery = ignore,
@@ -174,7 +155,7 @@ def rerank(
     run: Run = {}
     for identifier, found in candidates.items():
         ids = [document for document, _ in found]
-        scores = scorer.scores(queries[identifier], [documents[document] for document in ids])
+        scores = scorer.score(queries[identifier], [documents[document] for document in ids])
         run[identifier] = [(document, float(score)) for document, score in zip(ids, scores, strict=True)]
         on_query()
     return run
@@ -419,173 +400,3 @@ def hybrid_run(task: RerankTask, cosines: Run, weight: float) -> Run:
         near = np.array([score for _, score in cosines[query]])
         run[query] = list(zip(ids, blend(near, lexical, weight).tolist(), strict=True))
     return run
-
-
-class Likelihoods:
-    """A ``PairScorer``; its score is how much likelier a candidate makes a word of the query.
-
-    Args:
-        answers: a candidate's answers, best first; asked for where the model reads them. Without it there are none.
-    """
-
-    def __init__(self, model: LanguageModel, answers: Callable[[str], Sequence[Answer]] = lambda _: ()) -> None:
-        self.model = model
-        self._answers = answers
-        self._ids: dict[Question, Ids] = {}
-
-    def scores(self, query: Question, candidates: Sequence[Question]) -> Floats:
-        """Return one score for each candidate, > 0.  # (N,)"""
-        return self.model.scorer.mean_ratios(self._read(query), *self._lists(candidates))
-
-    def rerank(self, task: RerankTask) -> Run:
-        """Return every query's candidates, in their given order, with their scores."""
-        return rerank(task.given, self, task.queries, task.documents)
-
-    def _lists(self, candidates: Sequence[Question]) -> tuple[TermLists, TermLists | None, Floats | None]:
-        own, answers = TermLists.of(map(self._read, candidates)), None
-        if self.model.settings.options.reads_answers:
-            best = (self._answers(question.id)[:1] for question in candidates)
-            answers = TermLists.of(self.model.answer_ids(found[0]) if found else () for found in best)
-        return own, answers, self.model.mixtures(own, answers)
-
-    def _read(self, question: Question) -> Ids:
-        known = self._ids.get(question)
-        if known is None:
-            known = self._ids[question] = self.model.question_ids(question)
-        return known
-
-
-def likelihood_report(
-    task: RerankTask, model: LanguageModel, answers: Callable[[str], Sequence[Answer]] = lambda _: ()
-) -> Report:
-    """Return what the order is worth that a language model gives a task's candidates."""
-    return judge(task, Likelihoods(model, answers).rerank(task))
-
-
-COLLAPSED: Final = 0.9
-"""From which likeness on the states tell next to nothing: attention autoencoders had 0.99 after a thousand questions,
-0.4 after five thousand and 0.1 after fifty thousand."""
-_MOST: Final = 500
-
-
-class StateSource(Protocol):
-    """What knows the states of texts, and the corpus that they were learned from."""
-
-    def of_query(self, query: Query) -> WordStates:
-        """Return the words and states of a query."""
-
-    def of_questions(self, questions: Sequence[tuple[int, Question]]) -> Sequence[WordStates]:
-        """Return the words and states of questions, given with keys of any kind, in their order."""
-
-    def frequencies(self, words: Sequence[str]) -> NDArray[np.integer]:
-        """Return how often each word occurred in the corpus.  # (T,)"""
-
-
-class ModelStates:
-    """A ``StateSource``.
-
-    Args:
-        model: knows how often each word occurred in what it was trained on.
-
-    Raises:
-        DamagedModelError: the model knows no frequencies.
-    """
-
-    def __init__(self, model: Model) -> None:
-        if model.counts is None:
-            raise DamagedModelError("the model does not say how often its words occur", "train it again")
-        self.model = model
-        self._counts = model.counts
-
-    def of_query(self, query: Query) -> WordStates:
-        """Return the words and states of a query, read as a question is."""
-        return self.model.states([Question("", query.title, query.body, query.markup)])[0]
-
-    def of_questions(self, questions: Sequence[tuple[int, Question]]) -> Sequence[WordStates]:
-        """Return the words and states of questions, given with keys of any kind."""
-        return self.model.states([question for _, question in questions])
-
-    def frequencies(self, words: Sequence[str]) -> NDArray[np.integer]:
-        """Return how often each word occurred in the texts that were learned from, 0 for one that did not.  # (T,)"""
-        ids = np.array(self.model.vocabulary.ids(words), dtype=np.intp)
-        return np.where(ids > 0, self._counts[ids], 0)
-
-
-@dataclass
-class Matcher:
-    """RAMN with one autoencoder; what does not depend on the settings is computed once for each task.
-
-    Args:
-        source: of states and frequencies.
-    """
-
-    source: StateSource
-    _compared: dict[tuple[str, Similarity], Mapping[str, Comparison]] = field(default_factory=dict)
-
-    def run(self, task: RerankTask, settings: RamnSettings) -> Run:
-        """Return every query's candidates, in their given order, with scores in the order of g(q, Q).
-
-        The initial rank is the position among the candidates where the rank factor is ``scaled``, otherwise the rank
-        that the search engine gave.
-        """
-        compared = self.comparisons(task, settings.similarity)
-        run: Run = {}
-        for query, found in task.given.items():
-            is_scaled = settings.rank_factor == "scaled"
-            ranks = np.arange(1, len(found) + 1) if is_scaled else engine_ranks(found)
-            scores = log_scores(compared[query], ranks, settings)
-            if settings.rank_factor == "signed":
-                scores = in_order(scores, rank_factors(ranks, settings.alpha, "signed"))
-            run[query] = [(document, score) for (document, _), score in zip(found, scores.tolist(), strict=True)]
-        return run
-
-    def comparisons(self, task: RerankTask, similarity: Similarity) -> Mapping[str, Comparison]:
-        """Return each query beside its candidates, in both directions."""
-        key = (task.name, similarity)
-        if key not in self._compared:
-            self._compared[key] = self._compare(task, similarity)
-        return self._compared[key]
-
-    def _compare(self, task: RerankTask, similarity: Similarity) -> Mapping[str, Comparison]:
-        source = self.source
-        found: dict[str, Comparison] = {}
-        for query, entries in task.given.items():
-            asked = task.queries[query]
-            candidates = [(-place, task.documents[document]) for place, (document, _) in enumerate(entries)]
-            found[query] = compare(
-                source.of_query(Query(asked.title, asked.body, asked.markup)),
-                source.of_questions(candidates),
-                source.frequencies,
-                similarity,
-                is_both_ways=True,
-            )
-        return found
-
-
-def engine_ranks(candidates: Sequence[tuple[str, float]]) -> NDArray[np.int64]:
-    """Return the ranks of candidates that have 1 / rank as their score, as SemEval's are read.  # (N,)
-
-    >>> engine_ranks([("a", 1.0), ("b", 1 / 7), ("c", 1 / 166)]).tolist()
-    [1, 7, 166]
-    """
-    return np.array([round(1 / score) for _, score in candidates], dtype=np.int64)
-
-
-def ramn_report(task: RerankTask, model: Model, settings: RamnSettings) -> Report:
-    """Return what the order is worth that RAMN gives a task's candidates."""
-    return judge(task, Matcher(ModelStates(model)).run(task, settings))
-
-
-def likeness(model: Model, questions: Sequence[Question]) -> float:
-    """Return the mean cosine of each word's state with that of the word half of all words further on; 0 without words.
-
-    Args:
-        questions: of many, 500 evenly spread ones are read.
-    """
-    step = max(1, len(questions) // _MOST)
-    found = [one.states for one in model.states(questions[::step][:_MOST]) if one.words]
-    if not found:
-        return 0.0
-    states = np.concatenate(found)
-    unit = states / np.maximum(np.linalg.norm(states, axis=1, keepdims=True), 1e-12)
-    return float(np.einsum("td,td->t", unit, np.roll(unit, len(unit) // 2, axis=0)).mean())

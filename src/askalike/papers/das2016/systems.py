@@ -243,7 +243,7 @@ class _Task:
 
 
 class TrigramCosine:
-    """A ``PairScorer``: the cosine of two questions' trigrams, title and body joined as the networks read them.
+    """The cosine of two questions' trigrams, title and body joined as the networks read them.
 
     Args:
         collection: questions that document frequencies are counted in; None for counts without idf.
@@ -252,10 +252,10 @@ class TrigramCosine:
         ``aa`` is #aa, aa#; ``ab`` is #ab, ab#; so ``aa ab`` and ``aa`` share two of four: 2 / (√4 · √2).
 
         >>> query, candidate = Question("q", "aa ab"), Question("d", "aa")
-        >>> TrigramCosine().scores(query, [candidate]).round(4).tolist()
+        >>> TrigramCosine().score(query, [candidate]).round(4).tolist()
         [0.7071]
         >>> by_idf = TrigramCosine([candidate])  # idf 1 and ln 2 + 1: √2 / √(2 + 2 · 1.6931²)
-        >>> by_idf.scores(query, [candidate]).round(4).tolist()
+        >>> by_idf.score(query, [candidate]).round(4).tolist()
         [0.5085]
     """
 
@@ -266,7 +266,7 @@ class TrigramCosine:
         self._counts = None if collection is None else Counter(trigram for text in texts for trigram in text)
         self._documents = len(texts)
 
-    def scores(self, query: Question, candidates: Sequence[Question]) -> NDArray[np.float64]:
+    def score(self, query: Question, candidates: Sequence[Question]) -> NDArray[np.float64]:
         """Return one cosine for each candidate, in [0, 1].  # (N,)"""
         return np.array([cosine(self._weights(query), self._weights(candidate)) for candidate in candidates])
 

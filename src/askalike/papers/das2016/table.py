@@ -90,7 +90,7 @@ def runner_of(data: DasData, options: Options, progress: Progress) -> Runner[Das
         SettingError: the recipe cannot be used.
     """
     out = options.out
-    recipe = RECIPE if options.recipe == DAS2016.recipe else Path(options.recipe)
+    recipe = RECIPE if options.recipe == PAPER.recipe else Path(options.recipe)
     trainer = SiameseTrainer(ScqaSettings.read(recipe), data, out, options.device, progress=progress)
     systems = DasSystems(data, Learner(data, out, progress.notice), trainer)
     return Runner(systems, data.tasks(), out / "rows", MEASURES, BASELINE)
@@ -186,10 +186,9 @@ def _reported(row: DasRow, task: str) -> Reported:
     return {"paper": figures} if figures else {}
 
 
-DAS2016: Final = Paper(
+PAPER: Final = Paper(
     recipe="scqa",
     rows=ROWS,
-    options=frozenset({"--pairs"}),
     legend=(
         "Means times 100; ± is the standard deviation over seeds, then the 95 % interval of MAP over queries; p is the "
         f"paired randomisation test of MAP against {BASELINE}. Each set's dev split chose the settings. Reported "

@@ -451,6 +451,6 @@ class SimilaritySvm:
     features: SimilarityFeatures
     model: RankingSvm
 
-    def scores(self, query: Question, candidates: Sequence[Question]) -> Floats:
+    def score(self, query: Question, candidates: Sequence[Question]) -> Floats:
         """Return one score for each of the N candidates, higher is better.  # (N,)"""
         return self.model.scores(self.features.matrix(query, candidates))

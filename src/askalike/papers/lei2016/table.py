@@ -24,7 +24,6 @@ import filelock
 from askalike.evaluation.forum.tasks import (
     RERANK_MEASURES,
     Encoder,
-    PairScorer,
     RerankTask,
     VectorScorer,
     candidate_task,
@@ -61,6 +60,7 @@ from askalike.papers.lei2016.svm import (
 from askalike.progress import Progress, SilentProgress
 from askalike.readers.detection import choose
 from askalike.readers.frame import ReadContext
+from askalike.search import Reranker
 from askalike.text.settings import TextSettings
 from askalike.training.corpus import TrainingData, WordSource
 from askalike.training.recipe import Recipe, network_recipe
@@ -223,7 +223,7 @@ class LeiSystems:
             return Answers(_by_svm(self.data))
         if row.reads == "title":
             tasks = {name: _titles_only(task) for name, task in tasks.items()}
-        scorer: PairScorer
+        scorer: Reranker
         if row.encoder:
             place = self.out / self.data.name / f"{row.id}-seed{seed}"
             scorer = VectorScorer(self.train(row, seed, self.data, place))
@@ -261,7 +261,7 @@ def _dev_map(task: RerankTask, groups: list[RankingGroup], model: RankingSvm) ->
     return judge(task, run).means["map"]
 
 
-def _answer(task: RerankTask, scorer: PairScorer) -> Run:
+def _answer(task: RerankTask, scorer: Reranker) -> Run:
     return rerank(task.given, scorer, task.queries, task.documents)
 
 
@@ -373,10 +373,9 @@ def _questions(archive: Path) -> tuple[Question, ...]:
     return tuple(questions.values())
 
 
-LEI2016: Final = Paper(
+PAPER: Final = Paper(
     recipe="lei2016",
     rows=ROWS,
-    options=frozenset({"--vectors", "--unlabelled"}),
     legend=(
         "Means times 100; ± is the standard deviation over seeds, then the 95 % interval of MAP over queries, p the "
         "paired randomisation test of MAP against BM25. Reported figures are of AskUbuntu's test set, the paper's and "

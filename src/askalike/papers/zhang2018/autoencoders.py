@@ -29,17 +29,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.evaluation.forum.tasks import StateSource, candidate_task
+from askalike.evaluation.forum.tasks import candidate_task
 from askalike.models.encoders.model import Model
-from askalike.models.ramn import WordStates
 from askalike.papers.harness import need_torch
 from askalike.papers.zhang2018.data import ZhangData
+from askalike.papers.zhang2018.ramn import StateSource, WordStates
 from askalike.papers.zhang2018.rows import Kind
 from askalike.progress import Progress, SilentProgress
 from askalike.training.corpus import TrainingData
 from askalike.training.recipe import Recipe
 from askalike.training.work_folder import remove_checkpoints
-from askalike.types import Query, Question
+from askalike.types import Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,34 +114,29 @@ LEAST_SHARE: Final = 1e-4
 TINY: Final = 1e-30
 
 
-class ChangedStates:
+@dataclass(frozen=True, slots=True)
+class TransformedText:
+    """The words of a text with other states."""
+
+    words: tuple[str, ...]
+    states: Floats
+
+
+class TransformedStates:
     """A source of the same words with other states.
 
     Args:
         source: words, states and frequencies.
-        change: states of one text (T, D) → its states instead (T, D').
+        transform: states of one text (T, D) → its states instead (T, D').
     """
 
-    def __init__(self, source: StateSource, change: Callable[[Floats], Floats]) -> None:
-        self._source, self._change = source, change
+    def __init__(self, source: StateSource, transform: Callable[[Floats], Floats]) -> None:
+        self._source, self._transform = source, transform
         self.frequencies = source.frequencies
 
-    def of_query(self, query: Query) -> WordStates:
-        """Return the words of a query with their changed states."""
-        return self._changed(self._source.of_query(query))
-
-    def of_questions(self, questions: Sequence[tuple[int, Question]]) -> list[WordStates]:
-        """Return the words of questions with their changed states."""
-        return [self._changed(one) for one in self._source.of_questions(questions)]
-
-    def _changed(self, found: WordStates) -> WordStates:
-        return _Text(found.words, self._change(found.states))
-
-
-@dataclass(frozen=True, slots=True)
-class _Text:
-    words: tuple[str, ...]
-    states: Floats
+    def states(self, questions: Sequence[Question]) -> list[WordStates]:
+        """Return the words of questions with their transformed states."""
+        return [TransformedText(text.words, self._transform(text.states)) for text in self._source.states(questions)]
 
 
 def all_alike(states: Floats) -> Floats:
@@ -190,8 +185,8 @@ class Whitening:
             texts: those that were learned from; of many, ``WHITENED`` evenly spread ones are read. One has words.
         """
         step = max(1, len(texts) // WHITENED)
-        read = source.of_questions(list(enumerate(texts[::step][:WHITENED])))
-        return cls.of(np.concatenate([one.states for one in read if one.words]))
+        read = source.states(texts[::step][:WHITENED])
+        return cls.of(np.concatenate([text.states for text in read if text.words]))
 
     def applied(self, states: Floats) -> Floats:
         """Return h' of each state.  # (T, D)"""

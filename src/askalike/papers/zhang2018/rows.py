@@ -38,19 +38,19 @@ from typing import Final, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.evaluation.forum.tasks import Matcher, RerankTask, judge
-from askalike.models.ramn import (
+from askalike.evaluation.forum.tasks import RerankTask, judge
+from askalike.papers.harness import Row
+from askalike.papers.zhang2018.ramn import (
     ALPHAS,
     Comparison,
+    Matcher,
     RamnSettings,
     RankFactor,
     Repeats,
     Similarity,
     backward_means,
     log_scores,
-    reduced,
 )
-from askalike.papers.harness import Row
 from askalike.types import Run
 
 Kind = Literal["attention", "gru"]
@@ -256,7 +256,7 @@ def parts(matcher: Matcher, task: RerankTask, settings: RamnSettings) -> Parts:
         one, ranks = compared[query], np.arange(1, len(entries) + 1)
         rows = (
             log_scores(one, ranks, match),
-            backward_means(one.backwards, match) if one.backwards else np.zeros(len(entries)),
+            backward_means(one, match),
             _mismatch(one),
             -ranks.astype(np.float64),
             np.array([score for _, score in task.lexical[query]]),
@@ -290,5 +290,5 @@ def choose_weights(by_seed: Sequence[Parts], dev: RerankTask) -> dict[str, float
 
 def _mismatch(comparison: Comparison) -> Floats:
     """Return the mean of log d_i.  # (N,)"""
-    factors = np.log(reduced(comparison.importance, comparison.occurs))
+    factors = np.log(np.where(comparison.occurs, 1.0, comparison.importance[:, None]))
     return np.asarray(factors.mean(axis=0) if len(factors) else np.zeros(factors.shape[1]))

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from askalike.evaluation.forum.tasks import Matcher, ModelStates, RerankTask
+from askalike.evaluation.forum.tasks import RerankTask
 from askalike.papers.harness import (
     Compared,
     Options,
@@ -21,8 +21,15 @@ from askalike.papers.harness import (
     judged,
     tie_settings,
 )
-from askalike.papers.zhang2018.autoencoders import Autoencoder, AutoencoderTrainer, ChangedStates, Whitening, all_alike
+from askalike.papers.zhang2018.autoencoders import (
+    Autoencoder,
+    AutoencoderTrainer,
+    TransformedStates,
+    Whitening,
+    all_alike,
+)
 from askalike.papers.zhang2018.data import TESTS, ZhangData, read_data
+from askalike.papers.zhang2018.ramn import Matcher, ModelStates
 from askalike.papers.zhang2018.rows import (
     COMBINED,
     COMPARED,
@@ -73,14 +80,14 @@ def finished(trainer: AutoencoderTrainer, kind: Kind, size: int, seeds: Sequence
 
 def words_alone(found: Trained) -> Trained:
     """Return what is left without the autoencoders: the words, and how often they occur in what was learned from."""
-    return Trained(WORDS, found.size, (), (Matcher(ChangedStates(found.matchers[0].source, all_alike)),))
+    return Trained(WORDS, found.size, (), (Matcher(TransformedStates(found.matchers[0].source, all_alike)),))
 
 
 def whitened(found: Trained, data: ZhangData) -> Trained:
     """Return the same autoencoders with whitened states, by those of the texts that they learned from."""
     sources = [one.source for one in found.matchers]
     maps = [Whitening.of_texts(source, data.first(found.size)) for source in sources]
-    changed = [ChangedStates(source, one.applied) for source, one in zip(sources, maps, strict=True)]
+    changed = [TransformedStates(source, one.applied) for source, one in zip(sources, maps, strict=True)]
     return replace(found, kind=f"{found.kind}-{WHITE}", matchers=tuple(map(Matcher, changed)))
 
 
@@ -270,10 +277,9 @@ def _reported(row: RamnRow, task: str) -> Reported:
     return {"paper": dict(zip(MEASURES, (f"{figure:.2f}" for figure in figures), strict=True))} if figures else {}
 
 
-ZHANG2018: Final = Paper(
+PAPER: Final = Paper(
     recipe="ramn",
     rows=ROWS,
-    options=frozenset({"--amount", "--first", "--unlabelled"}),
     legend=(
         "MAP and MRR times 100 by the official protocol; means over seeds, ± their standard deviation, then the 95 % "
         "interval of MAP over queries; p is the paired randomisation test of MAP against the search engine's order. "

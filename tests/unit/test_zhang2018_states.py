@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import doctest
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tests.tiny_models import synonym_model
 
-from askalike.index.states import ModelStates
 from askalike.papers.zhang2018 import autoencoders as module
-from askalike.papers.zhang2018.autoencoders import LEAST_SHARE, ChangedStates, Whitening
-from askalike.types import Query, Question
-
-
-def test_the_worked_example_holds() -> None:
-    assert doctest.testmod(module) == (0, 2)
+from askalike.papers.zhang2018.autoencoders import LEAST_SHARE, TransformedStates, Whitening
+from askalike.papers.zhang2018.ramn import ModelStates
+from askalike.types import Question
 
 
 def test_whitened_states_have_mean_zero_and_covariance_one() -> None:
@@ -57,7 +51,7 @@ def test_of_many_texts_evenly_spread_ones_are_looked_at(monkeypatch: pytest.Monk
         Question(str(number), title) for number, title in enumerate(("wifi drops", "?!", "printer silent", "lost"))
     ]
     found = Whitening.of_texts(states, texts)
-    read = np.concatenate([one.states for one in states.of_questions([(9, texts[0]), (8, texts[2]), (7, texts[3])])])
+    read = np.concatenate([text.states for text in states.states([texts[0], texts[2], texts[3]])])
     np.testing.assert_allclose(found.mean, read.mean(axis=0), atol=1e-6)
     monkeypatch.setattr(module, "WHITENED", 2)
     fewer = Whitening.of_texts(states, texts)
@@ -65,11 +59,9 @@ def test_of_many_texts_evenly_spread_ones_are_looked_at(monkeypatch: pytest.Monk
 
 
 def test_the_words_stay_and_their_states_are_changed() -> None:
-    states = ModelStates(synonym_model())
-    query, question = Query("wifi drops printer", "", "plain"), Question("1", "printer silent")
-    doubled = ChangedStates(states, lambda found: 2 * found)
-    assert doubled.of_query(query).words == states.of_query(query).words
-    np.testing.assert_array_equal(doubled.of_query(query).states, 2 * states.of_query(query).states)
-    (before,), (after,) = states.of_questions([(1, question)]), doubled.of_questions([(1, question)])
+    states, question = ModelStates(synonym_model()), Question("1", "wifi drops printer")
+    doubled = TransformedStates(states, lambda own: 2 * own)
+    (before,), (after,) = states.states([question]), doubled.states([question])
+    assert after.words == before.words
     np.testing.assert_array_equal(after.states, 2 * before.states)
     assert doubled.frequencies(["printer"]).tolist() == states.frequencies(["printer"]).tolist()

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import log
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.tiny_models import synonym_model
 
-from askalike.errors import SettingError
-from askalike.models.ramn import (
+from askalike.errors import DamagedModelError, SettingError
+from askalike.papers.zhang2018.ramn import (
     ALPHAS,
+    ModelStates,
+    Ramn,
     RamnSettings,
     Similarity,
     compare,
@@ -22,11 +24,9 @@ from askalike.models.ramn import (
     in_order,
     log_scores,
     rank_factors,
-    reduced,
-    scores,
 )
+from askalike.types import Question
 
-REPOSITORY = Path(__file__).parents[2]
 BASE = RamnSettings(has_mismatch=False, alpha=0)
 
 
@@ -57,6 +57,13 @@ CANDIDATES = [
 COUNTS = {"how": 50, "do": 40, "i": 90, "fix": 7, "a": 100, "broken": 3, "router": 2}
 
 
+def per_word(*arguments: Any) -> NDArray[np.float64]:
+    """Return the T-th root of g(q, Q) of each candidate."""
+    comparison, _, settings = arguments
+    logs = log_scores(*arguments)
+    return np.exp(logs if settings.is_per_word else logs / max(1, len(comparison.words)))
+
+
 def frequencies(words: Sequence[str]) -> NDArray[np.integer]:
     return np.array([COUNTS.get(word, 0) for word in words])
 
@@ -77,9 +84,9 @@ def test_the_papers_example_of_the_reduced_vector() -> None:
     words = "we propose an unsupervised model"
     counts = dict(zip(words.split(), (5401, 75, 4221, 8, 295), strict=True))
     query, candidate = random_text(words, 1), random_text("we propose a supervised model", 2)
-    found = compare(query, [candidate], lambda asked: np.array([counts[word] for word in asked]))
+    found = compare(query, [candidate], lambda asked: np.array([counts.get(word, 1) for word in asked]))
     assert found.importance.round(4).tolist() == [0.5401, 0.0075, 0.4221, 0.0008, 0.0295]
-    assert reduced(found.importance, found.occurs)[:, 0].round(4).tolist() == [1, 1, 0.4221, 0.0008, 1]
+    assert found.occurs[:, 0].tolist() == [True, True, False, False, True]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +114,7 @@ BOTH = RamnSettings(alpha=0.05, mismatch_weight=0.5, is_per_word=True, is_both_w
 
 def test_both_directions_are_the_geometric_mean_of_one_and_of_the_other() -> None:
     ranks = np.array([3, 1, 4, 2])
-    both = compare(QUERY, CANDIDATES, frequencies, is_both_ways=True)
+    both = compare(QUERY, CANDIDATES, frequencies)
     found = log_scores(both, ranks, BOTH)
     one_way = replace(BOTH, alpha=0, is_both_ways=False)
     for place, (candidate, rank) in enumerate(zip(CANDIDATES, ranks.tolist(), strict=True)):
@@ -121,7 +128,7 @@ def test_a_long_candidate_with_something_for_every_word_is_below_a_short_one_tha
     query = text("fix router", [1.0, 0.0], [0.0, 1.0])
     short = text("fix modem", [1.0, 0.0], [0.1, 1.0])
     long = text("fix router a how do", [1.0, 0.0], [0.0, 1.0], [0.3, 0.1], [0.1, 0.3], [0.1, 0.1])
-    compared = compare(query, [short, long], frequencies, is_both_ways=True)
+    compared = compare(query, [short, long], frequencies)
     one_way = replace(BOTH, alpha=0, has_mismatch=False, is_both_ways=False)
     ranks = np.array([1, 1])
     first, second = log_scores(compared, ranks, one_way).tolist()
@@ -131,29 +138,26 @@ def test_a_long_candidate_with_something_for_every_word_is_below_a_short_one_tha
 
 
 def test_both_directions_with_texts_without_words() -> None:
-    found = log_scores(compare(text(""), CANDIDATES, frequencies, is_both_ways=True), np.array([2, 1, 4, 3]), BOTH)
+    found = log_scores(compare(text(""), CANDIDATES, frequencies), np.array([2, 1, 4, 3]), BOTH)
     assert np.argsort(-found).tolist() == [1, 0, 3, 2]
-    assert log_scores(compare(QUERY, [], frequencies, is_both_ways=True), np.array([], int), BOTH).tolist() == []
-    empty = log_scores(compare(QUERY, [text("")] * 2, frequencies, is_both_ways=True), np.array([1, 2]), BOTH)
+    assert log_scores(compare(QUERY, [], frequencies), np.array([], int), BOTH).tolist() == []
+    empty = log_scores(compare(QUERY, [text("")] * 2, frequencies), np.array([1, 2]), BOTH)
     assert np.isfinite(empty).all()
-
-
-def test_a_comparison_in_one_direction_is_not_scored_in_both() -> None:
-    with pytest.raises(ValueError, match="is_both_ways"):
-        log_scores(compare(QUERY, CANDIDATES, frequencies), np.array([1, 2, 3, 4]), BOTH)
 
 
 def test_a_word_that_is_missing_costs_more_the_rarer_it_is() -> None:
     states = [[1.0, 0.0]] * 2
     query = text("a router", *states)
     candidates = [text("a modem", *states), text("the router", *states), text("a router", *states)]
-    lacks_router, lacks_a, lacks_none = scores(compare(query, candidates, frequencies), np.ones(3, int), BASE).tolist()
+    lacks_router, lacks_a, lacks_none = per_word(
+        compare(query, candidates, frequencies), np.ones(3, int), BASE
+    ).tolist()
     assert lacks_router == lacks_a == lacks_none
     settings = replace(BASE, has_mismatch=True)
-    found = scores(compare(query, candidates, frequencies), np.ones(3, int), settings)
+    found = per_word(compare(query, candidates, frequencies), np.ones(3, int), settings)
     assert found[0] < found[1] < found[2]
     assert found[0] == pytest.approx((2 / 102) ** 0.5)  # of two factors 1 · 1 and 1 · 2/102, per word
-    milder = scores(compare(query, candidates, frequencies), np.ones(3, int), replace(settings, mismatch_weight=0.5))
+    milder = per_word(compare(query, candidates, frequencies), np.ones(3, int), replace(settings, mismatch_weight=0.5))
     assert milder[0] == pytest.approx((2 / 102) ** 0.25)
 
 
@@ -178,14 +182,16 @@ def test_similarities_of_zero_or_less_count_as_the_floor() -> None:
     for name in names:
         settings = replace(BASE, similarity=name, floor=0.01)
         compared = compare(query, [opposite, text("")], frequencies, settings.similarity)
-        assert scores(compared, np.array([1, 2]), settings).tolist() == pytest.approx([0.01, 0.01])
+        assert per_word(compared, np.array([1, 2]), settings).tolist() == pytest.approx([0.01, 0.01])
 
 
 def test_per_word_the_rank_counts_as_much_beside_a_long_query_as_beside_a_short_one() -> None:
     settings = RamnSettings(alpha=0.1, has_mismatch=False, is_per_word=True)
     for words in ("a", "a b c d e"):
         query = text(words, *[[2.0]] * len(words.split()))
-        first, second = scores(compare(query, [text("x", [1.0])] * 2, frequencies), np.array([1, 6]), settings).tolist()
+        first, second = per_word(
+            compare(query, [text("x", [1.0])] * 2, frequencies), np.array([1, 6]), settings
+        ).tolist()
         assert (first, second) == pytest.approx((0.9 * 2, 0.4 * 2))
 
 
@@ -246,9 +252,21 @@ def test_no_candidate_of_a_query_with_words_comes_to_zero() -> None:
     worst = RamnSettings(alpha=0.1, floor=1e-9, mismatch_weight=10)
     query, candidate = text("a b", [1.0, 0.0], [1.0, 0.0]), text("x", [-1.0, 0.0])
     counts = {"a": 10**15, "b": 1}
-    compared = compare(
-        query, [candidate] * 10, lambda words: np.array([counts.get(word, 1) for word in words]), is_both_ways=True
-    )
+    compared = compare(query, [candidate] * 10, lambda words: np.array([counts.get(word, 1) for word in words]))
     both = replace(worst, is_per_word=True, is_both_ways=True)
     for settings in (worst, replace(worst, is_per_word=True), replace(worst, repeats="once"), both):
-        assert (scores(compared, np.arange(1, 11), settings) > 0).all()
+        assert (per_word(compared, np.arange(1, 11), settings) > 0).all()
+
+
+def test_it_re_ranks_as_any_reranker_does() -> None:
+    ramn = Ramn(ModelStates(synonym_model()), RamnSettings(similarity="cosine", alpha=0.01))
+    query = Question("q", "wifi drops")
+    questions = [Question("1", "a cat on the mat"), Question("2", "wlan lost"), Question("3", "printer silent")]
+    scores = ramn.score(query, questions)
+    assert scores.argmax() == 1, "wlan stands for wifi, lost for drops"
+    assert scores[0] > scores[2], "of two that match nothing the first stays first"
+    signed = replace(ramn, settings=RamnSettings(similarity="cosine", alpha=0.1, rank_factor="signed"))
+    assert np.isfinite(signed.score(query, questions * 5)).all()
+    assert ramn.score(query, []).shape == (0,)
+    with pytest.raises(DamagedModelError, match="how often its words occur"):
+        ModelStates(synonym_model(has_counts=False))
