@@ -28,7 +28,7 @@ from askalike.training.recipe import (
     LoopSettings,
     Recipe,
     StageSettings,
-    load_recipe,
+    network_recipe,
 )
 from askalike.training.session import forum_training, going_on
 from benchmarks.record import option_parser, reddit_questions, write
@@ -55,7 +55,7 @@ class Phases(dict[str, dict[str, float]]):
 
 def default_recipe() -> Recipe:
     """Return the recipe that a forum trains by where none is named."""
-    recipe = load_recipe("default")
+    recipe = network_recipe("default")
     assert isinstance(recipe, Recipe)
     return recipe
 

@@ -40,8 +40,6 @@ _ROUNDS: Final = (1, 100_000)
 _COUNT: Final = (1, 1_000_000_000)
 _HELD_OUT: Final = (0, 10_000_000)
 _SEED: Final = (0, 2**32 - 1)
-_LIMIT: Final = (0, 2**63 - 1)
-_BITS_64: Final = (-(2**63), 2**63 - 1)
 _TABLE: Final = (0, 1 << 21)
 _SIAMESE: Final[Mapping[str, Range]] = {
     "kernel_width": (1, 1_000),
@@ -53,8 +51,6 @@ _SIAMESE: Final[Mapping[str, Range]] = {
 RANGES: Final[Mapping[str, Mapping[str, Range]]] = {
     "Forum": {
         "dimensions": (1, 1 << 16),
-        "limit": _LIMIT,
-        "nums": _BITS_64,
         "processes": (1, 1_024),
         "seed": _SEED,
         "threads": (0, 1_024),

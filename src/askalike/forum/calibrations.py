@@ -62,7 +62,7 @@ class PairProbabilities:
         self._scoring, self._engine = scoring, engine
         self._encode, self._encode_queries = encode, encode_queries or encode
 
-    def scores(self, query: Question, candidates: Sequence[Question]) -> Floats:
+    def score(self, query: Question, candidates: Sequence[Question]) -> Floats:
         """Return how likely each candidate asks the same, in [0, 1].  # (N,)"""
         vector, cosines = None, None
         if self._encode is not None and self._encode_queries is not None:
