@@ -16,7 +16,7 @@ from rich.console import Console
 from askalike.cli.display import BarProgress
 from askalike.training.corpus import TrainingData
 from askalike.training.encoder import TrainingRun, train_encoder
-from askalike.training.recipe import Recipe, network_recipe
+from askalike.training.recipe import network_recipe
 from recipes.general.sources import dev_tasks, general_data
 
 RECIPE = Path(__file__).with_name("recipe.toml")
@@ -48,8 +48,6 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=0, help="learn from so many questions only")
     chosen = parser.parse_args()
     recipe = network_recipe(chosen.recipe)
-    if not isinstance(recipe, Recipe):
-        parser.error(f"{chosen.recipe} is of another kind of model; expected a recipe of an encoder")
     torch.set_num_threads(chosen.threads)
     chosen.work.mkdir(parents=True, exist_ok=True)
     data = general_data(chosen.data)

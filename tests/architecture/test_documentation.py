@@ -22,7 +22,7 @@ from askalike.evaluation.files import FORMATS
 from askalike.evaluation.forum.evaluation import SYSTEMS
 from askalike.readers.detection import READERS
 from askalike.search.scorer import USUAL
-from askalike.training.recipe import load_recipe
+from askalike.training.recipe import network_recipe
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
@@ -68,7 +68,7 @@ def test_every_recipe_in_the_documents_can_be_used(tmp_path: Path) -> None:
     for number, block in enumerate(recipes):
         file = tmp_path / f"{number}.toml"
         file.write_text(block, encoding="utf-8")
-        load_recipe(file)
+        network_recipe(file)
 
 
 def typed_commands() -> list[tuple[str, str]]:
