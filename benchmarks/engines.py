@@ -175,7 +175,7 @@ def main() -> None:
     os.environ["XDG_CONFIG_HOME"] = str(FOLDER / "settings")
     forums, seconds = filled(size)
     asked = random.Random(0).sample(list(forums["local"].questions()), QUERIES)
-    forums["milvus"].encode()  # one that an earlier version has filled gets its codes
+    forums["milvus"].encode()
     compared(forums, asked[:WARMING], None)  # the engine reads its file
     found = {ranker or "default": compared(forums, asked, ranker) for ranker in RANKERS}
     found_nearest = nearest(forums, asked)

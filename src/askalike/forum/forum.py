@@ -857,7 +857,7 @@ class Forum:
     def upkeep(self, *, progress: Progress | None = None) -> None:
         """Do what is not urgent, where it is to be done; others may search and write meanwhile.
 
-        Words that an earlier version indexed are indexed anew beside the index that answers until the new one is
+        Words of a large forum that have no postings are indexed anew beside the index that answers until the new one is
         complete; it goes on where a killed process was. A forum that an encoder of sentences reads is asked 500 of its
         own questions, the first time and whenever it has doubled, for how far they stand out from one another, which
         probabilities rest on (``search.margin``).

@@ -211,17 +211,6 @@ class Contents:
     arrays: Mapping[str, NDArray[np.generic]]
 
 
-def upgrade_1_to_2(contents: Contents) -> Contents:
-    """Return a model of format 1 as one of format 2, which can read stems and can say how often its words occurred.
-
-    What a model of format 1 reads are words as they are written; of their frequencies it says nothing.
-    """
-    return replace(contents, config={**contents.config, "stems": ""})
-
-
-UPGRADES: Final[dict[int, Callable[[Contents], Contents]]] = {1: upgrade_1_to_2}
-"""Format → what makes it the next one. The files of an older model stay as they are."""
-
 _TRIES: Final = 3
 
 
@@ -275,7 +264,7 @@ def read_folder(path: Path) -> tuple[Manifest, Contents]:
 
     Raises:
         ModelNotFoundError: there is no model at ``path``.
-        ModelVersionError: its format is newer, or so old that no upgrade is left.
+        ModelVersionError: it has another format.
         DamagedModelError: a file is missing, too many, too large, or not what the manifest says.
         ModelError: a file cannot be read.
     """
@@ -318,11 +307,10 @@ def _read(path: Path) -> tuple[Manifest, Contents]:
         raise ModelNotFoundError(f"there is no model at {path}", "name the folder that holds manifest.json")
     try:
         manifest = Manifest.from_bytes(_read_capped(layout.manifest))
-        if manifest.format > FORMAT or not _can_upgrade(manifest.format):
+        if manifest.format != FORMAT:
             raise ModelVersionError(
-                f"{path} has format {manifest.format}, written by askalike {manifest.version[:40]}, but this version "
-                f"reads format {FORMAT}",
-                "upgrade askalike" if manifest.format > FORMAT else "train the model again",
+                f"{path} has format {manifest.format}, written by askalike {manifest.version[:40]}, expected {FORMAT}",
+                "train the model again",
             )
         found = {entry.name for entry in layout.folder.iterdir()}
         if found != set(MAX_BYTES):
@@ -339,13 +327,7 @@ def _read(path: Path) -> tuple[Manifest, Contents]:
         vocabulary=files[layout.vocabulary.name],
         arrays=from_safetensors(files[layout.weights.name]),
     )
-    for number in range(manifest.format, FORMAT):
-        contents = UPGRADES[number](contents)
     return manifest, contents
-
-
-def _can_upgrade(number: int) -> bool:
-    return all(step in UPGRADES for step in range(number, FORMAT))
 
 
 def _read_capped(path: Path) -> bytes:

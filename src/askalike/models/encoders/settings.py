@@ -210,9 +210,9 @@ class ModelSettings:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, object]) -> ModelSettings:
-        """Return the settings that ``to_json`` stored, all of them but ``stems``, which models of format 1 lack.
+        """Return the settings that ``to_json`` stored, all of them.
 
         Raises:
             SettingError: a name too many or too few, or a value that cannot be used.
         """
-        return read_stored(cls, {"stems": "", **stored}, "model settings")
+        return read_stored(cls, stored, "model settings")
