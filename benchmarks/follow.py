@@ -47,10 +47,11 @@ from recipes.folders import REPOSITORY, WORK
 from askalike import Forum
 from askalike.follow.discourse import Discourse
 from askalike.follow.follower import Follower, Rhythm
+from askalike.follow.pace import Clock as FollowClock
 from askalike.follow.pace import Pace
 from askalike.follow.settings import FollowSettings
 from askalike.follow.state import State
-from askalike.follow.webhook import MOST_BYTES, WebhookError, receive
+from askalike.follow.webhook import MAX_BYTES, WebhookError, receive
 from askalike.forum import ForumSettings, ImportOptions
 from askalike.readers.frame import ReadOptions
 from askalike.store import ForumLayout
@@ -120,8 +121,8 @@ class Clock:
 class TimedPace(Pace):
     """Tells the clock of each request."""
 
-    def __init__(self, state: State, clock: Clock, pause: Callable[[float], None]) -> None:
-        super().__init__(RATE, state, clock.now, pause)
+    def __init__(self, clock: Clock, pause: Callable[[float], None]) -> None:
+        super().__init__(RATE, FollowClock(clock.now, clock.now, pause))
         self._told = clock
 
     def begin(self) -> None:
@@ -173,19 +174,17 @@ def followed(folder: Path, address: str, path: Path, is_last: bool) -> None:
         else Rhythm(check_s=60.0, sweep_s=12 * HOUR_S)
     )
     with Forum.open(folder, settings=NO_VECTORS) as forum, State(layout) as state:
-        source = Discourse(address, TimedPace(state, clock, pause))
+        site = Discourse(address, TimedPace(clock, pause))
         origin = FollowSettings(address, "discourse", SOURCE).origin
-        follower = Follower(
-            forum, source, state, origin, rhythm, is_mass_delete_allowed=True, clock=clock.now, pause=pause
-        )
+        follower = Follower(forum, site, state, origin, rhythm, is_mass_delete_allowed=True)
         since_s = clock.now()
         if is_last:
-            state.keep(sweep=None, swept=None)
+            state.put(sweep=None, swept=None)
         with (path.parent / "reads").open("a") as reads:
             log_reads(follower, state, clock, reads)
             while True:
                 wait_s = follower.turn()
-                is_done = is_last and wait_s > 0 and state.value("swept") and not sum(state.waiting()[:3])
+                is_done = is_last and wait_s > 0 and state.get("swept") and not sum(state.waiting()[:3])
                 if is_done and not unread(layout, since_s):
                     return
                 if wait_s > 0:
@@ -265,7 +264,7 @@ def hostile(layout: ForumLayout, fake: FakeDiscourse, told: Counter[str]) -> Non
         "unsigned": ({k: v for k, v in signed.items() if "Signature" not in k}, content),
         "changed after signing": (signed, content.replace(b"1", b"2")),
         "former secret": (signed | {"X-Discourse-Event-Signature": former}, content),
-        "too many bytes": (fake.headers("post", "post_created", bytes(MOST_BYTES + 1)), bytes(MOST_BYTES + 1)),
+        "too many bytes": (fake.headers("post", "post_created", bytes(MAX_BYTES + 1)), bytes(MAX_BYTES + 1)),
         "nested too deep": (fake.headers("post", "post_created", deep), deep),
     }
     if fake.delivered:
@@ -311,7 +310,7 @@ def run(topics: int, days: float, kills: int, mutations_s: float, seed: int) -> 
                 loading_s = time.monotonic() - loading_s
             print(f"{time.monotonic() - began:6.0f} s: {topics} topics loaded from an archive", flush=True)
             state = stack.enter_context(State.create(layout))
-            state.keep(settings=FollowSettings(address, "discourse", SOURCE, secret_variable=SECRET).to_json())
+            state.put(settings=FollowSettings(address, "discourse", SOURCE, secret_variable=SECRET).to_json())
             end_s = fake.start_s + days * 24 * HOUR_S
             moments = sorted(chance.uniform(fake.start_s, end_s) for _ in range(kills))
             hostile_s, shown_s = fake.start_s, 0.0
@@ -370,8 +369,8 @@ def run(topics: int, days: float, kills: int, mutations_s: float, seed: int) -> 
                 "poll_s": Rhythm().poll_s,
                 "poll_lag_s": shares(lost_lags),
                 "events": {name: living.get(name, 0) for name in ("events", "events lost")},
-                "polls": state.value("polls"),
-                "sweeps": state.value("sweeps"),
+                "polls": state.get("polls"),
+                "sweeps": state.get("sweeps"),
                 "requests": fake.counts["requests"],
                 "requests_above_the_rate": fake.counts["over the rate"],
                 "rate_a_minute": RATE,

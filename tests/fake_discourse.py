@@ -151,6 +151,7 @@ class FakeDiscourse:
         self.start_s = start_s
         self.now_s, self.mutations_s, self.deliver, self.secret = start_s, mutations_s, deliver, secret
         self.rate, self.key, self._on_time = rate, key, on_time
+        self.set_back_s = 0.0
         self.lock = threading.RLock()
         self.topics: dict[int, Topic] = {}
         self.categories = {n: Category(n, name) for n, name in enumerate(("General", "Help", "Ideas", "Staff"), 1)}
@@ -169,6 +170,10 @@ class FakeDiscourse:
         """Events that were not sent of topics that everybody may read: when, the event's name, the topic."""
         for number in range(1, topics + 1):
             self._new_topic(start_s - 86_400 * 30 + number, number)
+
+    def wall_s(self) -> float:
+        """Return the moment as the machine of who follows takes it."""
+        return self.now_s - self.set_back_s
 
     # -- what lives --------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from tests.fake_discourse import FakeDiscourse, serving
 from askalike import Forum
 from askalike.follow.discourse import Discourse
 from askalike.follow.follower import Follower, Rhythm
-from askalike.follow.pace import Pace
+from askalike.follow.pace import Clock, Pace
 from askalike.follow.settings import FollowSettings
 from askalike.follow.state import State
 from askalike.follow.webhook import receive
@@ -48,25 +48,23 @@ class Following:
     def prepare(self, secret_variable: str = "", **more: Any) -> None:
         settings = FollowSettings(self.address, "discourse", secret_variable=secret_variable, **more)
         with State.create(self.layout) as state:
-            state.keep(settings=settings.to_json())
+            state.put(settings=settings.to_json())
 
     @contextmanager
     def follower(self, *, key: str = "", private: tuple[str, ...] = ()) -> Iterator[Follower]:
         with Forum.open(self.folder) as forum, State(self.layout) as state:
             if self.kill_after:
                 _kill(state, forum, self.kill_after)
-            pace = Pace(self.fake.rate, state, lambda: self.fake.now_s, self.fake.advance)
-            source = Discourse(self.address, pace, key, private=private)
+            clock = Clock(lambda: self.fake.wall_s(), lambda: self.fake.now_s, self.fake.advance)
+            site = Discourse(self.address, Pace(self.fake.rate, clock), key, private=private)
             settings = FollowSettings(self.address, "discourse")
             yield Follower(
                 forum,
-                source,
+                site,
                 state,
                 settings.origin,
                 self.rhythm,
                 is_mass_delete_allowed=self.is_mass_delete_allowed,
-                clock=lambda: self.fake.now_s,
-                pause=self.fake.advance,
             )
 
     def live(self, until_s: float, **more: Any) -> None:
@@ -86,7 +84,7 @@ class Following:
         with self.follower(**more) as follower, State(self.layout) as state:
             while True:
                 wait_s = follower.turn()
-                swept = state.value("swept") or {}
+                swept = state.get("swept") or {}
                 has_read = not state._rows("SELECT 1 FROM known WHERE read_s < ? LIMIT 1", (since_s + 1,))
                 if swept.get("began_s", 0) > since_s + 1 and has_read and not sum(state.waiting()[:3]):
                     follower._index(is_due=True)
@@ -114,7 +112,7 @@ def _kill(state: State, forum: Forum, after: int) -> None:
 
         return call
 
-    for name in ("find", "finish", "keep", "add_request", "postpone"):
+    for name in ("add_listed", "finish", "put", "postpone"):
         setattr(state, name, counted(getattr(state, name)))
     forum.replace_threads = counted(forum.replace_threads)  # type: ignore[method-assign]
 

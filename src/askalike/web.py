@@ -29,23 +29,30 @@ class FailedError(Exception):
     Args:
         pause_s: what the service asked to wait, or None.
         status: that it answered with; 0 where it did not answer.
+        headers: of the answer, their names in lower case.
     """
 
-    def __init__(self, why: str, pause_s: float | None = None, status: int = 0) -> None:
+    def __init__(
+        self, why: str, pause_s: float | None = None, status: int = 0, headers: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(why)
-        self.pause_s, self.status = pause_s, status
+        self.pause_s, self.status, self.headers = pause_s, status, headers or {}
 
 
 class RefusedError(Exception):
     """A request was refused, and would be again.
 
     Args:
+        status: that it answered with; 0 where a caller refuses what it answered.
         content: of the refusal, at most 64 kB.
+        headers: of the answer, their names in lower case.
     """
 
-    def __init__(self, why: str, status: int, content: bytes, headers: Mapping[str, str]) -> None:
+    def __init__(
+        self, why: str, status: int = 0, content: bytes = b"", headers: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(why)
-        self.status, self.content, self.headers = status, content, headers
+        self.status, self.content, self.headers = status, content, headers or {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,14 +142,14 @@ class Web:
     def _refused(self, error: urllib.error.HTTPError, until: float) -> Exception:
         """Return the error of a refusal, with what came of its text in time."""
         answer: Any = error  # it has the methods of the response
-        said = b""
+        content, headers = b"", lowered(error.headers)
         with contextlib.suppress(OSError, HTTPException):
-            while self._clock() < until and (part := answer.read1(_READ_AT_ONCE - len(said))):
-                said += part
-        what = f"answered {error.code}: {self.quoted(said.decode(errors='replace')) or error.reason}"
+            while self._clock() < until and (part := answer.read1(_READ_AT_ONCE - len(content))):
+                content += part
+        why = f"answered {error.code}: {self.quoted(content.decode(errors='replace')) or error.reason}"
         if error.code in AGAIN:
-            return FailedError(what, retry_after(error.headers), error.code)
-        return RefusedError(what, error.code, said, lowered(error.headers))
+            return FailedError(why, retry_after(headers), error.code, headers)
+        return RefusedError(why, error.code, content, headers)
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -164,12 +171,16 @@ def pause_s(own_s: float, asked_s: float | None) -> float:
     return min(LONGEST_PAUSE_S, jittered if asked_s is None else max(asked_s, 0.0))
 
 
-def retry_after(headers: Message | None) -> float | None:
-    """Return the seconds that ``Retry-After`` asks for, given as such or as a date."""
-    said = (headers.get("Retry-After", "") if headers is not None else "").strip()
-    if said.isdecimal():
-        return float(said[:9])
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that ``Retry-After`` asks for, given as such or as a date.
+
+    >>> retry_after({"retry-after": "30"}), retry_after({})
+    (30.0, None)
+    """
+    value = headers.get("retry-after", "").strip()
+    if value.isdecimal():
+        return float(value[:9])
     try:
-        return max(0.0, parsedate_to_datetime(said).timestamp() - time.time()) if said else None
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time()) if value else None
     except (ValueError, OverflowError):
         return None

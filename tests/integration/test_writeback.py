@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +15,11 @@ from tests.command import Run
 from tests.fake_forums import KEY, FakeDiscourse, FakeForum, FakeGitHub, Thread, served
 
 from askalike import Forum, Question
-from askalike.errors import SettingError, SourceError
-from askalike.follow.pace import Pace
-from askalike.follow.settings import FollowSettings
+from askalike.errors import SourceError
+from askalike.follow.pace import Clock, Pace
+from askalike.follow.settings import FollowSettings, Kind
 from askalike.follow.state import State
-from askalike.follow.writeback import DiscourseTarget, GitHubTarget, Wanted, WriteBack, open_target
+from askalike.follow.writeback import DiscourseTarget, GitHubTarget, WriteBack, WriteSettings
 from askalike.store import ForumLayout
 from askalike.types import Feedback, Source, Write
 from askalike.types import Thread as Followed
@@ -91,7 +90,7 @@ def words(site: FakeForum, *more: object) -> tuple[object, ...]:
 SEND = ("--send", "--key-variable", "WRITE_KEY", "--rate", 6000)
 
 
-def test_without_send_each_request_is_shown_and_nothing_is_asked_or_kept(
+def test_without_send_each_write_is_shown_and_nothing_is_asked_or_kept(
     run: Run, path: Path, discourse: FakeDiscourse
 ) -> None:
     done = run("writeback", path, *words(discourse, "--link", "--close", "--json"))
@@ -101,14 +100,10 @@ def test_without_send_each_request_is_shown_and_nothing_is_asked_or_kept(
         ("4", "2", "link"),
         ("4", "2", "close"),
     ]
-    first, second = done.json[:2]
-    assert first["looks"] == [f"GET {discourse.address}/{one}.json" for one in ("t/1", "t/3", "site")]
-    raw = f"This asks the same as {discourse.address}/t/1"
-    body = {"topic_id": 3, "raw": raw, "auto_track": False}
-    assert first["request"] == {"method": "POST", "url": f"{discourse.address}/posts.json", "body": body}
-    assert second["request"]["url"] == f"{discourse.address}/t/3/status.json"
+    comment = f"This asks the same as {discourse.address}/t/1"
+    assert [one["comment"] for one in done.json[:2]] == [comment, ""]
     plain = run("writeback", path, *words(discourse, "--link", "--limit", 1))
-    assert f"POST {discourse.address}/posts.json\n  {json.dumps(body)}" in plain.out
+    assert f"3 link {comment}\n" in plain.out
     assert (discourse.asked, run("writeback", path, "--status", "--json").json) == ([], [])
 
 
@@ -157,24 +152,6 @@ def test_discussions_are_commented_labelled_and_closed_through_graphql_once(
     assert KEY not in done.out + done.err
 
 
-def test_of_a_discussion_the_requests_to_graphql_are_shown_and_none_is_sent(
-    run: Run, path: Path, discussions: FakeGitHub
-) -> None:
-    with Forum.open(path) as forum:
-        address = f"{discussions.address}/own/name/discussions/3"
-        thread = Followed(Question("3", "Wifi drops 3", url=address))
-        forum.replace_threads([thread], [], Source(SITE, "discourse"))
-    done = run("writeback", path, *words(discussions, "--link", "--close", "--json"))
-    first, second, other, _ = done.json
-    graph = f"{discussions.address}/graphql"
-    assert first["looks"] == [f"GET {discussions.address}/repos/own/name/issues/1", f"POST {graph}"]
-    assert (first["request"]["url"], "addDiscussionComment" in first["request"]["body"]["query"]) == (graph, True)
-    given = {"discussionId": "NODE OF THE DISCUSSION", "reason": "DUPLICATE"}
-    assert second["request"]["body"]["variables"] == {"input": given}
-    assert other["request"]["url"].endswith("/issues/4/comments")  # nobody has said that it is one
-    assert discussions.asked == []
-
-
 def test_what_a_discussion_has_already_is_not_written_nor_what_cannot_be(
     run: Run, path: Path, discussions: FakeGitHub
 ) -> None:
@@ -204,23 +181,23 @@ def test_what_graphql_refuses_is_kept_with_the_reason(
     path: Path, discussions: FakeGitHub, kind: str, state: str
 ) -> None:
     discussions.graph_error = kind
-    forum, back = sender(path, discussions, lambda _: None)
+    forum, send = sender(path, discussions, lambda _: None)
     with forum:
-        back.send(("link",), 1)
+        send(("link",), 1)
         held = forum.store.outbox()[0]
         assert (held.state, "answered: no" in held.why) == (state, True)
         assert discussions.threads[3].comments == []
         discussions.graph_error = ""
-        assert [one.state for one in back.send(("link",), is_retried=True)] == ["done", "done"]
+        assert [one.state for one in send(("link",), is_retried=True)] == ["done", "done"]
 
 
 def test_an_issue_that_became_a_discussion_or_went_is_found_or_named(path: Path, github: FakeGitHub) -> None:
-    forum, back = sender(path, github, lambda _: None)
+    forum, send = sender(path, github, lambda _: None)
     with forum:
-        back.send(("link",), 1)
+        send(("link",), 1)
         github.threads[4].is_discussion = True
         github.threads[3].is_private = True
-        done = {(one.question_id, one.action): one for one in back.send(("link", "close"))}
+        done = {(one.question_id, one.action): one for one in send(("link", "close"))}
         assert (done["4", "link"].state, done["4", "close"].state) == ("done", "done")
         assert (done["3", "close"].state, "issue 3 answered 404" in done["3", "close"].why) == ("failed", True)
     assert [len(github.threads[one].comments) for one in (3, 4)] == [1, 1]
@@ -249,7 +226,7 @@ def test_what_is_there_already_is_not_written(
 def test_comments_that_never_end_are_looked_through_for_so_long_alone(
     run: Run, path: Path, github: FakeGitHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("askalike.follow.writeback.MOST_COMMENT_PAGES", 1)
+    monkeypatch.setattr("askalike.follow.github.MAX_COMMENT_PAGES", 1)
     github.threads[3].comments = [{"id": one, "body": "no", "author_association": "NONE"} for one in range(3)]
     done = run("writeback", path, *words(github, "--link", "--limit", 1, *SEND, "--json")).json
     assert [one["state"] for one in done] == ["failed"]
@@ -281,14 +258,27 @@ def test_an_original_in_a_closed_category_is_named_within_that_alone(
     assert [one[1] for one in discourse.asked].count("/site.json") == 1
 
 
-def sender(path: Path, site: FakeForum, paused: Callable[[float], object]) -> tuple[Forum, WriteBack]:
+def sender(path: Path, site: FakeForum, paused: Callable[[float], object]) -> tuple[Forum, Callable[..., list[Write]]]:
     forum = Forum.open(path)
-    pace = Pace(6000, State.create(ForumLayout(path)), pause=paused)
-    if isinstance(site, FakeDiscourse):
+    now_s = [0.0]
+
+    def pause(seconds: float) -> None:
+        now_s[0] += seconds
+        paused(seconds)
+
+    pace = Pace(6000, Clock(steady=lambda: now_s[0], pause=pause))
+    kind: Kind = "discourse" if isinstance(site, FakeDiscourse) else "github"
+    if kind == "discourse":
         target: Any = DiscourseTarget(site.address, pace, KEY, "helper")
     else:
         target = GitHubTarget(f"{site.address}/own/name", pace, KEY, site.address)
-    return forum, WriteBack(forum.store, target, SITE, pause=paused)
+    settings = FollowSettings(site.address if kind == "discourse" else f"{site.address}/own/name", kind, SITE)
+
+    def send(actions: Sequence[str], limit: int = 0, **more: Any) -> list[Write]:
+        wanted = WriteSettings("link" in actions, is_closed="close" in actions)
+        return WriteBack(forum.store, settings, wanted).send(target, limit, **more)
+
+    return forum, send
 
 
 @pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
@@ -301,13 +291,9 @@ def test_a_site_that_fails_is_asked_again_and_nothing_is_written_twice(
     site.failures = [(status, headers, is_done)] * 2
     waited: list[float] = []
 
-    def pause(seconds: float) -> None:
-        waited.append(seconds)
-        time.sleep(min(seconds, 0.05) if status != 429 else seconds)
-
-    forum, back = sender(path, site, pause)
+    forum, send = sender(path, site, waited.append)
     with forum:
-        done = back.send(("link", "close"), 1)
+        done = send(("link", "close"), 1)
     assert [(one.state, one.tries) for one in done] == [("done", 2 if is_done else 3)]
     assert len(site.threads[3].comments) == 1
     assert len(site.writes) == (1 if is_done else 3)
@@ -317,15 +303,15 @@ def test_a_site_that_fails_is_asked_again_and_nothing_is_written_twice(
 
 def test_a_site_that_goes_on_failing_ends_the_run_and_what_is_left_waits(path: Path, github: FakeGitHub) -> None:
     github.failures = [(500, {}, False)] * 5
-    forum, back = sender(path, github, lambda _: None)
+    forum, send = sender(path, github, lambda _: None)
     with forum:
-        assert back.send(("link", "close")) == []
+        assert send(("link", "close")) == []
         held = forum.store.outbox()
         assert [(one.state, one.tries) for one in held] == [("waiting", 5)] + [("waiting", 0)] * 3
         assert "answered 500" in held[0].why
         github.failures = [(429, {"Retry-After": "86400"}, False)]
-        assert back.send(("link", "close")) == []
-        assert [one.state for one in back.send(("link", "close"))] == ["done"] * 4
+        assert send(("link", "close")) == []
+        assert [one.state for one in send(("link", "close"))] == ["done"] * 4
 
 
 def test_a_wrong_key_ends_the_run_and_is_not_shown(run: Run, path: Path, github: FakeGitHub, monkeypatch: Any) -> None:
@@ -388,7 +374,7 @@ def test_a_folder_that_names_an_address_gets_no_key_without_a_word(
 ) -> None:
     with State.create(ForumLayout(path)) as state:
         kept = FollowSettings(discourse.address, "discourse", SITE, key_variable="READ_KEY", username="helper")
-        state.keep(settings=kept.to_json())
+        state.put(settings=kept.to_json())
     options = ("--link", "--username", "helper")
     assert len(run("writeback", path, *options, "--json").json) == 2
     refused = run("writeback", path, *options, *SEND, "--json")
@@ -417,18 +403,20 @@ def test_what_cannot_be_written_is_explained(run: Run, path: Path, options: tupl
     assert run("writeback", path, "--link").code == 2
 
 
-def test_texts_of_comments_are_the_operators(discourse: FakeDiscourse) -> None:
-    settings = FollowSettings("https://forum.example.org", "discourse")
-    target = open_target(settings, Pace(0, State.__new__(State)), "Schon gefragt: {original}", needs_key=False)
-    found = target.request(Write(0, settings.address, "3", "1", "link"))
-    assert found.body["raw"] == "Schon gefragt: https://forum.example.org/t/1"
-    assert Wanted(has_link=True, tag="x", is_closed=True).actions == ("link", "tag x", "close")
-    with pytest.raises(SettingError):
-        Wanted().actions  # noqa: B018
+def test_texts_of_comments_are_the_operators(run: Run, path: Path, discourse: FakeDiscourse) -> None:
+    done = run("writeback", path, *words(discourse, "--link", "--text", "Schon gefragt: {original}", "--json"))
+    assert done.json[0]["comment"] == f"Schon gefragt: {discourse.address}/t/1"
 
 
-def test_a_site_that_leads_elsewhere_is_not_followed(path: Path, discourse: FakeDiscourse) -> None:
-    discourse.failures = [(302, {"Location": "https://elsewhere.example.org/"}, False)]
-    forum, back = sender(path, discourse, lambda _: None)
-    with forum, pytest.raises(SourceError, match="leads to"):
-        back.send(("link",))
+def test_a_redirection_is_not_followed_and_ends_the_run_where_the_whole_site_leads_elsewhere(
+    path: Path, discourse: FakeDiscourse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = {"Location": "https://elsewhere.example.org/"}
+    discourse.failures = [(302, elsewhere, False)]
+    forum, send = sender(path, discourse, lambda _: None)
+    with forum:
+        assert [write.state for write in send(("link",))] == ["failed", "done"]
+        monkeypatch.setattr(FakeDiscourse, "reply", lambda *_: (301, {}, elsewhere))
+        with pytest.raises(SourceError, match="leads to"):
+            send(("close",))
+        assert {write.state for write in forum.store.outbox() if write.action == "close"} == {"waiting"}

@@ -16,13 +16,11 @@ import pytest
 
 from askalike.errors import BusyForumError, DamagedForumError, ForumError, SettingError
 from askalike.follow import state as states
-from askalike.follow.pace import BACKGROUND, Pace
+from askalike.follow.pace import Clock, Pace
 from askalike.follow.settings import FollowSettings
-from askalike.follow.source import Seen, Site
 from askalike.follow.state import State
-from askalike.follow.webhook import MOST_BYTES, WebhookError, receive
+from askalike.follow.webhook import MAX_BYTES, WebhookError, receive
 from askalike.store import ForumLayout
-from askalike.web import Answer as WebAnswer
 from askalike.web import FailedError, Web
 
 SECRET = "FOLLOWED_FORUM_SECRET"
@@ -37,16 +35,14 @@ def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ForumLayout:
 @pytest.fixture
 def state(layout: ForumLayout) -> Any:
     with State.create(layout) as made:
-        made.keep(settings=FollowSettings("https://a.example.org", "discourse", secret_variable=SECRET).to_json())
+        made.put(settings=FollowSettings("https://a.example.org", "discourse", secret_variable=SECRET).to_json())
         yield made
 
 
-class Clock:
+class FakeClock:
     def __init__(self) -> None:
         self.now_s = 1_750_000_000.0
-
-    def __call__(self) -> float:
-        return self.now_s
+        self.clock = Clock(lambda: self.now_s, lambda: self.now_s, self.pause)
 
     def pause(self, seconds: float) -> None:
         assert seconds > 0
@@ -54,27 +50,6 @@ class Clock:
 
 
 # -- requests ----------------------------------------------------------------------------------------------------------
-
-
-def test_an_answer_that_did_not_come_is_waited_for_longer_the_next_time(
-    state: State, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waited: list[float] = []
-    troubles = [FailedError("did not finish its answer in time"), FailedError("answered 500", status=500)]
-
-    def send(_self: Web, _address: str, _headers: Any, _most: int, timeout_s: float, *_: Any) -> WebAnswer:
-        waited.append(timeout_s)
-        if len(waited) in (1, 4):
-            raise troubles.pop(0)
-        return WebAnswer(200, {}, b"{}")
-
-    monkeypatch.setattr(Web, "send", send)
-    site = Site("https://a.example.org", {}, "", Pace(0, state))
-    for path in ("/t/1.json", "/t/2.json", "/t/1.json", "/t/1.json", "/t/1.json"):
-        with contextlib.suppress(FailedError):
-            site.ask(path)
-    site.ask("/posts.json", method="POST", body={})
-    assert waited == [10, 10, 30, 10, 10, 30]
 
 
 def test_a_refusal_that_comes_byte_by_byte_is_read_until_its_time_is_over() -> None:
@@ -105,105 +80,83 @@ def test_a_refusal_that_comes_byte_by_byte_is_read_until_its_time_is_over() -> N
 # -- pace --------------------------------------------------------------------------------------------------------------
 
 
-def test_no_minute_has_more_requests_than_the_rate_whoever_was_killed_within(state: State) -> None:
-    clock, sent = Clock(), []
-    for _ in range(40):  # a new process each time, that forgets all but what is on disk
-        pace = Pace(10, state, clock, clock.pause)
+def test_no_minute_has_more_requests_than_the_rate_whoever_was_killed_within() -> None:
+    clock, sent_s = FakeClock(), []
+    for _ in range(40):  # a new process each time, that forgets everything
+        pace = Pace(10, clock.clock)
         for _ in range(3):
             pace.begin()
-            sent.append(clock.now_s)
+            sent_s.append(clock.now_s)
             clock.now_s += 0.3
             pace.end()
-    assert len(sent) == 120
-    assert all(later - earlier >= 60 for earlier, later in zip(sent, sent[10:], strict=False))
+    assert len(sent_s) == 120
+    assert all(later - earlier >= 60 for earlier, later in zip(sent_s, sent_s[10:], strict=False))
 
 
-def test_what_can_wait_leaves_requests_to_what_cannot(state: State) -> None:
-    clock = Clock()
-    pace = Pace(20, state, clock, clock.pause)
-    while pace.wait_s(BACKGROUND) == 0:
-        pace.begin()
-        pace.end()
-    assert len(state.requests(0)) == 15
-    assert pace.wait_s() == 0
-    assert pace.wait_s(BACKGROUND, room=5) > pace.wait_s(BACKGROUND) - 1
-    clock.now_s += 61
-    assert pace.wait_s(BACKGROUND, room=5) == 0
-
-
-def test_a_site_that_says_its_limit_is_reached_is_not_asked_before_it_says(state: State) -> None:
-    clock = Clock()
-    pace = Pace(0, state, clock, clock.pause)
-    pace.close_until(clock.now_s + 1_800)
+def test_a_limit_is_waited_for_as_long_as_the_site_asks_or_a_minute_and_longer_each_time() -> None:
+    clock = FakeClock()
+    pace = Pace(0, clock.clock)
+    assert [pace.limit(None) for _ in range(3)] == [60, 120, 240]
+    assert pace.wait_s() == 240
+    pace.end_limit()
+    assert [pace.limit(5.0) for _ in range(3)] == [5, 60, 120]
+    assert [pace.limit(900.0), pace.limit(None)] == [900, 960]
     pace.begin()
-    assert clock.now_s >= 1_750_000_000 + 1_800
-
-
-def test_a_clock_that_is_set_back_stops_no_requests_and_allows_no_more_of_them(state: State) -> None:
-    clock = Clock()
-    pace = Pace(10, state, clock, clock.pause)
-    for _ in range(10):
-        pace.begin()
-        pace.end()
-    pace.close_until(clock.now_s + 90)
-    clock.now_s -= 86_400
-    assert 0 < Pace(10, state, clock, clock.pause).wait_s() <= 60
-    assert 60 < pace.wait_s() <= 90
-    clock.now_s += 91
-    assert pace.wait_s() == 0
+    assert clock.now_s >= 1_750_000_000 + 960
+    assert [pace.limit(None) for _ in range(9)][-1] == 3_600
 
 
 # -- what is on disk ---------------------------------------------------------------------------------------------------
 
 
 def test_a_thread_that_is_asked_for_while_it_is_read_is_read_again(state: State) -> None:
-    state.receive("e1", ["7"], 1.0)
-    (one,) = state.take(9, 2.0)
-    state.receive("e2", ["7"], 3.0)
-    state.finish([(one, "held", ())], 2.0, 4.0)
-    assert [found.id for found in state.take(9, 5.0)] == ["7"]
+    state.add_event("e1", ["7"], 1.0)
+    (one,) = state.due(9, 2.0)
+    state.add_event("e2", ["7"], 3.0)
+    state.finish([(one, True, ())], 2.0, 4.0)
+    assert [found.id for found in state.due(9, 5.0)] == ["7"]
     assert state.lags_s() == [3.0], "the event that came while it was read is not done"
 
 
 def test_a_thread_is_read_where_its_stamp_is_new_and_events_come_first(state: State) -> None:
-    assert state.find([Seen("1", "a"), Seen("2", "b")], 2, 1.0, cursor={"at": 5}) == 2
-    assert state.value("cursor") == {"at": 5}
-    state.receive("e", ["2"], 1.5)
-    taken = state.take(9, 2.0)
+    state.add_listed({"1": "a", "2": "b"}, 2, 1.0, cursor={"at": 5})
+    assert state.get("cursor") == {"at": 5}
+    state.add_event("e", ["2"], 1.5)
+    taken = state.due(9, 2.0)
     assert [(one.id, one.rank) for one in taken] == [("2", 0), ("1", 2)]
-    state.finish([(one, "held", ()) for one in taken], 2.0, 2.0)
-    assert state.find([Seen("1", "a"), Seen("2", "b2"), Seen("3", "")], 1, 3.0) == 2
-    assert [one.id for one in state.take(9, 4.0)] == ["2", "3"]
+    state.finish([(one, True, ()) for one in taken], 2.0, 2.0)
+    state.add_listed({"1": "a", "2": "b2", "3": ""}, 1, 3.0)
+    assert [one.id for one in state.due(9, 4.0)] == ["2", "3"]
 
 
 def test_a_thread_that_was_postponed_before_the_clock_was_set_back_is_due(state: State) -> None:
     now_s = 1_750_000_000.0
-    state.receive("e", ["7"], now_s)
-    (one,) = state.take(9, now_s)
+    state.add_event("e", ["7"], now_s)
+    (one,) = state.due(9, now_s)
     state.postpone(one, now_s + 3_600, "answered 500")
-    assert (state.take(9, now_s), state.has_urgent(now_s)) == ([], False)
+    assert state.due(9, now_s) == []
     now_s -= 30 * 86_400
-    assert ([found.id for found in state.take(9, now_s)], state.has_urgent(now_s)) == (["7"], True)
+    assert [found.id for found in state.due(9, now_s)] == ["7"]
 
 
 def test_a_thread_that_was_read_before_the_clock_was_set_back_is_read_again(state: State) -> None:
     now_s = 1_750_000_000.0
-    state.find([Seen("7")], 1, now_s)
-    state.finish([(one, "held", ()) for one in state.take(9, now_s)], now_s, now_s)
-    assert state.ask_again(now_s - 60, 9, now_s) == 0
+    state.add_listed({"7": ""}, 1, now_s)
+    state.finish([(one, True, ()) for one in state.due(9, now_s)], now_s, now_s)
+    assert state.queue_old(now_s - 60, 9, now_s) == 0
     now_s -= 30 * 86_400
-    assert state.ask_again(now_s - 60, 9, now_s) == 1
-    assert [one.id for one in state.take(9, now_s)] == ["7"]
+    assert state.queue_old(now_s - 60, 9, now_s) == 1
+    assert [one.id for one in state.due(9, now_s)] == ["7"]
 
 
 def test_an_event_counts_once_and_too_many_are_refused(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert state.receive("e", ["1"], 1.0)
-    assert not state.receive("e", ["1"], 2.0)
-    monkeypatch.setattr(states, "MOST_EVENTS", 1)
+    assert state.add_event("e", ["1"], 1.0)
+    assert not state.add_event("e", ["1"], 2.0)
+    monkeypatch.setattr(states, "MAX_EVENTS", 1)
     with pytest.raises(BusyForumError):
-        state.receive("other", ["2"], 3.0)
-    assert [one.id for one in state.take(9, 9.0)] == ["1"]
-    assert state.value("events_doubled") == 1
+        state.add_event("other", ["2"], 3.0)
+    assert [one.id for one in state.due(9, 9.0)] == ["1"]
+    assert state.get("events_doubled") == 1
 
 
 def test_a_file_that_is_none_is_named_with_what_to_do(layout: ForumLayout) -> None:
@@ -273,7 +226,7 @@ def test_a_webhook_is_on_disk_when_it_is_acknowledged(
     headers, content = signed(payload, kind=kind)
     assert receive(layout, headers, content) == "kept"
     with State(layout) as other:  # as another process sees it
-        assert [(one.id, one.rank) for one in other.take(9, 1e12)] == [(wanted, 0)]
+        assert [(one.id, one.rank) for one in other.due(9, 1e12)] == [(wanted, 0)]
     assert receive(layout, headers, content) == "known"
     assert receive(layout, *signed({"ping": "OK"}, "2", "ping")) == "ignored"
 
@@ -283,7 +236,7 @@ def test_webhooks_that_nobody_with_the_secret_sent_are_refused_and_change_nothin
 ) -> None:
     headers, content = signed({"topic": {"id": 5}}, kind="topic")
     deep = signed(b"[" * 200_000)
-    large = signed(b" " * (MOST_BYTES + 1))
+    large = signed(b" " * (MAX_BYTES + 1))
     without = {name: value for name, value in headers.items() if "Signature" not in name}
     wrong = headers | {"X-Discourse-Event-Signature": "sha256=" + "0" * 64}
     odd = headers | {"X-Discourse-Event-Signature": "sha1=ü"}
@@ -301,7 +254,7 @@ def test_webhooks_that_nobody_with_the_secret_sent_are_refused_and_change_nothin
             assert (told.value.status, bool(told.value.hint)) == (status, True), one
     for odd_payload in ({"topic": {"id": "5; DROP"}}, {"topic": [1]}, ["topic"], {"topic": {"id": True}}, {"post": {}}):
         assert receive(layout, *signed(odd_payload, str(id(odd_payload)), "topic")) == "ignored"
-    assert state.take(9, 1e12) == []
+    assert state.due(9, 1e12) == []
     monkeypatch.delenv(SECRET)
     with pytest.raises(WebhookError) as told:
         receive(layout, headers, content)
@@ -314,7 +267,7 @@ def test_webhooks_are_taken_only_where_something_is_followed_with_a_secret(layou
             receive(layout, *signed({"topic": {"id": 5}}))
         assert told.value.status == 404
         with State.create(layout) as state:
-            state.keep(settings=FollowSettings("https://a.example.org", "discourse").to_json())
+            state.put(settings=FollowSettings("https://a.example.org", "discourse").to_json())
 
 
 def test_webhooks_that_come_at_once_are_all_kept(layout: ForumLayout, state: State) -> None:
@@ -326,4 +279,4 @@ def test_webhooks_that_come_at_once_are_all_kept(layout: ForumLayout, state: Sta
         one.start()
     for one in threads:
         one.join()
-    assert {one.id for one in state.take(99, 1e12)} == {str(number) for number in range(1, 21)}
+    assert {one.id for one in state.due(99, 1e12)} == {str(number) for number in range(1, 21)}

@@ -1,7 +1,12 @@
-"""A Discourse site, by its API: ``/latest.json``, ``/posts.json``, ``/t/ID.json``, ``/site.json``; its webhooks.
+"""A Discourse site, by its API: ``/latest.json``, ``/t/ID.json``, ``/site.json``, ``/categories.json``; its webhooks.
 
 Lists show which topics have new posts, another title, category or state; no list shows that an older post was edited.
 Such an edit comes by webhook, or is found when the topic is read again because it was read long ago.
+
+Without a key, what the site shows is what everybody may read. A key shows more, and its topics are kept where their
+category is known to be open to everybody, or was named. Sites that load categories lazily name few of them in
+``/site.json`` and others in ``/categories.json``; where neither names a category, its topic is asked for without the
+key. That a list does not name a category never makes its topics private.
 """
 
 from __future__ import annotations
@@ -9,31 +14,32 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from askalike.errors import SourceError
 from askalike.follow.pace import Pace
-from askalike.follow.source import (
+from askalike.follow.site import (
+    MAX_LIST_PAGES,
+    Api,
     Cursor,
-    Piece,
+    Listing,
     Reading,
-    Seen,
-    Site,
+    as_object,
+    as_objects,
     reading_context,
-    reading_of,
-    refused,
+    thread_reading,
 )
 from askalike.readers.discourse import topic_records
+from askalike.readers.values import Unreadable
 from askalike.web import FailedError, RefusedError
 
-MOST_PAGES: Final = 10
-"""Of a list, in one poll: what is behind them, a sweep finds."""
 TOPICS_A_PAGE: Final = 100
 POSTS_A_REQUEST: Final = 50
-MOST_POSTS: Final = 5_000
-"""Of one topic; the rest is left out, and named."""
+MAX_POSTS: Final = 5_000
+"""Of one topic; the rest is left out, and named in its rejects."""
 _ID: Final = re.compile(r"[1-9][0-9]{0,17}")
+_TOPIC_PLACE: Final = re.compile(r"/t/(?:[^/?#]+/)?([0-9]+)(?:\.json)?(?:[/?#]|$)")
 _GONE: Final = (403, 404, 410)
 _EVENTS: Final = ("topic", "post", "solved")
 _STAMPED: Final = (
@@ -52,142 +58,157 @@ _STAMPED: Final = (
 
 
 class Discourse:
-    """Topics in categories that everybody may read, and in those that are named.
+    """Topics that everybody may read, and those in categories that are named.
 
     Args:
         private: names, slugs or ids of categories that are followed though not everybody may read them.
     """
-
-    kind = "discourse"
 
     def __init__(
         self, address: str, pace: Pace, key: str = "", username: str = "system", private: tuple[str, ...] = ()
     ) -> None:
         self.address, self.pace = address.rstrip("/"), pace
         headers = {"Api-Key": key, "Api-Username": username} if key else {}
-        self._site = Site(self.address, headers, key, pace)
-        self._named = frozenset(one.lower() for one in private)
-        self._categories: dict[str, str] | None = None
-        self._closed: frozenset[str] = frozenset()
+        self.api = Api(self.address, headers, key, pace)
+        self._api_of_everybody = Api(self.address, {}, "", pace)
+        self._has_key = bool(key)
+        self._private = frozenset(name.lower() for name in private)
+        self._category_names: dict[str, str] = {}
+        self._is_category_open: dict[str, bool] = {}
+        self._unlisted_categories: set[str] = set()
 
     # -- lists -------------------------------------------------------------------------------------------------
 
-    def poll(self, cursor: Cursor) -> Iterator[Piece]:
-        """Yield the topics with new posts since the cursor: by activity, and by the newest posts, which bump or not."""
-        known = _object(cursor)
-        mark = self._read_categories()
-        newest, recent, is_cut = self._posts(_number(known.get("post")))
-        bumped, active, hidden, is_missed = self._active(str(known.get("bumped", "")))
-        cursor = {"post": newest, "bumped": bumped, "categories": mark}
-        is_sweep_due = bool(known) and (is_cut or is_missed or mark != known.get("categories"))
-        named = {*hidden, *(one.id for one in active)}
-        seen = (*active, *(Seen(one) for one in recent if one not in named))
-        yield Piece(cursor, seen, gone=hidden, is_sweep_due=is_sweep_due)
-
-    def _posts(self, after: int) -> tuple[int, list[str], bool]:
-        """Return the newest post, the topics of the posts after one, and whether there were too many."""
-        topics: dict[str, None] = {}
-        newest, before = after, 0
-        for _ in range(MOST_PAGES):
-            listed = _objects(self._list("/posts.json" + (f"?before={before}" if before else "")).get("latest_posts"))
-            ids = [_number(post.get("id")) for post in listed]
-            newest = max([newest, *ids])
-            if not after:
-                return newest, [], False
-            topics |= {_id(post.get("topic_id")): None for post in listed if _number(post.get("id")) > after}
-            if not ids or min(ids) <= after + 1:
-                return newest, [one for one in topics if one], False
-            before = min(ids)
-        return newest, [one for one in topics if one], True
-
-    def _active(self, since: str) -> tuple[str, tuple[Seen, ...], tuple[str, ...], bool]:
-        """Return the newest activity, the topics with activity since a moment, those of them that are not for
-        everybody, and whether there were too many."""
-        found: dict[str, dict[str, Any]] = {}
-        newest = since
-        for page in range(MOST_PAGES if since else 1):
+    def poll(self, cursor: Cursor) -> Listing:
+        """Return the topics with activity since the cursor."""
+        known = as_object(cursor)
+        categories, since = self._read_categories(), str(known.get("bumped", ""))
+        active: list[dict[str, Any]] = []
+        newest, is_complete = since, not since
+        for page in range(MAX_LIST_PAGES if since else 1):
             topics = self._topics(f"/latest.json?order=activity&per_page={TOPICS_A_PAGE}&page={page}")
-            moments = [str(topic.get("bumped_at") or "") for topic in topics]
-            newest = max([newest, *moments])
-            for topic, moment in zip(topics, moments, strict=True):
-                if since and moment >= since:
-                    found[_id(topic.get("id"))] = topic
-            pinned_out = [one for topic, one in zip(topics, moments, strict=True) if topic.get("pinned") is not True]
-            if not pinned_out or min(pinned_out) < since:
-                return newest, *self._shown(found.values()), False
-        return newest, *self._shown(found.values()), bool(since)
+            newest = max([newest, *map(_bumped, topics)])
+            active += [topic for topic in topics if since and _bumped(topic) >= since]
+            in_order = [_bumped(topic) for topic in topics if topic.get("pinned") is not True]
+            if not in_order or min(in_order) < since:
+                is_complete = True
+                break
+        stamps, hidden = self._listed(active)
+        is_sweep_due = bool(known) and (not is_complete or categories != known.get("categories"))
+        return Listing({"bumped": newest, "categories": categories}, stamps, hidden, is_sweep_due)
 
-    def _shown(self, topics: Iterable[dict[str, Any]]) -> tuple[tuple[Seen, ...], tuple[str, ...]]:
-        """Return the topics of a list that everybody may read, and the ids of the others.
-
-        The key of a moderator lists those too, and they are gone at once: to read each would take hours where a large
-        category was closed.
-        """
-        topics = list(topics)
-        seen = tuple(self._seen(one) for one in topics if self._is_public(one))
-        return seen, tuple(_id(one.get("id")) for one in topics if not self._is_public(one))
-
-    def sweep(self, place: Cursor) -> Piece:
+    def sweep(self, cursor: Cursor) -> Listing:
         """Return the topics of a page, oldest first: activity moves none of them to another page."""
-        page = _number(place)
+        page = _number(cursor)
         if not page:
+            self._category_names.clear()
+            self._is_category_open.clear()
+            self._unlisted_categories.clear()
             self._read_categories()
         topics = self._topics(f"/latest.json?order=created&ascending=true&per_page={TOPICS_A_PAGE}&page={page}")
-        seen, hidden = self._shown(topics)
-        return Piece(page + 1 if topics else None, seen, gone=hidden)
+        stamps, hidden = self._listed(topics)
+        return Listing(page + 1 if topics else None, stamps, hidden)
+
+    def _listed(self, topics: Iterable[dict[str, Any]]) -> tuple[dict[str, str], tuple[str, ...]]:
+        """Return the stamps of the topics of a list, and the ids of those that not everybody may read.
+
+        The key of a moderator lists the latter too, and they are gone at once: to read each would take hours where a
+        large category was closed.
+        """
+        stamps, hidden = {}, []
+        for topic in topics:
+            if self._is_listed_public(topic) is False:
+                hidden.append(_id(topic.get("id")))
+            else:
+                values = [*(topic.get(name) for name in _STAMPED), self._category_names.get(_category(topic), "")]
+                digest = hashlib.blake2b(json.dumps(values, sort_keys=True).encode(), digest_size=12)
+                stamps[_id(topic.get("id"))] = digest.hexdigest()
+        return stamps, tuple(hidden)
 
     def _topics(self, path: str) -> list[dict[str, Any]]:
-        listed = self._list(path).get("topic_list")
-        if not isinstance(listed, dict) or not isinstance(listed.get("topics"), list):
+        topics = as_object(self._list(path).get("topic_list")).get("topics")
+        if not isinstance(topics, list):
             raise FailedError(f"{self.address}{path} answered without a list of topics")
-        return [topic for topic in _objects(listed["topics"]) if _id(topic.get("id"))]
-
-    def _seen(self, topic: Mapping[str, Any]) -> Seen:
-        shown = [topic.get(name) for name in _STAMPED]
-        shown.append(self._category(topic))
-        stamp = hashlib.blake2b(json.dumps(shown, sort_keys=True).encode(), digest_size=12).hexdigest()
-        return Seen(_id(topic.get("id")), stamp)
+        return [topic for topic in as_objects(topics) if _id(topic.get("id"))]
 
     def _list(self, path: str) -> dict[str, Any]:
         try:
-            found, _ = self._site.ask(path)
+            answer, _ = self.api.ask(path)
         except RefusedError as error:
-            raise refused(error, self._site, "its topics") from error
-        if not isinstance(found, dict):
-            raise FailedError(f"{self.address}{path} answered a JSON {type(found).__name__}, expected an object")
-        return found
+            raise self.api.refusal(error, "its topics") from error
+        if not isinstance(answer, dict):
+            raise FailedError(f"{self.address}{path} answered a JSON {type(answer).__name__}, expected an object")
+        return answer
 
     # -- categories --------------------------------------------------------------------------------------------
 
     def _read_categories(self) -> str:
-        """Read which categories there are; return what differs when their names or rights do."""
-        listed = _objects(self._list("/site.json").get("categories"))
-        if not listed:
+        """Read which categories there are; return a text that differs when their names or rights do.
+
+        Categories that the site loads lazily are read once in a sweep.
+        """
+        site = self._list("/site.json")
+        categories = as_objects(site.get("categories"))
+        if not self._category_names and (not categories or site.get("lazy_load_categories") is True):
+            self._add_categories(self._lazy_categories())
+        self._add_categories(categories)
+        if not self._category_names:
             raise SourceError(
                 f"{self.address}/site.json names no category", "check that a Discourse site answers at this address"
             )
-        closed = set()
-        for one in listed:
-            names = {str(one.get(name, "")).lower() for name in ("id", "slug", "name")}
-            if one.get("read_restricted") is not False and not names & self._named:
-                closed.add(str(one.get("id")))
-        self._categories = {str(one.get("id")): str(one.get("name") or "") for one in listed}
-        self._closed = frozenset(closed)
-        mark = json.dumps([sorted(self._categories.items()), sorted(closed)])
-        return hashlib.blake2b(mark.encode(), digest_size=12).hexdigest()
+        rights = [[category.get(name) for name in ("id", "name", "read_restricted")] for category in categories]
+        return hashlib.blake2b(json.dumps(rights).encode(), digest_size=12).hexdigest()
 
-    def _category(self, topic: Mapping[str, Any]) -> str:
-        return (self._categories or {}).get(str(topic.get("category_id")), "")
+    def _lazy_categories(self) -> list[dict[str, Any]]:
+        """Return the categories of ``/categories.json``, page by page, each with those within it."""
+        categories: dict[str, dict[str, Any]] = {}
+        for page in range(1, MAX_LIST_PAGES + 1):
+            path = f"/categories.json?include_subcategories=true&page={page}"
+            unread = as_objects(as_object(self._list(path).get("category_list")).get("categories"))
+            before = len(categories)
+            while unread:
+                category = unread.pop()
+                categories[str(category.get("id"))] = category
+                unread += as_objects(category.get("subcategory_list"))
+            if len(categories) == before:
+                break
+        return list(categories.values())
 
-    def _is_public(self, topic: Mapping[str, Any]) -> bool:
-        number = str(topic.get("category_id"))
-        return (
-            topic.get("archetype", "regular") == "regular"
-            and topic.get("visible") is not False
-            and not topic.get("deleted_at")
-            and number in (self._categories or {})
-            and number not in self._closed
-        )
+    def _add_categories(self, categories: Iterable[Mapping[str, Any]]) -> None:
+        for category in categories:
+            number, name = str(category.get("id")), str(category.get("name") or "")
+            is_named = bool({number, name.lower(), str(category.get("slug", "")).lower()} & self._private)
+            self._category_names[number] = name
+            if is_named or isinstance(category.get("read_restricted"), bool):
+                self._is_category_open[number] = is_named or category["read_restricted"] is False
+
+    def _is_listed_public(self, topic: Mapping[str, Any]) -> bool | None:
+        """Return whether everybody may read a topic, or its category was named; None where no list says so."""
+        is_listed = topic.get("visible") is not False and not topic.get("deleted_at")
+        if topic.get("archetype", "regular") != "regular" or not is_listed:
+            return False
+        return self._is_category_open.get(_category(topic)) if self._has_key else True
+
+    def is_public(self, topic: Mapping[str, Any]) -> bool:
+        """Return whether everybody may read a topic, or its category was named.
+
+        Where no list says who may read its category, the topic is asked for without the key.
+
+        Raises:
+            Unreadable: without the key the site does not show it; there are sites that show nothing so.
+        """
+        category = _category(topic)
+        if category not in self._category_names and category not in self._unlisted_categories:
+            self._read_categories()
+            self._unlisted_categories |= {category} - self._category_names.keys()
+        is_public = self._is_listed_public(topic)
+        if is_public is None:
+            try:
+                self._api_of_everybody.ask(f"/t/{_id(topic.get('id'))}.json")
+            except (RefusedError, SourceError) as error:
+                raise Unreadable(f"no list names category {category}, and without the key the site {error}") from error
+            is_public = self._is_category_open[category] = True
+        return is_public
 
     # -- one topic ---------------------------------------------------------------------------------------------
 
@@ -195,59 +216,71 @@ class Discourse:
         """Return a topic with all its posts; none where it is deleted, unlisted, or not for everybody."""
         if not _ID.fullmatch(identifier):
             return Reading(None, is_there=False)
+        path = f"/t/{identifier}.json"
         try:
-            topic, _ = self._site.ask(f"/t/{identifier}.json")
+            topic = self.topic(identifier)
         except RefusedError as error:
-            return self._gone(identifier, error)
+            if _is_gone(identifier, error):
+                return Reading(None, is_there=False)
+            raise FailedError(f"{self.address}{path} {error}") from error
+        if not self.is_public(topic):
+            return Reading(None)
+        rejects = self.add_posts(topic)
+        context = reading_context(self.address)
+        records = topic_records(topic, f"{self.address}{path}", 0, self._category_names, context)
+        return thread_reading(records, context, *rejects)
+
+    def topic(self, identifier: str) -> dict[str, Any]:
+        """Return a topic with its first posts; raise RefusedError where it is not there."""
+        topic, _ = self.api.ask(f"/t/{identifier}.json")
         if not isinstance(topic, dict) or _id(topic.get("id")) != identifier:
             raise FailedError(f"{self.address}/t/{identifier}.json answered something else than this topic")
-        if self._categories is None or str(topic.get("category_id")) not in self._categories:
-            self._read_categories()
-        if not self._is_public(topic):
-            return Reading(None)
-        rejects = self._add_posts(identifier, topic)
-        context = reading_context(self.address)
-        name = f"{self.address}/t/{identifier}.json"
-        found = reading_of(topic_records(topic, name, 0, self._categories or {}, context), context)
-        return Reading(found.thread, (*found.rejects, *rejects))
+        return topic
 
     def check_access(self) -> None:
         """Read the categories: a revoked key gets the same 403 for everything as for a hidden topic."""
         self._read_categories()
 
-    def _gone(self, identifier: str, error: RefusedError) -> Reading:
-        """Return that a topic is gone, where Discourse says so: not a proxy, nor a site that is being set up."""
-        if error.status in _GONE:
-            try:
-                said = json.loads(error.content)
-            except (ValueError, RecursionError):
-                said = None
-            if isinstance(said, dict) and isinstance(said.get("errors"), list):
-                return Reading(None, is_there=False)
-        raise FailedError(f"{self.address}/t/{identifier}.json {error}") from error
-
-    def _add_posts(self, identifier: str, topic: dict[str, Any]) -> tuple[str, ...]:
+    def add_posts(self, topic: dict[str, Any]) -> tuple[str, ...]:
         """Add to a topic the posts that its first answer leaves out; return what is left out for good."""
-        stream = _object(topic.get("post_stream"))
-        posts = {_id(post.get("id")): post for post in _objects(stream.get("posts"))}
-        named = stream.get("stream")
-        wanted = [_id(one) for one in named] if isinstance(named, list) else []
-        missing = [one for one in wanted if one and one not in posts]
-        left_out = missing[MOST_POSTS:]
-        for start in range(0, min(len(missing), MOST_POSTS), POSTS_A_REQUEST):
-            asked = "&".join(f"post_ids[]={one}" for one in missing[start : start + POSTS_A_REQUEST])
+        identifier = _id(topic.get("id"))
+        stream = as_object(topic.get("post_stream"))
+        posts = {_id(post.get("id")): post for post in as_objects(stream.get("posts"))}
+        ids = [_id(value) for value in stream["stream"]] if isinstance(stream.get("stream"), list) else []
+        missing = [post_id for post_id in ids if post_id and post_id not in posts]
+        for start in range(0, min(len(missing), MAX_POSTS), POSTS_A_REQUEST):
+            query = "&".join(f"post_ids[]={post_id}" for post_id in missing[start : start + POSTS_A_REQUEST])
             try:
-                found, _ = self._site.ask(f"/t/{identifier}/posts.json?{asked}")
+                answer, _ = self.api.ask(f"/t/{identifier}/posts.json?{query}")
             except RefusedError as error:
                 raise FailedError(f"the posts of {self.address}/t/{identifier} {error}") from error
-            more = _objects(_object(_object(found).get("post_stream")).get("posts"))
+            more = as_objects(as_object(as_object(answer).get("post_stream")).get("posts"))
             posts |= {_id(post.get("id")): post for post in more}
-        here = [
-            post for one, post in posts.items() if one and _number(post.get("topic_id", identifier)) == int(identifier)
+        own = [
+            post
+            for post_id, post in posts.items()
+            if post_id and _number(post.get("topic_id", identifier)) == int(identifier)
         ]
-        here.sort(key=lambda post: _number(post.get("post_number")))
-        topic["post_stream"] = {"posts": here}
-        return (f"{len(left_out):,} posts beyond the first {MOST_POSTS:,}",) if left_out else ()
+        topic["post_stream"] = {"posts": sorted(own, key=lambda post: _number(post.get("post_number")))}
+        left_out = len(missing) - MAX_POSTS
+        return (f"{left_out:,} posts beyond the first {MAX_POSTS:,}",) if left_out > 0 else ()
+
+
+def _is_gone(identifier: str, error: RefusedError) -> bool:
+    """Return whether Discourse says that a topic is gone: not a proxy, nor a site that is being set up.
+
+    The permalink of a deleted topic leads to another one.
+    """
+    if 300 <= error.status < 400:
+        place = _TOPIC_PLACE.search(error.headers.get("location", ""))
+        return place is None or place[1] != identifier
+    if error.status not in _GONE:
+        return False
+    try:
+        answer = json.loads(error.content)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(as_object(answer).get("errors"), list)
 
 
 def event_ids(kind: str, payload: Any) -> tuple[str, ...]:
@@ -261,22 +294,22 @@ def event_ids(kind: str, payload: Any) -> tuple[str, ...]:
     """
     if kind not in _EVENTS:
         return ()
-    told = _object(_object(payload).get(kind))
-    found = _id(told.get("id" if kind == "topic" else "topic_id"))
-    return (found,) if found else ()
+    subject = as_object(as_object(payload).get(kind))
+    identifier = _id(subject.get("id" if kind == "topic" else "topic_id"))
+    return (identifier,) if identifier else ()
 
 
-def _object(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+def _bumped(topic: Mapping[str, Any]) -> str:
+    return str(topic.get("bumped_at") or "")
 
 
-def _objects(value: object) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+def _category(topic: Mapping[str, Any]) -> str:
+    return str(topic.get("category_id"))
 
 
 def _number(value: object) -> int:
-    found = _id(value)
-    return int(found) if found else 0
+    text = _id(value)
+    return int(text) if text else 0
 
 
 def _id(value: object) -> str:

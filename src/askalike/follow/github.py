@@ -1,8 +1,9 @@
 """The issues of a repository on GitHub, by its REST API and webhooks: an issue is a question, a comment an answer.
 
-Pull requests are left out. A member's comment "Duplicate of #12", as GitHub reads it, links the issue as a duplicate.
-Discussions, which share their numbers with issues, are read through GraphQL where they are asked for: comments and
-replies are answers, the category is a tag, and hidden comments are left out.
+Pull requests are left out. A member's comment "Duplicate of #12", as GitHub reads it, links the issue as a duplicate;
+so does one with the address of an issue of the same repository. Discussions, which share their numbers with issues, are
+read through GraphQL where they are asked for: comments and replies are answers, the category is a tag, and hidden
+comments are left out.
 """
 
 from __future__ import annotations
@@ -10,29 +11,34 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from askalike.errors import SourceError
 from askalike.follow.pace import Pace
-from askalike.follow.source import Cursor, Piece, Reading, Seen, Site, reading_context, reading_of, refused
+from askalike.follow.site import (
+    MAX_LIST_PAGES,
+    Api,
+    Cursor,
+    Listing,
+    Reading,
+    as_object,
+    as_objects,
+    reading_context,
+    thread_reading,
+)
 from askalike.readers.frame import ReadContext
 from askalike.readers.values import check_has_text, identifier, moment, one_line, tags, text, whole_number
 from askalike.types import Answer, Link, Question, Record
 from askalike.web import FailedError, RefusedError
 
 API: Final = "https://api.github.com"
-SITE: Final = "https://github.com"
-A_PAGE: Final = 100
-MOST_PAGES: Final = 10
-"""Of a list, in one poll: the next goes on behind them."""
-MOST_COMMENT_PAGES: Final = 50
+PAGE_SIZE: Final = 100
+MAX_COMMENT_PAGES: Final = 50
 _REPOSITORY: Final = re.compile(r"[A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100}")
 _NUMBER: Final = re.compile(r"[1-9][0-9]{0,9}")
-_GONE: Final = (301, 404, 410)
-"""An issue that was moved to another repository redirects."""
-_DUPLICATE: Final = re.compile(r"\s*duplicate of #([1-9][0-9]{0,9})\b", re.IGNORECASE)
+_GONE: Final = (404, 410)
 _MEMBERS: Final = ("OWNER", "MEMBER", "COLLABORATOR")
 _EVENTS: Final = {
     "issues": "issue",
@@ -41,18 +47,18 @@ _EVENTS: Final = {
     "discussion_comment": "discussion",
 }
 _REPLIES: Final = 50
-"""Of one comment of a discussion; the rest is left out, and named."""
+"""Of one comment of a discussion; the rest is left out, and named in its rejects."""
 _DISCUSSIONS: Final = """query($owner: String!, $name: String!, $after: String, $order: DiscussionOrder!) {
   repository(owner: $owner, name: $name) { discussions(first: 100, after: $after, orderBy: $order) {
     pageInfo { hasNextPage endCursor }
     nodes { number title updatedAt closed isAnswered category { name } comments { totalCount } } } } }"""
-_SAID: Final = "databaseId body createdAt upvoteCount isAnswer isMinimized author { login }"
+_FIELDS: Final = "databaseId body createdAt upvoteCount isAnswer isMinimized author { login }"
 _DISCUSSION: Final = f"""query($owner: String!, $name: String!, $number: Int!, $after: String) {{
   repository(owner: $owner, name: $name) {{ discussion(number: $number) {{
     number title body createdAt closedAt upvoteCount url author {{ login }} category {{ name }}
     labels(first: 20) {{ nodes {{ name }} }}
     comments(first: 100, after: $after) {{ pageInfo {{ hasNextPage endCursor }}
-      nodes {{ {_SAID} replies(first: {_REPLIES}) {{ totalCount nodes {{ {_SAID} }} }} }} }} }} }} }}"""
+      nodes {{ {_FIELDS} replies(first: {_REPLIES}) {{ totalCount nodes {{ {_FIELDS} }} }} }} }} }} }} }}"""
 
 
 class GitHub:
@@ -67,189 +73,145 @@ class GitHub:
         SourceError: the address names no repository, or there is no key for discussions.
     """
 
-    kind = "github"
-
     def __init__(
         self, address: str, pace: Pace, key: str = "", api: str = API, *, has_discussions: bool = False
     ) -> None:
         self.address, self.pace = address.rstrip("/"), pace
-        self._repository = urlsplit(self.address).path.strip("/").removesuffix(".git")
-        if not _REPOSITORY.fullmatch(self._repository):
+        self.repository = repository_of(self.address)
+        if not _REPOSITORY.fullmatch(self.repository):
             raise SourceError(f"{address} names no repository", "expected one such as https://github.com/OWNER/NAME")
+        if has_discussions and not key:
+            raise SourceError("GitHub shows discussions to those with a key alone", "name its --key-variable")
         headers = {"X-GitHub-Api-Version": "2022-11-28", "Accept": "application/vnd.github+json"}
         if key:
             headers["Authorization"] = f"Bearer {key}"
-        if has_discussions and not key:
-            raise SourceError("GitHub shows discussions to those with a key alone", "name its --key-variable")
-        self._site = Site(f"{api.rstrip('/')}/repos/{self._repository}", headers, key, pace)
-        self._graph = Site(f"{api.rstrip('/').removesuffix('/v3')}/graphql", headers, key, pace)
+        self.api = Api(f"{api.rstrip('/')}/repos/{self.repository}", headers, key, pace)
+        self._graph = Api(f"{api.rstrip('/').removesuffix('/v3')}/graphql", headers, key, pace)
         self._has_discussions = has_discussions
-        self._discussed: set[str] = set()
+        self._discussions: set[str] = set()
+        host, name = re.escape(urlsplit(self.address).netloc.removeprefix("www.")), re.escape(self.repository)
+        place = rf"(?:(?:{name})?#|https?://(?:www\.)?{host}/{name}/(?:issues|discussions)/)"
+        self._duplicate = re.compile(rf"\s*duplicate of {place}([1-9][0-9]{{0,9}})\b", re.IGNORECASE)
 
     # -- lists -------------------------------------------------------------------------------------------------
 
-    def poll(self, cursor: Cursor) -> Iterator[Piece]:
-        """Yield the issues that changed since the cursor, and those of which a comment did."""
-        known: dict[str, Any] = cursor if isinstance(cursor, dict) else {}
-        found: dict[str, Any] = {}
-        seen: dict[str, Seen] = {}
-        for name, sort in (("issues", "state=all&"), ("issues/comments", "")):
-            since, tag = str(known.get(name, "")), str(known.get(f"{name} tag", ""))
-            found[name], found[f"{name} tag"] = since, tag
-            path = f"/{name}?{sort}sort=updated&per_page={A_PAGE}&direction=" + (
-                f"asc&since={quote(since, safe='')}" if since else "desc"
-            )
-            for page in range(MOST_PAGES if since else 1):
-                rows, headers = self._page(path, {"If-None-Match": tag} if tag and not page else {})
-                if rows is None:
-                    break
-                if not page:
-                    found[f"{name} tag"] = headers.get("etag", "")
-                found[name] = max([found[name], *(str(row.get("updated_at") or "") for row in rows)])
-                if since:
-                    seen |= {one.id: one for row in rows if (one := self._seen(row, name)) is not None}
-                if (following := self._next(headers)) is None:
-                    break
-                path = f"/{name}?{following}"
-            if found[name] != since:
-                found[f"{name} tag"] = ""  # it belongs to another question
+    def poll(self, cursor: Cursor) -> Listing:
+        """Return the issues that changed since the cursor, also by a new comment."""
+        known = as_object(cursor)
+        since, tag = str(known.get("issues", "")), str(known.get("tag", ""))
+        order = f"asc&since={quote(since, safe='')}" if since else "desc"
+        query: str | None = f"state=all&sort=updated&per_page={PAGE_SIZE}&direction={order}"
+        newest, stamps = since, dict[str, str]()
+        for page in range(MAX_LIST_PAGES if since else 1):
+            # GitHub answers the same page with a 304 while nothing has changed.
+            rows, headers = self.page(f"/issues?{query}", {"If-None-Match": tag} if tag and not page else {})
+            if rows is None:
+                break
+            tag = tag if page else headers.get("etag", "")
+            newest = max([newest, *(str(row.get("updated_at") or "") for row in rows)])
+            stamps |= _issue_stamps(rows) if since else {}
+            if (query := next_query(headers)) is None:
+                break
+        place = {"issues": newest, "tag": tag if newest == since else ""}
         if self._has_discussions:
-            found["discussions"], more = self._active(str(known.get("discussions", "")))
-            seen |= more
-        yield Piece(found, tuple(seen.values()))
+            place["discussions"], changed = self._changed_discussions(str(known.get("discussions", "")))
+            stamps |= changed
+        return Listing(place, stamps)
 
-    def _active(self, since: str) -> tuple[str, dict[str, Seen]]:
-        """Return the newest change of a discussion, and those that changed since a moment."""
-        newest, after, seen = since, None, dict[str, Seen]()
-        for _ in range(MOST_PAGES if since else 1):
-            rows, after = self._discussions(after, "UPDATED_AT", "DESC")
+    def _changed_discussions(self, since: str) -> tuple[str, dict[str, str]]:
+        """Return the newest change of a discussion, and the stamps of those that changed since a moment."""
+        newest, after, stamps = since, None, dict[str, str]()
+        for _ in range(MAX_LIST_PAGES if since else 1):
+            rows, after = self._discussion_page(after, "UPDATED_AT", "DESC")
             newest = max([newest, *(str(row.get("updatedAt") or "") for row in rows)])
             recent = [row for row in rows if since and str(row.get("updatedAt") or "") >= since]
-            seen |= {one.id: one for row in recent if (one := self._topic(row)) is not None}
+            stamps |= self._discussion_stamps(recent)
             if after is None or len(recent) < len(rows):
                 break
-        return newest, seen
+        return newest, stamps
 
-    def sweep(self, place: Cursor) -> Piece:
+    def sweep(self, cursor: Cursor) -> Listing:
         """Return the issues of a page, oldest first: no change moves them to another page.
 
         A place that GitHub no longer takes begins again, once.
         """
-        if isinstance(place, str):
-            found, after = self._discussions(place or None, "CREATED_AT", "ASC")
-            return Piece(after, tuple(one for row in found if (one := self._topic(row)) is not None))
-        at: dict[str, Any] = place if isinstance(place, dict) else {}
-        query = at.get("query", f"state=all&sort=created&direction=asc&per_page={A_PAGE}")
+        if isinstance(cursor, str):
+            rows, after = self._discussion_page(cursor or None, "CREATED_AT", "ASC")
+            return Listing(after, self._discussion_stamps(rows))
+        place = as_object(cursor)
+        query = place.get("query", f"state=all&sort=created&direction=asc&per_page={PAGE_SIZE}")
         try:
-            rows, headers = self._listed(f"/issues?{query}", {})
+            issues, headers = self._rows(f"/issues?{query}", {})
         except RefusedError as error:
-            if error.status == 422 and "query" in at and "is_second" not in at:
-                return Piece({"is_second": True})
-            raise refused(error, self._site, "its issues") from error
-        seen = tuple(one for row in rows or () if (one := self._seen(row, "issues")) is not None)
+            if error.status == 422 and "query" in place and "is_second" not in place:
+                return Listing({"is_second": True})
+            raise self.api.refusal(error, "its issues") from error
+        stamps = _issue_stamps(issues or ())
+        following = next_query(headers)
         rest = "" if self._has_discussions else None
-        following = self._next(headers)
-        return Piece(at | {"query": following} if following else rest, seen)
+        return Listing(place | {"query": following} if following else rest, stamps)
 
-    def _page(self, path: str, headers: Mapping[str, str]) -> tuple[list[dict[str, Any]] | None, Mapping[str, str]]:
+    def page(self, path: str, headers: Mapping[str, str]) -> tuple[list[dict[str, Any]] | None, Mapping[str, str]]:
+        """Return the rows of a page of a list, None where nothing has changed, and the answer's headers."""
         try:
-            return self._listed(path, headers)
+            return self._rows(path, headers)
         except RefusedError as error:
-            raise refused(error, self._site, "its issues") from error
+            raise self.api.refusal(error, "its issues") from error
 
-    def _listed(self, path: str, headers: Mapping[str, str]) -> tuple[list[dict[str, Any]] | None, Mapping[str, str]]:
-        found, told = self._asked(path, headers)
-        if found is not None and not isinstance(found, list):
-            raise FailedError(f"{self.address} answered a JSON {type(found).__name__}, expected a list")
-        return None if found is None else [one for one in found if isinstance(one, dict)], told
+    def _rows(self, path: str, headers: Mapping[str, str]) -> tuple[list[dict[str, Any]] | None, Mapping[str, str]]:
+        rows, answered = self.api.ask(path, headers)
+        if rows is not None and not isinstance(rows, list):
+            raise FailedError(f"{self.address} answered a JSON {type(rows).__name__}, expected a list")
+        return None if rows is None else as_objects(rows), answered
 
-    def _discussions(self, after: str | None, field: str, direction: str) -> tuple[list[dict[str, Any]], str | None]:
-        """Return a page of discussions as lists show them, and the place of the next."""
-        order = {"field": field, "direction": direction}
-        listed = object_of(self._graphed(_DISCUSSIONS, after=after, order=order).get("discussions"))
-        return nodes_of(listed), place_after(listed)
+    # -- GraphQL -----------------------------------------------------------------------------------------------
 
-    def _graphed(self, query: str, **values: Any) -> dict[str, Any]:
+    def graphql(self, query: str, variables: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+        """Return the data that GraphQL answers, and its errors: type and message.
+
+        Raises:
+            FailedError, SourceError: as ``Api.ask``; or the key shows no discussions.
+        """
+        try:
+            answer, headers = self._graph.ask("", method="POST", body={"query": query, "variables": dict(variables)})
+        except RefusedError as error:
+            raise self._graph.refusal(error, "its discussions") from error
+        errors = as_objects(as_object(answer).get("errors"))
+        problems = [(str(error.get("type")), str(error.get("message"))[:200]) for error in errors]
+        for kind, message in problems:
+            if kind == "RATE_LIMITED" or "rate limit" in message.lower():
+                raise self._graph.limit_error(f" answered: {message}", headers)
+        return as_object(as_object(answer).get("data")), problems
+
+    def ask_repository(self, query: str, **variables: Any) -> dict[str, Any]:
         """Return what GraphQL answers about the repository; what is not there is left out.
 
         Raises:
-            FailedError, SourceError: as ``_asked``; or the key does not show this repository.
+            FailedError, SourceError: as ``graphql``; or the key does not show this repository.
         """
-        try:
-            found, _ = self._asked("", method="POST", body=self._asking(query, **values), site=self._graph)
-        except RefusedError as error:
-            raise refused(error, self._graph, "its discussions") from error
-        wrongs = object_of(found).get("errors")
-        for wrong in wrongs if isinstance(wrongs, list) else ():
-            if object_of(wrong).get("type") != "NOT_FOUND":
-                raise FailedError(f"{self._graph.address} answered: {str(object_of(wrong).get('message'))[:200]}")
-        repository = object_of(object_of(found).get("data")).get("repository")
+        owner, _, name = self.repository.partition("/")
+        data, problems = self.graphql(query, {"owner": owner, "name": name, **variables})
+        for kind, message in problems:
+            if kind != "NOT_FOUND":
+                raise FailedError(f"{self._graph.address} answered: {message}")
+        repository = data.get("repository")
         if not isinstance(repository, dict):
-            raise SourceError(f"{self._graph.address} shows no {self._repository}", "check that the key may read it")
+            raise SourceError(f"{self._graph.address} shows no {self.repository}", "check that the key may read it")
         return repository
 
-    def _asking(self, query: str, **values: Any) -> dict[str, Any]:
-        """Return the body of a question to GraphQL about the repository."""
-        owner, _, name = self._repository.partition("/")
-        return {"query": query, "variables": {"owner": owner, "name": name, **values}}
+    def _discussion_page(
+        self, after: str | None, field: str, direction: str
+    ) -> tuple[list[dict[str, Any]], str | None]:
+        """Return a page of discussions as lists show them, and the place of the next."""
+        order = {"field": field, "direction": direction}
+        connection = as_object(self.ask_repository(_DISCUSSIONS, after=after, order=order).get("discussions"))
+        return as_objects(connection.get("nodes")), next_place(connection)
 
-    def _topic(self, row: Mapping[str, Any]) -> Seen | None:
-        if (found := _number(row.get("number"))) is None:
-            return None
-        self._discussed.add(found)
-        shown = [row.get(one) for one in ("updatedAt", "title", "closed", "isAnswered", "category", "comments")]
-        return Seen(found, hashlib.blake2b(json.dumps(shown).encode(), digest_size=12).hexdigest())
-
-    def _asked(
-        self,
-        path: str,
-        headers: Mapping[str, str] | None = None,
-        method: str = "GET",
-        body: Any = None,
-        site: Site | None = None,
-    ) -> tuple[Any, Mapping[str, str]]:
-        """Ask the REST API, or another site, and heed what GitHub says of its limits.
-
-        Raises:
-            FailedError, SourceError, RefusedError: as ``Site.ask``; a limit that is reached is a FailedError.
-        """
-        try:
-            found, told = (site or self._site).ask(path, headers, method, body)
-        except RefusedError as error:
-            if error.status == 403 and (
-                error.headers.get("x-ratelimit-remaining") == "0" or "retry-after" in error.headers
-            ):
-                self._heed(error.headers)
-                asked = error.headers.get("retry-after", "")
-                raise FailedError(
-                    f"{self.address} {error}", float(asked) if asked.isdecimal() else None, 429
-                ) from error
-            raise
-        self._heed(told)
-        return found, told
-
-    def _heed(self, headers: Mapping[str, str]) -> None:
-        reset = headers.get("x-ratelimit-reset", "")
-        if headers.get("x-ratelimit-remaining") == "0" and reset.isdecimal():
-            self.pace.close_until(float(reset[:12]) + 1)
-
-    def _next(self, headers: Mapping[str, str]) -> str | None:
-        """Return the query of the next page, as ``Link`` names it; the path there names the repository by a number."""
-        for part in headers.get("link", "").split(","):
-            place, _, about = part.partition(";")
-            query = place.strip().removesuffix(">").partition("?")[2]
-            if 'rel="next"' in about and query:
-                return query
-        return None
-
-    def _seen(self, row: Mapping[str, Any], name: str) -> Seen | None:
-        if name == "issues":
-            if "pull_request" in row or (found := _number(row.get("number"))) is None:
-                return None
-            shown = [row.get(one) for one in ("updated_at", "comments", "state", "title")]
-            return Seen(found, hashlib.blake2b(json.dumps(shown).encode(), digest_size=12).hexdigest())
-        found = _number(str(row.get("issue_url", "")).rpartition("/")[2])
-        return Seen(found) if found else None
+    def _discussion_stamps(self, rows: list[dict[str, Any]]) -> dict[str, str]:
+        fields = ("updatedAt", "title", "closed", "isAnswered", "category", "comments")
+        stamps = {number: _stamp(row, fields) for row in rows if (number := _number(row.get("number")))}
+        self._discussions |= stamps.keys()
+        return stamps
 
     # -- one issue ---------------------------------------------------------------------------------------------
 
@@ -257,59 +219,65 @@ class GitHub:
         """Return an issue with all its comments; none where it was deleted, moved, or is a pull request."""
         if not _NUMBER.fullmatch(identifier):
             return Reading(None, is_there=False)
-        if identifier in self._discussed and (found := self._read_discussion(identifier)).thread is not None:
-            return found
-        found = self._read_issue(identifier)
-        return self._read_discussion(identifier) if self._has_discussions and not found.is_there else found
+        if identifier in self._discussions and (reading := self._read_discussion(identifier)).thread is not None:
+            return reading
+        reading = self._read_issue(identifier)
+        return self._read_discussion(identifier) if self._has_discussions and not reading.is_there else reading
 
     def check_access(self) -> None:
         """List an issue: where a repository was renamed or closed, every issue redirects or is missing."""
-        self._page("/issues?per_page=1", {})
+        self.page("/issues?per_page=1", {})
+
+    def issue(self, identifier: str) -> dict[str, Any]:
+        """Return an issue; raise RefusedError where it is not there, or was moved to another repository."""
+        issue, _ = self.api.ask(f"/issues/{identifier}")
+        if not isinstance(issue, dict) or _number(issue.get("number")) != identifier:
+            raise FailedError(f"{self.address}/issues/{identifier} answered something else than this issue")
+        return issue
+
+    def comments(self, identifier: str) -> tuple[list[dict[str, Any]], bool]:
+        """Return the comments of an issue, and whether there are more."""
+        comments: list[dict[str, Any]] = []
+        query: str | None = f"per_page={PAGE_SIZE}"
+        for _ in range(MAX_COMMENT_PAGES):
+            rows, headers = self.page(f"/issues/{identifier}/comments?{query}", {})
+            comments += rows or ()
+            if (query := next_query(headers)) is None:
+                return comments, False
+        return comments, True
 
     def _read_issue(self, identifier: str) -> Reading:
         try:
-            issue, _ = self._asked(f"/issues/{identifier}")
+            issue = self.issue(identifier)
         except RefusedError as error:
-            if error.status in _GONE:
+            if error.status in _GONE or 300 <= error.status < 400:
                 return Reading(None, is_there=False)
             raise FailedError(f"{self.address}/issues/{identifier} {error}") from error
-        except SourceError as error:
-            if "leads to" in error.message:
-                return Reading(None, is_there=False)
-            raise
-        if not isinstance(issue, dict) or _number(issue.get("number")) != identifier:
-            raise FailedError(f"{self.address}/issues/{identifier} answered something else than this issue")
         if "pull_request" in issue:
             return Reading(None, is_there=False)
-        comments: list[dict[str, Any]] = []
-        query: str | None = f"per_page={A_PAGE}"
-        for _ in range(MOST_COMMENT_PAGES if issue.get("comments") else 0):
-            rows, headers = self._page(f"/issues/{identifier}/comments?{query}", {})
-            comments += rows or ()
-            if (query := self._next(headers)) is None:
-                break
+        comments, has_more = self.comments(identifier) if issue.get("comments") else ([], False)
         context = reading_context()
-        found = reading_of(_records(issue, comments, context), context)
-        left_out = () if query is None or not comments else (f"comments beyond the first {len(comments):,}",)
-        return Reading(found.thread, (*found.rejects, *left_out))
+        left_out = (f"comments beyond the first {len(comments):,}",) if has_more else ()
+        return thread_reading(self._records(issue, comments, context), context, *left_out)
 
     def _read_discussion(self, identifier: str) -> Reading:
         topic: dict[str, Any] = {}
         comments: list[dict[str, Any]] = []
         left_out: list[str] = []
         after: str | None = None
-        for page in range(MOST_COMMENT_PAGES):
-            topic = object_of(self._graphed(_DISCUSSION, number=int(identifier), after=after).get("discussion"))
+        for page in range(MAX_COMMENT_PAGES):
+            topic = as_object(self.ask_repository(_DISCUSSION, number=int(identifier), after=after).get("discussion"))
             if _number(topic.get("number")) != identifier:
                 if page:
                     raise FailedError(f"{self.address}/discussions/{identifier} went away while it was read")
                 return Reading(None, is_there=False)
-            for one in nodes_of(topic.get("comments")):
-                replies = object_of(one.get("replies"))
-                comments += [one, *nodes_of(replies)]
-                if isinstance(many := replies.get("totalCount"), int) and many > _REPLIES:
-                    left_out.append(f"replies beyond the first {_REPLIES} of comment {one.get('databaseId')}")
-            if (after := place_after(object_of(topic.get("comments")))) is None:
+            connection = as_object(topic.get("comments"))
+            for comment in as_objects(connection.get("nodes")):
+                replies = as_object(comment.get("replies"))
+                comments += [comment, *as_objects(replies.get("nodes"))]
+                if isinstance(total := replies.get("totalCount"), int) and total > _REPLIES:
+                    left_out.append(f"replies beyond the first {_REPLIES} of comment {comment.get('databaseId')}")
+            if (after := next_place(connection)) is None:
                 break
         else:
             left_out.append(f"comments beyond the first {len(comments):,}")
@@ -317,71 +285,79 @@ class GitHub:
             "number": topic.get("number"),
             "title": topic.get("title"),
             "body": topic.get("body"),
-            "labels": [topic.get("category"), *nodes_of(topic.get("labels"))],
+            "labels": [topic.get("category"), *as_objects(as_object(topic.get("labels")).get("nodes"))],
             "created_at": topic.get("createdAt"),
             "closed_at": topic.get("closedAt"),
             "reactions": {"+1": topic.get("upvoteCount")},
             "html_url": topic.get("url"),
             "user": topic.get("author"),
         }
-        said = [
+        shown = [
             {
-                "id": f"d{one.get('databaseId')}",  # comments of issues have numbers of their own
-                "body": one.get("body"),
-                "created_at": one.get("createdAt"),
-                "reactions": {"+1": one.get("upvoteCount")},
-                "user": one.get("author"),
-                "is_answer": one.get("isAnswer"),
+                "id": f"d{comment.get('databaseId')}",  # comments of issues have numbers of their own
+                "body": comment.get("body"),
+                "created_at": comment.get("createdAt"),
+                "reactions": {"+1": comment.get("upvoteCount")},
+                "user": comment.get("author"),
+                "is_answer": comment.get("isAnswer"),
             }
-            for one in comments
-            if one.get("isMinimized") is not True
+            for comment in comments
+            if comment.get("isMinimized") is not True
         ]
         context = reading_context()
-        found = reading_of(_records(issue, said, context), context)
-        return Reading(found.thread, (*found.rejects, *left_out))
+        return thread_reading(self._records(issue, shown, context), context, *left_out)
 
-
-def _records(issue: Mapping[str, Any], comments: list[dict[str, Any]], context: ReadContext) -> Iterator[Record]:
-    """Yield an issue, its comments and its links, as GitHub's API gives them; raise Unreadable for the issue."""
-    number = identifier(issue.get("number"), "number")
-    title, body = one_line(issue.get("title"), "title", context), text(issue.get("body"), "body", context)
-    check_has_text(title, body, "markdown")
-    yield Question(
-        id=number,
-        title=title,
-        body=body,
-        markup="markdown",
-        tags=tags(issue.get("labels"), context),
-        created=moment(issue.get("created_at"), context),
-        closed=moment(issue.get("closed_at"), context),
-        score=whole_number(object_of(issue.get("reactions")).get("+1"), context),
-        url=one_line(issue.get("html_url"), "url", context),
-        author=one_line(object_of(issue.get("user")).get("login"), "login", context),
-    )
-    for comment in comments:
-        said = text(comment.get("body"), "body", context)
-        original = duplicate_of(comment)
-        if original and original != number:
-            yield Link(number, original, "duplicate")
-        if not said.strip():
-            context.reject("comments", 0, str(comment.get("id"))[:40], "a comment is empty")
-            continue
-        yield Answer(
-            id=identifier(comment.get("id"), "comment's id"),
-            question_id=number,
-            body=said,
+    def _records(
+        self, issue: Mapping[str, Any], comments: list[dict[str, Any]], context: ReadContext
+    ) -> Iterator[Record]:
+        """Yield an issue, its comments and its links, as GitHub's API gives them; raise Unreadable for the issue."""
+        number = identifier(issue.get("number"), "number")
+        title, body = one_line(issue.get("title"), "title", context), text(issue.get("body"), "body", context)
+        check_has_text(title, body, "markdown")
+        yield Question(
+            id=number,
+            title=title,
+            body=body,
             markup="markdown",
-            created=moment(comment.get("created_at"), context),
-            score=whole_number(object_of(comment.get("reactions")).get("+1"), context),
-            author=one_line(object_of(comment.get("user")).get("login"), "login", context),
-            is_accepted=comment.get("is_answer") is True,
+            tags=tags(issue.get("labels"), context),
+            created=moment(issue.get("created_at"), context),
+            closed=moment(issue.get("closed_at"), context),
+            score=whole_number(as_object(issue.get("reactions")).get("+1"), context),
+            url=one_line(issue.get("html_url"), "url", context),
+            author=one_line(as_object(issue.get("user")).get("login"), "login", context),
         )
+        for comment in comments:
+            body = text(comment.get("body"), "body", context)
+            original = self.duplicate_of(comment)
+            if original and original != number:
+                yield Link(number, original, "duplicate")
+            if not body.strip():
+                context.reject("comments", 0, str(comment.get("id"))[:40], "a comment is empty")
+                continue
+            yield Answer(
+                id=identifier(comment.get("id"), "comment's id"),
+                question_id=number,
+                body=body,
+                markup="markdown",
+                created=moment(comment.get("created_at"), context),
+                score=whole_number(as_object(comment.get("reactions")).get("+1"), context),
+                author=one_line(as_object(comment.get("user")).get("login"), "login", context),
+                is_accepted=comment.get("is_answer") is True,
+            )
+
+    def duplicate_of(self, comment: Mapping[str, Any]) -> str:
+        """Return the issue of this repository of which a member's comment says that its own is a duplicate, or ""."""
+        match = self._duplicate.match(str(comment.get("body") or ""))
+        return match[1] if match and comment.get("author_association") in _MEMBERS else ""
 
 
-def duplicate_of(comment: Mapping[str, Any]) -> str:
-    """Return the issue of which a member's comment says that its own is a duplicate, or ""."""
-    found = _DUPLICATE.match(str(comment.get("body") or ""))
-    return found[1] if found and comment.get("author_association") in _MEMBERS else ""
+def repository_of(address: str) -> str:
+    """Return the owner and name that an address of the web names.
+
+    >>> repository_of("https://github.com/rust-lang/rust.git")
+    'rust-lang/rust'
+    """
+    return urlsplit(address).path.strip("/").removesuffix(".git")
 
 
 def event_ids(kind: str, payload: Any) -> tuple[str, ...]:
@@ -393,27 +369,39 @@ def event_ids(kind: str, payload: Any) -> tuple[str, ...]:
     >>> event_ids("issues", {"action": "edited", "issue": {"number": 3}}), event_ids("ping", {"zen": "…"})
     (('3',), ())
     """
-    issue = object_of(object_of(payload).get(_EVENTS.get(kind, "")))
-    found = None if "pull_request" in issue else _number(issue.get("number"))
-    return (found,) if found else ()
+    issue = as_object(as_object(payload).get(_EVENTS.get(kind, "")))
+    number = None if "pull_request" in issue else _number(issue.get("number"))
+    return (number,) if number else ()
 
 
-def nodes_of(value: object) -> list[dict[str, Any]]:
-    """Return the nodes of a connection."""
-    found = object_of(value).get("nodes")
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+def next_query(headers: Mapping[str, str]) -> str | None:
+    """Return the query of the next page, as ``Link`` names it; the path there names the repository by a number."""
+    for part in headers.get("link", "").split(","):
+        place, _, about = part.partition(";")
+        query = place.strip().removesuffix(">").partition("?")[2]
+        if 'rel="next"' in about and query:
+            return query
+    return None
 
 
-def place_after(connection: Mapping[str, Any]) -> str | None:
-    """Return the place of a connection's next page."""
-    page = object_of(connection.get("pageInfo"))
-    found = page.get("endCursor")
-    return found if page.get("hasNextPage") is True and isinstance(found, str) and found else None
+def next_place(connection: Mapping[str, Any]) -> str | None:
+    """Return the place of the next page of a connection of GraphQL's."""
+    page = as_object(connection.get("pageInfo"))
+    place = page.get("endCursor")
+    return place if page.get("hasNextPage") is True and isinstance(place, str) and place else None
 
 
-def object_of(value: object) -> dict[str, Any]:
-    """Return a JSON object, an empty one for anything else."""
-    return value if isinstance(value, dict) else {}
+def _issue_stamps(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    return {
+        number: _stamp(row, ("updated_at", "comments", "state", "title"))
+        for row in rows
+        if "pull_request" not in row and (number := _number(row.get("number")))
+    }
+
+
+def _stamp(row: Mapping[str, Any], fields: tuple[str, ...]) -> str:
+    values = json.dumps([row.get(name) for name in fields])
+    return hashlib.blake2b(values.encode(), digest_size=12).hexdigest()
 
 
 def _number(value: object) -> str | None:

@@ -1,95 +1,83 @@
-"""How often a site is asked: never more than it allows in any minute, whoever was killed and began again."""
+"""How often a site is asked: requests have a distance in time, which grows where the site says that it is too short."""
 
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable
-from typing import Final, Protocol
+from dataclasses import dataclass
+from typing import Final
 
-WINDOW_S: Final = 60.0
-BACKGROUND: Final = 0.75
-"""The share of a minute's requests that work may take which can wait: what is urgent finds the rest."""
-POLLED: Final = 0.9
-"""The share that what polls have found may take, so that it does not wait for what can."""
-
-_LEAST_S: Final = 0.01
-"""Nobody waits for less: seconds since 1970 have no finer steps that a clock could be trusted with."""
+FIRST_LIMIT_S: Final = 60.0
+LONGEST_LIMIT_S: Final = 3_600.0
 
 
-class Ledger(Protocol):
-    """Remembers when requests were sent, also when the process is killed."""
+class Stopped(Exception):
+    """The process was told to stop; work that was not finished is done again by the next."""
 
-    def requests(self, since_s: float) -> list[float]:
-        """Return the moments of requests since one, oldest first."""
 
-    def add_request(self, at_s: float, before_s: float) -> None:
-        """Remember one, and forget those before a moment."""
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Time, as whoever follows a site or writes to it sees it.
+
+    Args:
+        now: seconds since 1970, for what is kept on disk.
+        steady: seconds that never go back, for the waits of this process.
+        pause: waits so many seconds; raises Stopped where the process was told to stop.
+    """
+
+    now: Callable[[], float] = time.time
+    steady: Callable[[], float] = time.monotonic
+    pause: Callable[[float], None] = time.sleep
 
 
 class Pace:
-    """Counts requests in a window of a minute that slides.
+    """Keeps requests apart, so that no minute has more than the rate, also where processes are killed and begin again.
 
-    A request counts from when its answer came, since it may have reached the site at any moment before.
+    The distance counts from when an answer came, since its request may have reached the site at any moment before.
 
     Args:
-        rate: requests a minute; 0 for as many as there are.
-        clock: seconds since 1970.
-        pause: waits so many seconds.
+        rate: requests a minute; 0 for no limit.
     """
 
-    def __init__(
-        self,
-        rate: int,
-        ledger: Ledger,
-        clock: Callable[[], float] = time.time,
-        pause: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self.rate = rate
-        self._ledger, self._clock, self._pause = ledger, clock, pause
-        self._now_s = now = clock()
-        begun = [min(one, now) for one in ledger.requests(now - WINDOW_S)] if rate else []
-        self._sent = deque([*begun[1:], *([now] if begun else [])])  # one after the other; the last may be under way
-        self._closed_until = 0.0
+    def __init__(self, rate: int, clock: Clock | None = None) -> None:
+        self.clock = clock or Clock()
+        self._distance_s = 60.0 / rate if rate else 0.0
+        self._next_s = self.clock.steady() + self._distance_s
+        self._limits = 0
 
-    def wait_s(self, share: float = 1.0, room: int = 1) -> float:
-        """Return in how many seconds requests may be sent; 0 for now.
-
-        Args:
-            share: of the window that may be taken.
-            room: so many, one after the other; half of what the window has, where that is less.
-        """
-        now = self._now()
-        while self._sent and self._sent[0] <= now - WINDOW_S:
-            self._sent.popleft()
-        wait = max(0.0, self._closed_until - now)
-        most = max(1, int(self.rate * share))
-        room = min(room, (most + 1) // 2)
-        if self.rate and len(self._sent) > most - room:
-            wait = max(wait, self._sent[len(self._sent) - most + room - 1] + WINDOW_S - now)
-        return max(wait, _LEAST_S) if wait > 0 else 0.0
+    def wait_s(self) -> float:
+        """Return in how many seconds a request may be sent; 0 for now."""
+        return max(0.0, self._next_s - self.clock.steady())
 
     def begin(self) -> None:
-        """Wait until a request may be sent, and remember that one is."""
-        while (wait := self.wait_s()) > 0:
-            self._pause(wait)
-        if self.rate:
-            self._ledger.add_request(self._clock(), self._clock() - WINDOW_S)
+        """Wait until a request may be sent."""
+        while (wait_s := self.wait_s()) > 0:
+            self.clock.pause(wait_s)
 
     def end(self) -> None:
-        """Count the request that was sent last from now on."""
-        if self.rate:
-            self._sent.append(self._now())
+        """Note that the answer to a request came, or will not come."""
+        self.close(self._distance_s)
 
-    def close_until(self, at_s: float) -> None:
-        """Send nothing before a moment: the site says that the limit is reached."""
-        self._closed_until = max(self._closed_until, at_s)
+    def close(self, seconds: float) -> None:
+        """Send nothing for so long."""
+        self._next_s = max(self._next_s, self.clock.steady() + seconds)
 
-    def _now(self) -> float:
-        """Return the moment; where the clock was set back, what was before goes back with it."""
-        now = self._clock()
-        if (back_s := self._now_s - now) > 0:
-            self._sent = deque(one - back_s for one in self._sent)
-            self._closed_until -= back_s
-        self._now_s = now
-        return now
+    def limit(self, asked_s: float | None) -> float:
+        """Send nothing for a while, since the site says that its limit is reached; return the seconds.
+
+        It is as long as the site asks. Where it names no time, or refuses again after that time, it is a minute at
+        least, and twice as long each time.
+
+        Args:
+            asked_s: the seconds that the site asks to wait, or None.
+        """
+        repeats = self._limits - 1 if asked_s else self._limits
+        own_s = min(FIRST_LIMIT_S * 2.0**repeats, LONGEST_LIMIT_S) if repeats >= 0 else 0.0
+        seconds = max(asked_s or 0.0, own_s)
+        self._limits += 1
+        self.close(seconds)
+        return seconds
+
+    def end_limit(self) -> None:
+        """Note that the site answers: the next limit is the first again."""
+        self._limits = 0

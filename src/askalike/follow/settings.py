@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal, get_args
 from urllib.parse import urlsplit
 
@@ -12,8 +12,8 @@ from askalike.errors import SettingError
 from askalike.follow.discourse import Discourse
 from askalike.follow.github import API, GitHub
 from askalike.follow.pace import Pace
-from askalike.follow.source import Source
-from askalike.types import Source as Origin
+from askalike.follow.site import Site
+from askalike.types import Source
 
 Kind = Literal["discourse", "github"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
@@ -57,30 +57,43 @@ class FollowSettings:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise SettingError(f"there is no kind {self.kind!r} of forum", f"expected one of {', '.join(KINDS)}")
+            raise SettingError(f"there is no kind {self.kind!r} of site", f"expected one of {', '.join(KINDS)}")
         for name in (self.key_variable, self.secret_variable):
             if name and not _NAME.fullmatch(name):
                 raise SettingError(
                     f"{name[:3]}… is no name of an environment variable", "put the secret into one, and give its name"
                 )
         if not _WEB.fullmatch(self.address):
-            raise SettingError(f"{self.address!r} is no address", "expected one such as https://forum.example.org")
+            raise SettingError(
+                f"{self.address!r} is no address of a Discourse or a GitHub repository",
+                "expected one such as https://forum.example.org; a file is read by askalike index FILE --into FORUM",
+            )
 
     @property
-    def origin(self) -> Origin:
+    def origin(self) -> Source:
         """Return what the questions belong to in the forum."""
-        return Origin(self.source or self.address, self.kind)
+        return Source(self.source or self.address, self.kind)
+
+    @property
+    def key(self) -> str:
+        """Return the key of the API, "" where none is named.
+
+        Raises:
+            SettingError: the environment lacks it.
+        """
+        key = os.environ.get(self.key_variable, "") if self.key_variable else ""
+        if self.key_variable and not key:
+            raise SettingError(f"the environment has no {self.key_variable}", "set it to the key of the API")
+        return key
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings as they are kept."""
         return asdict(self)
 
     @classmethod
-    def of_json(cls, kept: dict[str, Any]) -> FollowSettings:
-        """Return settings that were kept; names that are not known are left out."""
-        names = {field.name for field in fields(cls)}
-        found = {name: value for name, value in kept.items() if name in names}
-        return cls(**(found | {"private": tuple(found.get("private", ()))}))
+    def from_json(cls, values: dict[str, Any]) -> FollowSettings:
+        """Return settings that were kept."""
+        return cls(**{**values, "private": tuple(values.get("private", ()))})
 
 
 def kind_of(address: str) -> Kind:
@@ -92,16 +105,14 @@ def kind_of(address: str) -> Kind:
     return "github" if urlsplit(address).hostname in ("github.com", "www.github.com") else "discourse"
 
 
-def open_source(settings: FollowSettings, pace: Pace) -> Source:
+def open_site(settings: FollowSettings, pace: Pace) -> Site:
     """Return what is followed.
 
     Raises:
         SettingError: its key is not in the environment.
         SourceError: the address names no repository, or there is no key for discussions.
     """
-    key = os.environ.get(settings.key_variable, "") if settings.key_variable else ""
-    if settings.key_variable and not key:
-        raise SettingError(f"the environment has no {settings.key_variable}", "set it to the key of the API")
+    key = settings.key
     if settings.kind == "discourse":
         return Discourse(settings.address, pace, key, settings.username, settings.private)
     return GitHub(settings.address, pace, key, settings.api, has_discussions=settings.discussions)

@@ -11,13 +11,20 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
+from urllib.parse import parse_qs
 
 from askalike.errors import BusyForumError, ForumError
 from askalike.follow import discourse, github
+from askalike.follow.site import as_object
 from askalike.follow.state import State
 from askalike.store import ForumLayout
 
-MOST_BYTES: Final = 1_000_000
+MAX_BYTES: Final = 1_000_000
+JSON: Final = "application/json"
+FORM: Final = "application/x-www-form-urlencoded"
+TYPES: Final = (JSON, FORM)
+"""The content types of webhooks: who sends them is known by a signature, so a page's form cannot."""
+_MAX_FIELDS: Final = 10
 _EVENT_ID: Final = re.compile(r"[A-Za-z0-9-]{1,100}")
 _SIGNATURE: Final = re.compile(r"sha256=[0-9a-f]{64}")
 
@@ -72,8 +79,8 @@ def receive(
     Raises:
         WebhookError: it is not to be acknowledged.
     """
-    if len(content) > MOST_BYTES:
-        raise WebhookError(413, f"the webhook has more than {MOST_BYTES:,} bytes", "the poll finds what it is about")
+    if len(content) > MAX_BYTES:
+        raise WebhookError(413, f"the webhook has more than {MAX_BYTES:,} bytes", "the poll finds what it is about")
     try:
         with State(layout, is_durable=True) as state:
             return _received(state, {name.lower(): value for name, value in headers.items()}, content, clock)
@@ -84,7 +91,7 @@ def receive(
 
 
 def _received(state: State, headers: Mapping[str, str], content: bytes, clock: Callable[[], float]) -> Outcome:
-    settings = state.value("settings") or {}
+    settings = state.get("settings") or {}
     variable, dialect = settings.get("secret_variable"), _DIALECTS.get(str(settings.get("kind")))
     if not variable or dialect is None:
         hint = "name the variable of its secret: askalike follow FORUM --secret-variable NAME"
@@ -96,21 +103,41 @@ def _received(state: State, headers: Mapping[str, str], content: bytes, clock: C
     event = headers.get(dialect.event, "")
     if not _EVENT_ID.fullmatch(event):
         raise WebhookError(400, f"{dialect.event} is {event[:40]!r}", "expected the id of an event")
-    try:
-        payload = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise WebhookError(400, "the webhook is not JSON, or nested too deep", "send application/json") from error
+    payload = _payload(headers.get("content-type", ""), content)
+    if dialect is _DIALECTS["github"]:
+        _check_repository(payload, settings["address"])
     ids = dialect.ids(headers.get(dialect.kind, ""), payload)
-    if not state.receive(event, ids, clock()):
+    if not state.add_event(event, ids, clock()):
         return "known"
     return "kept" if ids else "ignored"
 
 
+def _payload(content_type: str, content: bytes) -> Any:
+    """Return the JSON of a webhook, which GitHub sends as a form unless it is told otherwise."""
+    try:
+        if content_type.partition(";")[0].strip().lower() == FORM:
+            form = parse_qs(content.decode(), strict_parsing=True, max_num_fields=_MAX_FIELDS)
+            return json.loads(form["payload"][0])
+        return json.loads(content)
+    except (ValueError, RecursionError, KeyError) as error:
+        hint = "send application/json, or a form with the JSON as its payload"
+        raise WebhookError(400, "the webhook is not JSON, or nested too deep", hint) from error
+
+
+def _check_repository(payload: Any, address: str) -> None:
+    """Raise WebhookError where a webhook is about another repository, whose issues have the same numbers."""
+    repository = as_object(as_object(payload).get("repository")).get("full_name")
+    followed = github.repository_of(address)
+    if isinstance(repository, str) and repository.lower() != followed.lower():
+        hint = f"send it to a forum that follows {repository[:100]}, or leave it out of this webhook"
+        raise WebhookError(403, f"this forum follows {followed}, not {repository[:100]!r}", hint)
+
+
 def _check(dialect: _Dialect, headers: Mapping[str, str], content: bytes, secret: str) -> None:
     """Raise WebhookError unless whoever knows the secret signed the content."""
-    given = headers.get(dialect.signature, "")
-    wanted = "sha256=" + hmac.new(secret.encode(), content, hashlib.sha256).hexdigest()
-    if not _SIGNATURE.fullmatch(given):
+    signature = headers.get(dialect.signature, "")
+    expected = "sha256=" + hmac.new(secret.encode(), content, hashlib.sha256).hexdigest()
+    if not _SIGNATURE.fullmatch(signature):
         raise WebhookError(401, f"{dialect.signature} is missing, or no sha256 signature", "give the webhook a secret")
-    if not hmac.compare_digest(given.encode(), wanted.encode()):
+    if not hmac.compare_digest(signature.encode(), expected.encode()):
         raise WebhookError(403, "the signature is not by this forum's secret", "give both sides the same secret")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, unquote
@@ -77,26 +77,29 @@ def admit(request: Request, access: Access, right: Right | None, *, is_change: b
     return rights
 
 
-def check_type(request: Request, wanted: str) -> None:
+def check_type(request: Request, *types: str) -> None:
     """Refuse a body of another type: one that a page's form can send could come from any site.
 
     Raises:
         Refused: 415.
     """
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if given != wanted:
-        raise Refused(415, f"the content type is {given[:100]!r}", f"expected {wanted}")
+    if given not in types:
+        raise Refused(415, f"the content type is {given[:100]!r}", f"expected {' or '.join(types)}")
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise Refused(415, "the body is compressed", "send it as it is")
 
 
-async def read_body(request: Request, most_bytes: int, timeout_s: float) -> bytes:
-    """Return the JSON that a request holds.
+async def read_body(request: Request, most_bytes: int, timeout_s: float, types: Sequence[str] = (JSON,)) -> bytes:
+    """Return the body of a request.
+
+    Args:
+        types: of the content that are taken.
 
     Raises:
         Refused: 415, it is of another type; 413, it is too large; 408, it comes too slowly.
     """
-    check_type(request, JSON)
+    check_type(request, *types)
     length = request.headers.get("content-length", "0")
     if length.isdigit() and int(length[:20]) > most_bytes:
         raise _too_large(most_bytes)

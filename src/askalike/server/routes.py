@@ -140,7 +140,7 @@ async def _follow(request: Request, service: Service, rights: frozenset[str]) ->
     client, limits = request.scope["state"]["client"], service.settings.limits
     if request.app.state.forum.access.rates.wait_s(client, time.monotonic()) > 0:
         raise Refused(429, "too many webhooks", "the poll finds what they are about", {"Retry-After": "1"})
-    content = await read_body(request, min(limits.body_bytes, webhook.MOST_BYTES), limits.timeout_s)
+    content = await read_body(request, min(limits.body_bytes, webhook.MAX_BYTES), limits.timeout_s, webhook.TYPES)
     work = partial(webhook.receive, ForumLayout(service.settings.folder), dict(request.headers), content)
     try:
         outcome = await service.writer.run(work, limits.timeout_s, client)

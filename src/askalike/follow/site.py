@@ -1,0 +1,208 @@
+"""A site that is followed: what its lists show, what one of its threads holds, and how it is asked."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+from askalike.errors import SourceError
+from askalike.follow.pace import Pace
+from askalike.readers.frame import Limits, ReadContext, ReadOptions, Rejects
+from askalike.readers.values import Unreadable
+from askalike.types import Answer, Link, Question, Record, Thread
+from askalike.web import FailedError, RefusedError, Web, retry_after
+
+Cursor = Any
+"""A value of JSON that only its site understands; None before the first poll, and before a sweep."""
+
+MAX_LIST_PAGES: Final = 10
+"""Pages of a list that one poll reads."""
+_MAX_BYTES: Final = 32 << 20
+_TIMEOUT_S: Final = 30.0
+_ABOUT_LIMITS: Final = re.compile(rb"rate.?limit|abuse|too many", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A part of what a site lists.
+
+    Args:
+        cursor: the place behind it; None at the end of a sweep.
+        stamps: the id of each thread, with a text that differs when the thread does; "" to read it in any case.
+        hidden: ids of threads that the site says are deleted, or not for everybody.
+        is_sweep_due: changes were missed that only a sweep finds.
+    """
+
+    cursor: Cursor
+    stamps: Mapping[str, str] = field(default_factory=dict)
+    hidden: tuple[str, ...] = ()
+    is_sweep_due: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A thread as it is now.
+
+    Args:
+        thread: None where it is deleted or not public.
+        rejects: what of it cannot be read.
+        is_there: though it may not be public.
+    """
+
+    thread: Thread | None
+    rejects: tuple[str, ...] = ()
+    is_there: bool = True
+
+
+class Site(Protocol):
+    """A site that is followed.
+
+    Every method raises FailedError where another try may succeed, and SourceError where none will.
+    """
+
+    address: str
+    pace: Pace
+
+    def poll(self, cursor: Cursor) -> Listing:
+        """Return what has changed since the cursor, as far as the site's lists show it."""
+
+    def sweep(self, cursor: Cursor) -> Listing:
+        """Return a part of everything that is there, from this place on."""
+
+    def read(self, identifier: str) -> Reading:
+        """Return a thread as it is now; raise Unreadable where it has to stay as it was read before."""
+
+    def check_access(self) -> None:
+        """Ask for what is always there. A site that refuses this refuses us: its threads are not gone."""
+
+
+class Api:
+    """Asks a site for JSON, no faster than it allows.
+
+    Args:
+        address: of the site, without a slash at its end.
+        headers: that every request has.
+        key: never quoted in an error.
+    """
+
+    def __init__(self, address: str, headers: Mapping[str, str], key: str, pace: Pace) -> None:
+        self.address, self.pace = address, pace
+        self._headers, self._web = dict(headers), Web(address, key)
+
+    def ask(
+        self, path: str, headers: Mapping[str, str] | None = None, method: str = "GET", body: Any = None
+    ) -> tuple[Any, Mapping[str, str]]:
+        """Return JSON and the answer's headers; None for a 304.
+
+        Args:
+            body: JSON that is sent; None for none.
+
+        Raises:
+            FailedError: it did not answer, or not with JSON, or its limit is reached; another try may succeed.
+            RefusedError: a status such as 404, or a redirection, which is not followed.
+            SourceError: the key is refused.
+        """
+        content = None if body is None else json.dumps(body).encode()
+        of_body = {} if body is None else {"Content-Type": "application/json"}
+        self.pace.begin()
+        try:
+            answer = self._web.send(
+                self.address + path,
+                {**self._headers, **of_body, **(headers or {})},
+                _MAX_BYTES,
+                _TIMEOUT_S,
+                content,
+                method,
+            )
+        except FailedError as error:
+            if error.status == 429:
+                raise self.limit_error(f"{path} {error}", error.headers) from error
+            raise FailedError(f"{self.address}{path} {error}", error.pause_s, error.status) from error
+        except RefusedError as error:
+            if error.status == 403 and _is_about_limits(error):
+                raise self.limit_error(f"{path} {error}", error.headers) from error
+            if error.status == 401:
+                raise SourceError(f"{self.address}{path} {error}", "check the key, and what it may read") from error
+            raise
+        finally:
+            self.pace.end()
+        self.pace.end_limit()
+        if _is_used_up(answer.headers):
+            self.pace.close(self._seconds_asked(answer.headers) or 0.0)
+        if answer.status == 304:
+            return None, answer.headers
+        try:
+            return json.loads(answer.content), answer.headers
+        except (ValueError, RecursionError) as error:
+            problem = "JSON nested too deep" if isinstance(error, RecursionError) else f"no JSON ({error})"
+            raise FailedError(f"{self.address}{path} answered {problem}") from error
+
+    def limit_error(self, why: str, headers: Mapping[str, str]) -> FailedError:
+        """Send nothing for a while, and return the error that the site's limit is reached."""
+        return FailedError(f"{self.address}{why}", self.pace.limit(self._seconds_asked(headers)), 429)
+
+    def _seconds_asked(self, headers: Mapping[str, str]) -> float | None:
+        asked_s, reset = retry_after(headers), headers.get("x-ratelimit-reset", "")
+        if asked_s is None and _is_used_up(headers) and reset.isdecimal():
+            asked_s = max(float(reset[:12]) + 1 - self.pace.clock.now(), 0.0)
+        return asked_s
+
+    def refusal(self, error: RefusedError, what: str) -> SourceError:
+        """Return the error that a list of the site is refused, or leads elsewhere."""
+        if 300 <= error.status < 400:
+            place = self._web.quoted(error.headers.get("location", "another address"))
+            return SourceError(
+                f"{self.address} leads to {place}; redirections are not followed",
+                "follow that address, if it is the forum's",
+            )
+        return SourceError(f"{self.address} {error}", f"check the address, and that the key may read {what}")
+
+
+def _is_used_up(headers: Mapping[str, str]) -> bool:
+    return headers.get("x-ratelimit-remaining") == "0"
+
+
+def _is_about_limits(error: RefusedError) -> bool:
+    is_said = _is_used_up(error.headers) or "retry-after" in error.headers
+    return is_said or _ABOUT_LIMITS.search(error.content) is not None
+
+
+def thread_reading(records: Iterator[Record], context: ReadContext, *rejects: str) -> Reading:
+    """Return the thread of a reader's records.
+
+    Args:
+        rejects: what could not be read besides.
+
+    Raises:
+        Unreadable: there is no question among them.
+    """
+    question, answers, links = None, dict[str, Answer](), dict[Link, None]()
+    for record in records:
+        if isinstance(record, Question):
+            question = record
+        elif isinstance(record, Answer):
+            answers[record.id] = record
+        elif isinstance(record, Link):
+            links[record] = None
+    reasons = tuple(reject.reason for reject in context.rejects.first)
+    if question is None:
+        raise Unreadable(reasons[0] if reasons else "there is no question in it")
+    return Reading(Thread(question, tuple(answers.values()), tuple(links)), (*reasons, *rejects))
+
+
+def reading_context(site_url: str = "") -> ReadContext:
+    """Return the context in which one thread is read."""
+    return ReadContext(ReadOptions(site_url=site_url, limits=Limits(document_bytes=_MAX_BYTES)), Rejects())
+
+
+def as_object(value: object) -> dict[str, Any]:
+    """Return a JSON object, an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_objects(value: object) -> list[dict[str, Any]]:
+    """Return the objects of a JSON list."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
