@@ -51,7 +51,6 @@ _SIAMESE: Final[Mapping[str, Range]] = {
 RANGES: Final[Mapping[str, Mapping[str, Range]]] = {
     "Forum": {
         "dimensions": (1, 1 << 16),
-        "processes": (1, 1_024),
         "seed": _SEED,
         "threads": (0, 1_024),
     },

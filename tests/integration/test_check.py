@@ -68,12 +68,11 @@ def test_damaged_postings_are_found_and_made_anew(tmp_path: Path, monkeypatch: p
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Return a forum that has everything: an own model, vectors, a ranker, pairs, answers, deletions."""
+    """Return a forum that has everything: an own model, vectors, pairs, answers, deletions."""
     path = tmp_path / "my.forum"
     synonym_model().save(tmp_path / "model")
     with Forum.create(path) as forum:
         forum.use_model(tmp_path / "model")
-        forum.use_ranker("ramn", tmp_path / "model")
         forum.add([*QUESTIONS, Question("gone", "Wlan gone")])
         forum.add_answers([Answer("a1", "wifi", "Change the channel")])
         forum.edit(Question("printer", "Printer offline again"))
@@ -305,16 +304,6 @@ def test_a_model_whose_manifest_names_other_hashes_is_put_back_and_was_never_cop
         Forum.open(path)
     assert sorted(ForumLayout(path).vectors.iterdir()) == sets
     assert (Forum.repair(path).is_sound, contents(ForumLayout(path).model)) == (True, before)
-
-
-def test_a_damaged_ranker_has_to_be_trained_again(path: Path) -> None:
-    flip(ForumLayout(path).ranker("ramn") / "weights.safetensors", 100)
-    before = contents(path)
-    report = Forum.repair(path)
-    [finding] = report.findings
-    assert (finding.part, finding.path, report.is_sound) == ("ranker", "rankers/ramn", False)
-    assert "train it again" in finding.mend
-    assert contents(path) == before
 
 
 def test_files_of_others_are_named_and_stay(path: Path) -> None:

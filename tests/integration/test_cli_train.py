@@ -15,9 +15,6 @@ from tests.tiny_training import dev_score_of
 from askalike import Forum, Question
 from askalike.data import bundled_forum
 from askalike.models.encoders.model import Model
-from askalike.training.corpus import TrainingData
-from askalike.training.encoder import TrainingRun, train_encoder
-from askalike.training.recipe import Recipe
 from askalike.types import Link
 
 TINY = """
@@ -394,22 +391,3 @@ def test_without_torch_the_extra_is_named(run: Run, forum: Path, monkeypatch: py
     done = run("train", forum)
     assert done.code == 1
     assert '"torch>=' in done.err
-
-
-def test_several_processes_are_asked_for_with_their_threads(
-    run: Run, forum: Path, recipe: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shapes: list[tuple[int, int]] = []
-
-    def alone(
-        wanted: Recipe, data: TrainingData, kept: TrainingRun, start: Path | None, shape: tuple[int, int]
-    ) -> Model:
-        assert start is None
-        shapes.append(shape)
-        return train_encoder(wanted, data, kept)
-
-    monkeypatch.setattr("askalike.training.processes.fit_together", alone)
-    done = run("train", forum, "--recipe", recipe, "--processes", 2, "--threads", 1, "--keep", "--json")
-    assert done.code == 0
-    assert shapes == [(2, 1)]
-    assert Model.load(forum / "model").dimensions == 8

@@ -10,13 +10,11 @@ import pytest
 from tests.command import Run
 from tests.embedding_server import WordHashes, serving
 
-from askalike import Forum, Question
+from askalike import Forum
 from askalike.data import bundled_forum
-from askalike.errors import BusyForumError, EncoderError, ModelError, SettingError
+from askalike.errors import BusyForumError, EncoderError, SettingError
 from askalike.forum import ForumSettings
 from askalike.progress import SilentProgress
-from askalike.training.corpus import TrainingData
-from askalike.training.recipe import network_recipe
 from askalike.training.session import DevScore, TrainingSession
 
 TINY = """
@@ -75,7 +73,7 @@ def test_an_open_forum_is_trained_and_searches_with_what_it_has_learned(home: Pa
     with Forum.open(home) as forum:
         assert forum.vectors.model == ""
         result = forum.train(recipe, is_kept=True, progress=shown)
-        assert (result.ranker, result.is_taken, result.folder) == ("", True, home / "model")
+        assert (result.is_taken, result.folder) == (True, home / "model")
         assert result.before is not None
         assert result.after is not None
         assert result.comparison is not None
@@ -97,14 +95,6 @@ def test_a_model_that_is_not_better_stays_in_the_work_folder(
         assert forum.vectors.model == ""
 
 
-def test_a_ranker_is_learned_and_asked_for_by_its_name(home: Path) -> None:
-    with Forum.open(home) as forum:
-        result = forum.train("lmir")
-        assert (result.ranker, result.is_taken, result.folder) == ("lmir", True, home / "rankers" / "lmir")
-        assert set(result.rankers) == {"lmir"}
-        assert forum.similar("wifi drops", ranker="lmir")
-
-
 def test_a_forum_that_was_opened_without_vectors_takes_the_model_and_encodes_later(home: Path, recipe: Path) -> None:
     with Forum.open(home, settings=ForumSettings(has_vectors=False)) as forum:
         assert forum.train(recipe, is_kept=True).is_taken
@@ -123,11 +113,8 @@ def test_the_plan_is_there_before_anything_is_trained_and_a_second_session_waits
 
 def test_wrong_options_are_refused_before_the_forum_is_read(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Forum, "questions", lambda *_: pytest.fail("the forum was read"))
-    with Forum.open(home) as forum:
-        with pytest.raises(SettingError, match="no recipe 'magic'"):
-            forum.train("magic")
-        with pytest.raises(SettingError, match="lmir, which trains no network"):
-            forum.train("lmir", processes=2)
+    with Forum.open(home) as forum, pytest.raises(SettingError, match="no recipe 'magic'"):
+        forum.train("magic")
     assert not (home / "training").exists()
 
 
@@ -143,33 +130,6 @@ def test_the_command_opens_the_forum_once(run: Run, home: Path, recipe: Path, mo
     done = run("train", home, "--recipe", recipe, "--keep")
     assert done.code == 0
     assert opened == [home]
-
-
-def test_two_processes_train_one_model_and_the_first_ones_progress_is_shown(home: Path, recipe: Path) -> None:
-    shown = Phases()
-    with Forum.open(home) as forum:
-        assert forum.train(recipe, processes=2, threads=1, is_kept=True, progress=shown).is_taken
-        assert forum.vectors.model == "own (rcnn, 8 dimensions)"
-    assert any("contrastive" in phase and done for phase, done in shown.phases.items())
-
-
-def test_what_a_process_of_a_training_fails_with_is_raised(tmp_path: Path, recipe: Path) -> None:
-    with Forum.create(tmp_path / "f") as forum:
-        forum.add([Question(str(number), f"wifi drops {number}") for number in range(6)])
-        with pytest.raises(SettingError, match="titles alone"):
-            forum.train(recipe, processes=2, threads=1)
-
-
-def test_a_process_that_ends_without_a_message_is_an_error(tmp_path: Path, recipe: Path) -> None:
-    from askalike.training.encoder import TrainingRun
-    from askalike.training.processes import fit_together
-
-    (tmp_path / "file").touch()
-    run = TrainingRun(tmp_path / "file" / "work")
-    with pytest.raises(ModelError, match="ended with code 1"):
-        fit_together(network_recipe(recipe), TrainingData([]), run, None, (1, 1))
-    with pytest.raises(ModelError, match="no model at"):
-        fit_together(network_recipe(recipe), TrainingData([]), run, tmp_path / "nowhere", (1, 1))
 
 
 def test_a_new_model_is_compared_with_the_text_encoder_that_answers_and_takes_its_place(

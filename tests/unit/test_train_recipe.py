@@ -116,11 +116,6 @@ def test_a_recipe_that_is_not_there_is_named_with_those_that_ship() -> None:
         ("size = 4", "size = 4\nmin_count = 0", "words: min_count is 0"),
         ("size = 4", "size = 4\nmax_size = -1", "words: max_size is -1"),
         ("size = 4", "size = 4\nvectors = ''", "words: vectors is ''"),
-        (
-            "size = 4",
-            "size = 4\nvectors_format = 'npz'",
-            "words: vectors_format is 'npz', but expected one of: word2vec",
-        ),
         ("size = 4", "size = 4\nunknown = 'maybe'", "words: unknown is 'maybe'"),
         ("size = 4", "size = 4\nsizes = 4", "words: sizes is unknown, expected only: max_size"),
         ("is_trained = true", "is_trained = 1", "words: is_trained is 1, but expected true or false"),

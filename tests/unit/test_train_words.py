@@ -70,9 +70,9 @@ def test_a_file_is_said_to_lack_words(tmp_path: Path, vector_file: Path) -> None
     assert notices == ["3 of 4 words have no vector in the file"]
 
 
-def test_glove_files_are_read_by_their_format(tmp_path: Path) -> None:
+def test_glove_files_are_read_too(tmp_path: Path) -> None:
     (tmp_path / "glove.txt").write_text("wifi 0 0 2\n", encoding="utf-8")
-    found = made(tmp_path, vectors=str(tmp_path / "glove.txt"), vectors_format="glove")
+    found = made(tmp_path, vectors=str(tmp_path / "glove.txt"))
     assert found.embedding[1].tolist() == [0, 0, 1]
 
 
@@ -84,7 +84,6 @@ def test_glove_files_are_read_by_their_format(tmp_path: Path) -> None:
             SettingError,
             r"vectors.txt holds vectors of 3 numbers, the recipe says 4 \(write the file's size",
         ),
-        ({"vectors_format": "glove"}, InputError, "a header, expected a word"),
         ({"vectors": "nowhere.txt"}, InputError, "nowhere.txt cannot be opened"),
         ({"min_count": 9}, SettingError, r"no word occurs 9 times in the texts \(give more questions"),
     ],

@@ -72,11 +72,8 @@ def train(
         bool, typer.Option("--resume/--fresh", help="Continue a stopped training, or start again.")
     ] = True,
     threads: Annotated[
-        int, typer.Option("--threads", help="Threads of each process; 0: torch's default.", min=0, max=1024)
+        int, typer.Option("--threads", help="Threads of torch; 0: torch's default.", min=0, max=1024)
     ] = 0,
-    processes: Annotated[
-        int, typer.Option("--processes", help="Processes that share a batch; with --device cuda one per GPU.", min=1)
-    ] = 1,
     keep: Annotated[
         bool,
         typer.Option(
@@ -95,7 +92,7 @@ def train(
     link is learned from, for as many epochs as the recipe says; where a model answered before, its own or the general
     one, the new one is then taken with --keep alone. askalike encode FORUM --model general leads back.
     """
-    options = TrainingOptions(begin, hold_out, seed, device, threads, processes, is_fresh=not resume, is_kept=keep)
+    options = TrainingOptions(begin, hold_out, seed, device, threads, is_fresh=not resume, is_kept=keep)
     checked_recipe(recipe, options)  # an error before the forum is read
     place = ForumLayout(forum).training
     with (

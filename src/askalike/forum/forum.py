@@ -1019,7 +1019,6 @@ class Forum:
         seed: int = 0,
         device: str = "cpu",
         threads: int = 0,
-        processes: int = 1,
         is_fresh: bool = False,
         is_kept: bool = False,
         progress: Progress | None = None,
@@ -1044,7 +1043,7 @@ class Forum:
         """
         from askalike.training.session import TrainingOptions, TrainingSession  # here: it imports this module
 
-        options = TrainingOptions(start, is_test_held_out, seed, device, threads, processes, is_fresh, is_kept)
+        options = TrainingOptions(start, is_test_held_out, seed, device, threads, is_fresh, is_kept)
         with TrainingSession(self, recipe, options) as session:
             return session.run(progress)
 

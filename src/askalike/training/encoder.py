@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +25,7 @@ from askalike.progress import Progress, SilentProgress
 from askalike.settings import check_settings
 from askalike.training.corpus import Corpus, TrainingData, WordSource, dev_measures
 from askalike.training.decoders import Decoding, Reconstruction
-from askalike.training.loop import DistributedContext, StageContext, joined, run_stage, write_examples
+from askalike.training.loop import StageContext, run_stage, write_examples
 from askalike.training.objectives import Contrastive, MaxMargin, Objective, TextNetwork
 from askalike.training.recipe import (
     DecodingOptions,
@@ -64,8 +64,7 @@ class TrainingRun:
 def train_encoder(recipe: Recipe, data: TrainingData, run: TrainingRun) -> Model:
     """Return the model that the recipe makes of the data.
 
-    The same recipe, data and seed give the same model on the same machine, stopped on the way or not. Where several
-    processes train together, each of them is given the model, and the first alone writes to the folder.
+    The same recipe, data and seed give the same model on the same machine, stopped on the way or not.
 
     Raises:
         SettingError: data and recipe do not fit each other, or the device is not there.
@@ -75,13 +74,11 @@ def train_encoder(recipe: Recipe, data: TrainingData, run: TrainingRun) -> Model
         MissingExtraError: gensim is wanted and not installed.
     """
     device = device_named(run.device)
-    with _arithmetic(recipe), joined(device) as distributed:
-        run = run if distributed.is_first else replace(run, progress=SilentProgress())
+    with _arithmetic(recipe):
         run.folder.mkdir(parents=True, exist_ok=True)
         run.progress.start("reading", len(data.questions), "questions")
         source = WordSource(data, QuestionReader(recipe.reads, recipe.word_limit, recipe.stems), run.progress.advance)
-        with distributed.first_alone():
-            words = make_words(recipe.words, source, run.start, run.folder, (run.seed, run.progress))
+        words = make_words(recipe.words, source, run.start, run.folder, (run.seed, run.progress))
         corpus = source.corpus(words.vocabulary, is_dropping=recipe.words.unknown == "dropped")
         network = TextNetwork(
             _encoder(recipe, run),
@@ -89,8 +86,8 @@ def train_encoder(recipe: Recipe, data: TrainingData, run: TrainingRun) -> Model
             is_embedding_trained=recipe.words.is_trained,
             is_unknown_zero=recipe.words.unknown != "vector",
         )
-        beginning = _beginning(data, words, network, (run.seed, distributed.size))
-        _run_stages(recipe, corpus, words.vocabulary, network, run, (device, distributed, beginning))
+        beginning = _beginning(data, words, network, run.seed)
+        _run_stages(recipe, corpus, words.vocabulary, network, run, device, beginning)
         return _model(recipe, words.vocabulary, network, data, corpus)
 
 
@@ -100,9 +97,9 @@ def _run_stages(
     vocabulary: Vocabulary,
     network: TextNetwork,
     run: TrainingRun,
-    within: tuple[torch.device, DistributedContext, str],
+    device: torch.device,
+    beginning: str,
 ) -> None:
-    device, distributed, beginning = within
     names = [f"{number}-{stage.objective}" for number, stage in enumerate(recipe.stages, start=1)]
     has_trained = False
     for number, (stage, name) in enumerate(zip(recipe.stages, names, strict=True), start=1):
@@ -119,15 +116,13 @@ def _run_stages(
             earlier=tuple(names[: number - 1]),
             seed=run.seed + number,
             device=device,
-            distributed=distributed,
             progress=run.progress,
             checkpoint_s=run.checkpoint_s,
             first_epoch=stage.first_epoch,
         )
         objective = _objective(stage, network, corpus, run.seed)
         run_stage(objective, stage.loop, _judge(network, corpus), context)
-        if distributed.is_first:
-            write_examples(objective.examples(), vocabulary, run.folder)
+        write_examples(objective.examples(), vocabulary, run.folder)
         has_trained = True
     if not has_trained:
         raise SettingError(
@@ -136,9 +131,9 @@ def _run_stages(
         )
 
 
-def _beginning(data: TrainingData, words: InitialWords, network: TextNetwork, drawn: tuple[int, int]) -> str:
+def _beginning(data: TrainingData, words: InitialWords, network: TextNetwork, seed: int) -> str:
     """Return a name of everything but the recipe that a training depends on."""
-    found = hashlib.sha256(f"{data.digest()}{data.dev_digest()}{words.digest()}{drawn}".encode())
+    found = hashlib.sha256(f"{data.digest()}{data.dev_digest()}{words.digest()}{seed}".encode())
     for name, array in to_arrays(network.encoder).items():
         found.update(name.encode() + array.tobytes())
     return found.hexdigest()

@@ -1,12 +1,9 @@
 """The training loop: Adam or SGD, clipped gradients, dev measures after each epoch, early stopping, checkpoints, a log.
 
-Each process takes every R-th batch; gradients are averaged by ``DistributedDataParallel``. The first process alone
-measures, writes and shows progress. In-batch negatives are those of a process' own batch.
-
 ``log.csv`` has one value a line, so that any tool can plot it: ``stage, epoch, step, measure, value``. Epoch 0 is the
 state before the first step. A training that goes on after a kill takes back what it had written after its checkpoint.
 
-Determinism: batches come from (seed, epoch), dropout from (seed, epoch, step, process). A checkpoint is one file that
+Determinism: batches come from (seed, epoch), dropout from (seed, epoch, step). A checkpoint is one file that
 is replaced whole: a training that was killed takes the same steps as one that was never stopped.
 
 Source: Adam: Kingma and Ba 2015 (ICLR).
@@ -17,101 +14,24 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from datetime import timedelta
 from math import isfinite
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final
 
 import safetensors
 import safetensors.torch
 import torch
-from torch import Tensor, distributed, nn
-from torch.nn.parallel import DistributedDataParallel
+from torch import Tensor, nn
 
-from askalike.errors import DamagedModelError, ModelError, SettingError
+from askalike.errors import DamagedModelError, ModelError
 from askalike.files import replace_whole
 from askalike.models.vocabulary import UNKNOWN, Vocabulary
 from askalike.progress import Progress, SilentProgress
 from askalike.training.objectives import Example, Trainable
 from askalike.training.recipe import LOWER_IS_BETTER, LoopSettings, SgdSettings
-
-_PATIENCE: Final = timedelta(days=1)  # the others wait while the first one trains word vectors or measures
-
-_Value = TypeVar("_Value")
-
-
-@dataclass(frozen=True, slots=True)
-class DistributedContext:
-    """One process' place among those that train together."""
-
-    rank: int = 0
-    size: int = 1
-
-    @property
-    def is_first(self) -> bool:
-        """Return whether this process measures, writes and reports."""
-        return self.rank == 0
-
-    def parallel(self, module: nn.Module) -> nn.Module:
-        """Return the module with its gradients averaged over the processes; itself where there is one."""
-        return DistributedDataParallel(module, find_unused_parameters=True) if self.size > 1 else module
-
-    def agreed(self, value: _Value) -> _Value:
-        """Return the first process' value in every process."""
-        if self.size == 1:
-            return value
-        held: list[object] = [value]
-        distributed.broadcast_object_list(held, src=0)
-        return cast("_Value", held[0])
-
-    def wait(self) -> None:
-        """Return when every process has come here."""
-        if self.size > 1:
-            distributed.barrier()
-
-    @contextmanager
-    def first_alone(self) -> Iterator[None]:
-        """Let the first process through before the others, who find what it has written."""
-        if not self.is_first:
-            self.wait()
-        yield
-        if self.is_first:
-            self.wait()
-
-
-@contextmanager
-def joined(device: torch.device) -> Iterator[DistributedContext]:
-    """Give the world that the environment describes, in the names that ``torchrun`` sets; or that is there already.
-
-    Raises:
-        SettingError: the environment names processes, but not how they find each other.
-    """
-    if distributed.is_available() and distributed.is_initialized():
-        yield DistributedContext(distributed.get_rank(), distributed.get_world_size())
-        return
-    named = os.environ.get("WORLD_SIZE", "1")
-    if named == "1":
-        yield DistributedContext()
-        return
-    if device.type == "cuda":
-        torch.cuda.set_device(device)
-    try:
-        distributed.init_process_group("cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo", timeout=_PATIENCE)
-    except ValueError as error:
-        raise SettingError(
-            f"WORLD_SIZE is {named!r}, but the processes cannot find each other: {error}",
-            "start them with torchrun, or take WORLD_SIZE out of the environment",
-        ) from error
-    try:
-        yield DistributedContext(distributed.get_rank(), distributed.get_world_size())
-    finally:
-        distributed.destroy_process_group()
-
 
 COLUMNS = ("stage", "epoch", "step", "measure", "value")
 
@@ -304,7 +224,6 @@ class StageContext:
     earlier: tuple[str, ...] = ()
     seed: int = 0
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
-    distributed: DistributedContext = field(default_factory=DistributedContext)
     progress: Progress = field(default_factory=SilentProgress)
     checkpoint_s: float = 120.0
     first_epoch: int = 0
@@ -336,14 +255,13 @@ class _StageRun:
         self.optimiser = optimiser(settings, self.learned.values())
         self.best: dict[str, Tensor] = {}
         self.state = Checkpoint(context.identity)
-        self.model = context.distributed.parallel(self.objective)
         self.saved_at = context.clock()
 
     def run(self) -> None:
         found = self._found()
         if found is not None:
             self._restore(found)
-        if self.context.distributed.is_first and not self.state.is_done:
+        if not self.state.is_done:
             self.log.begin(self.context.stage, self.state.epoch if found else -1, self.context.earlier)
         if found is None:
             self._judge(0, {})
@@ -356,8 +274,7 @@ class _StageRun:
         """Return what to go on from; a checkpoint of another training is set aside."""
         path, context = self.context.checkpoint, self.context
         found = Checkpoint.load(path, context.identity)
-        context.distributed.wait()  # nobody writes before everybody has read
-        if found is None and path.exists() and context.distributed.is_first:
+        if found is None and path.exists():
             aside = path.with_suffix(".other.safetensors")
             path.replace(aside)
             context.progress.notice(
@@ -369,14 +286,13 @@ class _StageRun:
     def _epoch(self) -> None:
         context, state = self.context, self.state
         batches = self.objective.batches(state.epoch, context.seed)
-        steps = max(1, len(batches) // context.distributed.size)
+        steps = len(batches)
         context.progress.start(f"{context.stage} epoch {state.epoch + 1}/{self.settings.epochs}", steps, "batches")
         context.progress.advance(state.step)
         begun, first = context.clock(), state.step
         self.objective.train()
         for step in range(state.step, steps):
-            batch = batches[(step * context.distributed.size + context.distributed.rank) % len(batches)]
-            loss = self._step(batch, (state.epoch + step / steps) / self.settings.epochs, (state.epoch, step))
+            loss = self._step(batches[step], (state.epoch + step / steps) / self.settings.epochs, (state.epoch, step))
             self.state = replace(self.state, step=step + 1, loss=self.state.loss + loss)
             if (step + 1) % CLEARED_EVERY == 0 or step + 1 == steps:
                 clear_moments(self.optimiser)
@@ -390,18 +306,18 @@ class _StageRun:
 
     def _step(self, batch: object, done: float, at: tuple[int, int]) -> float:
         context = self.context
-        seed = hash((context.seed, *at, context.distributed.rank)) & 0x7FFFFFFFFFFFFFFF
+        seed = hash((context.seed, *at, 0)) & 0x7FFFFFFFFFFFFFFF
         torch.default_generator.manual_seed(seed)
         if context.device.type == "cuda":
             torch.cuda.manual_seed(seed)
         for group in self.optimiser.param_groups:
             group["lr"] = self.settings.rate(done)
         self.optimiser.zero_grad(set_to_none=True)
-        loss: Tensor = self.model(batch)
+        loss: Tensor = self.objective(batch)
         loss.backward()  # type: ignore[no-untyped-call]
         norm = float(torch.nn.utils.clip_grad_norm_(self.learned.values(), self.settings.clip))
         value = float(loss.detach())
-        if not (isfinite(value) and isfinite(norm)):  # after backward, so that all processes come to know it
+        if not (isfinite(value) and isfinite(norm)):
             raise ModelError(
                 f"the loss of {context.stage} is {value} and its gradient has length {norm} in epoch {at[0] + 1}, "
                 f"step {at[1] + 1}",
@@ -413,12 +329,10 @@ class _StageRun:
     def _judge(self, steps: int, measures: dict[str, float]) -> None:
         """Measure, log, remember the best, decide whether to go on, save."""
         context, settings = self.context, self.settings
-        if context.distributed.is_first:
-            measures = {**measures, **self.dev(), **self.objective.held_out()}
-        measures = context.distributed.agreed(measures)
+        measures = {**measures, **self.dev(), **self.objective.held_out()}
         epoch = self.state.epoch
         score = measures.get(settings.stop_on)
-        if score is None and settings.patience and epoch == 0 and context.distributed.is_first:
+        if score is None and settings.patience and epoch == 0:
             context.progress.notice(
                 f"{context.stage}: {settings.stop_on} is not measured, so all {settings.epochs} epochs are run and the "
                 "last one is kept"
@@ -432,17 +346,14 @@ class _StageRun:
             self.best = {name: value.detach().clone() for name, value in self.learned.items()}
         is_worn = bool(settings.patience) and epoch - self.state.best_epoch >= settings.patience
         self.state = replace(self.state, is_done=epoch >= settings.epochs or is_worn)
-        if context.distributed.is_first:
-            self.log.add(context.stage, epoch, steps, measures)
-            if measures:  # before the first epoch, only what dev measures
-                context.progress.notice(_line(context.stage, epoch, measures))
-            context.on_epoch(epoch, measures)
+        self.log.add(context.stage, epoch, steps, measures)
+        if measures:  # before the first epoch, only what dev measures
+            context.progress.notice(_line(context.stage, epoch, measures))
+        context.on_epoch(epoch, measures)
         self._save()
 
     def _save(self) -> None:
         self.saved_at = self.context.clock()
-        if not self.context.distributed.is_first:
-            return
         tensors: dict[str, Tensor] = {f"model.{name}": value for name, value in self.learned.items()}
         tensors |= {f"best.{name}": value for name, value in self.best.items()}
         if not self.state.is_done:

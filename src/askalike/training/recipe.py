@@ -21,7 +21,6 @@ from askalike.models.encoders.settings import (
 )
 from askalike.models.vocabulary import Reads
 from askalike.settings import check_settings, read_settings, read_table
-from askalike.training.vector_files import VectorFormat
 
 Schedule = Literal["constant", "linear"]
 LOWER_IS_BETTER: Final = ("perplexity", "held-out loss")
@@ -200,9 +199,8 @@ class WordSettings:
     Args:
         max_size: words of the vocabulary, the most frequent, ≥ 1.
         min_count: how often a word must occur, ≥ 1.
-        vectors: ``word2vec`` (trained on the data), ``random``, or the path of a file of vectors, from where the
-            training is started.
-        vectors_format: of that file: ``word2vec-text``, ``word2vec-binary`` or ``glove``.
+        vectors: ``word2vec`` (trained on the data), ``random``, or the path of a text file of vectors, as
+            word2vec and GloVe write them, from where the training is started.
         workers: threads of word2vec; with more than one, no two trainings are equal.
         is_trained: word vectors learn in every stage, or stay fixed.
         unknown: what stands for unknown words.
@@ -212,7 +210,6 @@ class WordSettings:
     max_size: int = 60_000
     min_count: int = 2
     vectors: str = "word2vec"
-    vectors_format: VectorFormat = "word2vec-text"
     size: int = 200
     epochs: int = 5
     workers: int = 1

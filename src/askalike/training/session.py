@@ -172,8 +172,7 @@ class TrainingOptions:
             for the default recipe, where the package carries one for the forum's language, and nothing for others.
         is_test_held_out: leave the links of the test split alone, for an evaluation afterwards.
         device: cpu, cuda or cuda:N.
-        threads: of each process; 0 takes torch's choice.
-        processes: that share the batches; on cuda one a GPU.
+        threads: of torch; 0 takes torch's choice.
         is_fresh: begin anew where a stopped training could go on.
         is_kept: take the new model even if it is not better, or cannot be compared.
     """
@@ -183,7 +182,6 @@ class TrainingOptions:
     seed: int = 0
     device: str = "cpu"
     threads: int = 0
-    processes: int = 1
     is_fresh: bool = False
     is_kept: bool = False
 
@@ -354,7 +352,6 @@ class TrainingSession:
             "recipe": self._recipe.to_json(),
             "start": self._start.fingerprint if self._start else "",
             "seed": self._options.seed,
-            "processes": self._options.processes,
         }
 
     def _read(self) -> ForumTraining:
@@ -395,16 +392,10 @@ class TrainingSession:
 
         options = self._options
         run = TrainingRun(self._folder, options.seed, options.device, progress=progress)
-        if options.threads and options.processes == 1:
+        if options.threads:
             torch.set_num_threads(options.threads)
-        if options.processes > 1:
-            from askalike.training.processes import fit_together
-
-            start = self._start.folder if self._start else None
-            fit_together(recipe, data, run, start, (options.processes, options.threads)).save(made)
-        else:
-            start_model = Model.load(self._start.folder) if self._start else None
-            train_encoder(recipe, data, replace(run, start=start_model)).save(made)
+        start = Model.load(self._start.folder) if self._start else None
+        train_encoder(recipe, data, replace(run, start=start)).save(made)
 
     # -- comparing and taking ------------------------------------------------------------------------------------
 

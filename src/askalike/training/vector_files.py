@@ -1,12 +1,8 @@
-"""Word vectors from files of the usual formats, and to word2vec's text format.
+"""Word vectors from text files: a line for each word with its numbers, as word2vec and GloVe write them.
 
-``word2vec-text`` has a header line (words, dimensions), then a line for each word with its numbers; ``glove`` the same
-without a header; ``word2vec-binary`` the header, then for each word its bytes, a space and D little-endian float32, and
-in the authors' program a line feed.
-
-Files are streamed and not trusted: nothing is allocated because a header says so, and what does not fit is refused with
-file and line. Nothing is unpickled. Numbers of words that are not wanted are counted, not parsed.
-docs/decisions/0022 compares this with gensim's loader.
+word2vec's has a line before with the numbers of words and of dimensions; GloVe's has none. Files are streamed and not
+trusted: nothing is allocated because a header says so, and what does not fit is refused with file and line. Numbers of
+words that are not wanted are counted, not parsed.
 """
 
 from __future__ import annotations
@@ -15,11 +11,11 @@ import gzip
 import os
 import re
 import zlib
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Literal, cast
+from typing import BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,15 +24,10 @@ from askalike.errors import DamagedInputError, FormatError, InputError, SettingE
 from askalike.files import sync_folder, writing_whole
 from askalike.models.vocabulary import Vocabulary
 
-VectorFormat = Literal["word2vec-text", "word2vec-binary", "glove"]
-
 _MOST_DIMENSIONS = 4096
 _MOST_WORDS = 10**9
 _LONGEST_LINE = 32 * _MOST_DIMENSIONS + 4096
-_LONGEST_WORD = 4096
-_BLOCK_BYTES = 1 << 20
 _HEADER = re.compile(rb"(\d{1,20}) (\d{1,20})\s*")
-_MOST_HEADER_BYTES = 64
 _GET_AGAIN = "get the file again from its source"
 
 
@@ -75,8 +66,8 @@ class FoundVectors:
         return cls(tuple(vocabulary.words[row] for row in rows), vectors[1:][rows])
 
 
-def read_vectors(path: Path, file_format: VectorFormat, *, wanted: Container[str] | None = None) -> FoundVectors:
-    """Return the vectors of a file, unpacking ``.gz``.
+def read_vectors(path: Path, *, wanted: Container[str] | None = None) -> FoundVectors:
+    """Return the vectors of a text file, unpacking ``.gz``.
 
     Words are compared as they are written: vectors for ``Paris`` are not those of the word ``paris``.
 
@@ -84,17 +75,14 @@ def read_vectors(path: Path, file_format: VectorFormat, *, wanted: Container[str
         wanted: the words to look for, for example a ``Vocabulary``; None for all.
 
     Raises:
-        SettingError: an unknown format.
         InputError: the file cannot be opened, a word is not UTF-8, or a wanted word occurs twice.
         FormatError: the file is in another format.
-        DamagedInputError: the file is truncated, or a record does not fit the others; names line or record.
+        DamagedInputError: the file is truncated, or a line does not fit the others; names the line.
     """
-    if file_format not in VECTOR_FORMATS:
-        raise SettingError(f"vector format {file_format!r}, expected one of: {', '.join(VECTOR_FORMATS)}")
-    kept = _KeptWords(path.name, "record" if file_format == "word2vec-binary" else "line", wanted)
+    kept = _KeptWords(path.name, wanted)
     try:
         with _opened(path) as stream:
-            dimensions = VECTOR_FORMATS[file_format](stream, kept)
+            dimensions = _read(stream, kept)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DamagedInputError(
             f"{path.name}: damaged gzip data after {kept.record_count} words ({error})", _GET_AGAIN
@@ -120,16 +108,16 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 
 class _KeptWords:
-    """The wanted words of a file and their numbers, collected record by record."""
+    """The wanted words of a file and their numbers, collected line by line."""
 
-    def __init__(self, name: str, unit: str, wanted: Container[str] | None) -> None:
-        self.name, self._unit, self._wanted = name, unit, wanted
-        self.places: dict[str, int] = {}  # word → line or record
+    def __init__(self, name: str, wanted: Container[str] | None) -> None:
+        self.name, self._wanted = name, wanted
+        self.places: dict[str, int] = {}  # word → line
         self.numbers = bytearray()
         self.record_count = 0
 
     def wants(self, place: int, raw_word: bytes) -> str | None:
-        """Return the word where its numbers are wanted; every record of the file is shown here once."""
+        """Return the word where its numbers are wanted; every line of the file is shown here once."""
         self.record_count += 1
         try:
             word = raw_word.decode()
@@ -140,8 +128,9 @@ class _KeptWords:
         if self._wanted is not None and word not in self._wanted:
             return None
         if word in self.places:
-            first = f"after {self._unit} {self.places[word]}"
-            raise self.fault(place, f"the word {word[:40]!r} again, {first}", "remove one of them")
+            raise self.fault(
+                place, f"the word {word[:40]!r} again, after line {self.places[word]}", "remove one of them"
+            )
         return word
 
     def keep(self, place: int, word: str, vector: NDArray[np.float32]) -> None:
@@ -151,24 +140,21 @@ class _KeptWords:
         self.numbers += vector.tobytes()
 
     def fault(self, place: int, what: str, hint: str) -> InputError:
-        return InputError(f"{self.name}, {self._unit} {place}: {what}", hint)
+        return InputError(f"{self.name}, line {place}: {what}", hint)
 
     def damage(self, place: int, what: str) -> DamagedInputError:
-        return DamagedInputError(f"{self.name}, {self._unit} {place}: {what}", f"{_GET_AGAIN}, or name another format")
+        return DamagedInputError(f"{self.name}, line {place}: {what}", _GET_AGAIN)
 
 
-def _header(line: bytes, name: str) -> tuple[int, int]:
-    """Return (words, dimensions) of the first line of a word2vec file.
+def _header(line: bytes, name: str) -> tuple[int, int] | None:
+    """Return (words, dimensions) of the first line of a word2vec file; None where it is a word's.
 
-    >>> _header(b"3000000 300\\n", "news.bin")
-    (3000000, 300)
+    >>> _header(b"3000000 300", "news.txt"), _header(b"the 0.1 0.2", "glove.txt")
+    ((3000000, 300), None)
     """
     match = _HEADER.fullmatch(line)
     if match is None:
-        raise FormatError(
-            f"{name}, line 1: {line[:40]!r} is no word2vec header, expected the numbers of words and of dimensions",
-            "a file without that line is in the format glove",
-        )
+        return None
     count, dimensions = int(match[1]), int(match[2])
     if not (1 <= dimensions <= _MOST_DIMENSIONS and count <= _MOST_WORDS):
         raise FormatError(
@@ -179,10 +165,20 @@ def _header(line: bytes, name: str) -> tuple[int, int]:
     return count, dimensions
 
 
-def _read_word2vec_text(stream: BinaryIO, kept: _KeptWords) -> int:
-    """Collect the wanted words of a text file with a header; return D."""
+def _read(stream: BinaryIO, kept: _KeptWords) -> int:
+    """Collect the wanted words; return D."""
     lines = _lines(stream, kept)
-    count, dimensions = _header(next(lines, (1, b""))[1], kept.name)
+    _, first = next(lines, (1, b""))
+    if not first:
+        raise kept.damage(1, "the file is empty")
+    header = _header(first, kept.name)
+    if header is None:
+        dimensions = _dimensions(first, kept.name)
+        _take_line(1, first, dimensions, kept)
+        for number, line in lines:
+            _take_line(number, line, dimensions, kept)
+        return dimensions
+    count, dimensions = header
     for number, line in lines:
         if kept.record_count == count:
             raise kept.damage(number, f"more lines than the {count} words of the header")
@@ -192,24 +188,12 @@ def _read_word2vec_text(stream: BinaryIO, kept: _KeptWords) -> int:
     return dimensions
 
 
-def _read_glove(stream: BinaryIO, kept: _KeptWords) -> int:
-    """Collect the wanted words of a text file whose first line shows how many numbers a word has; return D."""
-    dimensions = 0
-    for number, line in _lines(stream, kept):
-        dimensions = dimensions or _dimensions(line, kept.name)
-        _take_line(number, line, dimensions, kept)
-    if not dimensions:
-        raise kept.damage(1, "the file is empty")
-    return dimensions
-
-
 def _dimensions(line: bytes, name: str) -> int:
     fields = line.split(b" ")
-    if len(fields) == 2 and fields[0].isdigit() and fields[1].isdigit():
-        raise FormatError(f"{name}, line 1: a header, expected a word and its numbers", "read it as word2vec-text")
     if not (1 <= len(fields) - 1 <= _MOST_DIMENSIONS) or not all(map(_is_number, fields[1:])):
         raise FormatError(
-            f"{name}, line 1: {line[:40]!r}, expected a word and 1 to {_MOST_DIMENSIONS} numbers", "name another format"
+            f"{name}, line 1: {line[:40]!r}, expected a word and 1 to {_MOST_DIMENSIONS} numbers",
+            "give word vectors as text, as word2vec and GloVe write them",
         )
     return len(fields) - 1
 
@@ -248,71 +232,6 @@ def _is_number(field: bytes) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _read_word2vec_binary(stream: BinaryIO, kept: _KeptWords) -> int:
-    """Collect the wanted words of a binary file; return D."""
-    count, dimensions = _header(stream.readline(_MOST_HEADER_BYTES), kept.name)
-    window = _Window(stream)
-    for record in range(1, count + 1):
-        raw_word = window.until_space()
-        if raw_word is None:
-            what = "the file ends" if window.is_at_end else f"a word longer than {_LONGEST_WORD} bytes"
-            raise kept.damage(record, f"{what}, but the header says {count} words of {dimensions} dimensions")
-        numbers = window.take(4 * dimensions)
-        if len(numbers) < 4 * dimensions:
-            raise kept.damage(record, f"the file ends within a vector of {dimensions} numbers")
-        word = kept.wants(record, raw_word.lstrip(b"\n"))
-        if word is not None:
-            kept.keep(record, word, np.frombuffer(numbers, "<f4").astype(np.float32))
-    if window.take(_LONGEST_WORD).strip():
-        raise kept.damage(count + 1, f"the file goes on after the {count} words of its header")
-    return dimensions
-
-
-class _Window:
-    """A stream read in blocks, of which the part not yet used is at hand."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self._block = b""
-        self._start = 0
-        self.is_at_end = False
-
-    def _fill(self, count: int) -> None:
-        """Have ``count`` bytes at hand, or all that is left."""
-        while not self.is_at_end and len(self._block) - self._start < count:
-            more = self._stream.read(_BLOCK_BYTES)
-            self.is_at_end = not more
-            self._block = self._block[self._start :] + more
-            self._start = 0
-
-    def until_space(self) -> bytes | None:
-        """Return the bytes before the next space, which is used up too; None where it does not come."""
-        end = self._block.find(b" ", self._start, self._start + _LONGEST_WORD)
-        if end < 0:
-            self._fill(_LONGEST_WORD)
-            end = self._block.find(b" ", self._start, self._start + _LONGEST_WORD)
-            if end < 0:
-                return None
-        found = self._block[self._start : end]
-        self._start = end + 1
-        return found
-
-    def take(self, count: int) -> bytes:
-        """Return the next bytes, fewer at the end."""
-        self._fill(count)
-        found = self._block[self._start : self._start + count]
-        self._start += len(found)
-        return found
-
-
-VECTOR_FORMATS: Mapping[str, Callable[[BinaryIO, _KeptWords], int]] = {
-    "word2vec-text": _read_word2vec_text,
-    "word2vec-binary": _read_word2vec_binary,
-    "glove": _read_glove,
-}
-"""Format → what reads it into the words that are kept, and returns D."""
 
 
 def write_word2vec_text(path: Path, vocabulary: Vocabulary, vectors: NDArray[np.float32]) -> None:

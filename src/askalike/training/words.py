@@ -387,7 +387,7 @@ def _found(
     elif settings.vectors == "random":
         found = FoundVectors((), np.zeros((0, settings.size), np.float32), 0)
     else:
-        found = read_vectors(Path(settings.vectors), settings.vectors_format, wanted=vocabulary)
+        found = read_vectors(Path(settings.vectors), wanted=vocabulary)
     if found.vectors.shape[1] != settings.size:
         raise SettingError(
             f"{settings.vectors} holds vectors of {found.vectors.shape[1]} numbers, the recipe says {settings.size}",
