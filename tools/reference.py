@@ -74,7 +74,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "follow": (
         "askalike follow my.forum --from https://forum.example.org --secret-variable DISCOURSE_SECRET",
-        "askalike follow my.forum --from https://github.com/OWNER/NAME --key-variable GITHUB_TOKEN --dry-run",
+        "askalike follow my.forum --from https://github.com/OWNER/NAME --key-variable GITHUB_TOKEN --once",
         "askalike follow my.forum --status --json",
     ),
     "writeback": (
