@@ -47,7 +47,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "--open-read",
         "askalike serve folder-of-forums --workers 2",
     ),
-    "mcp": ("askalike mcp my.forum --name my-forum",),
     "keys": (
         "askalike keys my.forum --add read --name widget",
         "askalike keys my.forum",
@@ -130,7 +129,7 @@ The names of `askalike` and of its client; everything else may change without no
 
 ```{{eval-rst}}
 .. automodule:: askalike.client
-   :members: Client, AsyncClient, ServiceError
+   :members: Client, ServiceError
 ```
 
 ## Judging runs

@@ -11,22 +11,19 @@
 Answers are the values of ``askalike.schemas``, as the service sends them; fields that this version does not know are
 left out, so that a newer service may be asked. One client may be shared by threads; connections are kept for the next
 request.
-``AsyncClient`` has the same methods for programs that wait with ``await``.
+A program with an event loop calls it in a thread: ``await asyncio.to_thread(client.similar, "Wifi drops")``.
 """
 
 from __future__ import annotations
 
-import asyncio
 import http.client
 import json
 import selectors
 import socket
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial, update_wrapper
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
@@ -53,41 +50,10 @@ from askalike.types import Draw, Feedback, LogEntry, Question, Verdict
 
 _Answer = TypeVar("_Answer", bound=msgspec.Struct)
 _Found = TypeVar("_Found")
-_Given = ParamSpec("_Given")
 
 BULK = 500
 REPEATABLE: Final = frozenset(["GET", "PUT", "DELETE"])
 """What may be sent again where the service has closed a kept connection without an answer: twice is as once."""
-
-ROUTES: Final[Mapping[str, str]] = {
-    "POST /v1/similar": "similar",
-    "GET /v1/questions": "questions",
-    "GET /v1/questions/{id}/similar": "similar_to",
-    "GET /v1/questions/{id}": "shown",
-    "PUT /v1/questions/{id}": "put",
-    "DELETE /v1/questions/{id}": "delete",
-    "PUT /v1/questions/{id}/originals/{original}": "mark",
-    "DELETE /v1/questions/{id}/originals/{original}": "unmark",
-    "PUT /v1/answers/{id}": "put_answer",
-    "DELETE /v1/answers/{id}": "delete_answer",
-    "POST /v1/feedback": "judge",
-    "GET /v1/duplicates": "duplicates",
-    "POST /v1/decisions": "decide",
-    "POST /v1/decisions/undo": "undo",
-    "GET /v1/log": "log",
-    "GET /v1/duplicates/groups": "groups",
-    "POST /v1/questions/{id}/helped": "helped",
-    "POST /v1/questions/{id}/opened": "opened",
-    "POST /v1/questions:bulk": "put_many",
-    "POST /v1/follow": "follow",
-    "GET /v1/feedback": "feedback",
-    "GET /v1/status": "status",
-    "GET /metrics": "metrics",
-    "GET /healthz": "health",
-    "GET /readyz": "ready",
-    "GET /openapi.json": "openapi",
-}
-"""Every route of the service, and the method that asks it."""
 
 
 class ServiceError(AskalikeError):
@@ -431,90 +397,6 @@ def _is_readable(connection: socket.socket) -> bool:
     with selectors.DefaultSelector() as selector:
         selector.register(connection, selectors.EVENT_READ)
         return bool(selector.select(0))
-
-
-def _awaited(
-    method: Callable[Concatenate[Client, _Given], _Found],
-) -> Callable[Concatenate[AsyncClient, _Given], Coroutine[Any, Any, _Found]]:
-    """Return a method of a client as one to wait for."""
-
-    async def asked(self: AsyncClient, /, *given: _Given.args, **named: _Given.kwargs) -> _Found:
-        work = partial(method, self.client, *given, **named)
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
-
-    update_wrapper(asked, method)
-    return asked
-
-
-def _put_all(client: Client, questions: Iterable[Mapping[str, Any]]) -> list[Acknowledgement]:
-    """Add or replace questions, some hundred with each request; return what became of each, in their order.
-
-    Raises:
-        ServiceError: as ``Client.put_many``.
-    """
-    return list(client.put_many(questions))
-
-
-class AsyncClient:
-    """Asks a service, for programs with an event loop: the methods of ``Client``, each to be awaited.
-
-    ::
-
-        async with AsyncClient("http://127.0.0.1:8765") as client:
-            found = await client.similar("Wifi drops every evening", k=5)
-
-    Args:
-        address, key, timeout_s: as ``Client`` takes them.
-        connections: so many requests are under way at once; others wait their turn.
-
-    Raises:
-        SettingError: the address is none.
-    """
-
-    def __init__(self, address: str, key: str = "", timeout_s: float = 30.0, connections: int = 16) -> None:
-        self.client = Client(address, key, timeout_s)
-        self._threads = ThreadPoolExecutor(connections, "askalike-client")
-
-    async def close(self) -> None:
-        """Wait for what is under way, and close the connections; the client cannot be used after."""
-        await asyncio.to_thread(self._threads.shutdown)
-        self.client.close()
-
-    async def __aenter__(self) -> AsyncClient:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
-    similar = _awaited(Client.similar)
-    similar_to = _awaited(Client.similar_to)
-    questions = _awaited(Client.questions)
-    question = _awaited(Client.question)
-    shown = _awaited(Client.shown)
-    put = _awaited(Client.put)
-    put_many = _awaited(_put_all)
-    delete = _awaited(Client.delete)
-    put_answer = _awaited(Client.put_answer)
-    delete_answer = _awaited(Client.delete_answer)
-    mark = _awaited(Client.mark)
-    unmark = _awaited(Client.unmark)
-    judge = _awaited(Client.judge)
-    feedback = _awaited(Client.feedback)
-    duplicates = _awaited(Client.duplicates)
-    decide = _awaited(Client.decide)
-    undo = _awaited(Client.undo)
-    log = _awaited(Client.log)
-    groups = _awaited(Client.groups)
-    helped = _awaited(Client.helped)
-    opened = _awaited(Client.opened)
-    follow = _awaited(Client.follow)
-    status = _awaited(Client.status)
-    metrics = _awaited(Client.metrics)
-    health = _awaited(Client.health)
-    ready = _awaited(Client.ready)
-    openapi = _awaited(Client.openapi)
 
 
 def _query(**asked: object) -> str:

@@ -57,9 +57,6 @@ WALK: tuple[tuple[str, ...], ...] = (
     ("info", "FORUM", "q1"),
     ("delete", "FORUM", "q1"),
     ("judge", "FORUM", "q1", "q2", "duplicate"),
-    ("review", "queue", "FORUM"),
-    ("review", "decide", "FORUM", "q1", "q2", "--verdict", "duplicate"),
-    ("report", "FORUM"),
     ("export", "FORUM", "--into", "NEW"),
     ("evaluate", "FORUM"),
     ("train", "FORUM"),
@@ -67,7 +64,7 @@ WALK: tuple[tuple[str, ...], ...] = (
     ("writeback", "FORUM", "--to", "https://forum.example.org", "--source", "manual", "--close"),
 )
 """A command for most of what there is; the rest serves until it is stopped, or needs a server or a research set."""
-ELSEWHERE = {"demo", "serve", "mcp", "attach", "score", "reproduce"}
+ELSEWHERE = {"demo", "serve", "attach", "score", "reproduce"}
 
 
 def test_the_walk_takes_every_command() -> None:

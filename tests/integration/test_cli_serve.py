@@ -27,18 +27,20 @@ def test_keys_are_made_shown_and_taken_back(folder: Path, run: Run) -> None:
     done = run("keys", folder, "--add", "read", "--name", "widget")
     assert done.code == 0
     secret = done.out.splitlines()[0]
-    assert Keys(folder).rights(secret) == {"read"}
+    key = Keys(folder).get(secret)
+    assert key is not None
+    assert key.may == "read"
     done = run("keys", folder, "--add", "write", "--json")
     assert done.code == 0
     made = done.json
-    assert Keys(folder).rights(made["key"]) == {"read", "write"}
+    assert (Keys(folder).get(made["key"]), made["may"]) != (None, "read")
     code, shown, _ = run("keys", folder)
     assert code == 0
     assert "widget" in shown
     assert made["id"] in shown
     assert secret not in shown
     assert run("keys", folder, "--remove", made["id"]).code == 0
-    assert Keys(folder).rights(made["key"]) is None
+    assert Keys(folder).get(made["key"]) is None
 
 
 @pytest.mark.parametrize(
@@ -64,10 +66,10 @@ def test_a_service_for_others_needs_a_key(folder: Path, run: Run) -> None:
 
 def test_what_is_said_reaches_the_service(folder: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     told: list[ServeSettings] = []
-    monkeypatch.setattr("askalike.server.workers.run", lambda settings, tell: told.append(settings))
+    monkeypatch.setattr("askalike.server.workers.run", lambda settings, on_start: told.append(settings))
     said = "--host 0.0.0.0 --port 1 --workers 2 --threads 3 --allow-origin https://a.example --allow-host a.example"
     proxies = "--trusted-proxy 127.0.0.1 --trusted-proxy 10.0.0.0/8"
-    more = "--insecure --open-read --rate 5 --timeout 2 --log-titles --reload-page"
+    more = "--insecure --open-read --rate 5 --timeout 2 --log-titles"
     done = run("serve", folder, *said.split(), *proxies.split(), *more.split())
     assert done.code == 0
     (settings,) = told
@@ -78,7 +80,6 @@ def test_what_is_said_reaches_the_service(folder: Path, monkeypatch: pytest.Monk
     assert settings.is_insecure
     assert settings.is_read_open
     assert settings.has_titles_logged
-    assert settings.is_page_reread
     assert "warning" in done.err
 
 

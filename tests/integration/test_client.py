@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import hashlib
 import hmac
 import http.client
-import inspect
 import os
 import re
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ import pytest
 from tests.integration.test_server_process import serving
 
 from askalike import Forum, Question
-from askalike.client import ROUTES, AsyncClient, Client, ServiceError, _refusal
+from askalike.client import Client, ServiceError, _refusal
 from askalike.errors import SettingError
 from askalike.follow.settings import FollowSettings
 from askalike.follow.state import State
@@ -52,7 +51,6 @@ ROUTE_ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "opened": ("1",),
     "follow": (WEBHOOK, SIGNED),
 }
-ORDER = [*ROUTE_ARGUMENTS, *(name for name in ROUTES.values() if name not in ROUTE_ARGUMENTS)]
 
 
 @pytest.fixture(scope="module")
@@ -83,28 +81,23 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, int]]:
     return seen
 
 
-def test_every_route_of_the_service_has_a_method_of_both_clients() -> None:
+def test_every_route_has_a_method_that_asks_it_over_one_connection(
+    client: Client, sent: list[tuple[str, str, int]]
+) -> None:
     document: Any = service_document()
     routes = {f"{method.upper()} {path}" for path, methods in document["paths"].items() for method in methods}
-    assert set(ROUTES) == routes
-    public = {name for name in vars(Client) if not name.startswith("_")}
-    assert public >= set(ROUTES.values())
-    for name in public - {"close"}:
-        assert inspect.iscoroutinefunction(getattr(AsyncClient, name)), name
-
-
-def test_every_method_asks_its_route_over_one_connection(client: Client, sent: list[tuple[str, str, int]]) -> None:
     client.close()
-    routes = {name: route for route, name in ROUTES.items()}
-    for name in ORDER:
-        sent.clear()
-        found = getattr(client, name)(*ROUTE_ARGUMENTS.get(name, ()))
-        list(found) if name == "put_many" else found
-        ((method, url, _),) = sent
-        path = re.sub(r"\{\w+\}", "[^/?]+", routes[name].split(" ")[1])
-        assert re.fullmatch(rf"{path}(\?.*)?", url), (name, url)
-        assert method == routes[name].split(" ")[0]
-    assert len(client._idle) == 1
+    for name in (*ROUTE_ARGUMENTS, "questions", "duplicates", "log", "groups", "feedback", "status", "metrics"):
+        answer = getattr(client, name)(*ROUTE_ARGUMENTS.get(name, ()))
+        list(answer) if name == "put_many" else answer
+    client.health(), client.ready(), client.openapi()
+    assert len({connection for *_, connection in sent}) == 1
+    asked = set()
+    for method, url, _ in sent:
+        path = url.partition("?")[0]
+        fitting = [route for route in routes if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", route), f"{method} {path}")]
+        asked.add(min(fitting, key=lambda route: route.count("{")))
+    assert asked == routes
 
 
 def test_a_connection_is_used_again_and_replaced_where_the_service_has_closed_it(
@@ -162,17 +155,10 @@ def test_filters_of_both_searches_hold(client: Client) -> None:
         client.similar_to("1", after="yesterday")
 
 
-def test_many_requests_are_awaited_together(client: Client) -> None:
-    async def ask() -> list[Any]:
-        async with AsyncClient(f"http://{client._host}:{client._port}", connections=4) as asked:
-            found = await asyncio.gather(*(asked.similar("wifi", k=1) for _ in range(20)))
-            assert len(asked.client._idle) <= 4
-            assert [one.id for one in await asked.put_many([{"id": "5", "title": "Fan is loud"}])] == ["5"]
-            with pytest.raises(ServiceError):
-                await asked.question("none")
-            return found
-
-    assert [one.hits[0].question.id for one in asyncio.run(ask())] == ["1"] * 20
+def test_many_threads_ask_with_one_client(client: Client) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        answers = list(threads.map(lambda _: client.similar("wifi", k=1), range(20)))
+    assert [answer.hits[0].question.id for answer in answers] == ["1"] * 20
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,6 @@ from askalike.cli import (
     info,
     judge,
     keys,
-    mcp,
     reproduce,
     search,
     serve,
@@ -66,7 +65,6 @@ app.command("follow")(follow.follow)
 app.command("writeback")(follow.writeback)
 app.command("keys")(keys.keys)
 app.command("batch")(batch.batch)
-app.command("mcp")(mcp.mcp)
 app.command("score")(evaluate.score)
 app.command("evaluate")(evaluate.evaluate)
 app.command("reproduce")(reproduce.reproduce)

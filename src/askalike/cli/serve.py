@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 
 from askalike.cli.display import messages
+from askalike.cli.mcp import assistant_server
 from askalike.errors import MissingExtraError
+from askalike.forum import Forum
 
 
 def serve(
@@ -46,6 +48,9 @@ def serve(
     open_forums: Annotated[
         int, typer.Option("--open-forums", help="Of a folder of forums, open at once per process, at most.", min=1)
     ] = 100,
+    mcp: Annotated[
+        bool, typer.Option("--mcp", help="Serve an assistant on standard input and output, in place of HTTP.")
+    ] = False,
     log_titles: Annotated[bool, typer.Option("--log-titles", help="Log the titles that are searched for.")] = False,
 ) -> None:
     """Serve a forum over HTTP, with a page and a widget.
@@ -54,7 +59,16 @@ def serve(
     unless told otherwise; for any other address, keys are needed: askalike keys makes them. Of a folder of forums, each
     answers under its own name, with its own keys, and is open while it is asked. Ctrl-C stops it when what is under way
     is done.
+
+    With --mcp, an assistant starts the command and talks to it by the Model Context Protocol: it can search and show
+    questions, and changes nothing.
     """
+    if mcp:
+        with Forum.open(forum) as opened:
+            server = assistant_server(opened)
+            messages.say(f"serving {forum} to an assistant on standard input and output")
+            server.run("stdio")
+        return
     _need_extra()
     from askalike.server.settings import Limits, ServeSettings
     from askalike.server.workers import run
@@ -75,7 +89,8 @@ def serve(
     )
     if insecure:
         messages.say("warning: without API keys, everyone at this address may read and change the forum", "warning")
-    run(settings, lambda: messages.say(f"http://{host}:{port}  (Ctrl-C stops)"))
+    shown = f"[{host}]" if ":" in host and not host.startswith("[") else host
+    run(settings, lambda port: messages.say(f"http://{shown}:{port}  (Ctrl-C stops)"))
 
 
 def _need_extra() -> None:

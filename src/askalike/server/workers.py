@@ -48,11 +48,11 @@ M_ARENA_MAX: Final = -8
 """The parameter's number in glibc's malloc.h."""
 
 
-def run(settings: ServeSettings, on_start: Callable[[], None] = lambda: None) -> None:
+def run(settings: ServeSettings, on_start: Callable[[int], None] = lambda port: None) -> None:
     """Serve until SIGTERM or SIGINT; then finish what is under way.
 
     Args:
-        on_start: called once it listens.
+        on_start: called with the port once it listens.
 
     Raises:
         SettingError: it would be open to others without a key, or nobody can listen at the address.
@@ -63,7 +63,7 @@ def run(settings: ServeSettings, on_start: Callable[[], None] = lambda: None) ->
         with contextlib.suppress(DatabaseError) if settings.wait_s else contextlib.nullcontext():
             Forum.open(settings.folder).close()  # refused here, with a message, rather than in a worker
     listening = listen(settings.host, settings.port)
-    on_start()
+    on_start(listening[0].getsockname()[1])
     raise_limit()
     few_arenas()
     keep_one_native_thread()
