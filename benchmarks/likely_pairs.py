@@ -23,7 +23,6 @@ from recipes.folders import WORK
 
 from askalike import Forum
 from askalike.forum.duplicates import compare
-from askalike.forum.engine import LocalEngine
 from askalike.forum.pairs import LEAST_SCORE, PARTNERS, _as_query, _plain
 from askalike.progress import SilentProgress
 from askalike.search import Searcher
@@ -55,9 +54,9 @@ def exact_pairs(forum: Forum, questions: dict[int, Question]) -> dict[Ends, floa
     def pairs_of(searcher: Searcher) -> dict[Ends, float]:
         queries = {number: _as_query(question, DEPTH) for number, question in questions.items()}
         plain = _plain(searcher, queries)
-        assert isinstance(plain.engine, LocalEngine)
         join = replace(plain.settings.join, depth=DEPTH, scored=2 * DEPTH)
-        engine = replace(plain.engine, vectors=cast(Any, _Exact(plain.engine.vectors)))
+        local = cast(Any, plain.engine)
+        engine = replace(local, vectors=_Exact(local.vectors))
         plain = replace(plain, engine=engine, settings=replace(plain.settings, join=join))
         pairs: dict[Ends, float] = {}
         for number, candidates in zip(queries, plain.closest(list(queries.values())), strict=True):

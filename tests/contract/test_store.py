@@ -15,7 +15,8 @@ from tests.postgres_server import new_database
 from askalike.errors import BusyForumError, ForumError, InputError, UnknownIdError
 from askalike.forum.settings import stored_text_settings
 from askalike.index.catchup import Steps, catch_up
-from askalike.index.word_indexer import WordIndexer, open_index
+from askalike.index.local import open_index
+from askalike.index.word_indexer import WordIndexer
 from askalike.progress import SilentProgress
 from askalike.store import ForumLayout, Margin, Store, create_store, open_store
 from askalike.store.postgres import PostgresStore

@@ -46,7 +46,7 @@ def ids(forum: Forum, title: str) -> list[str]:
 
 
 def words_of(forum: Forum) -> MilvusWords:
-    words = forum.indexes.lexical
+    words = forum.indexes.words.index
     assert isinstance(words, MilvusWords)
     return words
 

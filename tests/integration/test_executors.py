@@ -44,7 +44,7 @@ def refused(_: object) -> list[object]:
 def task_of(forum_folder: Path) -> Task[Any]:
     """Return the task that makes the entries of a word index."""
     with Forum.create(forum_folder) as forum:
-        return WordIndexer(forum.indexes.lexical, forum.analyzer).task
+        return WordIndexer(forum.indexes.words.index, forum.analyzer).task
 
 
 def test_processes_do_the_same_in_the_same_order(tmp_path: Path) -> None:

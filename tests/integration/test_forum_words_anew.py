@@ -145,7 +145,7 @@ def test_an_answer_of_an_index_that_is_not_complete_says_so(tmp_path: Path) -> N
 
 def test_postings_that_were_dropped_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("askalike.index.words.postings.LEAST", 3)
-    monkeypatch.setattr("askalike.forum.indexes.LEAST", 3)
+    monkeypatch.setattr("askalike.index.local.LEAST", 3)
     with Forum.create(tmp_path / "f") as forum:
         forum.add(QUESTIONS)
     lexical = ForumLayout(tmp_path / "f").lexical

@@ -76,7 +76,7 @@ def forum(tmp_path: Path) -> Iterator[Forum]:
 
 
 def kept(forum: Forum, num: int) -> object:
-    return unpacked(forum.indexes.lexical.snapshot().texts([num]).get(num, b""))
+    return unpacked(forum.indexes.words.index.snapshot().texts([num]).get(num, b""))
 
 
 def read(question: Question) -> object:

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.forum.engine import EncoderWords
+from askalike.forum.query_encoders import EncoderWords
 from askalike.index.vector_set import VectorSet
 from askalike.models.encoders.model import Model
 from askalike.processes import one_blas_thread

@@ -39,13 +39,14 @@ from askalike.files import (
     sync_folder,
     writing_whole,
 )
-from askalike.forum.indexes import LOCK_TIMEOUT_S, remove_indexes
+from askalike.forum.indexes import remove_indexes
 from askalike.forum.settings import ForumSettings
 from askalike.index.checked_file import POSTINGS
 from askalike.index.cursor import Cursor
 from askalike.index.encoder_settings import FILE as ENCODER_FILE
 from askalike.index.encoder_settings import RerankerSettings, packaged_model, read_settings
 from askalike.index.encoder_settings import fingerprint as model_fingerprint
+from askalike.index.local import LOCK_TIMEOUT_S
 from askalike.index.milvus.choice import engine_of
 from askalike.index.milvus.client import Milvus
 from askalike.index.milvus.vectors import MilvusSets

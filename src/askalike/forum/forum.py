@@ -537,7 +537,7 @@ class Forum:
             path=str(self.path),
             language=self.analyzer.settings.language,
             counts=counts,
-            indexed=self.indexes.lexical.entries,
+            indexed=self.indexes.words.index.entries,
             behind=behind,
             size_bytes=size_bytes(self.path),
             vectors=self.indexes.state(),
@@ -868,7 +868,7 @@ class Forum:
         Raises:
             BusyForumError: another process is at it, or has been indexing for too long.
         """
-        self.indexes.renew_words(progress or SilentProgress())
+        self.indexes.words.renew(progress or SilentProgress())
         self.indexes.measure_margin(progress or SilentProgress())
 
     def use_model(self, folder: str | Path) -> None:

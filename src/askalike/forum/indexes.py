@@ -18,7 +18,6 @@ from askalike.errors import (
     DamagedModelError,
     EncoderError,
     EngineError,
-    ForumError,
     NotLearnedError,
     SettingError,
 )
@@ -26,43 +25,30 @@ from askalike.executors import Executor
 from askalike.executors.processes import Processes
 from askalike.files import UnlockableError, held
 from askalike.forum.calibrations import Encode, JudgedPair, PairProbabilities, Scorings
-from askalike.forum.distributed import MilvusEngine
 from askalike.forum.encoders import NamedReranker
-from askalike.forum.engine import (
+from askalike.forum.query_encoders import (
     GeneralWords,
     LanguageWords,
-    LocalEngine,
     QueryEncoder,
-    QuestionStates,
     TextQueryEncoder,
 )
 from askalike.forum.settings import ForumSettings
 from askalike.index.catchup import catch_up, pending
 from askalike.index.encoder_settings import EncoderSettings
+from askalike.index.local import LOCK_TIMEOUT_S, RENEWAL_TIMEOUT_S, LocalWords, QuestionStates, Words, begin_successor
 from askalike.index.milvus.choice import engine_of, named_engine
-from askalike.index.milvus.vectors import MilvusSets, MilvusVectors
-from askalike.index.milvus.words import MilvusWords
+from askalike.index.milvus.engine import EngineWords
+from askalike.index.milvus.vectors import MilvusSets
 from askalike.index.vector_set import VectorSet, forget_sets, lock_of_makers
 from askalike.index.vector_sets import AT_ONCE, Vectors, VectorsState
-from askalike.index.vectors import VectorSnapshot
-from askalike.index.word_indexer import (
-    CAN_REPLACE,
-    LEAST_SAMPLE,
-    WordIndexer,
-    begin,
-    fingerprint,
-    fitting_index,
-    open_index,
-    successor_index,
-)
 from askalike.index.words import WordIndex
-from askalike.index.words.index import replaced_of, successor_of
-from askalike.index.words.postings import LEAST
+from askalike.index.words.index import successor_of
 from askalike.models.encoders.model import Model
 from askalike.models.text_encoder import READ_OF_PAIRS, TextEncoder, checked
 from askalike.processes import one_blas_thread
 from askalike.progress import Progress
 from askalike.search import Searcher, SearchSettings
+from askalike.search.engine import Engine
 from askalike.search.margin import LEAST as LEAST_MEASURED
 from askalike.search.margin import SAMPLE, forum_margin
 from askalike.search.query import TermCounts
@@ -73,15 +59,12 @@ from askalike.text.analyzer import Analyzer
 from askalike.text.languages import Detector
 from askalike.types import Query, Question
 
-LOCK_TIMEOUT_S = 10.0
 MAX_TITLE = 1_000
 """So many characters of a plain text's first line are its title: all words of titles are compared."""
 RECOUNTED = 1_000
 """Changes until the questions in each language are counted anew."""
 GROWN = 2.0
 """A forum that has grown or shrunk by this factor is measured anew."""
-ENCODER_TIMEOUT_S = 600.0
-"""Who has encoded for minutes waits for as long as another process may index."""
 
 _Found = TypeVar("_Found")
 
@@ -113,10 +96,8 @@ class Indexes:
         self._lock = filelock.FileLock(layout.lock, thread_local=False)
         self.open()
         text = analyzer.settings
-        self._made_by = fingerprint(analyzer)
         self._detector: tuple[int, Detector | None] = (-1, None)
         self._begun = self._finished = 0
-        self._has_renewed = False
         self._tuned: dict[str, SearchSettings] = {}
         self.reranker = NamedReranker(layout)
         self._scorings = Scorings(store, analyzer)
@@ -133,8 +114,13 @@ class Indexes:
         """
         layout, store, text = self._layout, self._store, self._analyzer.settings
         self._engine = engine_of(layout, store)
-        self.lexical: WordIndex | MilvusWords = self._open_lexical()
-        sets = None if self._engine is None else MilvusSets(self._engine, store.lock)
+        self.words: Words
+        sets = None
+        if self._engine is None:
+            self.words = LocalWords(layout, store, self._analyzer, self.executor, self._locked)
+        else:
+            self.words = EngineWords(self._engine, store, self._analyzer, self.executor, self._locked)
+            sets = MilvusSets(self._engine, store.lock)
         self.vectors = Vectors(layout, store, text, sets, self.executor) if self.settings.has_vectors else None
 
     def close(self) -> None:
@@ -148,9 +134,8 @@ class Indexes:
         settings = self.settings
         scoring = self._scorings.of(answering, engine)
         searcher = Searcher(engine, self._analyzer, None, settings.search, self.reranker.get, scoring=scoring)
-        if isinstance(engine, LocalEngine) and not engine.index.cursor.is_complete:
-            indexed, held = engine.index.entries, self._store.count_questions()
-            searcher = replace(searcher, notice=f"indexing is not finished: {indexed:,} of {held:,} questions")
+        if notice := self.words.notice:
+            searcher = replace(searcher, notice=notice)
         if self._analyzer.settings.languages:
             searcher = replace(searcher, language_of=self._language_of, spells=self._spellers.get)
         if answering is None:
@@ -186,25 +171,11 @@ class Indexes:
         detector = self._detector[1]
         return "" if detector is None else detector.language_of(query.title, query.body, query.markup)
 
-    def _state(self) -> tuple[VectorSet | None, LocalEngine | MilvusEngine]:
-        self.lexical.refresh()
+    def _state(self) -> tuple[VectorSet | None, Engine]:
+        """Return the set of vectors that answers, and what a search asks."""
         answering = None if self.vectors is None else self.vectors.answering()
         index = None if answering is None else answering.index.snapshot()
-        if isinstance(self.lexical, MilvusWords):
-            assert not isinstance(index, VectorSnapshot)
-            return answering, MilvusEngine(self._store, self.lexical, self.settings.fields, index, self._states)
-        assert not isinstance(index, MilvusVectors)
-        words = self.lexical.snapshot()
-        if words.cursor.fingerprint != self._made_by:
-            raise self._read_otherwise()
-        return answering, LocalEngine(self._store, words, self.settings.fields, index, self._states)
-
-    def _read_otherwise(self) -> ForumError:
-        """Return the error of who reads texts in another way than the index: no term would meet its like."""
-        return ForumError(
-            f"another process has changed how the texts of the forum at {self._layout.folder} are read",
-            "open the forum again, or restart what serves it",
-        )
+        return answering, self.words.engine(index, self.settings.fields, self._states)
 
     def take(self, settings: EncoderSettings, encoder: TextEncoder, *, is_named: bool) -> None:
         """Let the forum be encoded with a text encoder; see ``Vectors.take``."""
@@ -341,101 +312,26 @@ class Indexes:
 
     def _follow(self, progress: Progress) -> None:
         """Bring everything in step; the caller holds the lock."""
-        words = self.lexical
-        if isinstance(words, WordIndex):
-            words.refresh()
-            if words.cursor.fingerprint != self._made_by:
-                raise self._read_otherwise()
-            with suppress(ForumError):
-                WordIndex.remove(replaced_of(words.folder))  # of a process that was killed
-        if isinstance(words, MilvusWords):
-            words.reopen()
-            if self._is_to_begin(words):
-                with self._store.lock(words.name):  # another machine may have begun it meanwhile
-                    words.reopen()
-                    if self._is_to_begin(words):
-                        begin(words, self._store, self._analyzer)
-        catch_up(self._store, WordIndexer(words, self._analyzer, self.executor), progress)
-        if isinstance(words, MilvusWords) and words.has_drifted and words.entries <= AT_ONCE:
-            self._make_words_anew(words, progress)
-        if self.wants_words() and self._store.count_questions() <= AT_ONCE:
+        self.words.begin()
+        catch_up(self._store, self.words.indexer(), progress)
+        if self.words.wants_renewal() and self._store.count_questions() <= AT_ONCE:
             with suppress(BusyForumError):
-                self.renew_words(progress)
+                self.words.renew(progress)
         if self.vectors is not None:
             self.vectors.follow(progress)
-        if words.entries <= AT_ONCE and self.wants_margin():
+        if self.words.index.entries <= AT_ONCE and self.wants_margin():
             self.measure_margin(progress)
-
-    def _is_to_begin(self, words: MilvusWords) -> bool:
-        """Return whether an engine has no words, those of a newer store, or none by which mean lengths were known."""
-        if not words.exists or not words.cursor.can_catch_up(fingerprint(self._analyzer), self._store.last_change()):
-            return True
-        return words.is_unused and self._store.count_questions() >= LEAST_SAMPLE
-
-    def _make_words_anew(self, words: MilvusWords, progress: Progress) -> None:
-        """Fill other collections with the same words while these answer, and let those answer then."""
-        anew = words.successor()
-        if not anew.exists or not anew.cursor.can_catch_up(fingerprint(self._analyzer), self._store.last_change()):
-            begin(anew, self._store, self._analyzer)
-        catch_up(self._store, WordIndexer(anew, self._analyzer, self.executor), progress)
-        with self._locked(ENCODER_TIMEOUT_S), self._store.lock(words.name):
-            catch_up(
-                self._store, WordIndexer(anew, self._analyzer, self.executor), progress
-            )  # what was written meanwhile
-            words.reopen()
-            words.take(anew)
 
     def upkeep(self) -> list[str]:
         """Return what ``Forum.upkeep`` has to do, in words."""
-        words = ["the words are to be indexed anew"] if self.wants_words() else []
+        words = ["the words are to be indexed anew"] if self.words.wants_renewal() else []
         return words + (["how far questions stand out is to be measured"] if self.wants_margin() else [])
-
-    def wants_words(self) -> bool:
-        """Return whether the words are to be indexed anew: that was begun, or a large index has no postings."""
-        words = self.lexical
-        if not isinstance(words, WordIndex) or not CAN_REPLACE:
-            return False
-        words.refresh()
-        is_slow = not words.has_postings and words.entries >= 2 * LEAST and not self._has_renewed
-        is_wanted = is_slow or WordIndex.exists(successor_of(words.folder))
-        return is_wanted and words.cursor.is_complete and WordIndex.can_be_replaced(words.folder)
-
-    def renew_words(self, progress: Progress) -> None:
-        """Make the word index anew, where that is to be done, beside the one that answers, and let it take its place.
-
-        Others search and write meanwhile. What a killed process has made is gone on with.
-
-        Raises:
-            BusyForumError: another process is at it, or has been indexing for too long.
-        """
-        if not self.wants_words():
-            return
-        assert isinstance(self.lexical, WordIndex)
-        folder = self.lexical.folder
-        try:
-            with held(filelock.FileLock(self._layout.words_lock, thread_local=False), 0):
-                with self._locked(LOCK_TIMEOUT_S):
-                    self.lexical.reopen()
-                    if not self.wants_words():  # another process has done it
-                        return
-                    successor = successor_index(folder, self._store, self._analyzer)
-                    new = WordIndexer(successor, self._analyzer, self.executor)
-                catch_up(self._store, new, progress)
-                with self._locked(ENCODER_TIMEOUT_S):
-                    catch_up(self._store, new, progress)  # what was written meanwhile
-                    WordIndex.put_in_place(folder)
-                    self._has_renewed = True
-                    self.lexical.reopen()
-        except filelock.Timeout as error:
-            raise BusyForumError(
-                f"another process is indexing {self._layout.folder}", "what was indexed so far is kept"
-            ) from error
 
     def wants_margin(self) -> bool:
         """Return whether how far questions stand out from one another is to be measured: for an encoder of sentences,
         for the first time, or when there are twice or half as many as then.
         """
-        size = self.lexical.entries
+        size = self.words.index.entries
         answering = None if self.vectors is None else self.vectors.answering()
         if size < LEAST_MEASURED or answering is None or answering.settings is None:
             return False
@@ -445,7 +341,7 @@ class Indexes:
     def measure_margin(self, progress: Progress) -> None:
         """Measure it where that is to be done, and store it: some hundred searches by words."""
         if self.wants_margin():
-            self._store.put_margin(Margin(self.lexical.entries, self.margin_now(progress)))
+            self._store.put_margin(Margin(self.words.index.entries, self.margin_now(progress)))
 
     def margin_now(self, progress: Progress) -> float | None:
         """Return it as it is now, None where too few of the forum's questions meet the words of others."""
@@ -463,12 +359,8 @@ class Indexes:
             BusyForumError: another process encodes, or has been indexing for too long.
             ModelError: there is no model, or it cannot be read.
         """
-        if isinstance(self.lexical, MilvusWords):
-            self.lexical.reopen()
-            if self.lexical.cursor.is_complete and self.lexical.has_drifted:
-                self._make_words_anew(self.lexical, progress)
         with suppress(BusyForumError):
-            self.renew_words(progress)
+            self.words.renew(progress)
         if self.vectors is not None:
             self.vectors.encode(progress, self._locked_for_encoder)
         self.measure_margin(progress)
@@ -487,7 +379,7 @@ class Indexes:
         Raises:
             ForumError, ModelError: searches would fail; the message says what to do.
         """
-        self.lexical.probe()
+        self.words.index.probe()
         if self.vectors is not None:
             self.vectors.answering()
 
@@ -502,8 +394,8 @@ class Indexes:
 
     def behind(self) -> int:
         """Return how many changes the word index has not seen."""
-        self.lexical.refresh()
-        return pending(self.lexical.cursor, self._store)
+        self.words.index.refresh()
+        return pending(self.words.index.cursor, self._store)
 
     @property
     def engine(self) -> str:
@@ -524,30 +416,11 @@ class Indexes:
     @contextmanager
     def _locked_for_encoder(self) -> Iterator[None]:
         try:
-            with self._locked(ENCODER_TIMEOUT_S):
+            with self._locked(RENEWAL_TIMEOUT_S):
                 yield
         except filelock.Timeout as error:
             raise BusyForumError(
                 f"another process is indexing {self._layout.folder}", "encode again; vectors encoded so far are kept"
-            ) from error
-
-    def _open_lexical(self) -> WordIndex | MilvusWords:
-        """Open the index; only one that has to be made first waits for another process that is making it.
-
-        One in an engine is looked at when it is first needed: a forum can be opened while its engine is away.
-        """
-        if self._engine is not None:
-            made_by = fingerprint(self._analyzer)
-            return MilvusWords(self._engine, f"words_{made_by}", made_by, self._store.lock)
-        index = fitting_index(self._layout.lexical, self._store, self._analyzer)
-        if index is not None:
-            return index
-        try:
-            with held(self._lock, LOCK_TIMEOUT_S):
-                return open_index(self._layout.lexical, self._store, self._analyzer)
-        except filelock.Timeout as error:
-            raise BusyForumError(
-                f"another process is indexing {self._layout.folder}", "wait until it has finished"
             ) from error
 
 
@@ -592,22 +465,8 @@ def remove_indexes(
             for kind in ("words", "next", *(("vectors",) if settings.has_vectors else ())):
                 engine.forget(kind)
             renewable = None
-        if renewable is None or not _is_succeeded(layout, *renewable):
+        if renewable is None or not begin_successor(layout, *renewable):
             WordIndex.remove(layout.lexical)
             WordIndex.remove(successor_of(layout.lexical))
         if settings.has_vectors:
             forget_sets(layout.vectors)
-
-
-def _is_succeeded(layout: ForumLayout, store: Store, analyzer: Analyzer) -> bool:
-    """Begin another word index beside the one that is there, if that can answer meanwhile; return whether it can."""
-    try:
-        index = fitting_index(layout.lexical, store, analyzer)
-        if index is None or not (
-            index.cursor.is_complete and CAN_REPLACE and WordIndex.can_be_replaced(layout.lexical)
-        ):
-            return False
-        successor_index(layout.lexical, store, analyzer)
-    except ForumError:  # damaged: what is not the index's own is named by who removes it
-        return False
-    return True

@@ -33,7 +33,6 @@ from numpy.typing import NDArray
 from askalike.executors import Executor, Numbered, Task
 from askalike.executors.processes import Processes
 from askalike.files import held
-from askalike.forum.engine import LocalEngine
 from askalike.forum.groups import LEAST, MOST_PARTIAL, EvidenceReader
 from askalike.forum.indexes import Indexes
 from askalike.forum.linkage import MOST_REFUSED, Ends, lacking
@@ -235,8 +234,8 @@ class Pairs:
 
     def _follow(self) -> bool:
         """Note which questions have changed, as far as searches see them; return whether they see the forum at all."""
-        self._indexes.lexical.refresh()
-        cursor = self._indexes.lexical.cursor
+        self._indexes.words.index.refresh()
+        cursor = self._indexes.words.index.cursor
         if not cursor.is_complete:
             return False
         last = self._records.last_change()
@@ -486,12 +485,12 @@ def _plain(searcher: Searcher, asked: Mapping[int, Query]) -> Searcher:
     """
     scoring = None if searcher.scoring is None else replace(searcher.scoring, update=UNMOVED)
     searcher = replace(searcher, speller=None, scoring=scoring)
-    engine = searcher.engine
-    if searcher.encoder is None or not isinstance(engine, LocalEngine) or engine.vectors is None:
+    stored = None if searcher.encoder is None else searcher.engine.stored_vectors(list(asked))
+    if stored is None:
         return replace(searcher, encoder=None)
-    held, vectors = engine.vectors.vectors(list(asked))
-    texts = [(asked[num].title, asked[num].body) for num in held.tolist()]
-    return replace(searcher, encoder=_Stored(dict(zip(texts, vectors, strict=True)), engine.vectors.dimensions))
+    numbers, vectors = stored
+    texts = [(asked[num].title, asked[num].body) for num in numbers.tolist()]
+    return replace(searcher, encoder=_Stored(dict(zip(texts, vectors, strict=True)), vectors.shape[1]))
 
 
 def side_by_side(searcher: Searcher, nums: list[int]) -> list[int]:
@@ -499,26 +498,24 @@ def side_by_side(searcher: Searcher, nums: list[int]) -> list[int]:
 
     Each goes to the nearest of √N of them, drawn by chance, which follow each other each by the nearest that is left.
     """
-    engine = searcher.engine
-    if not isinstance(engine, LocalEngine) or engine.vectors is None:
+    stored_vectors = searcher.engine.stored_vectors
+    drawn = stored_vectors(np.random.default_rng(0).choice(nums, math.isqrt(len(nums)), replace=False).tolist())
+    if drawn is None or not len(drawn[0]):  # hardly any has a vector yet
         return nums
-    drawn = np.random.default_rng(0).choice(nums, math.isqrt(len(nums)), replace=False)
-    _, centres = engine.vectors.vectors(drawn)
-    if not len(centres):  # hardly any has a vector yet
-        return nums
+    centres = drawn[1]
     left = np.zeros(len(centres))
     rank = np.empty(len(centres), np.int64)
     place = 0
     for number in range(len(centres)):
         rank[place], left[place] = number, -np.inf
         place = int((centres @ centres[place] + left).argmax())
-    found: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+    ranked: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
     for start in range(0, len(nums), _ORDERED):
-        held, vectors = engine.vectors.vectors(nums[start : start + _ORDERED])
-        found.append((held, rank[(vectors @ centres.T).argmax(axis=1)]))
-    held, ranks = (np.concatenate(some) for some in zip(*found, strict=True))
-    without = np.setdiff1d(nums, held)
-    return [*held[np.argsort(ranks, kind="stable")].tolist(), *without.tolist()]
+        if (stored := stored_vectors(nums[start : start + _ORDERED])) is not None:
+            ranked.append((stored[0], rank[(stored[1] @ centres.T).argmax(axis=1)]))
+    numbers, ranks = (np.concatenate(column) for column in zip(*ranked, strict=True))
+    without = np.setdiff1d(nums, numbers)
+    return [*numbers[np.argsort(ranks, kind="stable")].tolist(), *without.tolist()]
 
 
 def _is_kept(pair: Pair) -> bool:

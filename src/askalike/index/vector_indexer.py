@@ -87,12 +87,8 @@ class VectorIndexer:
         """Write vectors, to an engine with what filters ask of their questions; what has none loses one it had."""
         if gone := {num for num, _ in questions}.difference(entries[0]):
             writer.remove(sorted(gone))
-        if not entries[0]:
-            return
-        if isinstance(writer, MilvusVectorWriter):
+        if entries[0]:
             writer.put(*entries, dict(questions))
-        else:
-            writer.put(*entries)
 
     def _unpacked(self, packed: bytes) -> Vectors:
         nums, vectors = _DECODER.decode(packed)

@@ -5,24 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from functools import partial
-from itertools import islice
-from pathlib import Path
-from typing import Final
 
 import msgspec
 
-from askalike.errors import DamagedForumError
 from askalike.executors import Executor, Numbered, Task
 from askalike.executors.processes import Processes
-from askalike.files import IS_WINDOWS
 from askalike.index.catchup import Steps
-from askalike.index.milvus.words import USUAL_LENGTHS, Lengths, MilvusWords, MilvusWordWriter
+from askalike.index.milvus.words import MilvusWords, MilvusWordWriter
 from askalike.index.words import IndexEntry, WordIndex, WordWriter
-from askalike.index.words.index import successor_of
 from askalike.search.texts import reader_of
-from askalike.store import Store
 from askalike.store.rows import to_microseconds
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
@@ -36,9 +29,6 @@ STEPS = Steps(batch=1_000, scan=125_000, changes=5_000)
 """A commit ends a segment of tantivy's, and each segment looks every term of a query up anew: with two of them instead
 of five, a search of 224,741 questions for title and body takes a quarter less."""
 
-SAMPLE, LEAST_SAMPLE = 500, 20
-"""Questions by which the mean lengths are known."""
-
 _DECODER = msgspec.msgpack.Decoder(list[IndexEntry])
 
 
@@ -46,59 +36,6 @@ def fingerprint(analyzer: Analyzer) -> str:
     """Return a short name of everything that decides which terms a text gives."""
     described = json.dumps([ANALYSIS_VERSION, analyzer.settings.to_json()], sort_keys=True)
     return hashlib.blake2b(described.encode(), digest_size=8).hexdigest()
-
-
-CAN_REPLACE: Final = not IS_WINDOWS
-"""Whether a folder can be renamed whose files are open: where not, an index is made anew in its place."""
-
-
-def fitting_index(folder: Path, log: Store, analyzer: Analyzer) -> WordIndex | None:
-    """Return the index if there is one that needs no more than catching up.
-
-    Raises:
-        DamagedForumError: there is an index, and it cannot be read.
-    """
-    if not WordIndex.exists(folder):
-        return None
-    index = WordIndex(folder)
-    return index if index.cursor.can_catch_up(fingerprint(analyzer), log.last_change()) else None
-
-
-def open_index(folder: Path, log: Store, analyzer: Analyzer) -> WordIndex:
-    """Open the index, or begin a new one where it cannot be brought in step; the caller holds the lock.
-
-    Where a successor was begun, that is gone on with.
-
-    Raises:
-        DamagedForumError: there is an index, and it cannot be read.
-    """
-    index = fitting_index(folder, log, analyzer)
-    if index is not None:
-        return index
-    if begun_successor(folder, log, analyzer) is not None:
-        WordIndex.put_in_place(folder)
-        return WordIndex(folder)
-    return _begun(folder, log, analyzer)
-
-
-def begun_successor(folder: Path, log: Store, analyzer: Analyzer) -> WordIndex | None:
-    """Return the index that was begun to take the place of the one in a folder; one that is of no use is removed."""
-    successor = successor_of(folder)
-    with suppress(DamagedForumError):
-        found = fitting_index(successor, log, analyzer)
-        if found is not None:
-            return found
-    WordIndex.remove(successor)
-    return None
-
-
-def successor_index(folder: Path, log: Store, analyzer: Analyzer) -> WordIndex:
-    """Open the index that is to take the place of the one in a folder, or begin it; the caller holds the lock."""
-    return begun_successor(folder, log, analyzer) or _begun(successor_of(folder), log, analyzer)
-
-
-def _begun(folder: Path, log: Store, analyzer: Analyzer) -> WordIndex:
-    return WordIndex.create(folder, applied=log.last_change(), fingerprint=fingerprint(analyzer))
 
 
 class WordIndexer:
@@ -132,19 +69,6 @@ class WordIndexer:
         """Write entries."""
         for entry in entries:
             writer.put(entry)
-
-
-def begin(index: MilvusWords, log: Store, analyzer: Analyzer) -> None:
-    """Begin an index in an engine, with the mean lengths of some of the questions."""
-    last, size = log.last_change(), log.count_questions()
-    every = max(1, size // SAMPLE)
-    sample = list(islice(log.all_questions(), 0, SAMPLE * every, every))
-    title, text = USUAL_LENGTHS
-    if len(sample) >= LEAST_SAMPLE:
-        made = entries_of(analyzer, sample)
-        title = max(1.0, sum(len(one.title) for one in made) / len(made))
-        text = max(1.0, sum(len(one.title) + len(one.body) for one in made) / len(made))
-    index.begin(last, Lengths(title, text))
 
 
 def entries_of(analyzer: Analyzer, questions: Numbered) -> list[IndexEntry]:

@@ -88,12 +88,13 @@ class VectorWriter:
         self._arriving: dict[int, tuple[int, int]] = {}  # number → (batch, position in it)
         self._leaving: set[int] = set()
 
-    def put(self, nums: ArrayLike, vectors: ArrayLike) -> None:
+    def put(self, nums: ArrayLike, vectors: ArrayLike, questions: object = None) -> None:
         """Add entries, or replace those with their numbers.
 
         Args:
             nums: (n,) whole numbers, each once.
             vectors: (n, D); only their directions are kept. A vector of zeros is kept and never found.
+            questions: not needed: the word index knows what filters ask of them.
 
         Raises:
             SettingError: counts or dimensions do not fit, a number is given twice, a value is NaN or infinite.

@@ -1,4 +1,4 @@
-"""The engine of several machines: records from the store, candidates from Milvus."""
+"""The indexes of several machines: candidates from Milvus."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from itertools import islice
 from operator import gt, neg
 from types import MappingProxyType
 from typing import Any, ClassVar, overload
@@ -13,16 +14,26 @@ from typing import Any, ClassVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.forum.engine import MOST_LISTED, QuestionStates, Records
-from askalike.index.milvus.client import MOST_FOUND, MilvusIndex, Rows
+from askalike.errors import EngineError
+from askalike.executors import Executor
+from askalike.index.catchup import catch_up
+from askalike.index.local import MOST_LISTED, RENEWAL_TIMEOUT_S, Locked, QuestionStates, Records
+from askalike.index.milvus.client import MOST_FOUND, Milvus, MilvusIndex, Rows
 from askalike.index.milvus.conditions import condition, has_one, listed, tag_key
 from askalike.index.milvus.vectors import MilvusVectors
-from askalike.index.milvus.words import Counts, MilvusWords, asked, packed_text
+from askalike.index.milvus.words import USUAL_LENGTHS, Counts, Lengths, MilvusWords, asked, packed_text
+from askalike.index.word_indexer import WordIndexer, entries_of, fingerprint
 from askalike.index.words import FieldWeights
+from askalike.progress import Progress
 from askalike.search import Candidate
 from askalike.search.engine import Needed, TermStatistics
 from askalike.search.texts import Text, unpacked
+from askalike.store import Store
+from askalike.text.analyzer import Analyzer
 from askalike.types import Filters
+
+SAMPLE, LEAST_SAMPLE = 500, 20
+"""Questions by which the mean lengths are known."""
 
 FEW_EXCLUDED = 100
 TIES = 1
@@ -153,6 +164,9 @@ class MilvusEngine(Records):
         """Return the questions as they are compared, as far as the engine has kept them."""
         found = ((num, unpacked(packed_text(written))) for num, written in self.words.texts(keys).items())
         return {num: text for num, text in found if text is not None}
+
+    def stored_vectors(self, keys: Sequence[int]) -> None:
+        """Return nothing: reading many vectors from the engine takes longer than searching without them."""
 
     def _look_up(self, terms: Collection[str]) -> None:
         missing = set(terms).difference(self._known)
@@ -311,3 +325,77 @@ def _is_settled(found: Sequence[Candidate], limit: int) -> bool:
     (True, False)
     """
     return len(found) > limit and found[limit - 1][1] > found[limit][1]
+
+
+class EngineWords:
+    """The words of a forum in an engine; see ``index.local.Words``.
+
+    The engine is looked at when it is first needed: a forum can be opened while it is away.
+    """
+
+    notice = ""
+
+    def __init__(self, milvus: Milvus, store: Store, analyzer: Analyzer, executor: Executor, locked: Locked) -> None:
+        self._store, self._analyzer, self._executor, self._locked = store, analyzer, executor, locked
+        self._made_by = fingerprint(analyzer)
+        self.index = MilvusWords(milvus, f"words_{self._made_by}", self._made_by, store.lock)
+
+    def begin(self) -> None:
+        """Look what is there, and begin what is not; see ``Words``."""
+        self.index.reopen()
+        if self._is_to_begin():
+            with self._store.lock(self.index.name):  # another machine may have begun it meanwhile
+                self.index.reopen()
+                if self._is_to_begin():
+                    self._begin(self.index)
+
+    def _is_to_begin(self) -> bool:
+        """Return whether there are no words, those of a newer store, or none by which mean lengths were known."""
+        is_usable = self.index.exists and self._can_catch_up(self.index)
+        return not is_usable or (self.index.is_unused and self._store.count_questions() >= LEAST_SAMPLE)
+
+    def _can_catch_up(self, index: MilvusWords) -> bool:
+        return index.cursor.can_catch_up(self._made_by, self._store.last_change())
+
+    def _begin(self, index: MilvusWords) -> None:
+        """Begin an index with the mean lengths of some of the questions."""
+        last, size = self._store.last_change(), self._store.count_questions()
+        every = max(1, size // SAMPLE)
+        sample = list(islice(self._store.all_questions(), 0, SAMPLE * every, every))
+        title, text = USUAL_LENGTHS
+        if len(sample) >= LEAST_SAMPLE:
+            entries = entries_of(self._analyzer, sample)
+            title = max(1.0, sum(len(entry.title) for entry in entries) / len(entries))
+            text = max(1.0, sum(len(entry.title) + len(entry.body) for entry in entries) / len(entries))
+        index.begin(last, Lengths(title, text))
+
+    def wants_renewal(self) -> bool:
+        """Return whether counts or mean lengths have drifted; not while the engine is away."""
+        try:
+            self.index.refresh()
+            return self.index.exists and self.index.cursor.is_complete and self.index.has_drifted
+        except EngineError:
+            return False
+
+    def renew(self, progress: Progress) -> None:
+        """Index all words anew; see ``Words``."""
+        if not self.wants_renewal():
+            return
+        successor = self.index.successor()
+        if not successor.exists or not self._can_catch_up(successor):
+            self._begin(successor)
+        indexer = WordIndexer(successor, self._analyzer, self._executor)
+        catch_up(self._store, indexer, progress)
+        with self._locked(RENEWAL_TIMEOUT_S), self._store.lock(self.index.name):
+            catch_up(self._store, indexer, progress)  # what was written meanwhile
+            self.index.reopen()
+            self.index.take(successor)
+
+    def indexer(self) -> WordIndexer:
+        """Return what brings the index in step."""
+        return WordIndexer(self.index, self._analyzer, self._executor)
+
+    def engine(self, vectors: MilvusVectors | None, fields: FieldWeights, states: QuestionStates) -> MilvusEngine:
+        """Return what a search asks; see ``Words``."""
+        self.index.refresh()
+        return MilvusEngine(self._store, self.index, fields, vectors, states)

@@ -1,13 +1,12 @@
-"""The engine of one machine: records from the store, candidates from the lexical index and the vectors."""
+"""Queries as a forum's encoders read them, and the words that misspelt ones are corrected by."""
 
 from __future__ import annotations
 
 import math
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from string import ascii_lowercase
 from typing import ClassVar, Final, Protocol
@@ -17,32 +16,15 @@ from numpy.typing import NDArray
 
 from askalike.data import DEFAULT_MODEL_CODE
 from askalike.index.vector_set import VectorSet
-from askalike.index.vectors import VectorSnapshot
-from askalike.index.words import FieldWeights, WordSnapshot
 from askalike.models.encoders.model import Model
 from askalike.processes import one_blas_thread
-from askalike.search import Candidate, Query
-from askalike.search.engine import DuplicateLinks, Needed, TermStatistics
+from askalike.search import Query
 from askalike.search.features import rarities
-from askalike.search.texts import Text, unpacked
 from askalike.store import Store
 from askalike.text.analyzer import Analyzer
 from askalike.text.markup import readable
 from askalike.text.tokens import words
-from askalike.types import Answer, Filters, Question
-
-FEW_SHARE = 0.2
-"""Up to this share of the questions, those that satisfy a filter are listed first, in 7 ms of 200,000 at most; of
-more, the nearest vectors are taken first and those that do not satisfy it are dropped."""
-
-
-MOST_LISTED = 2_000
-"""Up to so many questions are named to the word index."""
-
-
-MOST_STATES = 100
-"""So many combinations of these are remembered."""
-
+from askalike.types import Question
 
 LEAST_READ: Final = 2_000
 MOST_READ: Final = 5_000
@@ -51,155 +33,6 @@ MOST_LETTERS: Final = 48
 RECOUNTED: Final = 1_000
 """Changes until the words of a language are counted anew."""
 _READ_TOGETHER: Final = 500
-
-
-class QuestionStates:
-    """Which questions of a store are answered, closed or in a language; looked up anew when the store has changed."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._known: tuple[int, dict[tuple[bool | None, bool | None, tuple[str, ...]], frozenset[int]]] = (-1, {})
-
-    def of(self, filters: Filters) -> frozenset[int]:
-        """Return the numbers of those that are as filters ask for."""
-        last = self._store.last_change()
-        if self._known[0] != last:
-            self._known = (last, {})
-        known, key = self._known[1], (filters.is_answered, filters.is_closed, filters.languages)
-        if key not in known:
-            if len(known) >= MOST_STATES:
-                known.clear()
-            answered, closed, languages = key
-            found = self._store.numbers(is_answered=answered, is_closed=closed, languages=languages)
-            known[key] = frozenset(found)
-        return known[key]
-
-
-@dataclass(slots=True)
-class Records:
-    """``search.engine.RecordSource`` over a store."""
-
-    store: Store
-
-    def questions(self, keys: Sequence[int]) -> dict[int, Question]:
-        """Return the questions with these internal numbers."""
-        return self.store.questions_by_num(keys)
-
-    def answers(self, ids: Sequence[str]) -> dict[str, list[Answer]]:
-        """Return the answers of each of these questions, best first."""
-        return self.store.answers_of(ids)
-
-    def duplicate_links(self, ids: Sequence[str]) -> DuplicateLinks:
-        """Return the duplicate links of these questions, and of all that they lead to."""
-        targets = self.store.originals_of(ids)
-        found = sorted({target for one in targets.values() for target in one})
-        return DuplicateLinks(targets, self.store.questions_by_id(found) if found else {})
-
-    def _excluded(self, filters: Filters) -> set[int]:
-        return set(self.store.nums_by_id(filters.exclude_ids).values())
-
-
-@dataclass(slots=True)
-class LocalEngine(Records):
-    """``search.Engine`` over a store and one state of its word index and, where there are some, of its vectors."""
-
-    is_distant: ClassVar[bool] = False
-
-    index: WordSnapshot
-    fields: FieldWeights
-    vectors: VectorSnapshot | None = None
-    states: QuestionStates | None = None
-
-    def statistics(self, terms: Collection[str]) -> TermStatistics:
-        """Return how many questions are in the index, and how many have each of these terms."""
-        return TermStatistics(self.index.entries, self.index.document_frequencies(terms))
-
-    def expect(self, terms: Collection[str]) -> None:
-        """Do nothing: looking up takes no time."""
-
-    def lexical(
-        self, weights: Mapping[str, float], limit: int, filters: Filters, settled: int | None = None
-    ) -> list[Candidate]:
-        """Return the best entries of the lexical index."""
-        return self._by_words(partial(self.index.search, weights, self.fields), limit, filters)
-
-    def scores(
-        self,
-        weights: Mapping[str, float],
-        unmatched: Sequence[int],
-        vector: NDArray[np.float32] | None,
-        far: Sequence[int],
-        needed: Needed | None = None,
-    ) -> tuple[dict[int, float], dict[int, float]]:
-        """Return the lexical index's scores of some questions, and the cosines of others."""
-        cosines: dict[int, float] = {}
-        if self.vectors is not None and vector is not None and far:
-            cosines.update(self.vectors.cosines(vector, far))
-        return self.index.scores(weights, self.fields, needed(cosines) if needed else unmatched), cosines
-
-    def nearest(self, vectors: NDArray[np.float32], limit: int, filters: Filters) -> list[list[Candidate]]:
-        """Return the nearest vectors to each of several, of those that satisfy the filters."""
-        if self.vectors is None:
-            return [[] for _ in vectors]
-        excluded = self._excluded(filters) if filters.exclude_ids else set()
-        admitted = self.index.count_admitted(filters)
-        total = self.index.entries
-        allowed: list[int] | None = None
-        if filters.has_states:
-            states = self._states(filters)
-            allowed = list(states if admitted == total else states.intersection(self.index.all_admitted(filters)))
-        elif admitted <= FEW_SHARE * total and admitted < total:
-            allowed = self.index.all_admitted(filters)
-        is_thinned = allowed is None and admitted < total  # the nearest are taken, and those dropped that do not fit
-        wanted = math.ceil(1.5 * limit * total / admitted) + 10 if is_thinned else limit
-        with one_blas_thread():
-            found = self.vectors.search(vectors, wanted, allowed, excluded)
-            for place, near in enumerate(found):
-                if is_thinned:
-                    kept = self.index.admitted([num for num, _ in near], filters)
-                    found[place] = [one for one in near if one[0] in kept][:limit]
-                    if len(found[place]) < limit and len(near) == wanted:  # those that satisfy it are far away
-                        allowed = allowed or self.index.all_admitted(filters)
-                        [found[place]] = self.vectors.search(vectors[place, None], limit, allowed, excluded)
-        return found
-
-    def count(self, filters: Filters) -> int:
-        """Return how many questions satisfy the filters."""
-        if filters.exclude_ids or filters.has_states:
-            found = set(self.index.all_admitted(filters)) - self._excluded(filters)
-            return len(found & self._states(filters) if filters.has_states else found)
-        return self.index.count_admitted(filters)
-
-    def texts(self, keys: Sequence[int]) -> dict[int, Text]:
-        """Return the questions as they are compared, as far as the word index has kept them."""
-        found = ((num, unpacked(packed)) for num, packed in self.index.texts(keys).items())
-        return {num: text for num, text in found if text is not None}
-
-    def _by_words(
-        self, search: Callable[[int, Filters, list[int] | None], list[tuple[int, float]]], limit: int, filters: Filters
-    ) -> list[Candidate]:
-        """Return the best that a search of the word index finds for these filters, however few satisfy them.
-
-        What only the store knows is looked up beforehand where few satisfy it, and otherwise taken away from what is
-        found, of which more is asked for until there is enough.
-        """
-        excluded = self._excluded(filters) if filters.exclude_ids else set()
-        states = self._states(filters) if filters.has_states else None
-        if states is not None and len(states) <= MOST_LISTED:
-            listed = sorted(states - excluded)
-            return search(limit, filters, listed) if listed else []
-        wanted = limit + len(excluded)
-        while True:
-            found = search(wanted, filters, None)
-            kept = [one for one in found if one[0] not in excluded] if excluded else found
-            kept = kept if states is None else [one for one in kept if one[0] in states]
-            if len(kept) >= limit or len(found) < wanted:
-                return kept[:limit]
-            wanted *= 4
-
-    def _states(self, filters: Filters) -> frozenset[int]:
-        """Return the questions that are (not) answered or closed as asked for."""
-        return (self.states or QuestionStates(self.store)).of(filters)
 
 
 class HasModel(Protocol):

@@ -1,0 +1,413 @@
+"""The indexes of one machine: candidates from the word index and the vectors in a forum's folder.
+
+::
+
+    lexical/            the word index that answers
+    lexical.next/       one that is to take its place, made by who holds words.lock
+    lexical.replaced/   the one before, for a moment
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, Final, Protocol
+
+import filelock
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.errors import BusyForumError, DamagedForumError, ForumError
+from askalike.executors import Executor
+from askalike.files import IS_WINDOWS, held
+from askalike.index.catchup import catch_up
+from askalike.index.milvus.words import MilvusWords
+from askalike.index.vectors import VectorSnapshot
+from askalike.index.word_indexer import WordIndexer, fingerprint
+from askalike.index.words import FieldWeights, WordIndex, WordSnapshot
+from askalike.index.words.index import replaced_of, successor_of
+from askalike.index.words.postings import LEAST
+from askalike.processes import one_blas_thread
+from askalike.progress import Progress
+from askalike.search import Candidate
+from askalike.search.engine import DuplicateLinks, Engine, Needed, TermStatistics
+from askalike.search.texts import Text, unpacked
+from askalike.store import ForumLayout, Store
+from askalike.text.analyzer import Analyzer
+from askalike.types import Answer, Filters, Question
+
+FEW_SHARE = 0.2
+"""Up to this share of the questions, those that satisfy a filter are listed first, in 7 ms of 200,000 at most; of
+more, the nearest vectors are taken first and those that do not satisfy it are dropped."""
+
+
+MOST_LISTED = 2_000
+"""Up to so many questions are named to the word index."""
+
+
+MOST_STATES = 100
+"""So many combinations of these are remembered."""
+
+
+class QuestionStates:
+    """Which questions of a store are answered, closed or in a language; looked up anew when the store has changed."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: tuple[int, dict[tuple[bool | None, bool | None, tuple[str, ...]], frozenset[int]]] = (-1, {})
+
+    def of(self, filters: Filters) -> frozenset[int]:
+        """Return the numbers of those that are as filters ask for."""
+        last = self._store.last_change()
+        if self._known[0] != last:
+            self._known = (last, {})
+        known, key = self._known[1], (filters.is_answered, filters.is_closed, filters.languages)
+        if key not in known:
+            if len(known) >= MOST_STATES:
+                known.clear()
+            answered, closed, languages = key
+            found = self._store.numbers(is_answered=answered, is_closed=closed, languages=languages)
+            known[key] = frozenset(found)
+        return known[key]
+
+
+@dataclass(slots=True)
+class Records:
+    """``search.engine.RecordSource`` over a store."""
+
+    store: Store
+
+    def questions(self, keys: Sequence[int]) -> dict[int, Question]:
+        """Return the questions with these internal numbers."""
+        return self.store.questions_by_num(keys)
+
+    def answers(self, ids: Sequence[str]) -> dict[str, list[Answer]]:
+        """Return the answers of each of these questions, best first."""
+        return self.store.answers_of(ids)
+
+    def duplicate_links(self, ids: Sequence[str]) -> DuplicateLinks:
+        """Return the duplicate links of these questions, and of all that they lead to."""
+        targets = self.store.originals_of(ids)
+        found = sorted({target for one in targets.values() for target in one})
+        return DuplicateLinks(targets, self.store.questions_by_id(found) if found else {})
+
+    def _excluded(self, filters: Filters) -> set[int]:
+        return set(self.store.nums_by_id(filters.exclude_ids).values())
+
+
+@dataclass(slots=True)
+class LocalEngine(Records):
+    """``search.Engine`` over a store and one state of its word index and, where there are some, of its vectors."""
+
+    is_distant: ClassVar[bool] = False
+
+    index: WordSnapshot
+    fields: FieldWeights
+    vectors: VectorSnapshot | None = None
+    states: QuestionStates | None = None
+
+    def statistics(self, terms: Collection[str]) -> TermStatistics:
+        """Return how many questions are in the index, and how many have each of these terms."""
+        return TermStatistics(self.index.entries, self.index.document_frequencies(terms))
+
+    def expect(self, terms: Collection[str]) -> None:
+        """Do nothing: looking up takes no time."""
+
+    def lexical(
+        self, weights: Mapping[str, float], limit: int, filters: Filters, settled: int | None = None
+    ) -> list[Candidate]:
+        """Return the best entries of the lexical index."""
+        return self._by_words(partial(self.index.search, weights, self.fields), limit, filters)
+
+    def scores(
+        self,
+        weights: Mapping[str, float],
+        unmatched: Sequence[int],
+        vector: NDArray[np.float32] | None,
+        far: Sequence[int],
+        needed: Needed | None = None,
+    ) -> tuple[dict[int, float], dict[int, float]]:
+        """Return the lexical index's scores of some questions, and the cosines of others."""
+        cosines: dict[int, float] = {}
+        if self.vectors is not None and vector is not None and far:
+            cosines.update(self.vectors.cosines(vector, far))
+        return self.index.scores(weights, self.fields, needed(cosines) if needed else unmatched), cosines
+
+    def nearest(self, vectors: NDArray[np.float32], limit: int, filters: Filters) -> list[list[Candidate]]:
+        """Return the nearest vectors to each of several, of those that satisfy the filters."""
+        if self.vectors is None:
+            return [[] for _ in vectors]
+        excluded = self._excluded(filters) if filters.exclude_ids else set()
+        admitted = self.index.count_admitted(filters)
+        total = self.index.entries
+        allowed: list[int] | None = None
+        if filters.has_states:
+            states = self._states(filters)
+            allowed = list(states if admitted == total else states.intersection(self.index.all_admitted(filters)))
+        elif admitted <= FEW_SHARE * total and admitted < total:
+            allowed = self.index.all_admitted(filters)
+        is_thinned = allowed is None and admitted < total  # the nearest are taken, and those dropped that do not fit
+        wanted = math.ceil(1.5 * limit * total / admitted) + 10 if is_thinned else limit
+        with one_blas_thread():
+            found = self.vectors.search(vectors, wanted, allowed, excluded)
+            for place, near in enumerate(found):
+                if is_thinned:
+                    kept = self.index.admitted([num for num, _ in near], filters)
+                    found[place] = [one for one in near if one[0] in kept][:limit]
+                    if len(found[place]) < limit and len(near) == wanted:  # those that satisfy it are far away
+                        allowed = allowed or self.index.all_admitted(filters)
+                        [found[place]] = self.vectors.search(vectors[place, None], limit, allowed, excluded)
+        return found
+
+    def count(self, filters: Filters) -> int:
+        """Return how many questions satisfy the filters."""
+        if filters.exclude_ids or filters.has_states:
+            found = set(self.index.all_admitted(filters)) - self._excluded(filters)
+            return len(found & self._states(filters) if filters.has_states else found)
+        return self.index.count_admitted(filters)
+
+    def texts(self, keys: Sequence[int]) -> dict[int, Text]:
+        """Return the questions as they are compared, as far as the word index has kept them."""
+        found = ((num, unpacked(packed)) for num, packed in self.index.texts(keys).items())
+        return {num: text for num, text in found if text is not None}
+
+    def stored_vectors(self, keys: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]] | None:
+        """Return those of these questions that have a vector, and the vectors; None without vectors."""
+        return None if self.vectors is None else self.vectors.vectors(keys)
+
+    def _by_words(
+        self, search: Callable[[int, Filters, list[int] | None], list[tuple[int, float]]], limit: int, filters: Filters
+    ) -> list[Candidate]:
+        """Return the best that a search of the word index finds for these filters, however few satisfy them.
+
+        What only the store knows is looked up beforehand where few satisfy it, and otherwise taken away from what is
+        found, of which more is asked for until there is enough.
+        """
+        excluded = self._excluded(filters) if filters.exclude_ids else set()
+        states = self._states(filters) if filters.has_states else None
+        if states is not None and len(states) <= MOST_LISTED:
+            listed = sorted(states - excluded)
+            return search(limit, filters, listed) if listed else []
+        wanted = limit + len(excluded)
+        while True:
+            found = search(wanted, filters, None)
+            kept = [one for one in found if one[0] not in excluded] if excluded else found
+            kept = kept if states is None else [one for one in kept if one[0] in states]
+            if len(kept) >= limit or len(found) < wanted:
+                return kept[:limit]
+            wanted *= 4
+
+    def _states(self, filters: Filters) -> frozenset[int]:
+        """Return the questions that are (not) answered or closed as asked for."""
+        return (self.states or QuestionStates(self.store)).of(filters)
+
+
+LOCK_TIMEOUT_S = 10.0
+RENEWAL_TIMEOUT_S = 600.0
+"""Who has indexed or encoded for minutes waits for as long as another process may index."""
+
+CAN_REPLACE: Final = not IS_WINDOWS
+"""Whether a folder can be renamed whose files are open: where not, an index is made anew in its place."""
+
+Locked = Callable[[float], AbstractContextManager[None]]
+"""Holds the lock of who writes the indexes that answer, and waits for it for so many seconds."""
+
+
+class Words(Protocol):
+    """The word index of a forum: where it lies, how it is begun, and how another takes its place."""
+
+    @property
+    def index(self) -> WordIndex | MilvusWords:
+        """Return what answers."""
+
+    def begin(self) -> None:
+        """Look what is there, and begin what is not; the caller holds the lock and brings it in step then."""
+
+    def wants_renewal(self) -> bool:
+        """Return whether the words are to be indexed anew, beside the index that answers."""
+
+    def renew(self, progress: Progress) -> None:
+        """Index all words anew, beside the index that answers, and let the new one take its place.
+
+        Others search and write meanwhile. What a killed process has made is gone on with.
+
+        Raises:
+            BusyForumError: another process is at it, or has been indexing for too long.
+        """
+
+    def indexer(self) -> WordIndexer:
+        """Return what brings the index that answers in step with the store."""
+
+    def engine(self, vectors: Any, fields: FieldWeights, states: QuestionStates) -> Engine:
+        """Return what a search asks, over one state of words and vectors.
+
+        Raises:
+            ForumError: texts are read in another way than the index was made: no term would meet its like.
+        """
+
+    @property
+    def notice(self) -> str:
+        """Return what searches have to say of the index, "" mostly."""
+
+
+class LocalWords:
+    """The word index in a forum's folder; see ``Words``.
+
+    Raises:
+        BusyForumError: there is none yet, and another process has been making one for too long.
+    """
+
+    def __init__(
+        self, layout: ForumLayout, store: Store, analyzer: Analyzer, executor: Executor, locked: Locked
+    ) -> None:
+        self._layout, self._store, self._analyzer = layout, store, analyzer
+        self._executor, self._locked = executor, locked
+        self._made_by = fingerprint(analyzer)
+        self._has_renewed = False
+        self.index = self._opened()
+
+    def _opened(self) -> WordIndex:
+        """Open the index; only one that has to be made first waits for another process that is making it."""
+        index = fitting_index(self._layout.lexical, self._store, self._analyzer)
+        if index is not None:
+            return index
+        try:
+            with self._locked(LOCK_TIMEOUT_S):
+                return open_index(self._layout.lexical, self._store, self._analyzer)
+        except filelock.Timeout as error:
+            raise BusyForumError(
+                f"another process is indexing {self._layout.folder}", "wait until it has finished"
+            ) from error
+
+    def begin(self) -> None:
+        """Look what is there; see ``Words``."""
+        self.index.refresh()
+        self._check_analysis(self.index)
+        with suppress(ForumError):
+            WordIndex.remove(replaced_of(self.index.folder))  # of a process that was killed
+
+    def wants_renewal(self) -> bool:
+        """Return whether an index beside this one was begun, or this one is large and has no postings."""
+        index = self.index
+        if not CAN_REPLACE:
+            return False
+        index.refresh()
+        is_slow = not index.has_postings and index.entries >= 2 * LEAST and not self._has_renewed
+        is_wanted = is_slow or WordIndex.exists(successor_of(index.folder))
+        return is_wanted and index.cursor.is_complete and WordIndex.can_be_replaced(index.folder)
+
+    def renew(self, progress: Progress) -> None:
+        """Index all words anew; see ``Words``."""
+        if not self.wants_renewal():
+            return
+        folder = self.index.folder
+        try:
+            with held(filelock.FileLock(self._layout.words_lock, thread_local=False), 0):
+                with self._locked(LOCK_TIMEOUT_S):
+                    self.index.reopen()
+                    if not self.wants_renewal():  # another process has done it
+                        return
+                    successor = successor_index(folder, self._store, self._analyzer)
+                indexer = WordIndexer(successor, self._analyzer, self._executor)
+                catch_up(self._store, indexer, progress)
+                with self._locked(RENEWAL_TIMEOUT_S):
+                    catch_up(self._store, indexer, progress)  # what was written meanwhile
+                    WordIndex.put_in_place(folder)
+                    self._has_renewed = True
+                    self.index.reopen()
+        except filelock.Timeout as error:
+            raise BusyForumError(
+                f"another process is indexing {self._layout.folder}", "what was indexed so far is kept"
+            ) from error
+
+    def indexer(self) -> WordIndexer:
+        """Return what brings the index in step."""
+        return WordIndexer(self.index, self._analyzer, self._executor)
+
+    def engine(self, vectors: VectorSnapshot | None, fields: FieldWeights, states: QuestionStates) -> LocalEngine:
+        """Return what a search asks; see ``Words``."""
+        self.index.refresh()
+        words = self.index.snapshot()
+        self._check_analysis(words)
+        return LocalEngine(self._store, words, fields, vectors, states)
+
+    @property
+    def notice(self) -> str:
+        """Return how far indexing is where it is not finished."""
+        if self.index.cursor.is_complete:
+            return ""
+        return f"indexing is not finished: {self.index.entries:,} of {self._store.count_questions():,} questions"
+
+    def _check_analysis(self, words: WordSnapshot) -> None:
+        if words.cursor.fingerprint != self._made_by:
+            raise ForumError(
+                f"another process has changed how the texts of the forum at {self._layout.folder} are read",
+                "open the forum again, or restart what serves it",
+            )
+
+
+def fitting_index(folder: Path, log: Store, analyzer: Analyzer) -> WordIndex | None:
+    """Return the index if there is one that needs no more than catching up.
+
+    Raises:
+        DamagedForumError: there is an index, and it cannot be read.
+    """
+    if not WordIndex.exists(folder):
+        return None
+    index = WordIndex(folder)
+    return index if index.cursor.can_catch_up(fingerprint(analyzer), log.last_change()) else None
+
+
+def open_index(folder: Path, log: Store, analyzer: Analyzer) -> WordIndex:
+    """Open the index, or begin a new one where it cannot be brought in step; the caller holds the lock.
+
+    Where a successor was begun, that is gone on with.
+
+    Raises:
+        DamagedForumError: there is an index, and it cannot be read.
+    """
+    index = fitting_index(folder, log, analyzer)
+    if index is not None:
+        return index
+    if begun_successor(folder, log, analyzer) is not None:
+        WordIndex.put_in_place(folder)
+        return WordIndex(folder)
+    return _begun(folder, log, analyzer)
+
+
+def begun_successor(folder: Path, log: Store, analyzer: Analyzer) -> WordIndex | None:
+    """Return the index that was begun to take the place of the one in a folder; one that is of no use is removed."""
+    successor = successor_of(folder)
+    with suppress(DamagedForumError):
+        found = fitting_index(successor, log, analyzer)
+        if found is not None:
+            return found
+    WordIndex.remove(successor)
+    return None
+
+
+def successor_index(folder: Path, log: Store, analyzer: Analyzer) -> WordIndex:
+    """Open the index that is to take the place of the one in a folder, or begin it; the caller holds the lock."""
+    return begun_successor(folder, log, analyzer) or _begun(successor_of(folder), log, analyzer)
+
+
+def _begun(folder: Path, log: Store, analyzer: Analyzer) -> WordIndex:
+    return WordIndex.create(folder, applied=log.last_change(), fingerprint=fingerprint(analyzer))
+
+
+def begin_successor(layout: ForumLayout, store: Store, analyzer: Analyzer) -> bool:
+    """Begin another word index beside the one that is there, if that can answer meanwhile; return whether it can."""
+    try:
+        index = fitting_index(layout.lexical, store, analyzer)
+        if index is None or not (
+            index.cursor.is_complete and CAN_REPLACE and WordIndex.can_be_replaced(layout.lexical)
+        ):
+            return False
+        successor_index(layout.lexical, store, analyzer)
+    except ForumError:  # damaged: what is not the index's own is named by who removes it
+        return False
+    return True
