@@ -29,7 +29,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         'askalike search my.forum "Printer vanishes after a power cut" -k 5',
         'askalike search my.forum "Printer vanishes" --body - --tag printer --before 2024-01-01 --json < body.md',
         'askalike search my.forum "My earphones are muffled in Skype" --explain',
-        "askalike search my.forum --like q1156 -k 5 --answered",
         "askalike search my.forum --batch titles.txt --run hits.trec --not-tag wifi",
     ),
     "duplicates": (
@@ -52,7 +51,9 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "askalike keys my.forum",
         "askalike keys my.forum --remove 1f3a9c04",
     ),
-    "info": ("askalike info my.forum --json", "askalike info my.forum q1156"),
+    "info": ("askalike info my.forum --json",),
+    "similar": ("askalike similar my.forum q1156 -k 5",),
+    "show": ("askalike show my.forum q1156",),
     "delete": ("askalike delete my.forum q2001", "askalike delete my.forum --source homenet --yes"),
     "export": (
         "askalike export my.forum --into export --parquet",

@@ -301,7 +301,7 @@ def test_the_command_line_makes_shows_sets_and_filters_by_languages(run: Run, tm
     assert run(*index, "--language", "en,de,fr").code == 0
     assert run(*index).code == 0  # a forum that is there keeps its languages
     assert "made with --language en,de,fr" in run(*index, "--language", "en,de").err
-    assert "in de (detected)" in run("info", path, "drucker").out
+    assert "in de (detected)" in run("show", path, "drucker").out
     with Forum.open(path) as forum:
         forum.add(Question("hallo", "Hallo", language="de-CH"))
         assert forum.question("hallo").language == "de"

@@ -54,7 +54,7 @@ def batch(
     language: Annotated[str, typer.Option("--language", help="Of Parquet files; a forum has its own.")] = "english",
     as_json: JsonOption = False,
 ) -> None:
-    """Encode or compare a whole archive, on many machines where a cluster is named.
+    """Encode or compare a whole archive, also on a cluster.
 
     Writes vectors.parquet, or pairs.parquet or groups.parquet as "askalike duplicates --parquet" prints them. Of
     Parquet files it makes a forum in the folder first. What is done is kept: the same command goes on.

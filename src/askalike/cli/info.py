@@ -12,7 +12,6 @@ from rich.text import Text
 from askalike.cli.arguments import ForumArgument, JsonOption
 from askalike.cli.display import BarProgress, console, print_aligned, print_json, print_whole, safe
 from askalike.cli.encode import minilm_hint
-from askalike.cli.question import show_question
 from askalike.forum import CheckReport, Finding, Forum, Info
 from askalike.store import SourceCounts
 from askalike.store.rows import from_microseconds
@@ -30,19 +29,9 @@ UNUSUAL = (
 
 def info(
     forum: ForumArgument,
-    identifier: Annotated[
-        str, typer.Argument(metavar="ID", help="Show this question instead.", show_default=False)
-    ] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Show what a forum holds, or one question.
-
-    Of a forum: its counts and sources, and whether its indexes are in step. Of a question: its answers, links and
-    judgements.
-    """
-    if identifier:
-        show_question(forum, identifier, as_json=as_json)
-        return
+    """Show what a forum holds and whether its indexes are in step."""
     with Forum.open(forum) as opened:
         facts = info_object(opened.info(), opened.store.source_counts())
         hint = minilm_hint(opened)

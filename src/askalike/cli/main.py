@@ -32,6 +32,7 @@ from askalike.cli import (
     reproduce,
     search,
     serve,
+    show,
     train,
 )
 from askalike.cli.display import messages, print_json, safe
@@ -48,6 +49,8 @@ app = typer.Typer(
 
 app.command("index")(index.index)
 app.command("search")(search.search)
+app.command("similar")(search.similar)
+app.command("show")(show.show)
 app.command("duplicates")(duplicates.duplicates)
 app.command("judge")(judge.judge)
 app.command("serve")(serve.serve)

@@ -1,4 +1,4 @@
-"""``askalike search``: earlier questions that ask the same, for one question, a stored one, or many at once."""
+"""``askalike search`` and ``similar``: earlier questions that ask the same, for one question or many at once."""
 
 from __future__ import annotations
 
@@ -31,9 +31,6 @@ def search(
     forum: ForumArgument,
     title: Annotated[str, typer.Argument(metavar="TITLE", help="The question's title.", show_default=False)] = "",
     body: Annotated[str, typer.Option("--body", help="Its body, in Markdown; - reads standard input.")] = "",
-    like: Annotated[
-        str, typer.Option("--like", metavar="ID", help="Search for what is like this question of the forum instead.")
-    ] = "",
     k: Annotated[int, typer.Option("--k", "-k", help="Number of results.")] = 10,
     tag: Annotated[list[str] | None, typer.Option("--tag", help="Only questions with this tag; repeatable.")] = None,
     not_tag: Annotated[
@@ -90,15 +87,14 @@ def search(
 ) -> None:
     """Find the earlier questions most similar to a new one.
 
-    They come with their best answers. --like searches for a question of the forum: neither it nor what people judged
-    different from it is shown. --batch searches for many questions in one pass.
+    They come with their best answers. --batch searches for many questions in one pass.
     """
     text = body_text(body)
-    sources = [bool(title.strip() or text.strip()), bool(like), batch is not None]
-    if not any(sources):
+    has_question = bool(title.strip() or text.strip())
+    if batch is None and not has_question:
         raise SettingError("the question is empty", "give a title, or a body with --body")
-    if sum(sources) > 1:
-        raise SettingError("a title or body, --like and --batch exclude each other", "give one of them")
+    if batch is not None and has_question:
+        raise SettingError("both a question and --batch were given", "give one of them")
     if run is not None and batch is None:
         raise SettingError("--run goes with --batch alone", "name a file of questions with --batch")
     filters = Filters(
@@ -118,7 +114,6 @@ def search(
         k,
         filters,
         ranker,
-        own=like,
         is_explained=explain,
         minimum=minimum,
         order=order,
@@ -128,6 +123,19 @@ def search(
         _search_many(forum, batch, query, run, as_json=as_json)
     else:
         _search(forum, query, as_json=as_json)
+
+
+def similar(
+    forum: ForumArgument,
+    identifier: Annotated[str, typer.Argument(metavar="ID", help="The question's id.")],
+    k: Annotated[int, typer.Option("--k", "-k", help="Number of results.")] = 10,
+    as_json: JsonOption = False,
+) -> None:
+    """Find the questions most similar to one of the forum.
+
+    Neither it nor what people judged different from it is shown.
+    """
+    _search(forum, Query("", k=k, own=identifier), as_json=as_json)
 
 
 def _search(forum: Path, query: Query, *, as_json: bool) -> None:

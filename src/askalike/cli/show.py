@@ -1,19 +1,25 @@
-"""How ``askalike info FORUM ID`` shows a question with all that belongs to it."""
+"""``askalike show``: a question with all that belongs to it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.text import Text
 
+from askalike.cli.arguments import ForumArgument, JsonOption
 from askalike.cli.display import console, print_json, print_whole, safe
 from askalike.forum import Forum
 from askalike.text.markup import plain_text
 from askalike.types import Answer, Question
 
 
-def show_question(forum: Path, identifier: str, *, as_json: bool) -> None:
+def show(
+    forum: ForumArgument,
+    identifier: Annotated[str, typer.Argument(metavar="ID", help="The question's id.")],
+    as_json: JsonOption = False,
+) -> None:
     """Show a question with its answers, links and judgements."""
     with Forum.open(forum) as opened:
         question, answers = opened.question(identifier), opened.answers(identifier)
