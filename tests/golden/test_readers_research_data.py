@@ -9,8 +9,9 @@ import pytest
 from benchmarks.labelled_pairs import read_labelled_pairs
 
 from askalike.errors import FormatError
+from askalike.evaluation.files import read_askubuntu
 from askalike.readers.frame import ReadContext
-from askalike.readers.research.askubuntu import heldout_ids, read_annotations
+from askalike.readers.research.askubuntu import heldout_ids
 from askalike.readers.research.judged import read_judged
 from askalike.readers.research.semeval import SemEvalReader
 from askalike.readers.research.yahoo import YahooLiveQaReader, YahooThreadsReader
@@ -89,9 +90,8 @@ def test_the_whole_semeval_folder_is_a_forum(data_dir: Path) -> None:
 
 @pytest.mark.parametrize(("split", "positives", "empty"), [("dev", 1177, 11), ("test", 1078, 14)])
 def test_askubuntu_ids_are_read_without_texts(data_dir: Path, split: str, positives: int, empty: int) -> None:
-    context = ReadContext()
-    run, qrels = read_annotations(data_dir / "askubuntu-ids" / f"{split}.txt", context)
-    assert (len(run), {len(listed) for listed in run.values()}, context.rejects.count) == (200, {20}, 0)
+    qrels, run = read_askubuntu(data_dir / "askubuntu-ids" / f"{split}.txt")
+    assert (len(run), {len(listed) for listed in run.values()}) == (200, {20})
     assert sum(map(sum, (row.values() for row in qrels.values()))) == positives
     assert sum(not any(row.values()) for row in qrels.values()) == empty
     with pytest.raises(FormatError, match=r"text_tokenized.txt.gz is missing"):
@@ -99,7 +99,7 @@ def test_askubuntu_ids_are_read_without_texts(data_dir: Path, split: str, positi
 
 
 def test_askubuntu_first_and_last_lines_and_heldout_ids(data_dir: Path) -> None:
-    run, _ = read_annotations(data_dir / "askubuntu-ids" / "dev.txt")
+    _, run = read_askubuntu(data_dir / "askubuntu-ids" / "dev.txt")
     assert run["421122"][0] == ("502523", 136.66412)
     heldout = heldout_ids(data_dir / "askubuntu-ids")
     assert (len(heldout), heldout[0]) == (1989, "184795")

@@ -129,7 +129,7 @@ def test_gold_beside_the_file_has_to_agree(dev: Path) -> None:
     gold.write_text("Q1\tQ1_R2\t2\t0.5\tfalse\nQ1\tQ1_R3\t3\t0.33\ttrue\n", encoding="utf-8")
     read_judged(dev)
     gold.write_text("Q1\tQ1_R2\t2\t0.5\tfalse\nQ1\tQ1_R3\t3\t0.33\tfalse\n", encoding="utf-8")
-    with pytest.raises(FormatError, match=r"line 2: .* does not agree with SemEval2016-Task3-CQA-QL-dev.xml, .* is 2"):
+    with pytest.raises(FormatError, match=r"Q1_R3 of Q1 is false, .* SemEval2016-Task3-CQA-QL-dev.xml, .* is 2"):
         read_judged(dev)
 
 

@@ -142,6 +142,13 @@ def test_word_vectors_of_a_file_and_more_texts_are_taken(
     words = ("lei2016", "--data", askubuntu, "--recipe", recipe, "--seeds", 1, "--only", "cnn-max", "--json")
     assert run("reproduce", *words, "--out", tmp_path / "a", "--vectors", tmp_path / "vectors.txt").code == 0
     assert not (tmp_path / "a" / "words").exists()
+    (askubuntu / "vector").mkdir()
+    (askubuntu / "vector" / "vectors_pruned.200.txt.gz").write_bytes(gzip.compress(f"printer {numbers}\n".encode()))
+    released = run("reproduce", *words, "--out", tmp_path / "c")
+    assert released.code == 0
+    assert "vectors_pruned.200.txt.gz" in released.err
+    assert not (tmp_path / "c" / "words").exists()
+    (askubuntu / "vector" / "vectors_pruned.200.txt.gz").unlink()
     assert run("reproduce", *words, "--out", tmp_path / "b", "--unlabelled", tmp_path / "more.jsonl").code == 0
     (trained,) = (tmp_path / "b" / "words").glob("*/words.txt")
     assert "here" in {line.split()[0] for line in trained.read_text(encoding="utf-8").splitlines()}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from askalike.errors import DamagedInputError, EvaluationError, FormatError, InputError
@@ -71,9 +73,35 @@ def test_a_positive_that_is_no_candidate_is_kept_and_costs_under_trec_only(tmp_p
 def test_a_trec_run_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     path = tmp_path / "run"
     write_trec_run(path, RUN, tag="mine")
-    assert read_trec_run(path) == RUN
+    tied = float(np.nextafter(np.float32(1 / 3), np.float32(0)))
+    assert read_trec_run(path) == {**RUN, "q2": [("b", 0.1), ("a", 1 / 3), ("c", tied)]}
     assert list(read_trec_run(path)) == list(RUN)
     assert path.read_text(encoding="utf-8").splitlines()[:2] == ["q2 Q0 b 3 0.1 mine", f"q2 Q0 a 1 {1 / 3!r} mine"]
+
+
+def test_scores_of_a_written_run_fall_in_single_precision_so_that_its_order_is_that_of_trec_eval(
+    tmp_path: Path,
+) -> None:
+    entries = [
+        ("same0", 0.5),
+        ("same1", 0.5),
+        ("same2", 0.5 - 1e-12),
+        ("low0", -1e-45),
+        ("low1", -1e-45),
+        ("zero", 0.0),
+    ]
+    write_trec_run(tmp_path / "run", {"q": entries})
+    written = read_run(tmp_path / "run")["q"]
+    order = ["same0", "same1", "same2", "zero", "low0", "low1"]
+    assert [name for name, _ in sorted(written, key=lambda entry: -np.float32(entry[1]))] == order
+    assert len({np.float32(score) for _, score in written}) == len(entries)
+    assert evaluate({"q": {"same0": 1}}, {"q": written}, "trec", ["p@1"]).means == {"p@1": 1.0}
+    packed = tmp_path / "run.gz"
+    packed.write_bytes(gzip.compress((tmp_path / "run").read_bytes()))
+    assert read_run(packed) == {"q": written}
+    packed.write_bytes(packed.read_bytes()[:-6])
+    with pytest.raises(DamagedInputError, match="cannot be unpacked"):
+        read_run(packed)
 
 
 def test_trec_qrels_are_read_back_as_they_were_written(tmp_path: Path) -> None:

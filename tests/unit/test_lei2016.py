@@ -17,7 +17,7 @@ from askalike.errors import FormatError, MissingExtraError, SettingError, instal
 from askalike.evaluation.forum.tasks import make_scorer, rerank
 from askalike.papers.harness import Outcome, RowResult, chosen_rows, compared
 from askalike.papers.lei2016.rows import COMPARED, REPORTED, ROWS, THESIS, LeiRow
-from askalike.papers.lei2016.sets import LeiSet, find_sets
+from askalike.papers.lei2016.sets import LeiSet, find_sets, released_vectors
 from askalike.papers.lei2016.table import EncoderTrainer, LeiSystems, Trainer, runner_of
 from askalike.text.settings import TextSettings
 from askalike.training.recipe import Recipe, network_recipe
@@ -174,6 +174,20 @@ def test_askubuntu_is_read_as_it_was_released(askubuntu: LeiSet) -> None:
     assert labels == {"1": 0, "2": 0, "3": 0, "6": 1}
     assert askubuntu.dev.lexical["2"] == [("3", 9.0), ("8", 8.0), ("9", 7.0)]
     assert [task.name for task in askubuntu.tests] == ["askubuntu-test"]
+
+
+def test_what_the_released_folder_lacks_is_left_out_and_its_word_vectors_are_found(tmp_path: Path) -> None:
+    folder = write_askubuntu(tmp_path / "set")
+    (folder / "train_random.txt").write_text("0\t6 99\t1 98 3\n97\t7\t2\n1\t96\t4\n", encoding="utf-8")
+    (folder / "heldout.txt").unlink()
+    data = find_sets(folder)["askubuntu"]()
+    assert (data.pairs, data.pairs_without_text, data.heldout) == ((("0", "6"),), 3, frozenset())
+    (example,) = data.examples
+    assert [question.id for question in example.candidates] == ["1", "3", "6"]
+    assert released_vectors(folder) is None
+    (folder / "vector").mkdir()
+    (folder / "vector" / "vectors_pruned.200.txt.gz").write_bytes(gzip.compress(b"printer 1 2\n"))
+    assert released_vectors(folder) == folder / "vector" / "vectors_pruned.200.txt.gz"
 
 
 def test_stand_ins_keep_training_apart_from_dev_and_test(tmp_path: Path) -> None:

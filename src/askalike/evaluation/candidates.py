@@ -1,8 +1,8 @@
-"""A re-ranking task in numbers: how good vectors are, fast enough to be asked after every epoch of a training.
+"""A re-ranking task in numbers: how good vectors are, after every epoch of a training.
 
 The policy is that of the protocol ``askubuntu``: queries with no positive candidate are left out of every mean,
 average precision divides by the query's positive candidates, the first 20 of the ranking are looked at, and equal
-cosines keep the order of the candidates. A test holds the figures to those of ``evaluate``.
+cosines keep the order of the candidates.
 
 Source: Lei et al., "Semi-supervised Question Retrieval with Gated Convolutions", NAACL 2016, "Baselines and Evaluation
 Metrics".
@@ -10,14 +10,15 @@ Metrics".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from statistics import fmean
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import EvaluationError
-from askalike.evaluation.measures import PROTOCOLS
+from askalike.evaluation.measures import PROTOCOLS, average_precision, reciprocal_rank
 from askalike.types import Question
 
 _CUT: Final = PROTOCOLS["askubuntu"].cut
@@ -39,8 +40,8 @@ class CandidateTask:
     Example:
         The first question asks; by their angles the third is nearer than the second, which is the positive one: rank 2.
 
-        >>> asked = [Question("q", "slow wifi"), Question("a", "wifi is slow"), Question("b", "slow disk")]
-        >>> task = CandidateTask(asked, queries=[0], candidates=[[1, 2]], labels=[[1, 0]])
+        >>> questions = [Question("q", "slow wifi"), Question("a", "wifi is slow"), Question("b", "slow disk")]
+        >>> task = CandidateTask(questions, queries=[0], candidates=[[1, 2]], labels=[[1, 0]])
         >>> vectors = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
         >>> task.mrr(vectors), task.map(vectors)
         (0.5, 0.5)
@@ -56,16 +57,13 @@ class CandidateTask:
         _check(len(questions), queries, candidates, labels)
         self.questions: Final = tuple(questions)
         self.queries: Final = np.array(queries, dtype=np.intp)  # (Q,)
-        sizes = np.array([len(found) for found in candidates], dtype=np.intp)  # (Q,)
-        self._is_candidate = np.arange(sizes.max()) < sizes[:, None]  # (Q, C): C candidates at most, the rest is empty
-        self._places = np.zeros(self._is_candidate.shape, dtype=np.intp)
-        self._places[self._is_candidate] = np.concatenate([np.asarray(found, dtype=np.intp) for found in candidates])
-        self._is_positive = np.zeros(self._is_candidate.shape, dtype=bool)
-        self._is_positive[self._is_candidate] = np.concatenate([np.asarray(found) > 0 for found in labels])
-        self._counts = self._is_positive.any(axis=1)
-        if not self._counts.any():
+        self._rows: Final = [
+            (query, np.array(places), np.array(own) > 0)
+            for query, places, own in zip(queries, candidates, labels, strict=True)
+        ]
+        if not any(is_positive.any() for _, _, is_positive in self._rows):
             raise EvaluationError(
-                f"none of the {len(self.queries)} queries has a positive candidate", "give labels > 0 to positives"
+                f"none of the {len(self._rows)} queries has a positive candidate", "give labels > 0 to positives"
             )
 
     def mrr(self, vectors: NDArray[np.floating[Any]]) -> float:
@@ -77,47 +75,37 @@ class CandidateTask:
         Raises:
             EvaluationError: another number of rows, or a number that is not finite.
         """
-        gains = self._ranked(vectors)
-        return float((gains / np.arange(1, gains.shape[1] + 1)).max(axis=1).mean())
+        return self._mean(vectors, lambda gains, _: reciprocal_rank(gains))
 
     def map(self, vectors: NDArray[np.floating[Any]]) -> float:
-        """Return the mean over queries of the average precision ``Σ_{i positive} (positives among first i) / i / R``.
-
-        R is the number of the query's positive candidates; ``vectors`` and what is raised are as in `mrr`.
-        """
-        gains = self._ranked(vectors)
-        precision = gains.cumsum(axis=1) / np.arange(1, gains.shape[1] + 1)
-        return float(((gains * precision).sum(axis=1) / self._is_positive[self._counts].sum(axis=1)).mean())
+        """Return the mean over queries of the average precision; ``vectors`` and what is raised are as in `mrr`."""
+        return self._mean(vectors, average_precision)
 
     def cosines(self, vectors: NDArray[np.floating[Any]]) -> list[NDArray[np.float64]]:
         """Return each query's cosines with its candidates, in the candidates' order."""
-        return [row[known] for row, known in zip(self._cosines(_unit(vectors, self)), self._is_candidate, strict=True)]
+        unit = self._unit(vectors)
+        return [unit[places] @ unit[query] for query, places, _ in self._rows]
 
-    def _ranked(self, vectors: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-        """Return 1 for a positive candidate and 0 for others, by rank, of the queries that count.  # (Q', ≤ cut)"""
-        cosines = self._cosines(_unit(vectors, self))[self._counts]
-        order = np.argsort(-cosines, axis=1, kind="stable")[:, :_CUT]
-        return np.take_along_axis(self._is_positive[self._counts], order, axis=1).astype(np.float64)
+    def _mean(self, vectors: NDArray[np.floating[Any]], measure: Callable[[list[int], int], float]) -> float:
+        values = []
+        for (_, _, is_positive), cosines in zip(self._rows, self.cosines(vectors), strict=True):
+            if relevant := int(is_positive.sum()):
+                gains = is_positive[np.argsort(-cosines, kind="stable")][:_CUT]
+                values.append(measure(gains.tolist(), relevant))
+        return fmean(values)
 
-    def _cosines(self, unit: NDArray[np.float64]) -> NDArray[np.float64]:
-        found = np.full(self._places.shape, -np.inf)  # (Q, C): an empty place comes last
-        for row, (query, places, known) in enumerate(zip(self.queries, self._places, self._is_candidate, strict=True)):
-            found[row, known] = unit[places[known]] @ unit[query]
-        return found
-
-
-def _unit(vectors: NDArray[np.floating[Any]], task: CandidateTask) -> NDArray[np.float64]:
-    if vectors.ndim != 2 or len(vectors) != len(task.questions):
-        raise EvaluationError(
-            f"vectors of shape {vectors.shape} for {len(task.questions)} questions",
-            "give one row for each of the task's questions, in their order",
-        )
-    wide = np.array(vectors, dtype=np.float64)
-    norms = np.sqrt(np.einsum("nd,nd->n", wide, wide))[:, None]
-    if not np.isfinite(norms).all():
-        raise EvaluationError("a vector holds a number that is not finite", "find out which question has it")
-    np.divide(wide, norms, out=wide, where=norms > 0)
-    return wide
+    def _unit(self, vectors: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+        if vectors.ndim != 2 or len(vectors) != len(self.questions):
+            raise EvaluationError(
+                f"vectors of shape {vectors.shape} for {len(self.questions)} questions",
+                "give one row for each of the task's questions, in their order",
+            )
+        unit = np.array(vectors, dtype=np.float64)
+        norms = np.sqrt(np.einsum("nd,nd->n", unit, unit))[:, None]
+        if not np.isfinite(norms).all():
+            raise EvaluationError("a vector holds a number that is not finite", "find out which question has it")
+        np.divide(unit, norms, out=unit, where=norms > 0)
+        return unit
 
 
 def _check(

@@ -13,9 +13,8 @@ askubuntu   query, ids of its positives (may be none), ids of its 20 candidates 
 ==========  ======================================================================================================
 
 Every reader raises ``InputError`` where there is no such file, and ``DamagedInputError``, which names file and line,
-where a line is malformed or names a document twice for a query, or the file is empty. TREC's two are written too, with
-scores that read back the same; ``EvaluationError`` says that an id is empty or holds white space, or that a query has
-nothing.
+where a line is malformed or names a document twice for a query, or the file is empty. TREC's two are written too;
+``EvaluationError`` says that an id is empty or holds white space, or that a query has nothing.
 
 Source: the description of the format in the distribution of SemEval-2016 Task 3; Lei et al., "Semi-supervised Question
 Retrieval with Gated Convolutions", NAACL 2016, and the data released with it.
@@ -23,12 +22,16 @@ Retrieval with Gated Convolutions", NAACL 2016, and the data released with it.
 
 from __future__ import annotations
 
+import gzip
 import re
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import NamedTuple, TypeVar
+
+import numpy as np
 
 from askalike.errors import DamagedInputError, EvaluationError, FormatError, InputError
 from askalike.types import Qrels, Run
@@ -60,12 +63,12 @@ class _Line(NamedTuple):
 
 
 def _lines(path: Path) -> Iterator[_Line]:
-    """Yield the lines of a UTF-8 file that are not blank; a byte order mark is left out."""
+    """Yield the lines of a UTF-8 file that are not blank, unpacking ``.gz``; a byte order mark is left out."""
     if not path.is_file():
         raise InputError(f"there is no file {path}", "check the path")
     has_any = False
-    with path.open("rb") as stream:
-        for number, raw in enumerate(stream, start=1):
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+        for number, raw in enumerate(_whole_lines(stream, path), start=1):
             try:
                 line = _Line(path, number, raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n"))
             except UnicodeDecodeError as error:
@@ -77,6 +80,13 @@ def _lines(path: Path) -> Iterator[_Line]:
                 yield line
     if not has_any:
         raise DamagedInputError(f"{path} is empty; expected at least one line")
+
+
+def _whole_lines(stream: Iterable[bytes], path: Path) -> Iterator[bytes]:
+    try:
+        yield from stream
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DamagedInputError(f"{path} cannot be unpacked: {error}", "get the file again") from error
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:
@@ -134,7 +144,11 @@ def read_trec_run(path: Path) -> Run:
 
 
 def write_trec_run(path: Path, run: Run, tag: str = "askalike") -> None:
-    """Write a run, in its order, with ranks by score, equal ones in the order given; every query needs a document."""
+    """Write a run, in its order, with ranks by score, equal ones in the order given; every query needs a document.
+
+    Scores fall strictly from rank to rank, so that trec_eval, which puts equal ones by id, keeps the order: one that
+    does not fall in single precision, in which trec_eval reads it, is written as the next number below the one before.
+    """
     _check_ids([tag], "the tag of a TREC run")
     lines: list[str] = []
     for query, entries in run.items():
@@ -147,9 +161,16 @@ def write_trec_run(path: Path, run: Run, tag: str = "askalike") -> None:
                 "find out why the ranker gave it",
             )
         places = sorted(range(len(entries)), key=lambda at: -entries[at][1])
-        ranks = {place: rank for rank, place in enumerate(places, start=1)}
-        for place, (document, score) in enumerate(entries):
-            lines.append(f"{query} Q0 {document} {ranks[place]} {float(score)!r} {tag}")
+        written: dict[int, tuple[int, float]] = {}
+        least = np.float32(np.inf)
+        for rank, place in enumerate(places, start=1):
+            score = float(entries[place][1])
+            if np.float32(score) >= least:
+                score = float(np.nextafter(least, np.float32(-np.inf)))
+            written[place], least = (rank, score), np.float32(score)
+        for place, (document, _) in enumerate(entries):
+            rank, score = written[place]
+            lines.append(f"{query} Q0 {document} {rank} {score!r} {tag}")
     _write(path, lines)
 
 

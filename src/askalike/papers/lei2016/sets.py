@@ -30,6 +30,7 @@ from askalike.evaluation.forum.tasks import RerankTask, bm25_task, forum_rerank_
 from askalike.forum import Forum
 from askalike.papers.lei2016.svm import LabelledCandidates
 from askalike.readers.detection import named
+from askalike.readers.files import stored_file
 from askalike.readers.frame import ReadContext
 from askalike.readers.research.askubuntu import heldout_ids, training_pairs
 from askalike.readers.research.judged import read_judged
@@ -52,6 +53,7 @@ class LeiSet:
         examples: labelled candidates of training queries, for the SVM.
         heldout: ids of questions whose text is kept out of pre-training, for perplexity.
         tests: scored with what dev chose.
+        pairs_without_text: labelled pairs that are left out, since the texts lack one of their questions.
     """
 
     name: str
@@ -63,6 +65,7 @@ class LeiSet:
     heldout: frozenset[str]
     dev: RerankTask
     tests: tuple[RerankTask, ...]
+    pairs_without_text: int = 0
 
     @cached_property
     def digest(self) -> str:
@@ -130,20 +133,24 @@ def _askubuntu(folder: Path) -> LeiSet:
     )
     known = {question.id: question for question in questions}
     lines = list(training_pairs(folder))
+    pairs = [(line.query_id, positive) for line in lines for positive in line.positive_ids]
+    kept = tuple(pair for pair in pairs if known.keys() >= {*pair})
     examples = [
         _example(known, line.query_id, line.positive_ids, line.negative_ids[:SVM_NEGATIVES])
-        for line in islice(lines, SVM_QUERIES)
+        for line in islice((line for line in lines if line.query_id in known), SVM_QUERIES)
     ]
+    has_heldout = stored_file(folder, "heldout.txt") is not None  # without it some are drawn for perplexity
     return LeiSet(
         name="askubuntu",
         title="AskUbuntu, the data of the paper",
         is_original=True,
         questions=questions,
-        pairs=tuple((line.query_id, positive) for line in lines for positive in line.positive_ids),
-        examples=tuple(examples),
-        heldout=frozenset(heldout_ids(folder)),
+        pairs=kept,
+        examples=tuple(example for example in examples if any(example.labels)),
+        heldout=frozenset(heldout_ids(folder) if has_heldout else ()),
         dev=released_task(read_judged(folder, "askubuntu", "dev"), "askubuntu", questions),
         tests=(released_task(read_judged(folder, "askubuntu", "test"), "askubuntu", questions),),
+        pairs_without_text=len(pairs) - len(kept),
     )
 
 
@@ -197,4 +204,10 @@ def _example(
     known: dict[str, Question], query: str, positives: Iterable[str], negatives: Iterable[str]
 ) -> LabelledCandidates:
     labels = {**dict.fromkeys(negatives, 0), **dict.fromkeys(positives, 1)}
+    labels = {identifier: label for identifier, label in labels.items() if identifier in known}
     return LabelledCandidates(known[query], [known[identifier] for identifier in labels], list(labels.values()))
+
+
+def released_vectors(folder: Path) -> Path | None:
+    """Return the word vectors that lie in AskUbuntu's folder as they were released, None where there are none."""
+    return stored_file(folder / "vector", "vectors_pruned.200.txt")

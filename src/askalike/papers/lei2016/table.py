@@ -7,7 +7,8 @@
 All texts are those of all sets in the folder, and of the unlabelled archives that were named; a row then learns from
 the pairs of its set alone, and only the set's own questions are drawn as negatives.
 
-Differs: the paper takes word vectors of all Stack Exchange sites and Wikipedia, which ``vectors`` can bring in.
+Differs: the paper takes word vectors of all Stack Exchange sites and Wikipedia. Those that were released are taken
+where they lie in the folder, ``vector/vectors_pruned.200.txt.gz``; ``vectors`` can bring in others.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from askalike.papers.harness import (
     tie_settings,
 )
 from askalike.papers.lei2016.rows import COMPARED, ROWS, Figure, LeiRow
-from askalike.papers.lei2016.sets import LeiSet, find_sets, labelled
+from askalike.papers.lei2016.sets import LeiSet, find_sets, labelled, released_vectors
 from askalike.papers.lei2016.svm import (
     RankingGroup,
     RankingSvm,
@@ -294,7 +295,14 @@ def reproduce(options: Options, progress: Progress) -> list[Part]:
     data = {name: sets[name]() for name in sets if has_encoders or not chosen or name in chosen}
     archives = {str(path): _questions(path) for path in (options.unlabelled if has_encoders else ())}
     recipe = network_recipe(options.recipe)
-    train = EncoderTrainer(recipe, data, archives, options.vectors, options.device, progress=progress)
+    for one_set in data.values():
+        if one_set.pairs_without_text:
+            what = f"{one_set.pairs_without_text:,} labelled pairs name a question without a text: left out"
+            progress.notice(f"{one_set.name}: {what}")
+    vectors = options.vectors or released_vectors(options.data)
+    if vectors and has_encoders:
+        progress.notice(f"taking the word vectors of {vectors}")
+    train = EncoderTrainer(recipe, data, archives, vectors, options.device, progress=progress)
     settings = train.described() if has_encoders else {}
     if has_encoders:
         tie_settings(options.out, settings)

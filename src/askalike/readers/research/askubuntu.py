@@ -6,17 +6,17 @@ Sets".
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from askalike.errors import DamagedInputError, FormatError
+from askalike.evaluation.files import read_askubuntu
 from askalike.readers.files import first_bytes, needed_file, stored_file, text_lines
 from askalike.readers.frame import ReadContext, regular_size
 from askalike.readers.values import Unreadable, one_line
 from askalike.readers.values import text as checked
-from askalike.types import Judged, Link, Qrels, Question, Record, Run
+from askalike.types import Judged, Link, Question, Record
 
 SPLITS = ("dev", "test")
 _TEXTS = "text_tokenized.txt"
@@ -105,52 +105,6 @@ def heldout_ids(path: Path, context: ReadContext | None = None) -> tuple[str, ..
     return tuple(text.strip() for _, text in text_lines(file, file.name, context or ReadContext()))
 
 
-def read_annotations(file: Path, context: ReadContext | None = None) -> tuple[Run, Qrels]:
-    """Return candidates with the search engine's scores, and grades, of a ``dev.txt`` or ``test.txt``; needs no texts.
-
-    Every candidate is judged: 1 where it is listed as similar, else 0. Queries without a similar candidate are kept:
-    leaving them out is the protocol's business.
-
-    Raises:
-        DamagedInputError: the file is empty, truncated or not UTF-8.
-    """
-    context = context or ReadContext()
-    run: Run = {}
-    qrels: Qrels = {}
-    for line, text in text_lines(file, file.name, context):
-        fields = text.split("\t")
-        wrong = _what_is_wrong(fields, qrels)
-        if wrong:
-            context.reject(file.name, line, fields[0], wrong)
-            continue
-        context.records_in += 1
-        positives, candidates = set(fields[1].split()), fields[2].split()
-        run[fields[0]] = list(zip(candidates, map(float, fields[3].split()), strict=True))
-        qrels[fields[0]] = {candidate: int(candidate in positives) for candidate in candidates}
-    return run, qrels
-
-
-def _what_is_wrong(fields: list[str], seen: Qrels) -> str:
-    if len(fields) != 4 or not fields[0]:
-        return f"{len(fields)} fields, expected id, similar ids, candidate ids and scores, split by tabs"
-    positives, candidates, scores = (field.split() for field in fields[1:])
-    if fields[0] in seen:
-        return "this query has a line already"
-    if len(candidates) != len(scores) or len(set(candidates)) != len(candidates):
-        return f"{len(set(candidates))} different candidates but {len(scores)} scores"
-    if not set(positives) <= set(candidates):
-        return f"{sorted(set(positives) - set(candidates))[0]!r} is similar but no candidate"
-    bad = [score for score in scores if not _is_finite(score)]
-    return f"{bad[0]!r} is not a number" if bad else ""
-
-
-def _is_finite(score: str) -> bool:
-    try:
-        return math.isfinite(float(score))
-    except ValueError:
-        return False
-
-
 def load_askubuntu(path: Path, split: str, context: ReadContext) -> Judged:
     """Return dev or test with the texts of its queries and candidates (not of the whole corpus: read it as a forum).
 
@@ -161,7 +115,8 @@ def load_askubuntu(path: Path, split: str, context: ReadContext) -> Judged:
     split = split or SPLITS[0]
     annotations = needed_file(path, f"{split}.txt", "give the folder of the released set, or another split")
     texts = _needed_texts(path)
-    run, qrels = read_annotations(annotations, context)
+    qrels, run = read_askubuntu(annotations)
+    context.records_in += len(run)
     wanted = {document for candidates in run.values() for document, _ in candidates} | run.keys()
     found: dict[str, Question] = {}
     for question in _questions(texts, context):

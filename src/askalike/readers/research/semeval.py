@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from askalike.errors import FormatError
-from askalike.readers.files import BlockStream, first_bytes, folder_members, joined_blocks, text_lines
+from askalike.evaluation.files import read_semeval_gold
+from askalike.readers.files import BlockStream, first_bytes, folder_members, joined_blocks
 from askalike.readers.frame import ReadContext, regular_size
 from askalike.readers.values import moment
 from askalike.readers.xml import read_xml
@@ -135,14 +136,15 @@ def _check_gold(file: Path, judged: Judged, context: ReadContext) -> None:
     gold = file.with_name(f"{file.name.removesuffix('.xml').removesuffix('.reconstructed')}.xml.subtaskB.relevancy")
     if not gold.is_file():
         return
-    for line, text in text_lines(gold, gold.name, ReadContext()):
-        query, document, _, _, label = text.split("\t") if text.count("\t") == 4 else ("", "", "", "", "")
-        grade = judged.qrels.get(query, {}).get(document)
-        if grade is None or label not in ("true", "false") or (grade > 0) != (label == "true"):
-            raise FormatError(
-                f"{gold.name}, line {line}: {text!r} does not agree with {file.name}, where the grade is {grade}",
-                "fetch both from the same release, or move the gold away",
-            )
+    for query, labels in read_semeval_gold(gold)[0].items():
+        for document, label in labels.items():
+            grade = judged.qrels.get(query, {}).get(document)
+            if grade is None or (grade > 0) != label:
+                raise FormatError(
+                    f"{gold.name}: {document} of {query} is {'true' if label else 'false'}, which does not agree with "
+                    f"{file.name}, where the grade is {grade}",
+                    "fetch both from the same release, or move the gold away",
+                )
     context.notice(f"{gold.name} agrees with the labels of {file.name}")
 
 
