@@ -448,6 +448,52 @@ def test_a_load_without_questions_or_with_too_few_is_refused(store: Store) -> No
     assert held(store) == {"q0": "t"}
 
 
+def test_an_answer_without_its_question_is_rejected_wherever_the_question_went(store: Store) -> None:
+    questions: list[Record] = [Question("1", "printer"), Question("2", "t")]
+    for left in ([*questions, Answer("a", "9", "b")], [questions[1], Answer("a", "1", "b")]):
+        store.load([*questions, Answer("a", "1", "b")], DUMP, no_reject)
+        rejects: list[Reject] = []
+        counts = store.load(left, DUMP, rejects.append).answers
+        assert (counts.added, counts.edited, counts.unchanged, counts.deleted, counts.rejected) == (0, 0, 0, 0, 1)
+        assert [(reject.record_id, "is not in the forum" in reject.reason) for reject in rejects] == [("a", True)]
+        assert store.counts().answers == 0
+
+
+def test_links_alone_are_taken_for_the_questions_of_other_sources(store: Store) -> None:
+    links = [Link("q1", "q2")]
+    with pytest.raises(InputError, match="contains only links, and the forum has no questions"):
+        store.load(links, OTHER, no_reject)
+    store.load([Question("q1", "t"), Question("q2", "u")], DUMP, no_reject)
+    assert store.load(links, OTHER, no_reject).links.added == 1
+    assert store.load(links, OTHER, no_reject).links.unchanged == 1
+    with pytest.raises(InputError, match="contains no questions"):
+        store.load(links, DUMP, no_reject)
+
+
+def test_a_load_sees_what_was_written_while_its_archive_was_read(store: Store) -> None:
+    store.load([Question("edited", "t"), Question("deleted", "t"), Question("gone", "t")], DUMP, no_reject)
+
+    def write(questions: list[Question], gone: list[str]) -> None:
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(store.put_questions, questions, gone).result()
+
+    def records() -> Iterator[Record]:
+        yield from (Question("edited", "t"), Question("deleted", "t"), Question("new", "t"))
+        write([Question("edited", "by hand"), Question("by hand", "t")], ["deleted"])
+
+    counts = store.load(records(), DUMP, no_reject).questions
+    assert (counts.added, counts.edited, counts.deleted) == (2, 1, 1)
+    assert held(store) == dict.fromkeys(("edited", "deleted", "new", "by hand"), "t")
+
+    def contested() -> Iterator[Record]:
+        yield from (Question("edited", "t"), Question("deleted", "t"), Question("new", "t"), Question("taken", "t"))
+        write([Question("taken", "by hand")], [])
+
+    with pytest.raises(InputError, match=r"1 ids of dump, such as 'taken', .* came from manual"):
+        store.load(contested(), DUMP, no_reject)
+    assert held(store)["taken"] == "by hand"
+
+
 def test_others_write_while_an_archive_is_read_but_none_loads(store: Store) -> None:
     def records() -> Iterator[Record]:
         yield Question("a", "t")

@@ -1,4 +1,4 @@
-"""What people said of a question stays when a load takes the question away, and counts again when it is back."""
+"""What people say of pairs: the newest judgement counts, and stays when a load takes its question away and back."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from askalike import Answer, Forum, Link, Query, Question
+from askalike.errors import InputError, UnknownIdError
 from askalike.evaluation.forum.links import read_duplicate_links
-from askalike.types import Record, Reject, Source
+from askalike.types import Draw, Record, Reject, Source
 
 pytestmark = pytest.mark.usefixtures("words_alone")
 
@@ -129,3 +130,68 @@ def test_the_report_of_a_load_and_the_counts_of_the_forum_agree_on_links(forum: 
     counts = forum.info().counts
     shown = counts.duplicates + counts.related + counts.links_without_question
     assert again.links.added + again.links.unchanged == shown == 4
+
+
+# -- judgements, as searches and training see them -------------------------------------------------------------------
+
+
+@pytest.fixture
+def wifi(tmp_path: Path) -> Iterator[Forum]:
+    with Forum.create(tmp_path / "wifi") as made:
+        made.add([Question(one, f"wifi {one}") for one in "abcd"])
+        yield made
+
+
+def test_a_pair_that_differs_is_not_suggested_again(wifi: Forum) -> None:
+    def suggested(own: str) -> set[str]:
+        return {one.question.id for one in wifi.search(Query("wifi", own=own, is_canonical=True)).hits}
+
+    wifi.judge("a", "b", "different")
+    assert suggested("a") == {"c", "d"}
+    assert suggested("b") == {"c", "d"}
+    assert suggested("c") == {"a", "b", "d"}
+    wifi.judge("a", "b", "duplicate")
+    assert suggested("a") == {"b", "c", "d"}
+
+
+def test_a_verdict_that_was_withdrawn_is_as_if_never_given(wifi: Forum) -> None:
+    wifi.judge("a", "b", "different")
+    kept = wifi.judge("a", "c", "different")
+    wifi.judge("b", "a", "withdrawn")
+    assert wifi.store.judgements() == [kept]
+    assert len(list(wifi.store.all_feedback())) == 3
+    assert {one.question.id for one in wifi.search(Query("wifi", own="a", is_canonical=True)).hits} == {"b", "d"}
+    assert read_duplicate_links(wifi).pairs == []
+
+
+@pytest.mark.parametrize(
+    ("pair", "error"),
+    [(("a", "a"), InputError), (("a", "zz"), UnknownIdError), (("\ud800", "a"), UnknownIdError)],
+)
+def test_a_verdict_on_what_is_no_pair_is_refused(wifi: Forum, pair: tuple[str, str], error: type[Exception]) -> None:
+    with pytest.raises(error):
+        wifi.judge(*pair, "different")
+    with pytest.raises(InputError, match="verdict"):
+        wifi.judge("a", "b", "perhaps")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="surrogate"):
+        wifi.judge("a", "b", "different", by="\ud800")
+    assert list(wifi.store.all_feedback()) == []
+
+
+def test_verdicts_are_learned_from_as_marks_are(wifi: Forum) -> None:
+    wifi.add_links([Link("a", "b"), Link("c", "b")])
+    wifi.judge("b", "a", "duplicate")  # marked already, the other way round
+    wifi.judge("d", "a", "duplicate")
+    wifi.judge("b", "c", "different")
+    assert read_duplicate_links(wifi).pairs == [("a", "b"), ("d", "a")]
+
+
+def test_how_a_pair_was_drawn_is_there_after_opening_again(wifi: Forum) -> None:
+    draw = Draw("sample", 0.25, 0.5)
+    assert wifi.judge("a", "b", "different", draw=draw).draw == draw
+    wifi.judge("a", "c", "different")
+    with Forum.open(wifi.path) as again:
+        assert [one.draw for one in again.store.all_feedback()] == [draw, Draw("queue")]
+    for odd in (Draw("guess"), Draw("sample", 1.5), Draw("sample", 0.5, float("nan"))):  # type: ignore[arg-type]
+        with pytest.raises(InputError, match=r"drawn by|probability|propensity"):
+            wifi.judge("a", "d", "different", draw=odd)

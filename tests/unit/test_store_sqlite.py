@@ -1,0 +1,494 @@
+"""What is special to a store in an SQLite file: values that read back, the file, its connections, rights and errors."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import gc
+import os
+import sqlite3
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from askalike import Answer, Forum, Link, Question
+from askalike.errors import (
+    BusyForumError,
+    DamagedForumError,
+    ForumError,
+    ForumNotFoundError,
+    ForumVersionError,
+    InputError,
+    UnknownIdError,
+)
+from askalike.files import replace_whole
+from askalike.forum.exchange import ImportOptions
+from askalike.store import ForumLayout, sqlite
+from askalike.store.sqlite import SqliteStore
+from askalike.types import Feedback, Record, Reject, Source
+
+pytestmark = pytest.mark.usefixtures("words_alone")
+
+DUMP = Source("dump", "jsonl")
+LATE = datetime(9999, 12, 31, 23, 59, 59, tzinfo=timezone(timedelta(hours=-14)))
+EARLY = datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14)))
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Iterator[SqliteStore]:
+    made = SqliteStore.create(tmp_path / "forum" / "archive.sqlite", {"language": '"english"'})
+    yield made
+    made.close()
+
+
+def no_reject(reject: Reject) -> None:
+    raise AssertionError(reject)
+
+
+def elsewhere(call: Callable[[], Any]) -> None:
+    """Do this in another thread, through a connection of its own, and pass on what it raises."""
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(call).result()
+
+
+# -- values: what is acknowledged reads back equal, everything else is refused by name -------------------------------
+
+
+class _Refusing(tzinfo):
+    def utcoffset(self, moment: datetime | None) -> timedelta:
+        raise OverflowError("date value out of range")
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        (Question("", "t"), "id is ''"),
+        (Question(" a", "t"), "id is ' a'"),
+        (Question("a", "t\ud800"), "title has a lone surrogate"),
+        (Question("a", "t", tags=("\udfff",)), "tag has a lone surrogate"),
+        (Question("a", "t", markup="bbcode"), "markup is 'bbcode'"),  # type: ignore[arg-type]
+        (Question("a", "t", score=2**70), "score is"),
+        (Question("a" * 513, "t"), "513 characters"),
+        (Question("a", "t" * (16 * 1024 * 1024 + 1)), "characters"),
+        (Question("a", "t", tags="wifi"), "tags is str"),  # type: ignore[arg-type]
+        (Question("a", "t", tags=("wifi", 7)), "tag is int"),  # type: ignore[arg-type]
+        (Question("a", "t", created="2020-01-01"), "created is str"),  # type: ignore[arg-type]
+        (Question("a", "t", created=LATE), "created is"),
+        (Question("a", "t", closed=EARLY), "closed is"),
+        (Question("a", "t", created=datetime(2020, 1, 1, tzinfo=_Refusing())), "created is"),
+    ],
+)
+def test_a_value_that_cannot_be_stored_is_refused_by_name(archive: SqliteStore, question: Question, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        archive.put_questions([question])
+    assert archive.counts().questions == 0
+
+
+@pytest.mark.parametrize("moment", [datetime.max, datetime.min, LATE.replace(tzinfo=UTC), EARLY.replace(tzinfo=UTC)])
+def test_the_first_and_the_last_moment_are_stored(archive: SqliteStore, moment: datetime) -> None:
+    archive.put_questions([Question("q", "t", created=moment)])
+    assert archive.question("q").created == moment.replace(tzinfo=UTC)
+
+
+def test_an_id_with_half_a_surrogate_pair_is_not_there(archive: SqliteStore) -> None:
+    for refused in (archive.question, lambda odd: archive.put_questions([], [odd])):
+        with pytest.raises(UnknownIdError):
+            refused("\udcff")
+    assert archive.answers_of(["\udcff"]).get("\udcff", []) == []
+    archive.add_questions([Question("a", "t")])
+    with pytest.raises(InputError, match="lone surrogate"):
+        archive.add_questions([Question("\udcff", "t")])
+    with pytest.raises(InputError, match="lone surrogate"):
+        archive.add_answers([Answer("\udcff", "a", "b")])
+
+
+zones = st.sampled_from([UTC, *(timezone(timedelta(hours=hours)) for hours in (-23, -14, 14, 23))])
+edges = st.sampled_from([datetime.min, datetime.max, datetime(9999, 12, 31), datetime(1, 1, 2), datetime(1970, 1, 1)])
+moments = st.none() | st.datetimes() | st.builds(lambda moment, zone: moment.replace(tzinfo=zone), edges, zones)
+texts = st.text(st.characters(), max_size=20)
+scores = st.none() | st.integers(-(2**64), 2**64) | st.sampled_from([2**63 - 1, -(2**63), 2**63])
+markups = st.sampled_from(["html", "markdown", "plain", "bbcode", ""])
+questions = st.builds(
+    Question,
+    texts,
+    texts,
+    texts,
+    markup=markups,
+    tags=st.lists(texts, max_size=3).map(tuple),
+    created=moments,
+    closed=moments,
+    score=scores,
+    url=texts,
+    author=texts,
+)
+answers = st.builds(
+    Answer, texts, texts, texts, markup=markups, created=moments, score=scores, author=texts, is_accepted=st.booleans()
+)
+
+
+def _in_utc(moment: datetime | None) -> datetime | None:
+    if moment is None:
+        return None
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
+    made = SqliteStore.create(tmp_path_factory.mktemp("property") / "archive.sqlite", {})
+    made.connection.execute("PRAGMA synchronous = OFF")
+    yield made
+    made.close()
+
+
+@given(questions)
+def test_a_question_is_refused_or_reads_back_equal(shared: SqliteStore, question: Question) -> None:
+    try:
+        shared.put_questions([question])
+    except InputError:
+        return
+    found = shared.question(question.id)
+    assert found.created == _in_utc(question.created)
+    assert found.closed == _in_utc(question.closed)
+    fields = ("id", "title", "body", "markup", "tags", "score", "url", "author")
+    assert [getattr(found, name) for name in fields] == [getattr(question, name) for name in fields]
+    load_back: list[Reject] = []
+    report = shared.load([question], Source("dump", ""), load_back.append, is_mass_delete_allowed=True)
+    assert (report.questions.unchanged, load_back) == (1, [])
+
+
+@given(answers, texts, st.sampled_from(["duplicate", "different", "withdrawn", "perhaps"]))
+def test_an_answer_and_a_judgement_are_refused_or_read_back_equal(
+    shared: SqliteStore, answer: Answer, judge: str, verdict: str
+) -> None:
+    try:
+        shared.put_questions([Question(answer.question_id, "t"), Question("other one", "t")])
+        shared.put_answers([answer])
+    except InputError:
+        return
+    (found,) = [one for one in shared.answers_of([answer.question_id])[answer.question_id] if one.id == answer.id]
+    assert found.created == _in_utc(answer.created)
+    fields = ("id", "question_id", "body", "markup", "score", "author", "is_accepted")
+    assert [getattr(found, name) for name in fields] == [getattr(answer, name) for name in fields]
+    try:
+        given_one = shared.add_feedback(Feedback(answer.question_id, "other one", verdict, judge))  # type: ignore[arg-type]
+    except InputError:
+        return
+    assert list(shared.all_feedback())[-1] == given_one
+    shared.put_links([Link(answer.question_id, "other one")])
+    assert Link(answer.question_id, "other one") in shared.links()
+
+
+# -- the file --------------------------------------------------------------------------------------------------------
+
+
+def test_there_is_no_archive_where_there_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ForumNotFoundError, match="no forum"):
+        SqliteStore(tmp_path / "archive.sqlite")
+
+
+def test_an_archive_that_was_not_finished_is_finished_by_create(tmp_path: Path) -> None:
+    path = tmp_path / "archive.sqlite"
+    sqlite3.connect(path).close()
+    path.touch()
+    with pytest.raises(ForumNotFoundError, match="not created completely"):
+        SqliteStore(path)
+    SqliteStore.create(path, {}).close()
+    SqliteStore(path).close()
+
+
+def test_making_an_archive_that_another_process_has_just_made_keeps_its_settings(tmp_path: Path) -> None:
+    path = tmp_path / "archive.sqlite"
+    SqliteStore.create(path, {"language": "german"}).close()
+    with contextlib.closing(SqliteStore.create(path, {"language": "english"})) as made:
+        assert made.settings() == {"language": "german"}
+
+
+@pytest.mark.parametrize("replaces", [False, True])
+def test_a_write_to_a_file_that_has_gone_is_no_success(archive: SqliteStore, replaces: bool) -> None:
+    archive.add_questions([Question("a", "t")])
+    archive.path.unlink()
+    if replaces:
+        SqliteStore.create(archive.path.with_name("other"), {}).close()
+        archive.path.with_name("other").rename(archive.path)
+    with pytest.raises(ForumNotFoundError, match="deleted or replaced while it was open"):
+        archive.add_questions([Question("b", "t")])
+
+
+@pytest.mark.parametrize("kept", [0.02, 0.1, 0.5])
+def test_damage_met_by_opening_or_by_a_write_is_named(archive: SqliteStore, kept: float) -> None:
+    archive.load([Question(f"q{number}", "title", "body " * 200) for number in range(300)], DUMP, no_reject)
+    archive.close()
+    content = bytearray(archive.path.read_bytes())
+    whole = int(len(content) * kept)
+    content[whole:] = b"\xff" * (len(content) - whole)
+    archive.path.write_bytes(bytes(content))
+    with (
+        pytest.raises(DamagedForumError, match="is damaged"),
+        contextlib.closing(SqliteStore(archive.path)) as damaged,
+    ):
+        damaged.add_questions([Question("new", "t")])
+
+
+def test_damage_that_sqlite_quotes_is_told_as_damage(archive: SqliteStore) -> None:
+    archive.add_questions([Question("a", "t")])
+    archive.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    archive.close()
+    content = archive.path.read_bytes()
+    assert b"CREATE TABLE answers (" in content
+    archive.path.write_bytes(content.replace(b"CREATE TABLE answers (", b"CREATE TABL\xc8 answers ("))
+    with pytest.raises(DamagedForumError, match=r"archive\.sqlite is damaged"):
+        SqliteStore(archive.path).answers("a")
+
+
+def test_a_row_that_is_not_as_it_was_written_is_damage(archive: SqliteStore) -> None:
+    archive.add_questions([Question("a", "t")])
+    archive.connection.execute("UPDATE questions SET tags = '['")
+    with pytest.raises(DamagedForumError, match="tags of question 'a'"):
+        archive.question("a")
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "archive.sqlite"
+    path.write_bytes(b"hello, this is not a database " * 100)
+    with pytest.raises(DamagedForumError, match="cannot be read as a database"):
+        SqliteStore(path)
+
+
+def test_a_database_of_another_format_is_refused(archive: SqliteStore) -> None:
+    connection = sqlite3.connect(archive.path)
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(ForumVersionError, match="format 99"):
+        SqliteStore(archive.path)
+
+
+def test_a_full_disk_changes_nothing_and_says_so(archive: SqliteStore) -> None:
+    archive.connection.execute("PRAGMA max_page_count = 30")
+    questions = [Question(f"q{number}", "title", "body " * 200) for number in range(300)]
+    with pytest.raises(ForumError, match="cannot be written: database or disk is full") as caught:
+        archive.add_questions(questions)
+    assert "free space" in caught.value.hint
+    assert archive.counts().questions == 0
+
+
+def test_a_checkpoint_that_finds_no_room_does_not_undo_a_load(
+    archive: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(store: SqliteStore, statement: str, *values: object) -> list[object]:
+        if "wal_checkpoint" in statement:
+            raise ForumError("database or disk is full")
+        return real(store, statement, *values)  # type: ignore[arg-type]
+
+    real = SqliteStore.rows
+    with monkeypatch.context() as patched:
+        patched.setattr(SqliteStore, "rows", full)
+        archive.load([Question("a", "t")], DUMP, no_reject)
+    assert archive.question("a").title == "t"
+
+
+def test_a_load_that_fails_leaves_no_file_and_one_that_was_killed_is_cleared(archive: SqliteStore) -> None:
+    folder = archive.path.parent
+    left = folder / "loading.sqlite"
+
+    def broken() -> Iterator[Record]:
+        yield Question("a", "t")
+        raise InputError("line 2 is damaged")
+
+    with pytest.raises(InputError, match="line 2"):
+        archive.load(broken(), DUMP, no_reject)
+    assert not left.exists()
+    left.write_bytes(b"left by a process that was killed")
+    archive.load([Question("a", "t")], DUMP, no_reject)
+    assert not left.exists()
+    assert archive.question("a").title == "t"
+
+
+def test_a_forum_into_which_another_process_loads_is_not_discarded(tmp_path: Path) -> None:
+    forum = Forum.create(tmp_path / "f")
+    archive = SqliteStore(tmp_path / "f" / "archive.sqlite")
+
+    def records() -> Iterator[Record]:
+        yield Question("a", "t")
+        assert not forum.discard_if_empty()
+
+    archive.load(records(), DUMP, no_reject)
+    assert archive.question("a").title == "t"
+    archive.close()
+
+
+def test_the_refusal_of_a_mass_delete_names_its_option_beside_rejects_too(tmp_path: Path) -> None:
+    dump = tmp_path / "dump.jsonl"
+    dump.write_text("".join(f'{{"id": "q{number}", "title": "t{number}"}}\n' for number in range(20)), encoding="utf-8")
+    options = ImportOptions(format="jsonl", source="dump")
+    with Forum.create(tmp_path / "f") as forum:
+        forum.load(dump, options=options)
+        dump.write_text('{"id": "q1", "title": "t1"}\n' * 2, encoding="utf-8")  # the second is rejected
+        with pytest.raises(InputError, match="19 of the 20") as caught:
+            forum.load(dump, options=options)
+        assert "--allow-mass-delete" in caught.value.hint
+
+
+# -- connections -----------------------------------------------------------------------------------------------------
+
+
+def handles() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not list a process's file handles")
+def test_threads_that_have_ended_leave_no_file_handles(archive: SqliteStore) -> None:
+    archive.add_questions([Question("a", "t")])
+    elsewhere(lambda: archive.question("a"))
+    before = handles()
+    for _ in range(40):
+        elsewhere(lambda: archive.question("a"))
+    assert handles() == before
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not list a process's file handles")
+def test_an_archive_that_nobody_closed_leaves_no_file_handles(tmp_path: Path) -> None:
+    path = tmp_path / "archive.sqlite"
+    SqliteStore.create(path, {}).close()
+    gc.collect()  # what other tests have left open
+    before = handles()
+    forgotten = SqliteStore(path)
+    elsewhere(forgotten.last_change)
+    del forgotten
+    gc.collect()
+    assert handles() == before
+
+
+def test_closing_closes_the_connections_of_threads_that_live(archive: SqliteStore) -> None:
+    there, go = threading.Event(), threading.Event()
+    opened: list[sqlite3.Connection] = []
+
+    def wait() -> None:
+        opened.append(archive.connection)
+        there.set()
+        go.wait()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    there.wait()
+    archive.close()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        opened[0].execute("SELECT 1")
+    go.set()
+    thread.join()
+
+
+# -- rights and errors -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.name == "nt", reason="rights are others there")
+def test_files_with_the_forums_content_are_its_owners_alone_from_the_first_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    previous = os.umask(0)
+    monkeypatch.setattr(os, "chmod", lambda *_: pytest.fail("narrowed after it was made"))
+    try:
+        archive = SqliteStore.create(tmp_path / "f" / "archive.sqlite", {})
+
+        def records() -> Iterator[Record]:
+            yield Question("a", "t")
+            folder = archive.path.parent
+            modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in folder.glob("*.sqlite*")}
+            assert set(modes) >= {"archive.sqlite", "archive.sqlite-wal", "archive.sqlite-shm"}
+            assert set(modes.values()) == {0o600}
+
+        archive.load(records(), DUMP, no_reject)
+        archive.close()
+        with Forum.create(tmp_path / "g") as forum:
+            dump = tmp_path / "dump.jsonl"
+            dump.write_text('{"id": "a", "title": "t"}\n' * 2, encoding="utf-8")
+            forum.load(dump)
+        assert stat.S_IMODE(ForumLayout(tmp_path / "g").rejects.stat().st_mode) == 0o600
+        replace_whole(tmp_path / "secret", b"x", is_narrow=True)
+        assert stat.S_IMODE((tmp_path / "secret").stat().st_mode) == 0o600
+    finally:
+        os.umask(previous)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="rights are others there")
+def test_an_archive_that_was_shared_with_a_group_stays_so(archive: SqliteStore) -> None:
+    archive.close()
+    archive.path.chmod(0o660)
+    opened = SqliteStore(archive.path)
+    opened.add_questions([Question("a", "t")])
+    assert stat.S_IMODE(archive.path.with_name("archive.sqlite-wal").stat().st_mode) == 0o660
+    opened.close()
+    SqliteStore.create(archive.path, {}).close()
+    assert stat.S_IMODE(archive.path.stat().st_mode) == 0o660
+
+
+def test_an_error_of_sqlite_while_reading_names_the_file_and_what_to_do(archive: SqliteStore) -> None:
+    archive.connection.execute("DROP TABLE links")
+    for call in (archive.links, lambda: archive.delete_links([Link("a", "b")]), lambda: archive.counts()):
+        with pytest.raises(DamagedForumError, match=r"archive\.sqlite is damaged: no such table") as caught:
+            call()
+        assert "backup" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "words"),
+    [
+        (sqlite3.SQLITE_BUSY, BusyForumError, "another process"),
+        (sqlite3.SQLITE_FULL, ForumError, "free space"),
+        (sqlite3.SQLITE_IOERR, ForumError, "check the disk"),
+        (sqlite3.SQLITE_READONLY, ForumError, "must be writable"),
+        (sqlite3.SQLITE_CANTOPEN, ForumError, "must be writable"),
+        (sqlite3.SQLITE_CORRUPT, DamagedForumError, "backup"),
+        (sqlite3.SQLITE_NOTADB, DamagedForumError, "backup"),
+    ],
+)
+def test_each_error_of_sqlite_has_its_meaning(tmp_path: Path, code: int, kind: type[ForumError], words: str) -> None:
+    error = sqlite3.OperationalError("what SQLite says")
+    error.sqlite_errorcode = code
+    refused = sqlite.refusal(tmp_path / "archive.sqlite", error)
+    assert type(refused) is kind
+    assert words in str(refused)
+    assert "reindex" not in str(refused)
+
+
+def test_a_forum_whose_folder_cannot_be_written_says_which(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(ForumError, match=r"file.* cannot be written"):
+        SqliteStore.create(tmp_path / "file" / "archive.sqlite", {})
+
+
+@pytest.mark.parametrize("name", ["archive.sqlite", "f"])
+def test_a_forum_on_a_disk_that_is_read_only_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    Forum.create(tmp_path / "f").close()
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != name)
+    for call in (Forum.open, Forum.reindex):
+        with pytest.raises(ForumError, match=f"{name} cannot be written") as caught:
+            call(tmp_path / "f")
+        assert "how its disk is mounted" in caught.value.hint
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no device that is always full")
+def test_a_reject_file_that_finds_no_room_is_named(tmp_path: Path) -> None:
+    dump = tmp_path / "dump.jsonl"
+    dump.write_text('{"id": "a", "title": "t"}\n' * 500, encoding="utf-8")
+    with Forum.create(tmp_path / "f") as forum:
+        rejects = ForumLayout(forum.path).rejects
+
+        def is_full(path: str, flags: int, mode: int = 0o777) -> int:
+            return real("/dev/full" if str(path) == str(rejects) else path, flags, mode)
+
+        real = os.open
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(os, "open", is_full)
+            with pytest.raises(ForumError, match=rf"rejects\.jsonl cannot be written: {os.strerror(errno.ENOSPC)}"):
+                forum.load(dump)
+        assert len(forum) == 0
