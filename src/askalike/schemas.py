@@ -392,10 +392,11 @@ class Highlights(Struct, frozen=True):
 
 
 class Via(Struct, frozen=True):
-    """The question that was found, where its original is shown in its place."""
+    """The question that was found, where its original is shown in its place; what matched are its words."""
 
     id: str
     title: str
+    highlights: Ranges
 
 
 class SimilarHit(Struct, frozen=True):

@@ -454,8 +454,8 @@ class Hit(msgspec.Struct, frozen=True, rename={"answer": "best_answer", "answer_
         score: higher is better; what the ranking is sorted by.
         components: the scores that it was made of, by name: ``bm25``, ``cosine``, and ``bm25_share`` where words and
             vectors were joined, BM25 as a share of the best candidate's.
-        matched: words of the query found in the question, strongest first.
-        missing: informative words of the query that the question lacks, most informative first.
+        matched: words of the query found in the question, or in ``via``, strongest first.
+        missing: informative words of the query that the same question lacks, most informative first.
         likelihood: how likely somebody who compares both says that they ask the same, in (0, 1); None where the ranker
             looks at no vectors, or the question has none.
         answer: its best answer (accepted first, then most voted, then oldest), or None.

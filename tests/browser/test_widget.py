@@ -118,7 +118,7 @@ def test_each_language_has_every_message_and_each_plural_form_that_it_needs(open
         assert len(words["likely"]) == len(set(words["likely"])) == 4
         for name, said in words.items():
             texts = said if isinstance(said, list) else [] if isinstance(said, dict) else [said]
-            assert all(text.strip() == text != "" and "#" not in text for text in texts)
+            assert all(text.strip() == text != "" and text.count("#") == (name == "through") for text in texts)
             if isinstance(said, dict):
                 assert sorted(said) == forms, (language, name)
                 unnumbered = {"zero", "one", "two"} if language == "ar" else set()  # its words say how many
@@ -234,6 +234,23 @@ def test_the_forums_page_learns_what_is_shown_opened_helped_and_hidden(
     assert shown[0].keys() == {"id", "title", "url", "probability"}
     assert heard[1][1] in shown
     assert heard[2][1] in shown
+
+
+def test_what_stands_for_its_duplicate_says_so_in_page_and_widget(opened: Opened, foreign: Site, service: str) -> None:
+    title = "Wireless disappears again and again when my laptop runs on battery"  # a duplicate of another question
+    page = opened(foreign.page(service, attributes='data-minimum="0"'))
+    page.fill("#title", title)
+    page.wait_for_selector(ITEMS)
+    said = page.locator(f"{ITEMS} small", has_text=f"found through “{title}”").first
+    expect(said).to_be_visible()
+    assert "disappears" in [mark.lower() for mark in said.locator("mark").all_inner_texts()]
+    page = opened()
+    page.fill("#title", title)
+    page.wait_for_selector(".hit")
+    page.locator(".unfold").first.click()
+    expect(page.locator(".hit .via").first).to_have_text(f"found through “{title}”")
+    page.locator(".why summary").first.click()
+    assert "missing" not in page.locator(".why dl").first.inner_text().lower()
 
 
 def test_a_key_is_sent_where_the_tag_names_one(opened: Opened, foreign: Site, service: str) -> None:

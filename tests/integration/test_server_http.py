@@ -104,7 +104,10 @@ def test_a_search_answers_as_it_was_agreed(client: TestClient) -> None:
 
 def test_a_stand_in_says_by_what_it_was_found(client: TestClient) -> None:
     (hit,) = search(client, title="only blank pages").json()["hits"]
-    assert (hit["question"]["id"], hit["via"]) == ("a/b c", {"id": "3", "title": "Printer prints only blank pages"})
+    title = "Printer prints only blank pages"
+    assert (hit["question"]["id"], hit["via"]["id"], hit["via"]["title"]) == ("a/b c", "3", title)
+    assert [title[start:end] for start, end in hit["via"]["highlights"]] == ["only", "blank", "pages"]
+    assert ({match["word"] for match in hit["matched"]}, hit["missing"]) == ({"only", "blank", "pages"}, [])
 
 
 def test_what_is_similar_to_stored_questions_is_found_together(other: Any, monkeypatch: pytest.MonkeyPatch) -> None:

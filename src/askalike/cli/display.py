@@ -245,6 +245,8 @@ def _details(hit: Hit) -> Text:
     if hit.duplicate_of:
         parts.append("duplicate of " + ", ".join(safe(one) for one in hit.duplicate_of))
     line = Text(" · ".join(parts), style="dim")
+    if hit.via is not None:
+        line.append(f"\nfound through {safe(hit.via.id)}: {safe(hit.via.title)}")
     words = list(dict.fromkeys(safe(match.word).lower() for match in hit.matched))
     if words:
         more = f" and {len(words) - MATCHED_WORDS} more" if len(words) > MATCHED_WORDS else ""

@@ -360,8 +360,9 @@ class Searcher:
         likely = {PROBABILITY: "score", RERANKER: "first"}.get(ranked.ranker)
         hits: list[Hit] = []
         for rank, (scored, question, via) in enumerate(ranked.found, start=1):
-            matched = matches(question, terms, self.analyzer.of(question.language))
-            asked = self.analyzer.asked(question.language, query.language)
+            source = via or question  # what was found: its words are those that matched
+            matched = matches(source, terms, self.analyzer.of(source.language))
+            asked = self.analyzer.asked(source.language, query.language)
             if asked not in words_of:
                 words_of[asked] = informative_words(query, terms, asked)
             listed = sorted(

@@ -123,7 +123,8 @@ def shown_answer(answer: Answer) -> ShownAnswer:
 
 def shown_hit(hit: Hit, analyzer: Analyzer) -> SimilarHit:
     """Return a hit with its highlights and its best answer."""
-    found, analyzer = question_excerpt(hit.question), analyzer.of(hit.question.language)
+    shown, via_analyzer = question_excerpt(hit.question), analyzer.of(hit.via.language if hit.via else "")
+    analyzer = analyzer.of(hit.question.language)
     return SimilarHit(
         rank=hit.rank,
         score=hit.score,
@@ -132,13 +133,13 @@ def shown_hit(hit: Hit, analyzer: Analyzer) -> SimilarHit:
         matched=hit.matched,
         missing=hit.missing,
         highlights=Highlights(
-            highlights(hit.question.title, hit.matched, analyzer), highlights(found, hit.matched, analyzer)
+            highlights(hit.question.title, hit.matched, analyzer), highlights(shown, hit.matched, analyzer)
         ),
         question=hit.question,
-        excerpt=found,
+        excerpt=shown,
         best_answer=shown_answer(hit.answer) if hit.answer else None,
         answers=hit.answer_count,
-        via=Via(hit.via.id, hit.via.title) if hit.via else None,
+        via=Via(hit.via.id, hit.via.title, highlights(hit.via.title, hit.matched, via_analyzer)) if hit.via else None,
         attended=hit.explanation,
     )
 

@@ -115,13 +115,13 @@ export function titleLink(question, children) {
 export function aboutLine(question, via = null) {
   const facts = [date(question.created)];
   if (question.score !== null && question.score !== undefined) facts.push(count(question.score, "vote"));
-  if (via) facts.push(`found through its duplicate “${titleOf(via)}”`);
   const said = facts.filter(Boolean).join(" · ");
-  if (!said && !question.tags?.length) return null;
+  if (!said && !via && !question.tags?.length) return null;
   return h(
     "p",
     { class: "about" },
     said && h("span", {}, said),
+    via && h("span", { class: "via" }, "found through “", markedRanges(titleOf(via), via.highlights), "”"),
     (question.tags ?? []).map((tag) => h("span", { class: "tag" }, tag)),
   );
 }
