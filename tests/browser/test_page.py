@@ -498,6 +498,18 @@ def test_a_service_with_keys_asks_for_one_and_the_page_sends_it(opened: Opened) 
     assert page.evaluate("[sessionStorage.length, localStorage.getItem('askalike.key')]") == [1, None]
 
 
+def test_the_dialogue_for_a_key_is_left_with_its_view(opened: Opened) -> None:
+    page = opened("/#/status", may_fail=True)
+    guarded(page, "**/v1/log?**")
+    page.evaluate("location.hash = '#/review'")
+    page.wait_for_selector("#pair .question")
+    page.locator(".history summary").click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.evaluate("location.hash = '#/explore'")
+    page.wait_for_selector(".picks")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+
+
 def test_a_key_that_is_refused_keeps_the_dialogue_open_with_the_reason(opened: Opened) -> None:
     page = opened("/example.html", may_fail=True)
     guarded(page, "**/v1/**")

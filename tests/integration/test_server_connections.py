@@ -495,6 +495,14 @@ def test_a_smuggled_request_is_never_answered(served: Served) -> None:
     assert received.count(b"HTTP/1.1 ") == 1
 
 
+def test_a_request_line_may_name_the_whole_address_of_the_host_that_is_asked(served: Served) -> None:
+    line = b"GET http://localhost/healthz HTTP/1.1\r\nHost: %s\r\n\r\n"
+    assert served.ask(line % b"localhost") == (200, {"status": "ok"})
+    assert served.ask(b"GET http://localhost HTTP/1.1\r\nHost: evil.example\r\n\r\n")[0] == 400
+    evil = b"GET http://evil.example/v1/status HTTP/1.1\r\nHost: evil.example\r\n\r\n"
+    assert served.ask(evil)[0] == 421, "it is no name of this service"
+
+
 def test_an_upgrade_is_not_taken(served: Served) -> None:
     asked = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"
     assert served.ask(asked) == (200, {"status": "ok"})

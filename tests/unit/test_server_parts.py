@@ -316,6 +316,15 @@ def test_a_file_of_keys_is_never_open_to_others(tmp_path: Path, monkeypatch: pyt
     assert (tmp_path / "keys.json").stat().st_mode & 0o777 == 0o600
 
 
+def test_a_file_of_keys_that_others_may_write_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    Keys(tmp_path).add("", "read")
+    assert Keys(tmp_path).all()
+    assert caplog.text == ""
+    (tmp_path / "keys.json").chmod(0o620)
+    assert Keys(tmp_path).all()
+    assert f"{tmp_path / 'keys.json'} may be written by others" in caplog.text
+
+
 KEY = {"id": "1", "name": "", "may": "read", "sha256": "0" * 64, "created": ""}
 WRONG: list[dict[str, object]] = [{"may": "all"}, {"sha256": "é" * 64}, {"sha256": 5}, {"sha256": "0"}, {"id": [1]}]
 

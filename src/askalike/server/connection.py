@@ -302,6 +302,7 @@ class _Requests(h11.Connection):
         try:
             event = super().next_event()
             if isinstance(event, h11.Request):
+                event = _in_origin_form(event)
                 self._chunks = self._bytes = 0
                 names = [name for name, _ in event.headers]
                 if b"transfer-encoding" in names:  # two readers could take its length differently: it could smuggle
@@ -318,6 +319,22 @@ class _Requests(h11.Connection):
             self.fault = error
             raise
         return event
+
+
+def _in_origin_form(request: h11.Request) -> h11.Request:
+    """Return a request whose line may name a whole address, as clients of proxies send it, by its path alone.
+
+    Raises:
+        h11.RemoteProtocolError: the address is of another host than ``Host`` names.
+    """
+    scheme, separator, rest = request.target.partition(b"://")
+    if not separator or scheme.lower() not in (b"http", b"https"):
+        return request
+    authority, slash, path = rest.partition(b"/")
+    if any(name == b"host" and value.lower() != authority.lower() for name, value in request.headers):
+        raise h11.RemoteProtocolError("the address names another host than Host")
+    target = slash + path or b"/"
+    return h11.Request(method=request.method, headers=request.headers, target=target, http_version=request.http_version)
 
 
 _ERRORS: Final = logging.getLogger("askalike.server.connection")

@@ -15,7 +15,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 import ipaddress
+import logging
+import os
 import secrets
+import stat
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -33,6 +36,8 @@ from askalike.files import replace_whole
 from askalike.server.problem import Refused
 from askalike.server.settings import Network, ServeSettings, is_loopback
 from askalike.store import ForumLayout
+
+LOG: Final = logging.getLogger("askalike.server")
 
 MOST_HOPS: Final = 10
 MOST_REMEMBERED: Final = 1_024
@@ -161,6 +166,8 @@ class Keys:
                 self._seen, self._keys = None, ()
                 return ()
             if self._seen != (state.st_mtime_ns, state.st_ino):
+                if os.name == "posix" and state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                    LOG.warning("%s may be written by others, who can give themselves keys: chmod 600 it", self._path)
                 self._keys = self._read()
                 self._seen = (state.st_mtime_ns, state.st_ino)
             return self._keys

@@ -89,7 +89,7 @@ function ask(writes, refused, again) {
 
 function words(writes) {
   const about = writes
-    ? "Judging pairs changes the forum's judgements, so it needs a key with write access."
+    ? "Judging pairs, and the log of who judged, need a key with write access."
     : "This service requires an API key.";
   return [
     h("h2", { id: "key-title" }, writes ? "A key with write access" : "API key required"),

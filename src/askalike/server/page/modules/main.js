@@ -24,6 +24,7 @@ function route() {
   const [name, ...rest] = path.split("/");
   const known = Object.hasOwn(VIEWS, name) ? name : "ask";
   leave?.();
+  document.getElementById("key-dialogue").close(""); // it was asked for by the view that is left
   const section = h("section", { class: `view ${known}` });
   fill(main, section);
   leave = VIEWS[known].show(section, { id: decoded(rest.join("/")), query: new URLSearchParams(query) }) ?? null;
