@@ -16,7 +16,7 @@ from askalike.readers.research.askubuntu import (
     heldout_ids,
     training_pairs,
 )
-from askalike.readers.research.judged import JUDGED, read_judged
+from askalike.readers.research.judged import read_judged
 from askalike.types import Link, Question
 
 
@@ -54,13 +54,13 @@ def test_without_the_training_file_it_is_said_that_there_are_no_links(folder: Pa
 
 
 def test_judgments_keep_order_scores_and_queries_without_a_positive(folder: Path) -> None:
-    judged = read_judged(folder)
+    judged = read_judged(folder, "askubuntu")
     assert judged.name == "askubuntu-dev"
     assert judged.candidates == {"1": [("2", 9.5), ("3", 9.5), ("4", 1.25)], "5": [("6", 3.0), ("7", 2.0)]}
     assert judged.qrels == {"1": {"2": 0, "3": 1, "4": 0}, "5": {"6": 0, "7": 0}}
     assert list(judged.documents) == ["2", "3", "4", "6", "7"]
     assert judged.queries["5"].title == "how do i mount drive 5 ?"
-    assert read_judged(folder, split="test").qrels == {"8": {"9": 1, "10": 1, "13": 0}}
+    assert read_judged(folder, "askubuntu", "test").qrels == {"8": {"9": 1, "10": 1, "13": 0}}
 
 
 def test_training_queries_and_heldout_ids_are_read(folder: Path) -> None:
@@ -73,26 +73,25 @@ def test_training_queries_and_heldout_ids_are_read(folder: Path) -> None:
 
 def test_a_folder_of_ids_alone_scores_runs_and_says_which_file_is_missing(folder: Path) -> None:
     (folder / "text_tokenized.txt.gz").unlink()
-    assert JUDGED["askubuntu"].matches(folder)
     assert not AskUbuntuReader().matches(folder)
     assert read_run(folder / "test.txt") == {"8": [("9", 3.0), ("10", 2.0), ("13", 1.0)]}
     with pytest.raises(FormatError, match=r"text_tokenized.txt.gz is missing .*scoring a run needs no texts"):
-        read_judged(folder)
+        read_judged(folder, "askubuntu")
     (folder / "test.txt").unlink()
     with pytest.raises(FormatError, match=r"lacks test.txt \(or test.txt.gz\)"):
-        read_judged(folder, split="test")
+        read_judged(folder, "askubuntu", "test")
 
 
 def test_a_line_of_judgments_that_does_not_add_up_stops_a_judged_set(folder: Path) -> None:
     (folder / "dev.txt").write_text("5\t\t6 7\t3.0 2.0\n1\t3\t2 3\t2\n", encoding="utf-8")
     with pytest.raises(DamagedInputError, match=r"dev.txt, line 2: 2 candidates but 1 scores"):
-        read_judged(folder)
+        read_judged(folder, "askubuntu")
 
 
 def test_a_candidate_without_a_text_is_an_error(folder: Path) -> None:
     (folder / "test.txt").write_text("8\t9\t9 99\t3 2\n", encoding="utf-8")
     with pytest.raises(DamagedInputError, match=r"lacks 1 of the questions that test.txt names, first '99'"):
-        read_judged(folder, split="test")
+        read_judged(folder, "askubuntu", "test")
 
 
 def test_broken_lines_of_a_forum_are_rejected_and_broken_files_refused(folder: Path) -> None:

@@ -39,7 +39,7 @@ def test_semeval_has_the_published_counts_and_agrees_with_the_official_gold(
 ) -> None:
     notices: list[str] = []
     context = ReadContext(notice=notices.append)
-    judged = read_judged(data_dir / "semeval-task3-b", split=split, context=context)
+    judged = read_judged(data_dir / "semeval-task3-b", "semeval", split, context)
     assert (judged.name, len(judged.queries), grades(judged)) == (name, queries, labels)
     assert len(judged.documents) == sum(labels) == context.records_in
     assert any("subtaskB.relevancy agrees with the labels" in notice for notice in notices) is has_gold
@@ -48,7 +48,7 @@ def test_semeval_has_the_published_counts_and_agrees_with_the_official_gold(
 def test_semeval_candidates_carry_the_engines_scores(data_dir: Path) -> None:
     folder = data_dir / "semeval-task3-b"
     for split, stem in (("dev", "2016-Task3-CQA-QL-dev"), ("test2017", "2017-Task3-CQA-QL-test")):
-        candidates = read_judged(folder, split=split).candidates
+        candidates = read_judged(folder, "semeval", split).candidates
         gold = (folder / f"SemEval{stem}.xml.subtaskB.relevancy").read_text(encoding="utf-8").splitlines()
         rows = [line.split("\t") for line in gold]
         assert [(q, d) for q, listed in candidates.items() for d, _ in listed] == [(row[0], row[1]) for row in rows]
@@ -95,7 +95,7 @@ def test_askubuntu_ids_are_read_without_texts(data_dir: Path, split: str, positi
     assert sum(map(sum, (row.values() for row in qrels.values()))) == positives
     assert sum(not any(row.values()) for row in qrels.values()) == empty
     with pytest.raises(FormatError, match=r"text_tokenized.txt.gz is missing"):
-        read_judged(data_dir / "askubuntu-ids", split=split)
+        read_judged(data_dir / "askubuntu-ids", "askubuntu", split)
 
 
 def test_askubuntu_first_and_last_lines_and_heldout_ids(data_dir: Path) -> None:

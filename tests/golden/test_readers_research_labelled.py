@@ -10,7 +10,7 @@ from benchmarks.labelled_pairs import Pair, read_labelled_pairs
 
 from askalike.errors import DamagedInputError, FormatError, SettingError
 from askalike.readers.frame import ReadContext
-from askalike.readers.research.judged import JUDGED, read_judged
+from askalike.readers.research.judged import has_labelled_judgments, read_judged
 from askalike.types import Question
 
 LINES = [
@@ -30,7 +30,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_lines_are_grouped_by_query_and_ids_are_positions(file: Path) -> None:
-    judged = read_judged(file)
+    judged = read_judged(file, "labelled")
     assert judged.name == "english"
     assert judged.queries == {"q1": Question("q1", "how to boil an egg"), "q2": Question("q2", "what do cats eat")}
     assert judged.qrels == {"q1": {"q1-1": 1, "q1-2": 0, "q1-3": 1}, "q2": {"q2-1": 0, "q2-2": 1}}
@@ -41,30 +41,29 @@ def test_lines_are_grouped_by_query_and_ids_are_positions(file: Path) -> None:
 def test_an_order_that_gives_the_labels_away_is_told(file: Path) -> None:
     notices: list[str] = []
     context = ReadContext(notice=notices.append)
-    read_judged(file, context=context)
+    read_judged(file, "labelled", context=context)
     assert notices == []
     file.write_text("\n".join(LINES[:2]), encoding="utf-8")
-    read_judged(file, context=context)
+    read_judged(file, "labelled", context=context)
     assert "lists positives first" in notices[0]
 
 
 def test_a_line_that_cannot_be_read_stops_the_set_and_splits_are_refused(file: Path) -> None:
     file.write_text("\n".join([*LINES, "a\tb\t2\tk6"]), encoding="utf-8")
     with pytest.raises(DamagedInputError, match=r"first english.tsv, line 6: expected query, candidate, label"):
-        read_judged(file)
+        read_judged(file, "labelled")
     with pytest.raises(SettingError, match="the file is one set"):
-        read_judged(file, split="dev")
+        read_judged(file, "labelled", "dev")
     file.write_bytes(b"a\tb\t1\tk\xff\n")
     with pytest.raises(DamagedInputError, match="line 1: byte 8 of it is not UTF-8"):
-        read_judged(file)
+        read_judged(file, "labelled")
 
 
 def test_names_that_are_not_known_and_paths_that_are_not_there_are_errors(file: Path) -> None:
-    with pytest.raises(FormatError, match=r"known: askubuntu, beir, labelled, semeval"):
+    with pytest.raises(FormatError, match=r"known: askubuntu, labelled, semeval"):
         read_judged(file, "trec")
     with pytest.raises(FormatError, match="there is nothing at"):
-        read_judged(file.with_name("gone"))
-    assert all(not reader.matches(file.with_name("gone")) for reader in JUDGED.values())
+        read_judged(file.with_name("gone"), "labelled")
 
 
 def test_pairs_are_unquoted_and_lost_bytes_are_counted(tmp_path: Path) -> None:
@@ -78,4 +77,4 @@ def test_pairs_are_unquoted_and_lost_bytes_are_counted(tmp_path: Path) -> None:
     ]
     assert [(reject.line, reject.record_id) for reject in context.rejects.first] == [(3, "20")]
     assert context.repaired == {"lines with bytes that are not UTF-8, written as U+FFFD": 1}
-    assert JUDGED["labelled"].matches(file) is False
+    assert has_labelled_judgments(file) is False

@@ -9,7 +9,7 @@ import pytest
 
 from askalike.errors import DamagedInputError, FormatError, SettingError, UnsafeInputError
 from askalike.readers.frame import ReadContext
-from askalike.readers.research.judged import JUDGED, read_judged
+from askalike.readers.research.judged import read_judged
 from askalike.readers.research.semeval import SemEvalReader, read_semeval
 from askalike.types import Answer, Link, Question
 
@@ -93,7 +93,7 @@ def test_perfect_matches_become_duplicates_and_relevant_ones_related_and_it_is_s
 
 
 def test_the_judged_set_keeps_the_order_of_the_file_and_scores_one_by_rank(dev: Path) -> None:
-    judged = read_judged(dev)
+    judged = read_judged(dev, "semeval")
     assert judged.name == "semeval2016-dev"
     assert list(judged.queries) == ["Q1", "Q2"]
     assert judged.candidates["Q1"] == [("Q1_R2", 0.5), ("Q1_R3", 1 / 3), ("Q1_R7", 1 / 7)]
@@ -109,28 +109,28 @@ def test_reconstructed_files_without_comments_dates_and_users_are_read(tmp_path:
 def test_the_parts_of_the_training_set_are_joined_and_other_splits_left_out(dev: Path) -> None:
     for part, query in ((1, "Q3"), (2, "Q4")):
         write(dev.with_name(f"SemEval2016-Task3-CQA-QL-train-part{part}.xml"), thread(query, 1, "Relevant"))
-    judged = read_judged(dev.parent, split="train")
+    judged = read_judged(dev.parent, "semeval", "train")
     assert (judged.name, list(judged.queries)) == ("semeval2016-train", ["Q3", "Q4"])
-    assert list(read_judged(dev.parent).queries) == ["Q1", "Q2"]
+    assert list(read_judged(dev.parent, "semeval").queries) == ["Q1", "Q2"]
     assert len(list(SemEvalReader().read(dev.parent, ReadContext()))) == 18 + 2 * 4
 
 
 def test_a_split_that_is_not_there_is_named_with_those_that_are(dev: Path) -> None:
     with pytest.raises(FormatError, match=r"no file of split 'test2017' \(it has: dev\)"):
-        read_judged(dev.parent, split="test2017")
+        read_judged(dev.parent, "semeval", "test2017")
     with pytest.raises(FormatError, match="is of split 'dev', not 'train'"):
-        read_judged(dev, split="train")
+        read_judged(dev, "semeval", "train")
     with pytest.raises(SettingError, match="splits: dev, test2016, test2017, train"):
-        read_judged(dev, split="test")
+        read_judged(dev, "semeval", "test")
 
 
 def test_gold_beside_the_file_has_to_agree(dev: Path) -> None:
     gold = dev.with_name(f"{dev.name}.subtaskB.relevancy")
     gold.write_text("Q1\tQ1_R2\t2\t0.5\tfalse\nQ1\tQ1_R3\t3\t0.33\ttrue\n", encoding="utf-8")
-    read_judged(dev)
+    read_judged(dev, "semeval")
     gold.write_text("Q1\tQ1_R2\t2\t0.5\tfalse\nQ1\tQ1_R3\t3\t0.33\tfalse\n", encoding="utf-8")
     with pytest.raises(FormatError, match=r"Q1_R3 of Q1 is false, .* SemEval2016-Task3-CQA-QL-dev.xml, .* is 2"):
-        read_judged(dev)
+        read_judged(dev, "semeval")
 
 
 @pytest.mark.parametrize(
@@ -153,14 +153,14 @@ def test_a_thread_that_cannot_be_used_is_rejected_with_its_comments(dev: Path, o
     assert context.rejects.first[0].line > 9
     assert context.rejects.first[1].reason == "its question cannot be used"
     with pytest.raises(DamagedInputError, match="a judged set is read whole or not at all"):
-        read_judged(dev)
+        read_judged(dev, "semeval")
 
 
 def test_unlabelled_input_makes_no_judged_set_and_no_links(dev: Path) -> None:
     dev.write_text(dev.read_text(encoding="utf-8").replace('2ORGQ="PerfectMatch"', '2ORGQ="?"'), encoding="utf-8")
     assert sum(isinstance(record, Link) for record in SemEvalReader().read(dev, ReadContext())) == 2
     with pytest.raises(FormatError, match="has no labels"):
-        read_judged(dev)
+        read_judged(dev, "semeval")
 
 
 def test_the_unlabelled_archive_of_the_forum_has_threads_without_an_original(tmp_path: Path) -> None:
@@ -195,4 +195,3 @@ def test_other_xml_is_not_taken_for_semeval(dev: Path, tmp_path: Path) -> None:
     assert not SemEvalReader().matches(posts)
     assert SemEvalReader().matches(dev)
     assert SemEvalReader().matches(dev.parent)
-    assert [name for name, reader in JUDGED.items() if reader.matches(dev)] == ["semeval"]

@@ -11,7 +11,7 @@ from askalike.errors import DamagedInputError, FormatError, UnsafeInputError
 from askalike.readers.detection import READERS
 from askalike.readers.files import BlockStream, first_bzip2_bytes, joined_blocks, needed_file, stored_file, text_lines
 from askalike.readers.frame import ReadContext
-from askalike.readers.research.judged import JUDGED
+from askalike.readers.research.judged import has_labelled_judgments
 
 LAYOUTS: dict[str, tuple[str, str]] = {
     "semeval": ("dev.xml", '<?xml version="1.0"?>\n<xml>\n<OrgQuestion ORGQ_ID="Q1"></OrgQuestion></xml>'),
@@ -77,11 +77,6 @@ def test_no_reader_raises_or_matches_on_odd_files(tmp_path: Path, content: bytes
         file = tmp_path / name
         file.write_bytes(content)
         assert not any(READERS[layout].matches(file) for layout in LAYOUTS)
-        assert not any(reader.matches(file) for reader in JUDGED.values())
+        assert not has_labelled_judgments(file)
     assert not any(READERS[layout].matches(tmp_path) for layout in LAYOUTS)
-    assert not any(reader.matches(tmp_path) for reader in JUDGED.values())
-
-
-def test_judged_sets_are_listed_by_the_names_of_their_readers() -> None:
-    assert list(JUDGED) == ["askubuntu", "beir", "labelled", "semeval"]
-    assert all(name == reader.name and reader.title for name, reader in JUDGED.items())
+    assert not has_labelled_judgments(tmp_path)

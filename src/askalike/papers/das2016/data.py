@@ -54,7 +54,7 @@ from askalike.forum import Forum, ForumSettings
 from askalike.papers.lei2016.sets import LeiSet, find_sets
 from askalike.readers.detection import choose, named
 from askalike.readers.frame import ReadContext
-from askalike.readers.research.judged import JUDGED, read_judged
+from askalike.readers.research.judged import has_labelled_judgments, read_judged
 from askalike.types import Answer, Judged, Question
 
 PAIRS: Final = 2_000_000
@@ -147,7 +147,7 @@ def _yahoo_files(folder: Path) -> tuple[Path, Path] | None:
         raise FormatError(f"there is no folder {folder}", "give the folder of the data")
     files = [path for path in sorted(folder.iterdir()) if path.is_file()]
     archives = [path for path in files if named("yahoo").matches(path)]
-    labelled = [path for path in files if JUDGED["labelled"].matches(path)]
+    labelled = [path for path in files if has_labelled_judgments(path)]
     if not archives:
         return None
     if len(labelled) != 1:

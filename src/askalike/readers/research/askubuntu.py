@@ -74,13 +74,6 @@ class AskUbuntuReader:
                 yield Link(line.query_id, positive)
 
 
-def has_askubuntu_judgments(path: Path) -> bool:
-    """Say whether a folder has a ``dev.txt`` or ``test.txt`` of four fields; the texts may be missing."""
-    files = [file for file in (stored_file(path, f"{split}.txt") for split in SPLITS) if file is not None]
-    heads = [first_bytes(file).split(b"\n", 1)[0].split(b"\t") for file in files]
-    return bool(heads) and all(len(head) == 4 and len(head[2].split()) == len(head[3].split()) for head in heads)
-
-
 def training_pairs(path: Path, context: ReadContext | None = None) -> Iterator[TrainingQuery]:
     """Yield the training file of a folder, line by line.
 
