@@ -228,6 +228,8 @@ def poll_lags(lost: list[tuple[float, str, str]], path: Path) -> list[float]:
 
 def shares(ordered: list[float]) -> dict[str, Any]:
     """Return how many, and percentiles."""
+    if not ordered:
+        return {"events": 0}
     at = {f"p{p}": round(ordered[min(len(ordered) - 1, len(ordered) * p // 100)], 2) for p in (50, 90, 95, 99)}
     return {"events": len(ordered), **at, "longest": round(ordered[-1], 2)}
 
