@@ -13,6 +13,9 @@ import pytest
 
 from askalike.errors import BusyForumError, DamagedForumError, SettingError
 from askalike.index.vectors import VectorIndex
+from askalike.index.vectors.codes import decode, encode
+from askalike.index.vectors.nearest import shortlist
+from askalike.index.vectors.writer import segments_to_merge
 
 EAST, NORTH, NORTH_EAST = [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]
 
@@ -75,18 +78,6 @@ def test_each_query_is_answered_by_itself(index: VectorIndex) -> None:
     assert index.search(np.zeros((0, 2)), 2) == []
 
 
-def test_a_vector_of_zeros_is_kept_and_never_found(index: VectorIndex) -> None:
-    put(index, [4], [[0.0, 0.0]])
-    assert index.entries == 4
-    assert found(index, [-1.0, -1.0]) == [1, 2, 3]
-    assert found(index, [-1.0, -1.0], allowed=[4, 1]) == [1]
-    assert index.vectors([4])[1].tolist() == [[0.0, 0.0]]
-
-
-def test_a_query_of_zeros_finds_nothing(index: VectorIndex) -> None:
-    assert index.search([[0.0, 0.0], EAST], 1) == [[], [(1, 1.0)]]
-
-
 def test_allowed_and_excluded_numbers_are_heeded(index: VectorIndex) -> None:
     assert found(index, EAST, allowed=[2, 3, 99]) == [3, 2]
     assert found(index, EAST, allowed=[2]) == [2]
@@ -104,46 +95,11 @@ def test_an_empty_index_finds_nothing(tmp_path: Path) -> None:
     assert empty.vectors([1])[0].tolist() == []
 
 
-def test_putting_a_number_again_replaces_it(index: VectorIndex) -> None:
-    with index.writing() as writer:
-        writer.put([1], [NORTH])
-        writer.put([1], [[-1.0, 0.0]])
-        writer.commit(index.cursor)
-    assert found(index, EAST) == [3, 2, 1]
-    assert index.entries == 3
-
-
-def test_a_removed_number_is_gone_and_removing_it_again_does_no_harm(index: VectorIndex) -> None:
-    for _ in range(2):
-        remove(index, [1, 77])
-    assert found(index, EAST) == [3, 2]
-    assert index.vectors([1, 2])[0].tolist() == [2]
-    put(index, [1], [EAST])
-    assert found(index, EAST) == [1, 3, 2]
-
-
-def test_the_last_of_put_and_remove_counts(index: VectorIndex) -> None:
-    with index.writing() as writer:
-        writer.put([1, 4], [NORTH, NORTH])
-        writer.remove([1, 4])
-        writer.remove([2])
-        writer.put([2], [EAST])
-        writer.commit(index.cursor)
-    assert index.numbers().tolist() == [2, 3]
-    assert found(index, EAST) == [2, 3]
-
-
 def test_an_index_whose_entries_were_all_removed_is_empty(index: VectorIndex) -> None:
     remove(index, [1, 2, 3])
     again = VectorIndex(index.folder)
     assert (again.entries, again.search([EAST], 3)) == (0, [[]])
     assert list(index.folder.glob("*.segment")) == []
-
-
-def test_what_was_not_committed_is_not_kept(index: VectorIndex) -> None:
-    with index.writing() as writer:
-        writer.put([4], [EAST])
-    assert VectorIndex(index.folder).numbers().tolist() == [1, 2, 3]
 
 
 def test_vectors_are_read_back_at_length_one_in_the_order_asked(index: VectorIndex) -> None:
@@ -306,3 +262,41 @@ def test_threads_search_while_another_writes(index: VectorIndex) -> None:
     for thread in threads:
         thread.join()
     assert faults == []
+
+
+def test_a_segment_is_worn_when_more_than_a_quarter_is_dead_and_nothing_is_written_for_nothing() -> None:
+    assert segments_to_merge([(75, 25), (5_000, 0)], arriving=0) == []
+    assert segments_to_merge([(74, 26), (5_000, 0)], arriving=0) == [0]
+    assert segments_to_merge([(0, 9), (5, 0)], arriving=0) == [0]
+    assert segments_to_merge([(5, 0)], arriving=0) == segments_to_merge([], arriving=7) == []
+
+
+def test_a_hundred_additions_of_a_thousand_leave_few_segments_and_little_writing() -> None:
+    sizes: list[int] = []
+    written = 0
+    for _ in range(100):
+        chosen = segments_to_merge([(size, 0) for size in sizes], arriving=1000)
+        merged = 1000 + sum(sizes[position] for position in chosen)
+        sizes = [size for position, size in enumerate(sizes) if position not in chosen] + [merged]
+        written += merged
+    assert sum(sizes) == 100_000
+    assert len(sizes) <= 8
+    assert written <= 100_000 * 8
+
+
+def test_codes_keep_the_direction_to_a_part_in_ten_thousand_and_better() -> None:
+    vectors = np.random.default_rng(0).standard_normal((200, 384)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    assert np.abs(decode(encode(vectors)) - vectors).max() < 4e-6
+    np.testing.assert_array_equal(encode(decode(encode(vectors))), encode(vectors))
+
+
+def test_a_shortlist_over_groups_misses_nothing() -> None:
+    scores = np.random.default_rng(2).standard_normal(10_007).astype(np.float32)
+    scores[5_000:] = -np.inf
+    for limit in (1, 10, 39, 200):
+        chosen = shortlist(scores, limit, 0.0)
+        assert set(np.argsort(-scores)[:limit]) <= set(chosen)
+        assert len(chosen) <= 4 * limit
+    assert len(shortlist(scores, 9_000, 0.0)) == 5_000
+    assert shortlist(np.array([0.1, 0.5, 0.4999, 0.3, 0.9], np.float32), 2, 0.001).tolist() == [1, 2, 4]
