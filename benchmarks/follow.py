@@ -59,6 +59,7 @@ from benchmarks.record import option_parser, write
 
 sys.path.insert(0, str(REPOSITORY))
 from tests.fake_discourse import FAILURES, Chances, FakeDiscourse, serving
+from tests.fake_site import Answer
 from tests.living import compared
 
 COMMAND: Final = "python -m benchmarks.follow"
@@ -141,7 +142,7 @@ class TimedDiscourse(FakeDiscourse):
 
     worked: Callable[[], float]
 
-    def answer(self, path: str, headers: Mapping[str, str]) -> tuple[int, dict[str, str], bytes | None]:
+    def answer(self, path: str, headers: Mapping[str, str]) -> Answer:
         """As any."""
         with self.lock:
             self.advance(self.worked(), is_waiting=False)

@@ -1,4 +1,4 @@
-"""A Discourse site for tests, written from the official description of its API: an HTTP server whose forum lives.
+"""A Discourse site for tests, written from its API's description and recorded answers: a server whose forum lives.
 
 Its topics are made, edited, renamed, moved, closed, hidden, deleted and brought back by chance, at moments of a clock
 that requests and ``advance`` move on; its webhooks are signed, and some come late, twice or never. Requests fail by
@@ -16,16 +16,19 @@ import re
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from askalike.types import Answer, Link, Question, Thread
+from tests import fake_site
+from tests.fake_site import Answer, Request, as_json
+
+from askalike.types import Answer as AnswerRecord
+from askalike.types import Link, Question, Thread
 
 WINDOW_S = 60.0
 TIMED_OUT_S = 10.0
@@ -38,6 +41,7 @@ WORDS = re.findall(
     "router drops wifi every evening printer jams paper battery swells laptop screen flickers fan noise boot loop"
     " update driver crash sync cloud backup restore photo album share link login password reset token mail filter spam",
 )
+NOT_FOUND = {"errors": ["The requested URL or resource could not be found."], "error_type": "not_found"}
 DELIVER = Callable[[Mapping[str, str], bytes], object]
 
 
@@ -62,9 +66,12 @@ class Post:
     is_whisper: bool = False
     action: str = ""
     targets: tuple[int, ...] = ()
+    html: str = ""
 
     @property
     def cooked(self) -> str:
+        if self.html:
+            return self.html
         links = "".join(f' <a href="/t/topic/{one}">there</a>' for one in self.targets)
         return f"<p>{self.text}{links}</p>"
 
@@ -152,6 +159,16 @@ class FakeDiscourse:
         self.now_s, self.mutations_s, self.deliver, self.secret = start_s, mutations_s, deliver, secret
         self.rate, self.key, self._on_time = rate, key, on_time
         self.set_back_s = 0.0
+        self.address = ""
+        self.preloaded: tuple[int, ...] | None = None
+        """The categories that are in the site's own list, where it loads the others lazily."""
+        self.is_category_list_empty = self.is_login_required = False
+        self.permalinks: dict[int, str] = {}
+        """Where topics that are gone redirect to."""
+        self.write_failures: list[tuple[Answer, bool]] = []
+        """Each answers the next request that writes; whether that did its work all the same."""
+        self.asked: list[str] = []
+        self.writes: list[Request] = []
         self.lock = threading.RLock()
         self.topics: dict[int, Topic] = {}
         self.categories = {n: Category(n, name) for n, name in enumerate(("General", "Help", "Ideas", "Staff"), 1)}
@@ -384,7 +401,7 @@ class FakeDiscourse:
 
     # -- answers -----------------------------------------------------------------------------------------------
 
-    def answer(self, path: str, headers: Mapping[str, str]) -> tuple[int, dict[str, str], bytes | None]:
+    def answer(self, path: str, headers: Mapping[str, str]) -> Answer:
         """Return status, headers and body; None for a connection that is hung up."""
         with self.lock:
             self.advance(self.trouble.uniform(0.02, 0.25), is_waiting=False)
@@ -401,18 +418,50 @@ class FakeDiscourse:
                 if drawn < 0:
                     self.counts[name] += 1
                     return self._trouble(name)
-            is_staff = bool(self.key) and headers.get("Api-Key") == self.key
-            found = self._found(urlsplit(path), is_staff)
-            if found is None:
-                said = {"errors": ["The requested URL or resource could not be found."], "error_type": "not_found"}
-                return 404, {}, json.dumps(said).encode()
-            return 200, {}, json.dumps(found).encode()
+            self.asked.append(path)
+            parts = urlsplit(path)
+            topic_id = int((re.fullmatch(r"/t/([0-9]+)\.json", parts.path) or [0, 0])[1])
+            if topic_id in self.permalinks and topic_id not in self.topics:
+                return 301, {"Location": self.permalinks[topic_id], "Content-Type": "text/html"}, b"<html></html>"
+            is_staff = bool(self.key) and headers.get("api-key") == self.key
+            if self.is_login_required and not is_staff:
+                message = "You are not permitted to view the requested resource."
+                return as_json({"errors": [message], "error_type": "not_logged_in"}, 403)
+            found = self._found(parts, is_staff)
+            return as_json(NOT_FOUND, 404) if found is None else as_json(found)
 
-    def _too_many(self) -> tuple[int, dict[str, str], bytes]:
+    def write(self, request: Request) -> Answer:
+        """Answer ``POST /posts.json`` and ``PUT /t/ID/status.json``, with the fields that are documented."""
+        with self.lock:
+            self.writes.append(request)
+            failure, is_done = self.write_failures.pop(0) if self.write_failures else (None, True)
+            done = self._written(request) if is_done else None
+            return failure or done or as_json({}, 500)
+
+    def _written(self, request: Request) -> Answer:
+        if request.headers.get("api-key") != self.key:
+            return as_json(NOT_FOUND, 403)
+        body = request.body
+        if request.path == "/posts.json":
+            assert (body.keys(), type(body["topic_id"]), type(body["raw"])) == (
+                {"topic_id", "raw", "auto_track"},
+                int,
+                str,
+            )
+            topic = self.topics[body["topic_id"]]
+            post = self._post(topic, self.now_s)
+            post.text, post.targets, post.username = body["raw"], (), request.headers["api-username"]
+            post.html = re.sub(r"(https?://\S+)", r'<p><a href="\1">\1</a></p>', body["raw"])
+            return as_json(self._post_json(topic, post))
+        assert (request.method, body) == ("PUT", {"status": "closed", "enabled": "true"})
+        self.topics[int(request.path.split("/")[2])].is_closed = True
+        return as_json({"success": "OK", "topic_status_update": None})
+
+    def _too_many(self) -> Answer:
         said = {"errors": ["You've performed this action too many times."], "error_type": "rate_limit"}
-        return 429, {"Retry-After": str(self.trouble.randint(1, 4))}, json.dumps(said).encode()
+        return as_json(said, 429, Retry_After=str(self.trouble.randint(1, 4)))
 
-    def _trouble(self, name: str) -> tuple[int, dict[str, str], bytes | None]:
+    def _trouble(self, name: str) -> Answer:
         if name == "too many":
             return self._too_many()
         if name in ("hung up", "timed out"):
@@ -426,18 +475,20 @@ class FakeDiscourse:
 
     def _found(self, parts: Any, is_staff: bool) -> Any:
         asked = parse_qs(parts.query)
-        if parts.path == "/site.json":
+        if parts.path in ("/site.json", "/categories.json"):
             shown = [one for one in self.categories.values() if is_staff or not one.is_private]
-            return {
-                "categories": [
-                    {"id": c.id, "name": c.name, "slug": c.name.lower(), "read_restricted": c.is_private} for c in shown
-                ]
-            }
+            rows = [
+                {"id": c.id, "name": c.name, "slug": c.name.lower(), "read_restricted": c.is_private} for c in shown
+            ]
+            if parts.path == "/site.json":
+                lazy = {"lazy_load_categories": True} if self.preloaded is not None else {}
+                listed = [row for row in rows if self.preloaded is None or row["id"] in self.preloaded]
+                return {"categories": listed, **lazy} if listed else lazy
+            pages = rows[:0] if self.is_category_list_empty else rows
+            page = int(asked.get("page", ["1"])[0])
+            return {"category_list": {"can_create_category": False, "categories": pages[2 * page - 2 : 2 * page]}}
         if parts.path == "/latest.json":
             return self._latest(asked, is_staff)
-        if parts.path == "/posts.json":
-            before = int(asked.get("before", ["0"])[0]) or self.last_post + 1
-            return {"latest_posts": self._latest_posts(before, is_staff)}
         if found := re.fullmatch(r"/t/([0-9]+)(/posts)?\.json", parts.path):
             topic = self.topics.get(int(found[1]))
             if topic is None or not (is_staff or self._is_readable(topic)):
@@ -469,17 +520,6 @@ class FakeDiscourse:
         if len(listed) < end:  # what is active is newer than all others
             listed = [one for one in self.topics.values() if self._is_listed(one, is_staff)]
         return heapq.nlargest(end, listed, key=lambda one: (one.bumped_s, one.id))[first:]
-
-    def _latest_posts(self, before: int, is_staff: bool) -> list[Any]:
-        found: list[Any] = []
-        for number in range(before - 1, 0, -1):
-            topic = self.topics.get(self.owners.get(number, 0))
-            if topic is None or not self._is_listed(topic, is_staff):
-                continue
-            found += [self._post_json(topic, one) for one in topic.shown if one.id == number]
-            if len(found) == 50:
-                break
-        return found
 
     def _row(self, topic: Topic) -> dict[str, Any]:
         return {
@@ -573,7 +613,7 @@ class FakeDiscourse:
                 continue
             is_accepted = post.number == topic.accepted
             answers.append(
-                Answer(
+                AnswerRecord(
                     str(post.id),
                     name,
                     post.cooked,
@@ -615,38 +655,14 @@ WEIGHTS: Mapping[str, int] = {
 def serving(fake: FakeDiscourse) -> Iterator[str]:
     """Give the address at which the site answers, ``/pause`` too: that moves its clock on."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.0"
+    def answer(request: Request) -> Answer:
+        if request.path.startswith("/pause?s="):
+            fake.advance(float(request.path.partition("=")[2]))
+            return 200, {}, b""
+        if request.method != "GET":
+            return fake.write(request)
+        return fake.answer(request.path, request.headers)
 
-        def do_GET(self) -> None:
-            if self.path.startswith("/pause?s="):
-                fake.advance(float(self.path.partition("=")[2]))
-                status, headers, content = 200, {}, b""
-            else:
-                status, headers, content = fake.answer(self.path, self.headers)
-            if content is None:
-                return
-            self.send_response(status)
-            for name, value in {
-                "Content-Type": "application/json",
-                "Content-Length": str(len(content)),
-                **headers,
-            }.items():
-                self.send_header(name, value)
-            self.end_headers()
-            with suppress(ConnectionError):  # who asked was killed
-                self.wfile.write(content)
-
-        def log_message(self, *_: object) -> None:
-            return
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with fake_site.serving(answer) as address:
+        fake.address = address
+        yield address

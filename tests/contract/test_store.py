@@ -946,11 +946,3 @@ def test_a_thread_takes_nothing_from_another_source(store: Store) -> None:
             store.replace_threads([thread(4, "before it"), taking], [], SITE)
     assert store.replace_threads([], ["q1", "q2"], SITE).questions.deleted == 0
     assert held(store) == {"q1": "by hand", "q2": "two"}
-
-
-def test_a_trial_says_what_would_be_done_and_does_nothing(store: Store) -> None:
-    store.replace_threads([thread(1, "one", "a1"), thread(2, "two")], [], SITE)
-    before = store.last_change()
-    done = store.replace_threads([thread(1, "other"), thread(3, "three")], ["q2"], SITE, is_trial=True)
-    assert (done.questions.added, done.questions.edited, done.questions.deleted, done.answers.deleted) == (1, 1, 1, 1)
-    assert (held(store), store.last_change()) == ({"q1": "one", "q2": "two"}, before)

@@ -61,6 +61,25 @@ def test_once_makes_both_equal_and_the_status_says_how_it_went(run: Run, followi
     assert not [one for one in Forum.check(following.folder).findings if "follow" in one.path]
 
 
+def test_a_forum_is_created_where_there_is_none_and_taken_away_where_the_site_refuses(
+    run: Run, following: Following, tmp_path: Path
+) -> None:
+    new = tmp_path / "new.forum"
+    for address, wanted in ((tmp_path / "feed.ndjson", "askalike index FILE"), (None, "follows nothing yet")):
+        refused = run("follow", new, *([] if address is None else ["--from", address]), "--once")
+        assert (refused.code, wanted in " ".join(refused.err.split()), new.exists()) == (2, True, False)
+    answer = following.fake.answer
+    following.fake.answer = lambda *_: (301, {"Location": "https://elsewhere.example.org/"}, b"")  # type: ignore[method-assign]
+    refused = run("follow", new, "--from", following.address, "--once")
+    assert (refused.code, "elsewhere.example.org" in refused.err, new.exists()) == (1, True, False)
+    following.fake.answer = answer  # type: ignore[method-assign]
+    options = ("--from", following.address, "--rate", 0, "--language", "german", "--once")
+    assert run("follow", new, *options).code == 0
+    with Forum.open(new) as forum:
+        assert {question.id for question in forum.questions()} == following.fake.threads("").keys()
+        assert forum.analyzer.settings.named == "german"
+
+
 def test_one_forum_follows_one_other_and_one_process_at_a_time_does(run: Run, following: Following) -> None:
     assert run("follow", following.folder, "--once").code == 2
     assert run("follow", following.folder, "--status").code == 1
@@ -103,6 +122,7 @@ def test_a_folder_from_elsewhere_sends_no_key_of_this_user_to_its_own_address(
     assert run("follow", following.folder, "--once").code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGTERM to be told by")
 def test_a_follower_that_is_told_to_stop_ends_in_peace_and_goes_on_where_it_was(following: Following) -> None:
     process = subprocess.Popen(called(following, "--every", 1), stderr=subprocess.PIPE, text=True)
@@ -118,6 +138,7 @@ def test_a_follower_that_is_told_to_stop_ends_in_peace_and_goes_on_where_it_was(
     assert following.differences() == []
 
 
+@pytest.mark.slow
 def test_a_follower_that_starts_before_its_database_waits_for_it(following: Following, tmp_path: Path) -> None:
     first, server = new_database().split("host=")
     place, *more = server.split("&", 1)
@@ -161,6 +182,7 @@ def test_the_service_keeps_a_webhook_before_it_acknowledges_it(following: Follow
             send(**{"X-Discourse-Event-Signature": ""}),
             send(b" " * (MAX_BYTES + 1)),
             send(kind="text/plain"),
+            send(kind="application/x-www-form-urlencoded"),  # is taken, but is no form
         ]
-        assert [one.status_code for one in refused] == [403, 401, 413, 415]
+        assert [one.status_code for one in refused] == [403, 401, 413, 415, 400]
         assert all(one.json()["hint"] for one in refused)

@@ -11,15 +11,18 @@ import sqlite3
 import threading
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
+from tests import fake_github
+from tests.fake_github import FakeGitHub
 
 from askalike.errors import BusyForumError, DamagedForumError, ForumError, SettingError
 from askalike.follow import state as states
 from askalike.follow.pace import Clock, Pace
 from askalike.follow.settings import FollowSettings
 from askalike.follow.state import State
-from askalike.follow.webhook import MAX_BYTES, WebhookError, receive
+from askalike.follow.webhook import FORM, JSON, MAX_BYTES, WebhookError, receive
 from askalike.store import ForumLayout
 from askalike.web import FailedError, Web
 
@@ -98,11 +101,11 @@ def test_a_limit_is_waited_for_as_long_as_the_site_asks_or_a_minute_and_longer_e
     pace = Pace(0, clock.clock)
     assert [pace.limit(None) for _ in range(3)] == [60, 120, 240]
     assert pace.wait_s() == 240
-    pace.end_limit()
+    clock.now_s += 240 + 601
     assert [pace.limit(5.0) for _ in range(3)] == [5, 60, 120]
     assert [pace.limit(900.0), pace.limit(None)] == [900, 960]
     pace.begin()
-    assert clock.now_s >= 1_750_000_000 + 960
+    assert clock.now_s >= 1_750_000_000 + 841 + 960
     assert [pace.limit(None) for _ in range(9)][-1] == 3_600
 
 
@@ -280,3 +283,58 @@ def test_webhooks_that_come_at_once_are_all_kept(layout: ForumLayout, state: Sta
     for one in threads:
         one.join()
     assert {one.id for one in state.due(99, 1e12)} == {str(number) for number in range(1, 21)}
+
+
+@pytest.fixture
+def repository(layout: ForumLayout) -> FakeGitHub:
+    settings = FollowSettings("https://github.com/own/name", "github", secret_variable=SECRET)
+    with State.create(layout) as state:
+        state.put(settings=settings.to_json())
+    fake = FakeGitHub()
+    fake.add_issue(4)
+    fake.add_issue(5, pull_request={"url": "https://api.github.com/repos/own/name/pulls/5"})
+    fake.add_discussion(6)
+    return fake
+
+
+@pytest.mark.parametrize(
+    ("kind", "number", "ids"),
+    [
+        ("issues", 4, ["4"]),
+        ("issue_comment", 4, ["4"]),
+        ("issue_comment", 5, []),
+        ("discussion", 6, ["6"]),
+        ("discussion_comment", 6, ["6"]),
+        ("push", 4, []),
+    ],
+)
+@pytest.mark.parametrize("content_type", [JSON, f"{FORM}; charset=utf-8"])
+def test_webhooks_of_github_come_as_json_or_as_a_form(
+    layout: ForumLayout, repository: FakeGitHub, kind: str, number: int, ids: list[str], content_type: str
+) -> None:
+    headers, content = repository.webhook(kind, number, "secret")
+    if content_type != JSON:
+        content = urlencode({"payload": content.decode()}).encode()
+        headers = fake_github.signed(content, kind, "secret") | {"Content-Type": content_type}
+    assert receive(layout, headers, content) == ("kept" if ids else "ignored")
+    with State(layout) as state:
+        assert [thread.id for thread in state.due(9, 1e12)] == ids
+
+
+def test_webhooks_of_another_repository_are_refused_and_those_of_this_one_in_any_case(
+    layout: ForumLayout, repository: FakeGitHub
+) -> None:
+    with pytest.raises(WebhookError, match="follows own/name, not 'own/other'") as caught:
+        receive(layout, *repository.webhook("issues", 4, "secret", repository="own/other"))
+    assert caught.value.status == 403
+    assert receive(layout, *repository.webhook("issues", 4, "secret", "2", "Own/NAME")) == "kept"
+    ping = json.dumps({"zen": "Keep it logically awesome.", "hook_id": 1}).encode()
+    assert receive(layout, fake_github.signed(ping, "ping", "secret", "3"), ping) == "ignored"
+
+
+@pytest.mark.parametrize("content", [b"payload=%7B", b"other=%7B%7D", b"payload", b"&" * 1_000, b"\xff=1", b"{}"])
+def test_a_form_without_json_is_refused(layout: ForumLayout, repository: FakeGitHub, content: bytes) -> None:
+    headers = fake_github.signed(content, "issues", "secret") | {"Content-Type": FORM}
+    with pytest.raises(WebhookError) as caught:
+        receive(layout, headers, content)
+    assert caught.value.status == 400

@@ -173,14 +173,11 @@ class GitHub:
             FailedError, SourceError: as ``Api.ask``; or the key shows no discussions.
         """
         try:
-            answer, headers = self._graph.ask("", method="POST", body={"query": query, "variables": dict(variables)})
+            answer, _ = self._graph.ask("", method="POST", body={"query": query, "variables": dict(variables)})
         except RefusedError as error:
             raise self._graph.refusal(error, "its discussions") from error
         errors = as_objects(as_object(answer).get("errors"))
         problems = [(str(error.get("type")), str(error.get("message"))[:200]) for error in errors]
-        for kind, message in problems:
-            if kind == "RATE_LIMITED" or "rate limit" in message.lower():
-                raise self._graph.limit_error(f" answered: {message}", headers)
         return as_object(as_object(answer).get("data")), problems
 
     def ask_repository(self, query: str, **variables: Any) -> dict[str, Any]:

@@ -9,6 +9,8 @@ from typing import Final
 
 FIRST_LIMIT_S: Final = 60.0
 LONGEST_LIMIT_S: Final = 3_600.0
+FORGOTTEN_S: Final = 600.0
+"""So long after a limit, the next counts as the first again."""
 
 
 class Stopped(Exception):
@@ -43,7 +45,7 @@ class Pace:
         self.clock = clock or Clock()
         self._distance_s = 60.0 / rate if rate else 0.0
         self._next_s = self.clock.steady() + self._distance_s
-        self._limits = 0
+        self._limits, self._limit_ends_s = 0, self._next_s
 
     def wait_s(self) -> float:
         """Return in how many seconds a request may be sent; 0 for now."""
@@ -65,19 +67,19 @@ class Pace:
     def limit(self, asked_s: float | None) -> float:
         """Send nothing for a while, since the site says that its limit is reached; return the seconds.
 
-        It is as long as the site asks. Where it names no time, or refuses again after that time, it is a minute at
-        least, and twice as long each time.
+        It is as long as the site asks. Where it names no time, or refuses again soon after that time, it is a minute at
+        least, and twice as long each time, also where other requests are answered meanwhile: writes have limits of
+        their own.
 
         Args:
             asked_s: the seconds that the site asks to wait, or None.
         """
+        if self.clock.steady() > self._limit_ends_s + FORGOTTEN_S:
+            self._limits = 0
         repeats = self._limits - 1 if asked_s else self._limits
         own_s = min(FIRST_LIMIT_S * 2.0**repeats, LONGEST_LIMIT_S) if repeats >= 0 else 0.0
         seconds = max(asked_s or 0.0, own_s)
         self._limits += 1
+        self._limit_ends_s = self.clock.steady() + seconds
         self.close(seconds)
         return seconds
-
-    def end_limit(self) -> None:
-        """Note that the site answers: the next limit is the first again."""
-        self._limits = 0

@@ -119,28 +119,30 @@ class Api:
             )
         except FailedError as error:
             if error.status == 429:
-                raise self.limit_error(f"{path} {error}", error.headers) from error
+                raise self._limit_error(f"{path} {error}", error.headers) from error
             raise FailedError(f"{self.address}{path} {error}", error.pause_s, error.status) from error
         except RefusedError as error:
             if error.status == 403 and _is_about_limits(error):
-                raise self.limit_error(f"{path} {error}", error.headers) from error
+                raise self._limit_error(f"{path} {error}", error.headers) from error
             if error.status == 401:
                 raise SourceError(f"{self.address}{path} {error}", "check the key, and what it may read") from error
             raise
         finally:
             self.pace.end()
-        self.pace.end_limit()
+        try:
+            value = None if answer.status == 304 else json.loads(answer.content)
+        except (ValueError, RecursionError) as error:
+            reason = "JSON nested too deep" if isinstance(error, RecursionError) else f"no JSON ({error})"
+            raise FailedError(f"{self.address}{path} answered {reason}") from error
+        for problem in as_objects(as_object(value).get("errors")):  # GraphQL answers a limit with status 200
+            message = str(problem.get("message"))[:200]
+            if problem.get("type") == "RATE_LIMITED" or _ABOUT_LIMITS.search(message.encode()):
+                raise self._limit_error(f"{path} answered: {message}", answer.headers)
         if _is_used_up(answer.headers):
             self.pace.close(self._seconds_asked(answer.headers) or 0.0)
-        if answer.status == 304:
-            return None, answer.headers
-        try:
-            return json.loads(answer.content), answer.headers
-        except (ValueError, RecursionError) as error:
-            problem = "JSON nested too deep" if isinstance(error, RecursionError) else f"no JSON ({error})"
-            raise FailedError(f"{self.address}{path} answered {problem}") from error
+        return value, answer.headers
 
-    def limit_error(self, why: str, headers: Mapping[str, str]) -> FailedError:
+    def _limit_error(self, why: str, headers: Mapping[str, str]) -> FailedError:
         """Send nothing for a while, and return the error that the site's limit is reached."""
         return FailedError(f"{self.address}{why}", self.pace.limit(self._seconds_asked(headers)), 429)
 

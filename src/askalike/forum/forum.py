@@ -724,9 +724,7 @@ class Forum:
         self.store.add_questions(self._told(questions), list(links))
         self.catch_up()
 
-    def replace_threads(
-        self, threads: Sequence[Thread], gone: Sequence[str], source: Source, *, is_trial: bool = False
-    ) -> LoadReport:
+    def replace_threads(self, threads: Sequence[Thread], gone: Sequence[str], source: Source) -> LoadReport:
         """Hold these threads of another forum as they are given, and none of those that are gone, without indexing.
 
         What people said here of a question stays: their answers, links and judgements.
@@ -734,7 +732,6 @@ class Forum:
         Args:
             gone: ids of questions; those that are not there are passed over.
             source: what they belong to; another source's records are never changed.
-            is_trial: change nothing, and only return what would be done.
 
         Raises:
             InputError: a question or an answer with this id came from elsewhere, or a value cannot be stored; nothing
@@ -743,7 +740,7 @@ class Forum:
         check_fields(source)
         told = self._teller()
         threads = [replace(one, question=told(one.question)) for one in threads]
-        return self.store.replace_threads(threads, gone, source, is_trial=is_trial)
+        return self.store.replace_threads(threads, gone, source)
 
     def edit(self, questions: Question | Iterable[Question]) -> None:
         """Replace questions that the forum holds, by id.

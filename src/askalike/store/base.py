@@ -42,10 +42,6 @@ SHORT_LOG: Final = 10_000
 _LAST: Final = 2**63 - 1
 
 
-class _TrialEnd(Exception):
-    """Takes a transaction back."""
-
-
 class Store(JudgementStore):
     """A forum's questions, answers, links and judgements, in the SQL that SQLite and PostgreSQL both understand.
 
@@ -239,9 +235,7 @@ class Store(JudgementStore):
                 if not (rows.is_storable(one) and writes.delete_answer(connection, one)):
                     raise rows.unknown_id("answer", one)
 
-    def replace_threads(
-        self, threads: Sequence[Thread], gone: Sequence[str], source: Source, *, is_trial: bool = False
-    ) -> LoadReport:
+    def replace_threads(self, threads: Sequence[Thread], gone: Sequence[str], source: Source) -> LoadReport:
         """Make the store hold these threads of ``source`` as they are given, and none of those that are gone.
 
         What other sources or people said of a question stays: their answers and links, and judgements, which have no
@@ -249,7 +243,6 @@ class Store(JudgementStore):
 
         Args:
             gone: ids of questions; those that are not there are passed over.
-            is_trial: take all of it back, and only return what would have been done.
 
         Raises:
             InputError: a question or an answer with this id came from elsewhere, a value cannot be stored, or the
@@ -260,10 +253,8 @@ class Store(JudgementStore):
                 rows.check_link(link)
         rows.check_source(source)
         report = LoadReport()
-        with contextlib.suppress(_TrialEnd), self.write() as connection:
+        with self.write() as connection:
             writes.replace_threads(connection, threads, gone, source, report)
-            if is_trial:
-                raise _TrialEnd
         return report
 
     def ids_of(self, source: str) -> list[str]:
