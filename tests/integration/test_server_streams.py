@@ -116,7 +116,8 @@ def test_lines_are_the_same_however_they_are_cut() -> None:
             for start in range(0, len(content), size):
                 yield content[start : start + size]
 
-        return [line async for found in lines_of(parts(), limits) for line in found]
+        read = [line async for part in lines_of(parts(), limits) for line in part]
+        return [(number, line if isinstance(line, bytes) else line.status) for number, line in read]
 
     expected = asyncio.run(lines(len(content)))
     assert [number for number, _ in expected] == [1, 4, 5, 6]

@@ -32,7 +32,7 @@ from askalike.schemas import (
 )
 from askalike.server import pool as pool_module
 from askalike.server import workers
-from askalike.server.admission import SPARE, Admission
+from askalike.server.admission import SPARE, Admission, most_connections, most_forums
 from askalike.server.app import static_files
 from askalike.server.guards import (
     MOST_CLIENTS,
@@ -44,11 +44,10 @@ from askalike.server.guards import (
     client_of,
     host_names,
 )
-from askalike.server.handles import most_connections, most_forums
 from askalike.server.metrics import Metrics
 from askalike.server.pool import Joined, Pool
 from askalike.server.presentation import LONGEST_MARKDOWN, highlights, safe_html
-from askalike.server.problem import STATUSES, Refused, problem_of
+from askalike.server.problem import STATUSES, Refused, refusal_of
 from askalike.server.requests import MOST_VALUES, parse_body, parse_query, path_values, values_in
 from askalike.server.routes import ROUTES
 from askalike.server.settings import Limits, ServeSettings
@@ -63,7 +62,7 @@ ANALYZER = Analyzer(TextSettings())
 def status_of(call: object) -> int:
     with pytest.raises(Refused) as refused:
         call()  # type: ignore[operator]
-    return refused.value.problem.status
+    return refused.value.status
 
 
 # -- errors ------------------------------------------------------------------------------------------------------------
@@ -75,12 +74,12 @@ def test_every_error_has_a_status_and_the_first_fitting_row_is_the_narrowest() -
         fitting = [row for row, _ in STATUSES if issubclass(kind, row)]
         assert fitting
         assert issubclass(fitting[0], fitting[-1])
-    assert problem_of(UnknownIdError("a", "b")).status == 404
-    assert problem_of(errors.BusyForumError("a")).headers == {"Retry-After": "2"}
+    assert refusal_of(UnknownIdError("a", "b")).status == 404
+    assert refusal_of(errors.BusyForumError("a")).headers == {"Retry-After": "2"}
 
 
 def test_of_an_error_that_nobody_foresaw_nothing_is_told() -> None:
-    found = problem_of(KeyError("secret"))
+    found = refusal_of(KeyError("secret"))
     assert found.status == 500
     assert "secret" not in found.error + found.hint
 
@@ -154,8 +153,8 @@ def test_what_texts_hold_is_no_value(text: str) -> None:
 def test_a_field_that_is_not_known_is_named_in_short() -> None:
     with pytest.raises(Refused) as refused:
         parse_body(SimilarRequest, json.dumps({"a" * 100_000: 1}).encode())
-    assert "aaa" in refused.value.problem.error
-    assert len(refused.value.problem.error) < 300
+    assert "aaa" in refused.value.error
+    assert len(refused.value.error) < 300
 
 
 @pytest.mark.parametrize(
@@ -186,15 +185,15 @@ def test_a_moment_that_is_none_is_refused_by_its_name(moment: str) -> None:
     request = parse_body(SimilarRequest, json.dumps({"title": "a", "before": moment}).encode())
     with pytest.raises(errors.InputError, match="before is not a date or time") as refused:
         _ = request.query
-    assert problem_of(refused.value).status == 422
+    assert refusal_of(refused.value).status == 422
 
 
 def test_a_refusal_names_the_field_and_never_its_value() -> None:
     for field in ({"markup": "my secret"}, {"tags": ["a", "my secret" * 20]}, {"k": "my secret"}):
         with pytest.raises(Refused) as refused:
             parse_body(SimilarRequest, json.dumps({"title": "a", **field}).encode())
-        assert refused.value.problem.error.startswith(next(iter(field)))
-        assert "secret" not in refused.value.problem.error
+        assert refused.value.error.startswith(next(iter(field)))
+        assert "secret" not in refused.value.error
 
 
 def test_a_search_becomes_what_the_engine_takes() -> None:
@@ -583,7 +582,7 @@ def test_connections_and_open_forums_share_the_file_handles(
 def test_a_process_takes_as_many_file_handles_as_it_may_have() -> None:
     pytest.importorskip("resource", reason="the system does not limit file handles")
     program = (
-        "import resource; from askalike.server.handles import raise_limit; one = resource.RLIMIT_NOFILE; "
+        "import resource; from askalike.server.admission import raise_limit; one = resource.RLIMIT_NOFILE; "
         "resource.setrlimit(one, (100, 200)); raise_limit(); print(resource.getrlimit(one))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -619,8 +618,8 @@ def test_who_is_given_up_hears_whether_something_may_have_been_done() -> None:
         with pytest.raises(Refused) as waited:
             await pool.run(lambda: is_free.wait(60), 0.01)
         is_free.set()
-        assert "may be stored all the same" in begun.value.problem.hint
-        assert "nothing was done" in waited.value.problem.hint
+        assert "may be stored all the same" in begun.value.hint
+        assert "nothing was done" in waited.value.hint
         assert pool.close(60)
 
     asyncio.run(steps())
@@ -717,7 +716,7 @@ def test_who_gives_up_while_others_are_made_is_left_out() -> None:
         await asyncio.sleep(0)
         with pytest.raises(Refused) as waited:
             await pool.run(Joined(2), 0.01)
-        assert "nothing was done" in waited.value.problem.hint
+        assert "nothing was done" in waited.value.hint
         assert pool.busy == 1
         is_free.set()
         assert await working == 1

@@ -1,8 +1,13 @@
-"""Which connections of a worker stay open when there are too many, and what its log tells of those that were closed."""
+"""Which connections of a worker stay open when there are too many, and what its log tells of those that were closed.
+
+Connections come first of what file handles a process may have. What they leave is for forums, which are closed and
+opened again where they are many.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections import Counter
@@ -12,10 +17,24 @@ from itertools import islice
 from typing import ClassVar, Final, Literal, Protocol
 
 from askalike.server.guards import is_trusted, rate_key
-from askalike.server.handles import most_connections
 from askalike.server.settings import Limits, Network
 
 LOG: Final = logging.getLogger("askalike.server")
+
+UNLIMITED: Final = 1_000_000
+"""Sentinel: no limit."""
+MACOS: Final = 10_240
+"""That macOS lets a process have which it says may have any number."""
+KEPT: Final = 256
+"""That a worker needs for what it answers with; connections get the others."""
+OWN: Final = 64
+"""Of these, the ones that belong to no forum."""
+FEWEST: Final = 16
+"""Connections, however few handles there are."""
+OF_FORUM: Final = 50
+"""Of an open forum, most of them of its writers' connections to the archive; far fewer while it is hardly asked."""
+OF_THREAD: Final = 4
+"""More of it for each thread that searches: connections to the archive and to the pairs."""
 
 STRANGE_WEIGHT: Final = 100.0
 """A connection whose client has never got anything goes as if it had waited so many times as long."""
@@ -217,3 +236,36 @@ class Notices:
         counts = dict(self._counts)
         self._counts.clear()
         LOG.warning("", extra={"fields": {"message": "connections were closed or refused", "counts": counts}})
+
+
+def raise_limit() -> None:
+    """Let this process, and those that it starts, have as many file handles as the system lets it have."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY:
+        wanted = max(soft, MACOS) if hard == resource.RLIM_INFINITY else hard
+        with contextlib.suppress(ValueError, OSError):  # the system may allow fewer than it says
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def most_connections(limits: Limits) -> int:
+    """Return how many connections this process keeps open at once."""
+    return min(limits.connections, max(FEWEST, _limit() - KEPT))
+
+
+def most_forums(limits: Limits) -> int:
+    """Return how many forums of a folder this process keeps open at once."""
+    left = _limit() - OWN - most_connections(limits)
+    return max(1, min(limits.open_forums, left // (OF_FORUM + OF_THREAD * limits.threads)))
+
+
+def _limit() -> int:
+    try:
+        import resource
+    except ImportError:  # not on Windows, where sockets are no file handles
+        return UNLIMITED
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return UNLIMITED if soft == resource.RLIM_INFINITY else soft

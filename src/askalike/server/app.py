@@ -21,7 +21,7 @@ from askalike.errors import DatabaseError
 from askalike.server.guards import Access
 from askalike.server.metrics import Metrics
 from askalike.server.middleware import Middleware, problem_response
-from askalike.server.problem import Problem
+from askalike.server.problem import Refused
 from askalike.server.routes import ROUTES, Route, endpoint
 from askalike.server.service import ServedForum, Service
 from askalike.server.settings import ServeSettings
@@ -144,14 +144,14 @@ async def _without_route(request: Request, error: Exception) -> Response:
     if error.status_code == 404 and request.method in ("GET", "HEAD"):
         return _file(request)
     found = "this path does not know that method" if error.status_code == 405 else str(error.detail)
-    return problem_response(Problem(error.status_code, found, "see /openapi.json", error.headers or {}))
+    return problem_response(Refused(error.status_code, found, "see /openapi.json", error.headers or {}))
 
 
 def _file(request: Request) -> Response:
     files: Mapping[str, StaticFile] = request.app.state.files
     found = files.get(request.scope["path"])
     if found is None:
-        return problem_response(Problem(404, "there is nothing at this path", "the paths are in /openapi.json"))
+        return problem_response(Refused(404, "there is nothing at this path", "the paths are in /openapi.json"))
     request.scope["state"]["route"] = "GET page"
     headers = {"ETag": found.tag, "Cache-Control": "no-cache", "Content-Security-Policy": CONTENT_POLICY}
     if found.is_embedded:

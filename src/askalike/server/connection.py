@@ -19,7 +19,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from askalike.server.admission import Admission, Notices
-from askalike.server.problem import Problem
+from askalike.server.problem import Refused
 from askalike.server.settings import Limits
 
 LOG: Final = logging.getLogger("askalike.server.requests")
@@ -93,7 +93,7 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
         super().connection_made(transport)
         if not self._admission.opens(self, self.client[0] if self.client else ""):
             self._notices.note("refused: too many connections at work")
-            found = Problem(503, "too many connections are open", "try again soon", {"Retry-After": "1"})
+            found = Refused(503, "too many connections are open", "try again soon", {"Retry-After": "1"})
             self._refuse(found)
         self._look(is_anew=True)
 
@@ -146,7 +146,7 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
         """Answer what h11 refuses."""
         fault = self._requests.fault
         status = fault.error_status_hint if fault is not None else 400
-        self._refuse(Problem(status, f"the request is not HTTP/1.1: {fault or msg}"[:300], HINTS.get(status, HINT)))
+        self._refuse(Refused(status, f"the request is not HTTP/1.1: {fault or msg}"[:300], HINTS.get(status, HINT)))
 
     def _unsupported_upgrade_warning(self) -> None:
         """Say nothing: an upgrade is an offer, and not to take it is an answer."""
@@ -208,7 +208,7 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
         elif phase is Phase.HEAD:
             self._notices.note("timed out: head")
             hint = "send the whole head of a request at once"
-            self._refuse(Problem(408, f"the head did not come within {self._limits.head_s:g} s", hint))
+            self._refuse(Refused(408, f"the head did not come within {self._limits.head_s:g} s", hint))
             self._look()
         elif phase in (Phase.NEW, Phase.IDLE) and not unsent:
             if phase is Phase.NEW:
@@ -229,7 +229,7 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
 
     # -- answers without the application -----------------------------------------------------------------------
 
-    def _refuse(self, problem: Problem) -> None:
+    def _refuse(self, problem: Refused) -> None:
         """Answer, where no answer was begun, and close."""
         identifier = secrets.token_hex(8)
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 from msgspec import structs
 
@@ -29,6 +30,7 @@ MOST_SHOWN: Final = 20
 MOST_LOOKED: Final = 50
 """So many pages are looked through for one with a pair of a tag; then an empty one is answered, which leads on."""
 
+_WHOLE: Final = re.compile("-?[0-9]{1,19}")
 _LATEST: Final = datetime.max.replace(tzinfo=UTC)
 
 
@@ -60,10 +62,11 @@ class DuplicatePages:
         if has_sample:
             proposals, at = self._forum.queue.page(minimum, limit, _queue_place(cursor) if cursor else None)
             pairs, draws = [one.pair for one in proposals], [one.draw for one in proposals]
-            ended = _queue_cursor(at) if at else None
+            last = (at.likely if at else None) or PairPosition(2.0, 0, 0)
+            ended = make_cursor(last.score, last.first, last.second, at.shown, at.drawn) if at else None
         else:
             pairs, place = self._forum.pairs.page(minimum, limit, _place(cursor) if cursor else None)
-            draws, ended = [Draw()] * len(pairs), _cursor(place) if place else None
+            draws, ended = [Draw()] * len(pairs), make_cursor(place.score, place.first, place.second) if place else None
         nums = [num for pair in pairs for num in (pair.first, pair.second)]
         held, briefs = self._briefs(nums)
         likely = self._forum.thresholds.likelihoods([pair.score for pair in pairs])
@@ -82,14 +85,14 @@ class DuplicatePages:
         """
         found = self._forum.group_nodes(minimum, is_waiting=False)
         if cursor:
-            is_recurring, size, first = map(int, _numbers(cursor, 3))
+            is_recurring, size, first = map(int, read_cursor(cursor, 3))
             place = (bool(is_recurring), -size, first)
             found = [one for one in found if (one.is_recurring, -len(one.nums), one.nums[0]) > place]
         page = found[:limit]
         shown = tuple(map(self._group, self._forum.describe_groups(page)))
         last = None
         if len(found) > limit:
-            last = f"{int(page[-1].is_recurring)}_{len(page[-1].nums)}_{page[-1].nums[0]}"
+            last = make_cursor(int(page[-1].is_recurring), len(page[-1].nums), page[-1].nums[0])
         return GroupsPage(shown, last, self.progress())
 
     def progress(self) -> Compared:
@@ -129,29 +132,39 @@ def _has_tag(questions: Iterable[ListedQuestion], tag: str) -> bool:
     return any(tag in one.tags for one in questions)
 
 
-def _cursor(place: PairPosition) -> str:
-    return f"{place.score!r}_{place.first}_{place.second}"
+def make_cursor(*numbers: float | None) -> str:
+    """Return where a page ended, as the next one is asked for.
+
+    >>> make_cursor(None, 7, 0.5)
+    '_7_0.5'
+    """
+    return "_".join("" if number is None else repr(number) for number in numbers)
 
 
-def _place(cursor: str) -> PairPosition:
-    score, first, second = _numbers(cursor, 3)
-    return PairPosition(score, int(first), int(second))
+def read_cursor(cursor: str, count: int, optional: int = 0) -> list[Any]:
+    """Return the numbers of a cursor; of the first ``optional`` ones, None where one was None.
 
-
-def _queue_cursor(place: QueuePlace) -> str:
-    return f"{_cursor(place.likely or PairPosition(2.0, 0, 0))}_{place.shown}_{place.drawn!r}"
-
-
-def _queue_place(cursor: str) -> QueuePlace:
-    score, first, second, shown, drawn = _numbers(cursor, 5)
-    return QueuePlace(PairPosition(score, int(first), int(second)), int(shown), drawn)
-
-
-def _numbers(cursor: str, count: int) -> list[float]:
+    Raises:
+        SettingError: no page has given it.
+    """
     try:
-        found = [float(one) for one in cursor.split("_")]
-        if len(found) != count or not all(abs(one) < 2**53 for one in found):
+        parts = cursor.split("_")
+        numbers = [
+            None if not part and place < optional else int(part) if _WHOLE.fullmatch(part) else float(part)
+            for place, part in enumerate(parts)
+        ]
+        if len(numbers) != count or not all(number is None or abs(number) < 2**63 for number in numbers):
             raise ValueError(cursor)
     except ValueError as error:
         raise SettingError("the cursor is none that a page has given", "take the next of the page before") from error
-    return found
+    return numbers
+
+
+def _place(cursor: str) -> PairPosition:
+    score, first, second = read_cursor(cursor, 3)
+    return PairPosition(score, int(first), int(second))
+
+
+def _queue_place(cursor: str) -> QueuePlace:
+    score, first, second, shown, drawn = read_cursor(cursor, 5)
+    return QueuePlace(PairPosition(score, int(first), int(second)), int(shown), drawn)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +33,7 @@ from askalike.schemas import (
     UndoRequest,
     Written,
 )
-from askalike.server.duplicates import DuplicatePages
+from askalike.server.duplicates import DuplicatePages, make_cursor, read_cursor
 from askalike.server.metrics import Metrics
 from askalike.server.presentation import listed, safe_html, shown_answer, shown_hit
 from askalike.text.markup import plain_text
@@ -44,8 +43,6 @@ PROBE_CHARACTERS: Final = 200
 SEARCHED_S: Final = 1.0
 """For so long after a search another one is likely: people type."""
 
-_PLACE: Final = re.compile("(-?[0-9]{1,19})?_([0-9]{1,19})")
-"""A cursor: microseconds or nothing, and a number."""
 _OPERATIONS: Final[Mapping[str, Literal["added", "edited"]]] = {"add": "added", "edit": "edited"}
 
 
@@ -152,11 +149,12 @@ class Engine:
         Args:
             cursor: the ``next`` of the page before.
         """
-        newest = self.forum.store.newest(limit, _place(cursor) if cursor else None)
+        moment, num = read_cursor(cursor, 2, optional=1) if cursor else (None, 0)
+        newest = self.forum.store.newest(limit, (moment, num) if cursor else None)
         counts = self.forum.store.answer_counts([question.id for _, question in newest])
         return QuestionsPage(
             tuple(listed(question, counts.get(question.id, 0)) for _, question in newest),
-            _cursor(*newest[-1][0]) if len(newest) == limit else None,
+            make_cursor(*newest[-1][0]) if len(newest) == limit else None,
             len(self.forum),
         )
 
@@ -256,15 +254,3 @@ class Engine:
 
 def _operation(done: Mapping[str, str], identifier: str) -> Operation:
     return _OPERATIONS.get(done.get(identifier, ""), "unchanged")
-
-
-def _cursor(moment: int | None, num: int) -> str:
-    return f"{'' if moment is None else moment}_{num}"
-
-
-def _place(cursor: str) -> tuple[int | None, int]:
-    parts = _PLACE.fullmatch(cursor)
-    place = (int(parts[1]) if parts[1] else None, int(parts[2])) if parts else (None, 2**63)
-    if not all(abs(number) < 2**63 for number in place if number is not None):
-        raise SettingError("the cursor is none that a page has given", "take the next of the page before")
-    return place

@@ -29,9 +29,9 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from askalike import schemas
+from askalike.server.admission import most_forums
 from askalike.server.app import CONTENT_POLICY, application, forum_routes, static_files
 from askalike.server.guards import CHALLENGE, Access, Keys
-from askalike.server.handles import most_forums
 from askalike.server.metrics import Counters, Metrics
 from askalike.server.problem import Refused
 from askalike.server.requests import JSON, admit

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from askalike.schemas import Error
 from askalike.server.guards import check_host, client_of, rate_key
 from askalike.server.metrics import Metrics
-from askalike.server.problem import Problem, problem_of
+from askalike.server.problem import Refused, refusal_of
 from askalike.server.service import ServedForum
 from askalike.server.settings import is_loopback
 
@@ -98,7 +98,7 @@ class Middleware:
         except NO_ERRORS:
             raise
         except BaseException as error:  # a panic of a library in Rust is no Exception
-            problem = problem_of(error)
+            problem = refusal_of(error)
             if problem.status == 500:
                 LOG.exception("request %s", identifier)
             if status:
@@ -124,7 +124,7 @@ def log_request(metrics: Metrics, scope: Mapping[str, Any], identifier: str, sta
     REQUESTS.info("", extra={"fields": fields})
 
 
-def problem_response(problem: Problem) -> Response:
+def problem_response(problem: Refused) -> Response:
     """Return why a request was refused, as JSON."""
     content = msgspec.json.encode(Error(problem.error, problem.hint))
     return Response(content, problem.status, dict(problem.headers), media_type="application/json")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final
 
@@ -29,30 +28,20 @@ STATUSES: Final[tuple[tuple[type[errors.AskalikeError], int], ...]] = (
 RETRY_AFTER_S: Final = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """What a refused request is answered with."""
-
-    status: int
-    error: str
-    hint: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-
 class Refused(Exception):
-    """A request that HTTP itself gives a reason to refuse."""
+    """Why a request is refused: HTTP's status, what is wrong, what to do, and further headers of the answer."""
 
     def __init__(self, status: int, error: str, hint: str = "", headers: Mapping[str, str] | None = None) -> None:
         super().__init__(error)
-        self.problem = Problem(status, error, hint, headers or {})
+        self.status, self.error, self.hint, self.headers = status, error, hint, headers or {}
 
 
-def problem_of(error: BaseException) -> Problem:
+def refusal_of(error: BaseException) -> Refused:
     """Return what a request is answered with after an error; of one that nobody foresaw, no more than that."""
     if isinstance(error, Refused):
-        return error.problem
+        return error
     if isinstance(error, errors.AskalikeError):
         status = next(status for kind, status in STATUSES if isinstance(error, kind))
         headers = {"Retry-After": str(RETRY_AFTER_S)} if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
-        return Problem(status, error.message, error.hint, headers)
-    return Problem(500, "the service has met an error that it does not know", "its log says more")
+        return Refused(status, error.message, error.hint, headers)
+    return Refused(500, "the service has met an error that it does not know", "its log says more")

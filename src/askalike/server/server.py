@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import errno
 import logging
-import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -30,7 +29,6 @@ AT_ONCE: Final = 16
 """Connections that are taken in one turn of the event loop; those that are too many are closed between two turns."""
 PAUSE_S: Final = 0.5
 """Nothing is accepted for so long when file handles or memory run out."""
-ABSENT: Final = frozenset([errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT])
 EXHAUSTED: Final = frozenset([errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM])
 
 
@@ -142,47 +140,20 @@ class Server(uvicorn.Server):
 
 
 def listen(host: str, port: int) -> list[socket.socket]:
-    """Return sockets that listen at an address; at every one of a name's.
+    """Return the socket that listens at an address.
 
     Raises:
         SettingError: nobody can listen there.
     """
-    found: list[socket.socket] = []
-    refused: OSError | None = None
+    address = host.strip("[]")
     try:
-        addresses = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        return [socket.create_server((address, port), family=family, backlog=BACKLOG)]
     except OSError as error:
-        addresses, refused = [], error
-    for family, kind, protocol, _, address in dict.fromkeys(addresses):
-        try:
-            found.append(_listening(socket.socket(family, kind, protocol), address))
-        except OSError as error:
-            refused = error
-            if error.errno not in ABSENT:  # a name may lead to addresses that this machine lacks
-                break
-    else:
-        if found:
-            return found
-    for listening in found:
-        listening.close()
-    raise SettingError(
-        f"nobody can listen at {host}, port {port}: {refused.strerror if refused else 'there is no such address'}",
-        "stop what is there, or name another with --port or --host",
-    ) from refused
-
-
-def _listening(made: socket.socket, address: Any) -> socket.socket:
-    try:
-        if os.name == "posix":  # on Windows it would let two services take one port
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if made.family == socket.AF_INET6:
-            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        made.bind(address)
-        made.listen(BACKLOG)
-    except OSError:
-        made.close()
-        raise
-    return made
+        raise SettingError(
+            f"nobody can listen at {host}, port {port}: {error.strerror}",
+            "stop what is there, or name another with --port or --host",
+        ) from error
 
 
 def _log_fault(_: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:

@@ -19,7 +19,7 @@ from askalike.server.guards import Access
 from askalike.server.maintenance import MaintenanceWorker
 from askalike.server.metrics import Metrics
 from askalike.server.pool import Pool
-from askalike.server.problem import Refused, problem_of
+from askalike.server.problem import Refused, refusal_of
 from askalike.server.settings import ServeSettings
 
 LOG: Final = logging.getLogger("askalike.server")
@@ -148,7 +148,7 @@ class Service:
 
 def unavailable(error: BaseException) -> Refused:
     """Return what a request is answered with while a forum cannot answer."""
-    problem = problem_of(error)
+    problem = refusal_of(error)
     return Refused(503, problem.error, problem.hint, SOON)
 
 

@@ -21,7 +21,7 @@ from starlette.types import Receive, Scope, Send
 from askalike.errors import AskalikeError, InputError
 from askalike.schemas import Acknowledgement, Error, RecordRequest, StreamEnd
 from askalike.server.engine import Engine
-from askalike.server.problem import Problem, Refused, problem_of
+from askalike.server.problem import Refused, refusal_of
 from askalike.server.requests import parse_body
 from askalike.server.service import Service
 from askalike.server.settings import Limits
@@ -36,7 +36,7 @@ CATCH_UP_S: Final = 0.5
 MOST_WAITING: Final = 16_000_000
 """So many bytes may wait until the client reads what it is told: of some 200,000 records."""
 
-Line = tuple[int, bytes | Problem]
+Line = tuple[int, bytes | Refused]
 """Its number from 1 on, and what it holds, or why it was not kept."""
 
 
@@ -88,7 +88,7 @@ class BulkResponse(Response):
             )
             return acknowledged
         except (Refused, AskalikeError) as error:  # the writer is busy: what came of the batch is not known
-            problem = problem_of(error)
+            problem = refusal_of(error)
             return [_refusal(number, None, problem) for number, _ in batch]
 
     _caught_up_s = 0.0
@@ -151,20 +151,20 @@ def stored(engine: Engine, batch: Sequence[Line]) -> list[Acknowledgement]:
     questions: dict[int, Question] = {}
     told: dict[int, Acknowledgement] = {}
     for number, content in batch:
-        if isinstance(content, Problem):
+        if isinstance(content, Refused):
             told[number] = _refusal(number, None, content)
             continue
         try:
             record = parse_body(RecordRequest, content)
         except Refused as error:
-            told[number] = _refusal(number, None, error.problem)
+            told[number] = _refusal(number, None, error)
             continue
         try:
             question = record.question(record.id)
             check_question(question)
             questions[number] = question
         except InputError as error:
-            told[number] = _refusal(number, record.id, problem_of(error))
+            told[number] = _refusal(number, record.id, refusal_of(error))
     told |= _stored_together(engine, questions)
     return [told[number] for number, _ in batch]
 
@@ -179,7 +179,7 @@ def _stored_together(engine: Engine, questions: dict[int, Question]) -> dict[int
             number: Acknowledgement(number, one.id, one.operation) for number, one in zip(numbers, written, strict=True)
         }
     except AskalikeError as error:
-        return {number: _refusal(number, one.id, problem_of(error)) for number, one in questions.items()}
+        return {number: _refusal(number, one.id, refusal_of(error)) for number, one in questions.items()}
 
 
 async def lines_of(parts: AsyncIterator[bytes], limits: Limits) -> AsyncIterator[list[Line]]:
@@ -190,7 +190,7 @@ async def lines_of(parts: AsyncIterator[bytes], limits: Limits) -> AsyncIterator
     """
     loop = asyncio.get_running_loop()
     number, kept, is_too_long = 1, bytearray(), False
-    refusal = Problem(413, f"the record is longer than {limits.record_bytes} bytes", "shorten it")
+    refusal = Refused(413, f"the record is longer than {limits.record_bytes} bytes", "shorten it")
     iterator = aiter(parts)
     end_s = loop.time() + limits.stream_s
     while True:
@@ -242,7 +242,7 @@ def stream(service: Service, make: Callable[[], Iterator[Any]], client: str) -> 
     return StreamingResponse(parts(), media_type=NDJSON)
 
 
-def _refusal(number: int, identifier: str | None, problem: Problem) -> Acknowledgement:
+def _refusal(number: int, identifier: str | None, problem: Refused) -> Acknowledgement:
     return Acknowledgement(number, identifier, error=problem.error, hint=problem.hint)
 
 

@@ -26,11 +26,10 @@ from uvicorn.config import STARTUP_FAILURE
 from askalike.errors import AskalikeError, DatabaseError, SettingError
 from askalike.forum import Forum
 from askalike.processes import end_with_parent, keep_one_native_thread
-from askalike.server.admission import Share
+from askalike.server.admission import Share, raise_limit
 from askalike.server.app import build
 from askalike.server.forums import Forums
 from askalike.server.guards import Keys
-from askalike.server.handles import raise_limit
 from askalike.server.metrics import SHARED
 from askalike.server.server import GRACE_S, Server, listen
 from askalike.server.service import ServedForum
