@@ -188,12 +188,17 @@ def _stamp() -> dict[str, Any]:
         commit = subprocess.run(git, capture_output=True, text=True, timeout=10, check=False).stdout.strip()
     except (OSError, subprocess.TimeoutExpired):
         commit = ""
-    machine = {"cores": os.cpu_count(), "system": platform.system(), "python": platform.python_version()}
+    machine = {
+        "cpu": platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "system": platform.system(),
+        "python": platform.python_version(),
+    }
     return {
         "command": shlex.join(["askalike", *sys.argv[1:]]),
         "version": __version__,
         "commit": commit,
-        "measured": datetime.now(UTC).isoformat(timespec="seconds"),
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine,
     }
 
