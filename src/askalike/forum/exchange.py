@@ -105,6 +105,7 @@ def import_archive(
                 source,
                 refuse,
                 unread=lambda: rejects.count - refused,
+                accepted=lambda: context.accepted,
                 is_mass_delete_allowed=options.is_mass_delete_allowed,
             )
         except InputError as error:

@@ -21,7 +21,7 @@ from askalike.readers.discourse import DiscourseReader
 from askalike.readers.exported import ExportReader
 from askalike.readers.files import first_bytes, plain_suffix
 from askalike.readers.frame import Reader
-from askalike.readers.jsonl import ARRAY_HINT, JsonlReader, load_object
+from askalike.readers.jsonl import ARRAY_HINT, LINES_HINT, JsonlReader, load_object
 from askalike.readers.pairs import PairsReader
 from askalike.readers.research.askubuntu import AskUbuntuReader
 from askalike.readers.research.beir import BeirReader
@@ -102,6 +102,8 @@ def _json(path: Path, start: bytes) -> Cause:
     if text.startswith(b"[") and plain_suffix(path) in (".json", *_JSON_LINES):
         return "it is a JSON array, expected one object a line", ARRAY_HINT
     line = text.split(b"\n", 1)[0]
+    if line.strip() == b"{" and b"\n" in text and plain_suffix(path) in (".json", *_JSON_LINES):
+        return "it holds JSON objects over several lines, expected one a line", LINES_HINT
     try:
         header = list(load_object(line))
     except Unreadable:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from askalike.errors import DamagedInputError, FormatError, UnsafeInputError
@@ -180,6 +180,10 @@ _SNIFFED_FILES = 5
 _Object = dict[str, object]
 
 
+Categories = Mapping[str, str | None]
+"""Id of a category → its name; None where not everybody may read it."""
+
+
 class DiscourseReader:
     """Reads topics of a Discourse site."""
 
@@ -213,14 +217,14 @@ class DiscourseReader:
 
 
 def topic_records(
-    data: dict[str, object], name: str, line: int, categories: dict[str, str], context: ReadContext
+    data: dict[str, object], name: str, line: int, categories: Categories, context: ReadContext
 ) -> Iterator[Record]:
     """Yield the question, the answers and the links of one topic.
 
     Args:
         data: as ``/t/ID.json`` gives it.
         name: where it comes from, for rejects.
-        categories: id → name, for topics that have no more than its id.
+        categories: of the site, for topics that have no more than an id.
     """
     return _Topic(name, line, data, categories, context).records()
 
@@ -231,16 +235,18 @@ def _topic_files(path: Path) -> list[Path]:
     return [file for file in folder_members(path, *_SUFFIXES) if file.name != _CATEGORIES]
 
 
-def _categories(folder: Path, context: ReadContext) -> dict[str, str]:
-    """Return category id → name from ``categories.json``, where there is one."""
+def _categories(folder: Path, context: ReadContext) -> Categories:
+    """Return the categories of ``categories.json``, where there is one."""
     path = member(folder, _CATEGORIES)
-    names: dict[str, str] = {}
+    names: dict[str, str | None] = {}
     if path is None:
         return names
     silent = ReadContext(options=context.options)  # not part of the progress, and it holds no records
     for _, data in read_json_items(path, _CATEGORIES, silent):
         for category in _objects(_object(data.get("category_list")).get("categories", data.get("categories"))):
-            if isinstance(category.get("name"), str):
+            if category.get("read_restricted") is True:
+                names[str(category.get("id"))] = None
+            elif isinstance(category.get("name"), str):
                 names[str(category.get("id"))] = one_line(category["name"], "category", context)
     return names
 
@@ -248,7 +254,7 @@ def _categories(folder: Path, context: ReadContext) -> dict[str, str]:
 class _Topic:
     """One topic on its way to records."""
 
-    def __init__(self, file: str, line: int, data: _Object, categories: dict[str, str], context: ReadContext) -> None:
+    def __init__(self, file: str, line: int, data: _Object, categories: Categories, context: ReadContext) -> None:
         self.file = file
         self.line = line
         self.data = data
@@ -264,6 +270,12 @@ class _Topic:
             return
         if data.get("deleted_at"):
             context.skipped["deleted topic"] += 1
+            return
+        if data.get("visible") is False:
+            context.skipped["unlisted topic"] += 1
+            return
+        if self.categories.get(str(data.get("category_id")), "") is None:
+            context.skipped["topic of a private category"] += 1
             return
         topic_id = ""
         try:
@@ -317,7 +329,7 @@ class _Topic:
         if isinstance(name, str) and name.strip():
             return [one_line(name, "category", self.context)]
         number = self.data.get("category_id")
-        return [] if number is None else [self.categories.get(str(number), f"category-{number}")]
+        return [] if number is None else [self.categories.get(str(number)) or f"category-{number}"]
 
     def _answers(self, topic_id: str) -> Iterator[Answer]:
         accepted = _object(self.data.get("accepted_answer")).get("post_number")

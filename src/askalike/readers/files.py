@@ -77,7 +77,12 @@ def _gzip_damage_named(where: str) -> Iterator[None]:
         yield
     except EOFError as error:
         raise DamagedInputError(f"{where}: the gzip file ends too early", _FETCH_AGAIN) from error
-    except (zlib.error, gzip.BadGzipFile) as error:
+    except gzip.BadGzipFile as error:
+        if "Not a gzipped file" in str(error):
+            found = f"{where}: damaged gzip data (other bytes stand in it or behind it)"
+            raise DamagedInputError(found, "unpack the file, and look at what it holds") from error
+        raise DamagedInputError(f"{where}: damaged gzip data ({error})", _FETCH_AGAIN) from error
+    except zlib.error as error:
         raise DamagedInputError(f"{where}: damaged gzip data ({error})", _FETCH_AGAIN) from error
 
 
@@ -158,11 +163,25 @@ def first_bytes(path: Path, count: int = _SNIFF_BYTES) -> bytes:
             return b""
         with path.open("rb") as stream:
             if path.name.lower().endswith(".gz"):
-                with gzip.GzipFile(fileobj=stream) as unpacked:
-                    return unpacked.read(count).removeprefix(_BYTE_ORDER_MARK)
+                return _first_unpacked(stream, count).removeprefix(_BYTE_ORDER_MARK)
             return stream.read(count).removeprefix(_BYTE_ORDER_MARK)
     except (OSError, EOFError, zlib.error):
         return b""
+
+
+def _first_unpacked(stream: IO[bytes], count: int) -> bytes:
+    """Return the first unpacked bytes of gzip data, as many as can be had before something else follows."""
+    unpacked = b""
+    with gzip.GzipFile(fileobj=stream) as file:
+        while len(unpacked) < count:
+            try:
+                block = file.read1(count - len(unpacked))
+            except (OSError, EOFError, zlib.error):
+                break
+            if not block:
+                break
+            unpacked += block
+    return unpacked
 
 
 def member(folder: Path, *names: str) -> Path | None:

@@ -5,10 +5,9 @@ or rejected, so ``records_in == yielded + rejects.count`` at the end. (A line th
 record, whatever it held.) What a format holds besides questions, answers and links (tag wikis, deleted posts, system
 messages) is no record: it is counted by kind in ``ReadContext.skipped``.
 
-Marks of acceptance stand with questions. A forum's posts are stored by rising id, and an answer is written after its
-question, so the question is nearly always met first: its accepted id waits in a set until the answer comes. Where
-questions were merged, an answer is older than the question that it hangs on; such an answer is held back until that
-question has been met.
+Marks of acceptance stand with questions. A question is nearly always met before its answers: its accepted id waits in
+``ReadContext.accepted`` until the answer comes, which is marked then. What still waits at the end are answers that came
+before their question; who stores the records marks these.
 """
 
 from __future__ import annotations
@@ -48,6 +47,8 @@ class Limits:
         archive_unpacked_bytes: how large the wanted members of an archive, or an unpacked file, may be.
         archive_ratio: unpacked size divided by packed size.
         archive_free_bytes: unpacked size up to which the ratio does not matter.
+        columns: how many columns a table may have.
+        parts: how many tags, or answers, one record may have.
     """
 
     line_bytes: int = 16 << 20
@@ -59,6 +60,8 @@ class Limits:
     archive_unpacked_bytes: int = 400 << 30
     archive_ratio: float = 200.0
     archive_free_bytes: int = 64 << 20
+    columns: int = 10_000
+    parts: int = 100_000
 
     def check_unpacked(self, name: str, unpacked: int, packed: int) -> None:
         """Refuse a file that unpacks to more than is believed.
@@ -78,6 +81,18 @@ class Limits:
             found = f"more than {self.archive_ratio:,.0f} times its size"
         if found:
             raise UnsafeInputError(f"{name} unpacks to {found}", "if you trust it, unpack it and give what was in it")
+
+    def check_columns(self, name: str, count: int) -> None:
+        """Refuse a table with more columns than are believed.
+
+        Raises:
+            UnsafeInputError: too many.
+        """
+        if count > self.columns:
+            raise UnsafeInputError(
+                f"{name} has {count:,} columns, at most {self.columns:,} are read",
+                "leave out those that are not needed",
+            )
 
 
 class Rejects:
@@ -176,6 +191,7 @@ class ReadContext:
         records_in: questions, answers and links met so far.
         skipped: kind → how many things of that kind were met that are no question, answer or link.
         repaired: kind → how many values were left out or replaced in records that were kept.
+        accepted: ids of accepted answers that were not met after their question.
     """
 
     options: ReadOptions = field(default_factory=ReadOptions)
@@ -185,6 +201,7 @@ class ReadContext:
     records_in: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     repaired: Counter[str] = field(default_factory=Counter)
+    accepted: set[str] = field(default_factory=set)
     _is_site_noticed: bool = False
 
     def repair(self, kind: str) -> None:
@@ -192,6 +209,18 @@ class ReadContext:
         if not self.repaired[kind]:
             self.notice(f"the input holds {kind}; the records themselves are kept")
         self.repaired[kind] += 1
+
+    def with_acceptance(self, answer: Answer) -> Answer:
+        """Return an answer marked as accepted where its question, met before, says so.
+
+        >>> context = ReadContext(accepted={"3"})
+        >>> context.with_acceptance(Answer("3", "1", "Turn it on.")).is_accepted, context.accepted
+        (True, set())
+        """
+        if answer.id not in self.accepted:
+            return answer
+        self.accepted.discard(answer.id)
+        return structs.replace(answer, is_accepted=True)
 
     def address(self, record_id: str, path: str = "") -> str:
         """Return where a question is on its forum's site, "" where that is not known.
@@ -251,53 +280,3 @@ class Reader(Protocol):
             UnsafeInputError: the input asks for something that is never done.
             FormatError: the input is not of this format.
         """
-
-
-_MOST_HELD = 10_000
-
-
-class AcceptedAnswers:
-    """The accepted ids that wait for their answer, and the few answers that wait for their question."""
-
-    def __init__(self) -> None:
-        self._expected: set[str] = set()
-        self._held: dict[str, list[Answer]] = {}
-        self._held_count = 0
-
-    def take_question(self, question_id: str, accepted_id: str) -> Iterator[Answer]:
-        """Remember a question's accepted answer ("" for none), and yield the answers that waited for it."""
-        if accepted_id:
-            self._expected.add(accepted_id)
-        for answer in self._held.pop(question_id, ()):
-            self._held_count -= 1
-            yield self._marked(answer)
-
-    def take_answer(self, answer: Answer) -> Iterator[Answer]:
-        """Yield the answer, marked; or hold it back when its question is still to come."""
-        if answer.id not in self._expected and _is_before_its_question(answer) and self._held_count < _MOST_HELD:
-            self._held.setdefault(answer.question_id, []).append(answer)
-            self._held_count += 1
-        else:
-            yield self._marked(answer)
-
-    def finish(self, context: ReadContext) -> Iterator[Answer]:
-        """Yield the answers whose question never came, and say how many accepted answers were not met."""
-        for answers in self._held.values():
-            yield from map(self._marked, answers)
-        self._held.clear()
-        if self._expected:
-            context.notice(
-                f"{len(self._expected):,} accepted answers are not in the input after their question,"
-                " and could not be marked as accepted"
-            )
-
-    def _marked(self, answer: Answer) -> Answer:
-        if answer.id not in self._expected:
-            return answer
-        self._expected.discard(answer.id)
-        return structs.replace(answer, is_accepted=True)
-
-
-def _is_before_its_question(answer: Answer) -> bool:
-    both = answer.id + answer.question_id
-    return both.isascii() and both.isdigit() and int(answer.id) < int(answer.question_id)

@@ -11,11 +11,13 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import cast, get_args
 
 from askalike.errors import FormatError
+from askalike.readers.fields import fields_of
 from askalike.readers.files import first_bytes, member, plain_suffix, read_lines
 from askalike.readers.frame import ReadContext, regular_size
 from askalike.readers.pairs import read_links
@@ -31,6 +33,7 @@ from askalike.readers.values import (
     language,
     moment,
     one_line,
+    person,
     tags,
     text,
     whole_number,
@@ -41,6 +44,9 @@ from askalike.types import Answer, Link, LinkKind, Markup, Question, Record
 ARRAY_HINT = "write it so, as with: jq -c '.[]' questions.json > questions.jsonl"
 """What to do with an array of objects."""
 
+LINES_HINT = "write them so, as with: jq -c . questions.jsonl > lines.jsonl"
+"""What to do with objects that are written over several lines."""
+
 _ANSWER_NAMES = frozenset(["id", "body", "text", "markup", "created", "date", "score", "author", "accepted"])
 _LINK_NAMES = frozenset(["duplicate_of", "related", "links"])
 _LANGUAGE_NAMES = frozenset(["language", "is_language_detected"])
@@ -50,10 +56,15 @@ _QUESTION_NAMES = (
 _MARKUPS = frozenset(get_args(Markup))
 _LOOKS_NATIVE = re.compile(rb'"id"\s*:')
 _HAS_TEXT = re.compile(rb'"(title|body)"\s*:')
-_HAS_ANSWERS = re.compile(rb'"answers"\s*:\s*\[')
+_HAS_ANSWERS = re.compile(rb'"(?:answers|comments)"\s*:\s*\[')
 _SAMPLE_BYTES = 4 << 20
 _BEGINS_ARRAY = re.compile(rb"\s*\[\s*(\{|$)")
 _MOST_NAMES_TOLD = 20
+
+
+def _constant(name: str) -> float | None:
+    """Return what a constant of Python's JSON stands for: NaN is how pandas writes a gap."""
+    return None if name == "NaN" else float(name)
 
 
 def load_object(line: bytes) -> dict[str, object]:
@@ -63,7 +74,7 @@ def load_object(line: bytes) -> dict[str, object]:
         Unreadable: not UTF-8, not JSON, or no object.
     """
     try:
-        value = json.loads(line.decode("utf-8"))
+        value = json.loads(line.decode("utf-8"), parse_constant=_constant)
     except UnicodeDecodeError as error:
         raise Unreadable(f"not UTF-8 at byte {error.start + 1} of the line") from error
     except RecursionError as error:
@@ -88,8 +99,9 @@ class JsonlReader:
         if plain_suffix(path) not in (".jsonl", ".ndjson"):
             return False
         start = first_bytes(path).lstrip().split(b"\n", 1)[0]
-        is_native = _LOOKS_NATIVE.search(start) or _HAS_ANSWERS.search(start)
-        return start.startswith(b"{") and bool(is_native) and bool(_HAS_TEXT.search(start))
+        has_answers = _HAS_ANSWERS.search(start) is not None
+        is_native = has_answers or (_LOOKS_NATIVE.search(start) is not None and not _is_post_a_line(start))
+        return start.startswith(b"{") and is_native and _HAS_TEXT.search(start) is not None
 
     def size_bytes(self, path: Path) -> int:
         """Return the size of the files that ``read`` will open."""
@@ -112,10 +124,54 @@ class JsonlReader:
                 context.skipped["blank line"] += 1
             elif not context.records_in and _BEGINS_ARRAY.match(line):
                 raise FormatError(f"{questions.name} is a JSON array, expected one object a line", ARRAY_HINT)
+            elif not context.records_in and _is_spread(sample):
+                raise FormatError(f"{questions.name} has objects over several lines, expected one a line", LINES_HINT)
             else:
                 yield from lines.records(number, line)
         for table, kind in tables:
             yield from read_links(table, table.name, kind, context)
+
+
+def _is_spread(sample: Sequence[tuple[int, bytes]]) -> bool:
+    """Say whether the first object stands over several lines, a member a line."""
+    lines = [line.strip() for _, line in sample[:2]]
+    return len(lines) == 2 and lines[0] == b"{" and lines[1].startswith(b'"')
+
+
+def _is_post_a_line(line: bytes) -> bool:
+    """Say whether a line holds one post of a table of posts, or its text under a name that tables alone have."""
+    try:
+        names = set(load_object(line))
+    except Unreadable:
+        return False
+    fields = fields_of(sorted(names))
+    has_body = not names.isdisjoint(("body", "text"))
+    return not fields.keys().isdisjoint(("type", "parent_id", "accepted_answer_id")) or (
+        "body" in fields and not has_body
+    )
+
+
+def _with_our_names(data: dict[str, object]) -> dict[str, object]:
+    """Return a record whose fields have our names where exports of forums have others, such as ``createdAt``.
+
+    >>> _with_our_names({"number": 7, "createdAt": "2026-01-01", "closed": False, "comments": []})
+    {'id': 7, 'created': '2026-01-01', 'answers': []}
+    """
+    if data.keys() <= _QUESTION_NAMES:
+        return data
+    if isinstance(data.get("closed"), bool):  # which says whether, not when
+        data = {name: value for name, value in data.items() if name != "closed"}
+    ours = _our_names(tuple(data))
+    return {ours.get(name, name): value for name, value in data.items()} if ours else data
+
+
+@lru_cache(maxsize=256)
+def _our_names(names: tuple[str, ...]) -> dict[str, str]:
+    ours = {names[place]: field for field, place in fields_of(names).items() if field in _QUESTION_NAMES}
+    ours = {name: field for name, field in ours.items() if name not in _QUESTION_NAMES and field not in names}
+    if "comments" in names and "answers" not in names:
+        ours["comments"] = "answers"
+    return ours
 
 
 def line_records(file: str, context: ReadContext) -> Callable[[int, bytes], Iterator[Record]]:
@@ -160,7 +216,7 @@ def _style(name: str, sample: Sequence[tuple[int, bytes]], context: ReadContext)
     found: list[dict[str, object]] = []
     for _, line in sample:
         with contextlib.suppress(Unreadable):  # rejected when its turn comes
-            found.append(load_object(line))
+            found.append(_with_our_names(load_object(line)))
     has_ids = not found or any("id" in data for data in found)
     if not has_ids:
         context.notice(f"{name}: {MADE_IDS}")
@@ -188,11 +244,13 @@ class _Lines:
         """Yield a line's question, answers and links; reject what cannot be read."""
         question_id, data = "", {}
         try:
-            data = load_object(line)
+            data = _with_our_names(load_object(line))
             question_id = identifier(data.get("id")) if self.style.has_ids else ""
             question = self._question(question_id, data)
             question_id = question.id
             answers = _list(data.get("answers"), "answers")
+            if len(answers) > self.context.options.limits.parts:
+                raise Unreadable(f"{len(answers):,} answers, at most {self.context.options.limits.parts:,} are read")
             links = [] if _LINK_NAMES.isdisjoint(data) else list(self._links(question_id, data))
         except Unreadable as error:
             self.context.reject(self.file, number, question_id, str(error))
@@ -221,7 +279,7 @@ class _Lines:
             closed=moment(data.get("closed"), context),
             score=whole_number(data.get("score"), context),
             url=one_line(data.get("url"), "url", context) or context.address(question_id, "/questions/{id}"),
-            author=one_line(data.get("author"), "author", context),
+            author=person(data.get("author"), "author", context),
             language=language(data.get("language"), "language", context),
             is_language_detected=data.get("is_language_detected") is True,
         )
@@ -237,6 +295,7 @@ class _Lines:
         try:
             if not isinstance(data, dict):
                 raise Unreadable(f"the answer is a {type(data).__name__}, expected an object")
+            data = _with_our_names(data)
             if data.get("id") is not None:
                 answer_id = identifier(data["id"], "answer id")
             body = self._text(data, "answer's body")
@@ -249,7 +308,7 @@ class _Lines:
                 markup=_markup(data.get("markup"), question.markup),
                 created=moment(data["created"] if "created" in data else data.get("date"), context),
                 score=whole_number(data.get("score"), context),
-                author=one_line(data.get("author"), "author", context),
+                author=person(data.get("author"), "author", context),
                 is_accepted=data.get("accepted") is True,
             )
         except Unreadable as error:

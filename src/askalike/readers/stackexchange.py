@@ -1,6 +1,7 @@
 """Stack Exchange data dumps: ``Posts.xml`` and ``PostLinks.xml``, in a folder, alone, or still in the site's ``.7z``.
 
-PostTypeId 1 is a question and 2 an answer; other kinds, and deleted posts, are counted as skipped. LinkTypeId 3 says
+PostTypeId 1 is a question and 2 an answer; other kinds, and deleted posts, are counted as skipped. XML files may be
+packed by gzip; large sites come with an archive a file, ``SITE-Posts.7z`` and ``SITE-PostLinks.7z``. LinkTypeId 3 says
 that PostId is a duplicate of RelatedPostId, 1 that it links to it. An old body may begin with a banner that names the
 original; it is kept here, because the archive holds what the forum holds.
 """
@@ -9,11 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 from askalike.errors import FormatError
-from askalike.readers.files import first_bytes, member, open_bytes
-from askalike.readers.frame import AcceptedAnswers, Limits, ReadContext, regular_size
+from askalike.readers.files import first_bytes, open_bytes, plain_suffix, stored_file
+from askalike.readers.frame import Limits, ReadContext, regular_size
 from askalike.readers.values import Unreadable, check_has_text, identifier, moment, one_line, tags, text, whole_number
 from askalike.readers.xml import read_xml
 from askalike.types import Answer, Link, LinkKind, Question, Record
@@ -40,17 +42,19 @@ class StackExchangeReader:
     title = "a Stack Exchange data dump: a folder with Posts.xml (and PostLinks.xml), a Posts.xml, or the site's .7z"
 
     def matches(self, path: Path) -> bool:
-        """Say whether there is a Posts.xml, a file whose root is ``posts``, or a 7z archive."""
+        """Say whether there is a Posts.xml, a file whose root is ``posts``, a 7z archive, or one a file."""
         if path.is_dir():
-            return (path / _POSTS).is_file()
+            return any((path / name).is_file() for name in (_POSTS, f"{_POSTS}.gz")) or _split_archive(path) is not None
         if path.suffix.lower() == ".7z":
             return first_bytes(path, len(_SEVEN_ZIP)) == _SEVEN_ZIP
-        return path.suffix.lower() == ".xml" and _ROOT.match(first_bytes(path, 4096)) is not None
+        return plain_suffix(path) == ".xml" and _ROOT.match(first_bytes(path, 4096)) is not None
 
     def size_bytes(self, path: Path) -> int:
         """Return the bytes of the XML files; those of a 7z count twice, once to unpack and once to read."""
         if path.is_dir():
-            return sum(regular_size(path / name) for name in _WANTED)
+            if (parts := _split_archive(path)) is not None:
+                return sum(map(self.size_bytes, parts))
+            return sum(regular_size(path / f"{name}{packed}") for name in _WANTED for packed in ("", ".gz"))
         if path.suffix.lower() == ".7z":
             from askalike.readers.sevenzip import wanted_sizes  # here, since py7zr takes long to import
 
@@ -59,7 +63,13 @@ class StackExchangeReader:
 
     def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
         """Yield questions and answers, then links."""
-        if path.is_dir():
+        if path.is_dir() and (parts := _split_archive(path)) is not None:
+            from askalike.readers.sevenzip import unpacked
+
+            with ExitStack() as stack:
+                folders = [stack.enter_context(unpacked(part, _WANTED, context)) for part in parts]
+                yield from _read_folder(folders[0], path, context, folders[-1])
+        elif path.is_dir():
             yield from _read_folder(path, path, context)
         elif path.suffix.lower() == ".7z":
             from askalike.readers.sevenzip import unpacked
@@ -72,8 +82,17 @@ class StackExchangeReader:
             yield from _read_posts(path, path.name, context)
 
 
-def _read_folder(folder: Path, given: Path, context: ReadContext) -> Iterator[Record]:
-    posts, links = member(folder, _POSTS), member(folder, _LINKS)
+def _split_archive(folder: Path) -> list[Path] | None:
+    """Return the archives of a large site, ``SITE-Posts.7z`` and, where it is there, ``SITE-PostLinks.7z``."""
+    posts = sorted(folder.glob("*-Posts.7z"))
+    if len(posts) != 1:
+        return None
+    links = posts[0].with_name(posts[0].name.replace("-Posts.7z", "-PostLinks.7z"))
+    return [posts[0], links] if links.is_file() else posts
+
+
+def _read_folder(folder: Path, given: Path, context: ReadContext, of_links: Path | None = None) -> Iterator[Record]:
+    posts, links = stored_file(folder, _POSTS), stored_file(of_links or folder, _LINKS)
     if posts is None:
         raise FormatError(f"{given} holds no {_POSTS}", "give the dump of one site, or name another --format")
     yield from _read_posts(posts, _POSTS, context)
@@ -87,7 +106,7 @@ def _rows(path: Path, name: str, root: str, context: ReadContext) -> Iterator[tu
     """Yield (line, attributes) of each row of a file whose root element is known."""
     depth = 0
     with open_bytes(path, context) as stream:
-        for event in read_xml(stream, name, context.options.limits):
+        for event in read_xml(stream, name, context.options.limits, context.repair):
             if event.kind == "end":
                 depth -= 1
                 continue
@@ -101,7 +120,6 @@ def _rows(path: Path, name: str, root: str, context: ReadContext) -> Iterator[tu
 
 
 def _read_posts(path: Path, name: str, context: ReadContext) -> Iterator[Record]:
-    accepted = AcceptedAnswers()
     deleted: set[str] = set()
     for line, row in _rows(path, name, "posts", context):
         kind = row.get("PostTypeId", "")
@@ -110,8 +128,8 @@ def _read_posts(path: Path, name: str, context: ReadContext) -> Iterator[Record]
             deleted.add(row.get("Id", ""))
         elif kind == "2" and row.get("ParentId") in deleted:
             context.skipped["answer to a deleted question"] += 1
-        elif kind in _OTHER_POSTS:
-            context.skipped[_OTHER_POSTS[kind]] += 1
+        elif kind not in ("1", "2") and kind.isdigit():
+            context.skipped[_OTHER_POSTS.get(kind, f"post of type {kind[:10]}")] += 1
         else:
             try:
                 post = _post(row, kind, context)
@@ -119,12 +137,12 @@ def _read_posts(path: Path, name: str, context: ReadContext) -> Iterator[Record]
                 context.reject(name, line, row.get("Id", "")[:100], str(error))
                 continue
             context.records_in += 1
-            if isinstance(post, Question):
-                yield post
-                yield from accepted.take_question(post.id, row.get("AcceptedAnswerId", ""))
-            else:
-                yield from accepted.take_answer(post)
-    yield from accepted.finish(context)
+            if isinstance(post, Answer):
+                yield context.with_acceptance(post)
+                continue
+            yield post
+            if accepted_id := row.get("AcceptedAnswerId"):
+                context.accepted.add(accepted_id)
 
 
 def _post(row: dict[str, str], kind: str, context: ReadContext) -> Question | Answer:
@@ -138,7 +156,7 @@ def _post(row: dict[str, str], kind: str, context: ReadContext) -> Question | An
             raise Unreadable("the answer is empty")
         return Answer(post_id, identifier(row.get("ParentId"), "ParentId"), body, "html", created, score, author)
     if kind != "1":
-        raise Unreadable(f"the PostTypeId is {kind[:40]!r}, expected a number from 1 to 8")
+        raise Unreadable(f"the PostTypeId is {kind[:40]!r}, expected a number")
     title = one_line(row.get("Title"), "Title", context)
     check_has_text(title, body, "html", "Title and Body are empty")
     return Question(

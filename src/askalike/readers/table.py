@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from askalike.errors import DamagedInputError, FormatError, MissingExtraError, SettingError
+from askalike.readers.fields import FIELDS, MARKDOWN_NAMES, fields_of, plain_name
 from askalike.readers.files import first_bytes, plain_suffix, read_lines
-from askalike.readers.frame import AcceptedAnswers, Limits, ReadContext, Reader
+from askalike.readers.frame import Limits, ReadContext, Reader
 from askalike.readers.jsonl import load_object
 from askalike.readers.values import (
     ESCAPED_TITLES,
@@ -28,6 +29,7 @@ from askalike.readers.values import (
     language,
     moment,
     one_line,
+    person,
     tags,
     text,
     whole_number,
@@ -35,8 +37,12 @@ from askalike.readers.values import (
 from askalike.text.markup import unescaped
 from askalike.types import Answer, Link, Markup, Question, Record
 
+_LONE_RETURN = re.compile(r"(?<=\r)(?!\n)")
+"""Where a line ends that a carriage return alone ends, as old programs write it; within quotes the cell goes on."""
 _SAMPLE_LINES = 50
 _BATCH_ROWS = 512
+_CELL_BYTES = 8
+"""What a cell takes in memory at least, a null too."""
 
 
 class Row(NamedTuple):
@@ -87,7 +93,7 @@ def header_of(sample: str, suffix: str) -> list[str]:
 
 def _dialect(sample: str, suffix: str) -> dict[str, Any]:
     """Return the settings of ``csv.reader`` that fit a sample of whole lines."""
-    first = sample.split("\n", 1)[0]
+    first = re.split(r"[\r\n]", sample, maxsplit=1)[0]
     delimiter = "\t" if suffix == ".tsv" else max(",;\t|", key=first.count)
     if delimiter == "\t":
         plain: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE, "quotechar": None}
@@ -121,10 +127,11 @@ def _open_separated(
     def decoded() -> Iterator[str]:
         for number, line in lines:
             try:
-                yield line.decode("utf-8") + "\n"
+                text = line.decode("utf-8") + "\n"
             except UnicodeDecodeError as error:
                 hint = "convert the table to UTF-8"
                 raise DamagedInputError(f"{name}, line {number}: not UTF-8", hint) from error
+            yield from _LONE_RETURN.split(text) if "\r" in text else (text,)
 
     texts = decoded()
     sample = list(islice(texts, _SAMPLE_LINES))
@@ -132,6 +139,7 @@ def _open_separated(
     first = next(rows, Row(1, []))
     if first.problem:
         raise DamagedInputError(f"{name}, line 1: {first.problem}", "the first line is expected to name the columns")
+    context.options.limits.check_columns(name, len(first.cells))
     if has_header:
         header = [str(cell).strip() for cell in first.cells]
     else:
@@ -207,26 +215,32 @@ def _open_parquet(path: Path, name: str, context: ReadContext) -> Table:
     except ImportError as error:
         raise MissingExtraError("Parquet files are read by pyarrow, which is not installed", "parquet") from error
     try:
-        file = parquet.ParquetFile(path)
+        schema = parquet.read_schema(path)
+        file = parquet.ParquetFile(path, read_dictionary=_texts_of(schema, pyarrow))
         header = list(file.schema_arrow.names)
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise _damaged_parquet(name, error) from error
-    held = file.metadata
-    unpacked = sum(held.row_group(number).total_byte_size for number in range(held.num_row_groups))
-    context.options.limits.check_unpacked(name, unpacked, path.stat().st_size)
+    limits, packed = context.options.limits, path.stat().st_size
+    limits.check_columns(name, len(header))
+    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+    cells = sum(group.column(column).num_values for group in groups for column in range(group.num_columns))
+    unpacked = sum(group.total_byte_size for group in groups)
+    limits.check_unpacked(name, max(unpacked, _CELL_BYTES * cells), packed)
 
     def rows() -> Iterator[Row]:
-        number = 0
+        number = decoded = 0
         with file:
             try:
                 for batch in file.iter_batches(batch_size=_BATCH_ROWS):
                     columns = [_values(_microseconds(column, pyarrow)) for column in batch.columns]
-                    for cells in zip(*columns, strict=True):
+                    decoded += sum(len(cell) for column in columns for cell in column if isinstance(cell, str | bytes))
+                    limits.check_unpacked(name, decoded, packed)
+                    for row_cells in zip(*columns, strict=True):
                         number += 1
-                        yield Row(number, cells)
+                        yield Row(number, row_cells)
             except (pyarrow.ArrowException, OSError) as error:
                 raise _damaged_parquet(name, error) from error
-        context.advance(path.stat().st_size)
+        context.advance(packed)
 
     return Table(header, rows())
 
@@ -236,7 +250,10 @@ class BrokenCell:
 
 
 def _values(column: Any) -> list[object]:
-    """Return the cells of a column; where one cannot be had, the others are."""
+    """Return the cells of a column; where one cannot be had, the others are. Cells of one dictionary entry are one."""
+    if hasattr(column, "dictionary"):
+        known = _values(column.dictionary)
+        return [None if place is None else known[place] for place in column.indices.to_pylist()]
     try:
         return list(column.to_pylist())
     except (OverflowError, ValueError):
@@ -258,34 +275,22 @@ def _microseconds(column: Any, pyarrow: Any) -> Any:
     return column
 
 
+def _texts_of(schema: Any, pyarrow: Any) -> list[str]:
+    """Return the names of the columns of texts: equal ones are held once where the file holds them once."""
+    kinds = pyarrow.types
+    return [
+        field.name
+        for field in schema
+        if kinds.is_string(field.type) or kinds.is_large_string(field.type) or kinds.is_dictionary(field.type)
+    ]
+
+
 def _damaged_parquet(name: str, error: Exception) -> DamagedInputError:
     return DamagedInputError(f"{name} cannot be read as Parquet: {error}", "fetch the file again from where it came")
 
 
-FIELDS: dict[str, tuple[str, ...]] = {
-    "id": ("id", "questionid", "postid", "topicid", "threadid", "qid", "docid", "uid"),
-    "title": ("title", "subject", "questiontitle", "topictitle", "headline", "question"),
-    "body": ("body", "text", "content", "description", "details", "selftext", "message", "questionbody", "bodyhtml"),
-    "tags": ("tags", "tag", "labels", "tagnames", "category", "categories", "subreddit", "forum"),
-    "created": ("created", "creationdate", "createdat", "createdutc", "date", "timestamp", "postedat", "datetime"),
-    "closed": ("closed", "closeddate", "closedat"),
-    "deleted": ("deleted", "deletiondate", "deletedat"),
-    "score": ("score", "votes", "points", "likes", "likecount", "upvotes"),
-    "url": ("url", "link", "permalink"),
-    "author": ("author", "ownerdisplayname", "username", "user", "displayname"),
-    "language": ("language", "lang", "locale"),
-    "author_id": ("authorid", "owneruserid", "userid"),
-    "type": ("posttypeid", "posttype", "type"),
-    "parent_id": ("parentid", "parent", "inreplyto"),
-    "accepted_answer_id": ("acceptedanswerid", "solutionid"),
-    "answer": ("answer", "bestanswer", "acceptedanswer"),
-    "duplicate_of": ("duplicateof", "originalid"),
-}
-"""Field → names of columns that are taken for it, the likeliest first; compared by lower case letters and digits."""
-
 _REFERENCES = frozenset(["parent_id", "accepted_answer_id", "duplicate_of"])
 _POSITION = re.compile(r"#([1-9][0-9]{0,8})")
-_NOT_LETTER = re.compile(r"[^a-z0-9]")
 _SHOWN = 12
 
 
@@ -300,7 +305,7 @@ def is_headerless(mapping: Mapping[str, str]) -> bool:
 
 def is_question_table(header: Sequence[str]) -> bool:
     """Say whether the names of the columns alone tell where the title is, or the id and the body."""
-    guessed = _guess(header)
+    guessed = fields_of(header)
     return ("id" in guessed and "body" in guessed) or ("title" in guessed and not _lacks_id(guessed))
 
 
@@ -328,7 +333,7 @@ def choose_columns(header: Sequence[str], mapping: Mapping[str, str], file: str)
     """
     columns = _said(header, mapping, file)
     if not is_headerless(mapping):
-        guessed = _guess(header)
+        guessed = fields_of(header)
         free = {name: at for name, at in guessed.items() if name not in mapping and at not in columns.values()}
         columns = {name: (columns | free)[name] for name in FIELDS if name in columns or name in free}
     if _lacks_id(columns) or not columns.keys() & {"title", "body"}:
@@ -368,22 +373,14 @@ def _said(header: Sequence[str], mapping: Mapping[str, str], file: str) -> dict[
     return columns
 
 
-def _guess(header: Sequence[str]) -> dict[str, int]:
-    names = [_NOT_LETTER.sub("", name.lower()) for name in header]
-    columns: dict[str, int] = {}
-    for field, synonyms in FIELDS.items():
-        position = next((names.index(name) for name in synonyms if name in names), None)
-        if position is not None and position not in columns.values():
-            columns[field] = position
-    return columns
-
-
 def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(repr(name[:40]) for name in names[:_SHOWN])
     return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown or "none"
 
 
 _SAMPLE_BODIES = 100
+_REMOVED = ("[removed]", "[deleted]")
+"""Bodies of Reddit's posts that are gone."""
 _TAGS = "p|a|br|div|span|pre|code|ul|ol|li|em|strong|b|i|blockquote|img|h[1-6]|hr"
 _TAG = re.compile(rf"</?(?:{_TAGS})(?:\s[^<>]*)?/?>", re.IGNORECASE)
 _ESCAPED_TAG = re.compile(rf"&lt;/?(?:{_TAGS})(?:\s|/|&gt;)", re.IGNORECASE)
@@ -421,13 +418,12 @@ class TableReader(Reader):
         if not is_headerless(mapping):
             context.notice(f"{path.name}: {describe(table.header, columns)}; to change it, say --column FIELD=COLUMN")
         sample = list(islice(table.rows, SAMPLED_TITLES))
-        style = _style(path.name, sample, columns, context)
+        style = _style(path.name, table.header, sample, columns, context)
         if "id" not in columns:
             context.notice(f"{path.name}: {MADE_IDS}")
-        rows = _Rows(path.name, columns, style, context)
+        rows = _Rows(path.name, table.header, columns, style, context)
         for row in chain(sample, table.rows):
             yield from rows.records(row)
-        yield from rows.accepted.finish(context)
 
 
 @dataclass(frozen=True)
@@ -439,7 +435,9 @@ class _Style:
     has_escaped_titles: bool
 
 
-def _style(name: str, sample: Sequence[Row], columns: dict[str, int], context: ReadContext) -> _Style:
+def _style(
+    name: str, header: Sequence[str], sample: Sequence[Row], columns: dict[str, int], context: ReadContext
+) -> _Style:
     """Find out from the first rows how bodies are written, unless the user said it."""
     places = [columns[name] for name in ("body", "answer") if name in columns]
     cells = (row.cells[place] for row in sample[:_SAMPLE_BODIES] if not row.problem for place in places)
@@ -451,6 +449,8 @@ def _style(name: str, sample: Sequence[Row], columns: dict[str, int], context: R
         if is_escaped:
             context.notice(f"{name}: the HTML is escaped once more; that layer is taken off")
     markup = context.options.markup
+    if markup is None and "body" in columns and plain_name(header[columns["body"]]) in MARKDOWN_NAMES:
+        markup = "markdown"
     if markup is None:
         tagged = escaped if is_escaped else sum(_TAG.search(body) is not None for body in bodies)
         markup = "html" if tagged * 2 > len(bodies) else "plain"
@@ -472,15 +472,16 @@ def _has_escaped_titles(name: str, sample: Sequence[Row], columns: dict[str, int
 class _Rows:
     """The rows of one table: turns each into records."""
 
-    def __init__(self, file: str, columns: dict[str, int], style: _Style, context: ReadContext) -> None:
+    def __init__(
+        self, file: str, header: Sequence[str], columns: dict[str, int], style: _Style, context: ReadContext
+    ) -> None:
         self.file = file
         self.columns = columns
+        self.is_reddit = {"subreddit", "created_utc"} <= set(header)
         self.style = style
         self.context = context
-        self.accepted = AcceptedAnswers()
         self.deleted: set[str] = set()
         self.made_ids = MadeIds()
-        self.has_posts = bool(columns.keys() & {"type", "parent_id"})
 
     def records(self, row: Row) -> Iterator[Record]:
         """Yield what a row holds; reject what cannot be read."""
@@ -490,7 +491,7 @@ class _Rows:
         if all(cell is None or cell == "" for cell in row.cells):
             self.context.skipped["blank row"] += 1
             return
-        cells = {name: row.cells[position] for name, position in self.columns.items()}
+        cells = {name: _value_of(name, row.cells[position]) for name, position in self.columns.items()}
         if self.style.is_escaped:
             cells = {name: unescaped(cell) if isinstance(cell, str) else cell for name, cell in cells.items()}
         elif self.style.has_escaped_titles and isinstance(title := cells["title"], str):
@@ -502,15 +503,16 @@ class _Rows:
             return
         self.context.records_in += len(records)
         for record in records:
-            if isinstance(record, Answer) and self.has_posts:
-                yield from self.accepted.take_answer(record)
-            else:
-                yield record
-            if isinstance(record, Question):
-                yield from self.accepted.take_question(record.id, self._accepted_id(cells))
+            yield self.context.with_acceptance(record) if isinstance(record, Answer) else record
+            if isinstance(record, Question) and (accepted_id := self._accepted_id(cells)):
+                self.context.accepted.add(accepted_id)
 
     def _records(self, cells: dict[str, object]) -> Iterator[Record]:
         record_id = identifier(cells["id"]) if "id" in cells else ""
+        if self.is_reddit and str(cells.get("body")) in _REMOVED:
+            self.context.skipped["removed post"] += 1
+            self.deleted.add(record_id)
+            return
         if str(cells.get("deleted") or "").strip().lower() not in _FALSE:
             self.context.skipped["deleted post"] += 1
             self.deleted.add(record_id)
@@ -518,6 +520,7 @@ class _Rows:
         kind = self._kind(cells)
         if kind == "answer":
             parent_id = identifier(cells.get("parent_id"), "parent id")
+            parent_id = parent_id.removeprefix("t3_") if self.is_reddit else parent_id
             if parent_id in self.deleted:
                 self.context.skipped["answer to a deleted question"] += 1
             else:
@@ -583,8 +586,30 @@ class _Rows:
             return ""
 
     def _author(self, cells: dict[str, object]) -> str:
-        name = one_line(cells.get("author"), "author", self.context)
+        name = person(cells.get("author"), "author", self.context)
         return name or _reference(cells.get("author_id"))
+
+
+_NULLS = ("\\N", "NULL")
+"""How databases write an empty cell into a text."""
+_WHOLE_NUMBERS = frozenset(["id", "type", "parent_id", "accepted_answer_id", "author_id", "author", "deleted"])
+_FLOAT = re.compile(r"(-?[0-9]{1,15})\.0")
+
+
+def _value_of(field: str, cell: object) -> object:
+    """Return a cell as it was meant: None for a gap, and a whole number that a column with gaps turned into a float.
+
+    >>> _value_of("id", "7.0"), _value_of("title", "7.0"), _value_of("body", float("nan")), _value_of("score", "NULL")
+    ('7', '7.0', None, None)
+    """
+    if isinstance(cell, float):
+        if cell != cell:
+            return None
+        return int(cell) if field in _WHOLE_NUMBERS and cell.is_integer() else cell
+    if not isinstance(cell, str) or cell in _NULLS:
+        return None if isinstance(cell, str) else cell
+    number = _FLOAT.fullmatch(cell) if field in _WHOLE_NUMBERS else None
+    return number[1] if number else cell
 
 
 def _originals(value: object, context: ReadContext) -> list[str]:
@@ -593,7 +618,7 @@ def _originals(value: object, context: ReadContext) -> list[str]:
         return [identifier(value, "duplicate_of")] if value == value else []  # NaN stands for an empty cell
     if isinstance(value, list | tuple):
         return [identifier(one, "duplicate_of") for one in value]
-    return [identifier(one, "duplicate_of") for one in tags(value, context)]
+    return [identifier(_value_of("id", name), "duplicate_of") for name in tags(value, context)]
 
 
 def _reference(value: object) -> str:

@@ -90,6 +90,18 @@ def one_line(value: object, name: str, context: ReadContext) -> str:
     return " ".join(result.split()) if "\n" in result or "\r" in result else result
 
 
+def person(value: object, name: str, context: ReadContext) -> str:
+    """Return somebody's name; of an object, as GitHub's exports have it, the first of login, username and name.
+
+    >>> person({"id": 7, "login": "ada", "name": "Ada"}, "author", ReadContext())
+    'ada'
+    """
+    if isinstance(value, dict):
+        value = next((value[key] for key in ("login", "username", "name", "display_name") if value.get(key)), "")
+    known = one_line(value, name, context)
+    return "" if known == "[deleted]" else known  # as Reddit's exports have it
+
+
 def language(value: object, name: str, context: ReadContext) -> str:
     """Return a language's code; one that is none is left out, and counted."""
     given = one_line(value, name, context)
@@ -202,6 +214,8 @@ def tags(value: object, context: ReadContext) -> tuple[str, ...]:
         items = list(value)
     else:
         raise Unreadable(f"the tags are a {type(value).__name__}, expected a list or text")
+    if len(items) > context.options.limits.parts:
+        raise Unreadable(f"{len(items):,} tags, at most {context.options.limits.parts:,} are read")
     names = (item.get("name") if isinstance(item, dict) else item for item in items)
     cleaned = (text(name, "tag", context).strip() for name in names)
     return tuple(dict.fromkeys(name for name in cleaned if name))

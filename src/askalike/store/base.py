@@ -133,6 +133,7 @@ class Store(JudgementStore):
         reject: Callable[[Reject], None],
         *,
         unread: Callable[[], int] = lambda: 0,
+        accepted: Callable[[], Iterable[str]] = tuple,
         is_mass_delete_allowed: bool = False,
     ) -> LoadReport:
         """Make the store hold what ``records`` holds for ``source``, in one step; others write while records are read.
@@ -149,6 +150,7 @@ class Store(JudgementStore):
             source: what these records belong to; the same name at the next load.
             reject: called with each record that cannot be stored.
             unread: asked after the last record: how many records of the source could not be read.
+            accepted: asked after the last record: ids of answers among them that are accepted.
             is_mass_delete_allowed: go on when more than half of the source's questions would be deleted.
 
         Raises:
@@ -157,7 +159,15 @@ class Store(JudgementStore):
                 the source is ``MANUAL_SOURCE``.
             BusyForumError: another load is under way.
         """
-        report = load(self, records, source, reject, unread=unread, is_mass_delete_allowed=is_mass_delete_allowed)
+        report = load(
+            self,
+            records,
+            source,
+            reject,
+            unread=unread,
+            accepted=accepted,
+            is_mass_delete_allowed=is_mass_delete_allowed,
+        )
         with contextlib.suppress(ForumError):  # what was loaded is on disk already
             self.shorten_log()
             self.after_load()

@@ -49,6 +49,7 @@ def load(
     reject: Callable[[Reject], None],
     *,
     unread: Callable[[], int],
+    accepted: Callable[[], Iterable[str]],
     is_mass_delete_allowed: bool,
 ) -> LoadReport:
     """Make the store hold what ``records`` holds for ``source``; see ``Store.load``."""
@@ -57,6 +58,7 @@ def load(
         loading = _Load(store, source, reject)
         for record in records:
             loading.read(record, staging)
+        loading.report.accepted_without_answer = staging.accept(accepted())
         staging.finish()
         change = loading.value("SELECT max(seq) FROM changes")
         with store.staged(staging) as connection:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -75,6 +75,19 @@ class Staging:
         rows.check_link(link)
         insert = "INSERT OR IGNORE INTO staged_links VALUES (?, ?, ?)"
         self._connection.execute(insert, (link.source_id, link.target_id, link.kind))
+
+    def accept(self, ids: Iterable[str]) -> int:
+        """Mark answers as accepted; return how many ids no answer has."""
+        select = f"SELECT {', '.join(rows.ANSWER_COLUMNS)} FROM staged_answers WHERE id = ?"
+        update = "UPDATE staged_answers SET is_accepted = 1, digest = ? WHERE id = ?"
+        missing = 0
+        for identifier in ids:
+            values = self._connection.execute(select, (identifier,)).fetchone()
+            if values is None:
+                missing += 1
+            else:
+                self._connection.execute(update, (rows.digest((*values[:-1], 1)), identifier))
+        return missing
 
     def finish(self) -> None:
         """Write what was noted into the file."""

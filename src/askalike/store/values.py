@@ -64,6 +64,7 @@ class LoadReport:
 
     Args:
         links_without_question: how many of the source's links lack a question at one of their ends.
+        accepted_without_answer: how many of the source's questions name an accepted answer that is not in it.
     """
 
     questions: LoadCounts = field(default_factory=LoadCounts)
@@ -72,6 +73,7 @@ class LoadReport:
     judgements: LoadCounts = field(default_factory=LoadCounts)
     log: LoadCounts = field(default_factory=LoadCounts)
     links_without_question: int = 0
+    accepted_without_answer: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,7 +154,7 @@ def _threads(file: Path, context: ReadContext) -> Iterator[_Thread]:
     thread = _Thread(0)
     comment: dict[str, str] = {}
     stream = cast(BinaryIO, BlockStream(joined_blocks([file], context)))
-    for event in read_xml(stream, file.name, context.options.limits):
+    for event in read_xml(stream, file.name, context.options.limits, context.repair):
         if event.kind == "start":
             if event.tag == "OrgQuestion":
                 original = dict(event.attributes)
