@@ -86,6 +86,12 @@ def _put(temporary: Path, path: Path) -> None:
             return
 
 
+def sync_file(path: Path) -> None:
+    """Put a file on disk that something else has written."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
 def sync_folder(folder: Path) -> None:
     """Put the folder's list of names on disk, where the system can."""
     if IS_WINDOWS:  # a folder cannot be opened there; renames are journalled

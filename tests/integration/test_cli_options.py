@@ -58,6 +58,7 @@ WALK: tuple[tuple[str, ...], ...] = (
     ("delete", "FORUM", "q1"),
     ("judge", "FORUM", "q1", "q2", "duplicate"),
     ("export", "FORUM", "--into", "NEW"),
+    ("backup", "FORUM", "NEW"),
     ("evaluate", "FORUM"),
     ("train", "FORUM"),
     ("follow", "FORUM", "--status"),

@@ -31,7 +31,7 @@ from askalike.errors import (
 )
 from askalike.files import replace_whole
 from askalike.forum.exchange import ImportOptions
-from askalike.store import ForumLayout, sqlite
+from askalike.store import ForumLayout, sqlite, stored_faults
 from askalike.store.sqlite import SqliteStore
 from askalike.types import Feedback, Record, Reject, Source
 
@@ -334,6 +334,68 @@ def test_the_refusal_of_a_mass_delete_names_its_option_beside_rejects_too(tmp_pa
         with pytest.raises(InputError, match="19 of the 20") as caught:
             forum.load(dump, options=options)
         assert "--allow-mass-delete" in caught.value.hint
+
+
+FOREIGN = {
+    "trigger": "CREATE TRIGGER odd AFTER INSERT ON {table} BEGIN DELETE FROM {table}; END",
+    "view": "CREATE VIEW odd AS SELECT load_extension('odd')",
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_triggers_and_views_of_others_are_named_and_never_run(archive: SqliteStore, kind: str) -> None:
+    archive.add_questions([Question("a", "t")])
+    archive.connection.execute(FOREIGN[kind].format(table="changes"))
+    archive.close()
+    with pytest.raises(DamagedForumError, match=f"holds the {kind} 'odd', which askalike does not make"):
+        SqliteStore(archive.path)
+    faults = list(stored_faults(ForumLayout(archive.path.parent), *[lambda _: None] * 3))
+    assert faults == [f"it holds the {kind} 'odd', which askalike does not make"]
+
+
+def test_the_schema_of_a_file_is_not_trusted(archive: SqliteStore) -> None:
+    assert archive.rows("PRAGMA trusted_schema")[0][0] == 0
+
+
+def test_a_trigger_beside_the_likely_pairs_is_damage_that_is_mended(tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add([Question("a", "wifi drops"), Question("b", "wifi drops")])
+        while forum.pairs.advance(10):
+            pass
+        before = forum.pairs.store.count()
+    with contextlib.closing(sqlite3.connect(ForumLayout(tmp_path / "f").pairs)) as connection:
+        connection.execute(FOREIGN["trigger"].format(table="pairs"))
+    with Forum.open(tmp_path / "f") as forum:
+        with pytest.raises(DamagedForumError, match="the trigger 'odd'"):
+            forum.pairs.store.count()
+        while forum.pairs.advance(10):
+            pass
+        assert forum.pairs.store.count() == before == 1
+
+
+def test_a_backup_is_the_store_of_a_moment_while_others_write_and_is_never_written_over(
+    archive: SqliteStore, tmp_path: Path
+) -> None:
+    archive.load([Question(f"q{number}", "t", "body " * 50) for number in range(500)], DUMP, no_reject)
+    archive.add_feedback(Feedback("q1", "q2", "different"))
+    with archive.write() as connection:  # one that is under way is not in it
+        connection.execute("UPDATE questions SET title = 'changed'")
+        elsewhere(lambda: archive.backup(tmp_path / "backup.sqlite"))
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["backup.sqlite"]
+    with pytest.raises(ForumError, match=r"backup\.sqlite exists"):
+        archive.backup(tmp_path / "backup.sqlite")
+    (tmp_path / "restored").mkdir()
+    (tmp_path / "backup.sqlite").rename(tmp_path / "restored" / "archive.sqlite")
+    assert list(stored_faults(ForumLayout(tmp_path / "restored"), *[lambda _: None] * 3)) == []
+    with Forum.open(tmp_path / "restored") as forum:
+        assert {question.title for question in forum.questions()} == {"t"}
+        assert (len(forum), len(list(forum.store.all_feedback())), forum.info().behind) == (500, 1, 0)
+
+
+def test_a_backup_that_finds_no_room_leaves_nothing(archive: SqliteStore, tmp_path: Path) -> None:
+    with pytest.raises(ForumError, match="cannot be"):
+        archive.backup(tmp_path / "nowhere" / "backup.sqlite")
+    assert not (tmp_path / "nowhere").exists()
 
 
 # -- connections -----------------------------------------------------------------------------------------------------

@@ -1,17 +1,38 @@
-"""``askalike export``: a forum's records as JSON Lines, CSV or Parquet, to read back or to work with elsewhere."""
+"""``askalike export`` and ``backup``: a forum's records in other files, to read back or to work with elsewhere."""
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from askalike.cli.arguments import CsvOption, ForumArgument, ParquetOption, command, form_of
+from askalike.cli.arguments import CsvOption, ForumArgument, JsonOption, ParquetOption, command, form_of
 from askalike.cli.display import BarProgress, print_file, print_json, print_whole
 from askalike.errors import SettingError
 from askalike.forum import Forum
 from askalike.records import TABLES
+from askalike.store import ForumLayout, open_store
+
+
+def backup(
+    forum: ForumArgument,
+    file: Annotated[Path, typer.Argument(help="A new file for the archive.", show_default=False)],
+    as_json: JsonOption = False,
+) -> None:
+    """Write the archive of a forum to a file, as it is at this moment.
+
+    Others may read and write the forum meanwhile. To restore it, put the file into a new folder as archive.sqlite; the
+    next command builds the indexes.
+    """
+    with closing(open_store(ForumLayout(forum))) as store:
+        store.backup(file)
+    size = file.stat().st_size
+    if as_json:
+        print_json({"forum": str(forum), "file": str(file), "size_bytes": size})
+    else:
+        print_whole(f"{size:,} bytes in {file}")
 
 
 def export(
@@ -31,8 +52,8 @@ def export(
     """Write all records and judgements to files.
 
     All tables where none is named, as JSON Lines unless --csv or --parquet is given. "askalike index" reads the folder
-    back: the same questions, answers, links, judgements and log come out. Who has taken a pair, what waits to be
-    written back, and what visitors did with suggestions stay.
+    back: the same questions, answers, links, judgements and log come out. What waits to be written back and how often
+    questions helped stay.
     """
     given = zip(TABLES, (questions, answers, links, judgements, log), strict=True)
     tables = [name for name, is_wanted in given if is_wanted]

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 
 from askalike.errors import BusyForumError, DamagedForumError, ForumError
 from askalike.files import narrow
-from askalike.store import ForumLayout
+from askalike.store import ForumLayout, foreign_schema
 
 FORMAT: Final = 1
 BUSY_TIMEOUT_S: Final = 30.0
@@ -111,9 +111,16 @@ class State:
         try:
             with _errors_explained(self._path):
                 self._connection.execute(f"PRAGMA synchronous = {'FULL' if is_durable else 'NORMAL'}")
+                self._connection.execute("PRAGMA trusted_schema = OFF")
                 number = self._connection.execute("PRAGMA user_version").fetchone()[0]
+                foreign = foreign_schema(self._connection)
             if not number:  # another process is making it, or was killed while it did
                 raise nothing
+            if foreign:
+                raise DamagedForumError(
+                    f"{self._path} holds {foreign[0]}, which askalike does not make",
+                    "delete it, and follow the forum anew",
+                )
             if number != FORMAT:
                 raise DamagedForumError(
                     f"{self._path} has format {number}, expected {FORMAT}", "delete it, and follow the forum anew"

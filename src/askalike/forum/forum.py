@@ -590,8 +590,8 @@ class Forum:
     ) -> dict[str, int]:
         """Write questions, answers, links, judgements and the moderators' log to a folder, which ``load`` reads back.
 
-        What belongs to this forum alone stays: who has taken a pair, what waits to be written to a site that is
-        followed, and what visitors did with suggestions, which is deleted in time and must not be kept in files.
+        What belongs to this forum alone stays: what waits to be written to a site that is followed, and how often
+        questions helped.
 
         Args:
             form: "jsonl", "csv" or "parquet".

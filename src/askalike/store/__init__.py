@@ -21,7 +21,7 @@ from askalike.store.pairs import PairStore
 from askalike.store.postgres import PostgresStore, check_address
 from askalike.store.rows import check_question
 from askalike.store.soundness import pair_faults
-from askalike.store.sqlite import SqliteStore
+from askalike.store.sqlite import SqliteStore, foreign_schema
 from askalike.store.values import (
     Change,
     Contents,
@@ -49,6 +49,7 @@ __all__ = [
     "attach_store",
     "check_question",
     "create_store",
+    "foreign_schema",
     "open_pairs",
     "open_store",
     "pair_faults",

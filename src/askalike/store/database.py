@@ -78,6 +78,16 @@ class Database(ABC):
         Gives False, at once, where there is a question, a load is under way, or another process writes.
         """
 
+    @abstractmethod
+    def backup(self, path: Path) -> None:
+        """Write the store as it is at this moment to a new file; others go on reading and writing meanwhile.
+
+        Raises:
+            ForumExistsError: there is something at ``path``.
+            ForumError: the file cannot be written.
+            SettingError: the store is no file.
+        """
+
     # -- loads ---------------------------------------------------------------------------------------------------
 
     @abstractmethod

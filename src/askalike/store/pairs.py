@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 
 from askalike.errors import BusyForumError, DamagedForumError, ForumError
 from askalike.store.database import ThreadConnections
-from askalike.store.sqlite import identity
+from askalike.store.sqlite import foreign_schema, identity
 
 FORMAT: Final = 5
 BUSY_TIMEOUT_S: Final = 10.0
@@ -367,6 +367,9 @@ class PairStore:
             self.path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False, factory=_Connection
         )
         try:
+            connection.execute("PRAGMA trusted_schema = OFF")
+            if foreign := foreign_schema(connection):
+                raise self._damaged(f"it holds {foreign[0]}, which askalike does not make")
             connection.execute("PRAGMA synchronous = NORMAL")  # what a power cut takes is compared again
             version = _version(connection)
             if not version:

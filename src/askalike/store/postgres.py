@@ -13,6 +13,7 @@ import hashlib
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
@@ -192,6 +193,11 @@ class PostgresStore(Store):
             " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
         )
         return bool(self.rows(held, (LOADING >> 32, LOADING & 0xFFFFFFFF))[0][0])
+
+    def backup(self, path: Path) -> None:
+        """Refuse: a database has programs of its own for that."""
+        hint = f"write the database with pg_dump --format=custom --file={path} {self._address}"
+        raise SettingError("the forum's records are in a database", hint)
 
     @contextlib.contextmanager
     def loading(self, *, is_waiting: bool = True) -> Iterator[None]:

@@ -17,7 +17,7 @@ from typing import Any, Final, get_args
 from askalike.errors import DamagedForumError
 from askalike.store import rows
 from askalike.store.layout import ForumLayout
-from askalike.store.sqlite import APPLICATION_ID, FORMAT
+from askalike.store.sqlite import APPLICATION_ID, FORMAT, foreign_schema
 from askalike.store.values import FIGURES, Contents
 from askalike.types import DrawnBy, LinkKind, LogKind, Verdict, WriteState
 
@@ -50,6 +50,7 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
             connection = _connect(path, "mode=ro&immutable=1")  # no file can be made beside it, so nobody writes to it
         with closing(connection):
             connection.row_factory = sqlite3.Row
+            connection.execute("PRAGMA trusted_schema = OFF")
             connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
             yield connection
 
@@ -112,6 +113,9 @@ def _count_rows(connection: sqlite3.Connection) -> int:
 
 def _faults(connection: sqlite3.Connection, on_rows: Callable[[int], None]) -> Iterator[str]:
     try:
+        if foreign := foreign_schema(connection):
+            yield from (f"it holds {name}, which askalike does not make" for name in foreign)
+            return
         yield from _structure(connection)
     except (sqlite3.Error, UnicodeError) as error:
         yield f"it cannot be read as a database: {error}"

@@ -13,8 +13,15 @@ from typing import Any, Final
 
 import filelock
 
-from askalike.errors import BusyForumError, DamagedForumError, ForumError, ForumNotFoundError, ForumVersionError
-from askalike.files import narrow, writing_named
+from askalike.errors import (
+    BusyForumError,
+    DamagedForumError,
+    ForumError,
+    ForumExistsError,
+    ForumNotFoundError,
+    ForumVersionError,
+)
+from askalike.files import narrow, sync_file, sync_folder, writing_named
 from askalike.store import tables
 from askalike.store.base import Store
 from askalike.store.database import ThreadConnections
@@ -41,6 +48,7 @@ FAULTS: Final = (sqlite3.Error, UnicodeDecodeError)
 """What SQLite raises; the second where it quotes a damaged name in what it says."""
 
 _SETTINGS: Final = (
+    "trusted_schema = OFF",
     "journal_mode = WAL",
     "synchronous = FULL",
     "foreign_keys = ON",
@@ -156,6 +164,31 @@ class SqliteStore(Store):
             else:
                 yield not self.count_questions() and not self.is_loading()
 
+    def backup(self, path: Path) -> None:
+        """Write the store as it is at this moment to a new file; others go on reading and writing meanwhile.
+
+        Raises:
+            ForumExistsError: there is something at ``path``.
+            ForumError: the file cannot be written.
+        """
+        if os.path.lexists(path):
+            raise ForumExistsError(f"{path} exists", "choose another file for the backup")
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        with writing_named(path), _explained(path):
+            open(temporary, "xb", opener=narrow).close()
+            try:
+                with contextlib.closing(sqlite3.connect(temporary)) as copy:
+                    self.connection.backup(copy)
+                    copy.execute("PRAGMA journal_mode = DELETE")  # the file is whole without another beside it
+                    result = copy.execute("PRAGMA quick_check(1)").fetchone()[0]
+                    if result != "ok":
+                        raise DamagedForumError(f"{self.path} is damaged: {result}", "restore it from a backup")
+                sync_file(temporary)
+                temporary.rename(path)
+                sync_folder(path.parent)
+            finally:
+                temporary.unlink(missing_ok=True)
+
     # -- loads ---------------------------------------------------------------------------------------------------
 
     def is_loading(self) -> bool:
@@ -239,8 +272,19 @@ def connect(path: Path) -> sqlite3.Connection:
                 f"{path} has format {version}, expected {FORMAT}",
                 'index the archive again into a new folder: "askalike index ARCHIVE --into FORUM"',
             )
+        if foreign := foreign_schema(connection):
+            raise DamagedForumError(
+                f"{path} holds {foreign[0]}, which askalike does not make",
+                "remove it with SQLite, or index the archive again into a new folder",
+            )
         opened.pop_all()
     return connection
+
+
+def foreign_schema(connection: sqlite3.Connection) -> list[str]:
+    """Return what an SQLite file of the package never holds, by its kind and name: its SQL would run with ours."""
+    listed = connection.execute("SELECT type, name FROM sqlite_schema WHERE type IN ('trigger', 'view') ORDER BY name")
+    return [f"the {kind} {name!r:.200}" for kind, name in listed.fetchall()]
 
 
 def _busy(path: Path) -> BusyForumError:
