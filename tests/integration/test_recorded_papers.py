@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -66,7 +66,18 @@ def record(data_dir: Path) -> None:
         with TemporaryDirectory() as work:
             words = [sys.executable, "-m", "askalike", *arguments(recorded, data_dir, Path(work))]
             recorded["found"] = figures(json.loads(subprocess.run(words, check=True, stdout=subprocess.PIPE).stdout))
-        RECORDED.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    RECORDED.write_text(written(content["runs"]), encoding="utf-8")
+
+
+def written(runs: Iterable[Mapping[str, Any]]) -> str:
+    """Return the runs as JSON with a line for each row, so that a change shows the rows it is of."""
+
+    def one(recorded: Mapping[str, Any]) -> str:
+        head = json.dumps({name: value for name, value in recorded.items() if name != "found"}).removesuffix("}")
+        rows = ",\n".join(f"  {json.dumps(row)}: {json.dumps(found)}" for row, found in recorded["found"].items())
+        return f'{head}, "found": {{\n{rows}\n }}}}'
+
+    return '{"runs": [\n ' + ",\n ".join(map(one, runs)) + "\n]}\n"
 
 
 if __name__ == "__main__":
