@@ -6,6 +6,7 @@ import random
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -119,7 +120,14 @@ def test_files_give_back_what_was_written(given_: tuple[Qrels, Run]) -> None:
         write_trec_qrels(path, qrels)
         assert read_trec_qrels(path) == qrels
         write_trec_run(path, run)
-        assert read_run(path) == run
+        found = read_run(path)
+    for query, entries in run.items():
+        assert [name for name, _ in found[query]] == [name for name, _ in entries]
+        scores = np.array([score for _, score in found[query]]).astype(np.float32)
+        order = sorted(range(len(entries)), key=lambda place: -entries[place][1])
+        assert (np.diff(scores[order]) < 0).all(), "its order is kept, in single precision too"
+        if len({np.float32(score) for _, score in entries if abs(score) < 1e38}) == len(entries):
+            assert found[query] == entries, "what falls already is not touched"
 
 
 @GIVEN

@@ -25,11 +25,6 @@ def test_mrr_and_map_on_an_example_worked_by_hand() -> None:
     assert task.map(FAN) == pytest.approx(((1 / 1 + 2 / 3) / 2 + 1 / 2) / 2)
 
 
-def test_the_length_of_a_vector_changes_nothing() -> None:
-    task = CandidateTask(asked(4), [0], [[3, 2, 1]], [[0, 1, 0]])
-    assert task.map(FAN * np.array([[3.0], [0.1], [7.0], [900.0]])) == task.map(FAN) == 0.5
-
-
 def test_a_query_with_no_positive_is_left_out() -> None:
     task = CandidateTask(asked(4), [0, 3], [[1, 2], [2, 1]], [[0, 1], [0, 0]])
     assert task.mrr(FAN) == 0.5

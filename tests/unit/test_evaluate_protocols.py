@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
-import numpy as np
 import pytest
 
 from askalike.errors import EvaluationError
@@ -18,32 +16,12 @@ QRELS: Qrels = {"q1": {"a": 1, "b": 0, "c": 0, "z": 1}, "q2": {"d": 0, "e": 0}}
 RUN: Run = {"q1": [("b", 3.0), ("a", 2.0), ("c", 1.0)], "q2": [("d", 1.0), ("e", 0.5)]}
 
 
-@pytest.mark.parametrize(
-    "gold",
-    [{"q": {"d": float("nan")}}, {"q": {"d": 1.5}}, {"q": {"d": "1"}}, {"q": ["d"]}, {1: {"d": 1}}, {"q": {2: 1}}],
-)
-def test_gold_that_is_none_is_named(gold: Any) -> None:
-    with pytest.raises(EvaluationError, match=r"the gold has|has the grade"):
-        evaluate(gold, {"q": [("d", 1.0)]}, "trec")
-
-
-@pytest.mark.parametrize("entries", [{"d": 1.0}, ["d"], [("d", None)], [("d", "1")], [("d", 1.0, 2)]])
-def test_a_run_that_is_none_is_named(entries: Any) -> None:
-    with pytest.raises(EvaluationError, match=r"query 'q': the run has .*pairs of a document and its score"):
-        evaluate({"q": {"d": 1}}, {"q": entries}, "trec")
-
-
-def test_whole_numbers_of_numpy_and_data_frames_are_grades() -> None:
-    wanted = evaluate({"q": {"d": 1, "e": 0}}, {"q": [("e", 2.0), ("d", 1.0)]}, "trec").means
-    gold: Any = {"q": {"d": np.int64(1), "e": 0.0}}
-    assert evaluate(gold, {"q": [("e", np.float32(2)), ("d", 1)]}, "trec").means == wanted
-
-
 def test_askubuntu_leaves_queries_without_positives_out_and_divides_by_what_is_ranked() -> None:
     report = evaluate(QRELS, RUN, "askubuntu")
     assert report.queries == ("q1",)
     assert report.left_out == ("q2",)
     assert report.without_positives == ()
+    assert (report.relevant_not_ranked, report.relevant_ranked["q1"]) == (1, 1)
     assert report.means == pytest.approx({"map": 1 / 2, "mrr": 1 / 2, "p@1": 0.0, "p@5": 1 / 3})
 
 
@@ -72,13 +50,6 @@ def test_a_query_whose_only_positive_is_not_ranked_is_left_out_by_askubuntu_only
     assert evaluate(qrels, run, "trec").without_positives == ()
 
 
-@pytest.mark.parametrize("name", PROTOCOLS)
-def test_a_report_says_how_many_relevant_documents_were_not_ranked(name: str) -> None:
-    report = evaluate(QRELS, RUN, name)
-    assert report.relevant_not_ranked == 1
-    assert report.relevant_ranked["q1"] == 1
-
-
 @pytest.mark.parametrize(("name", "cut"), [("askubuntu", 20), ("semeval", 10), ("trec", None)])
 def test_documents_after_the_cut_are_not_looked_at(name: str, cut: int | None) -> None:
     entries = [(f"d{rank:03}", float(-rank)) for rank in range(1, 101)]
@@ -86,13 +57,6 @@ def test_documents_after_the_cut_are_not_looked_at(name: str, cut: int | None) -
     assert len(ranked.gains) == (cut or 100)
     expected = {"askubuntu": 3, "semeval": 0, "trec": 3}[name]
     assert len(ranked.ideal) == expected
-
-
-def test_semeval_divides_by_the_relevant_found_within_ten() -> None:
-    entries = [(f"d{rank:02}", float(-rank)) for rank in range(1, 21)]
-    qrels: Qrels = {"q": {"d02": 1, "d11": 1}}
-    assert evaluate(qrels, {"q": entries}, "semeval").means["map"] == pytest.approx(1 / 2)
-    assert evaluate(qrels, {"q": entries}, "askubuntu").means["map"] == pytest.approx((1 / 2 + 2 / 11) / 2)
 
 
 @pytest.mark.parametrize("name", ["askubuntu", "semeval"])
@@ -110,15 +74,6 @@ def test_trec_puts_equal_scores_by_document_id_descending() -> None:
 def test_trec_compares_ids_as_text_and_scores_in_double_precision() -> None:
     assert judged_list({"9": 1}, [("10", 1.0), ("9", 1.0)], PROTOCOLS["trec"]).gains == (1, 0)
     assert judged_list({"a": 1}, [("b", 1.0), ("a", 1.0 + 1e-12)], PROTOCOLS["trec"]).gains == (1, 0)
-
-
-def test_precision_divides_by_the_candidates_under_askubuntu_only() -> None:
-    entries = [("a", 1.0), ("b", 0.5)]
-    assert {name: judged_list({"a": 1}, entries, protocol).candidates for name, protocol in PROTOCOLS.items()} == {
-        "askubuntu": 2,
-        "semeval": None,
-        "trec": None,
-    }
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=list(PROTOCOLS))

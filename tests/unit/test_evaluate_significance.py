@@ -41,16 +41,6 @@ def test_the_exact_test_agrees_with_a_plain_enumeration() -> None:
     assert randomisation_test(differences.tolist(), [0.0] * 9).p_value == extreme / 2**9
 
 
-def test_drawn_patterns_come_near_the_exact_p_value() -> None:
-    differences = np.random.default_rng(5).normal(0.4, 1.0, size=12).tolist()
-    exact = randomisation_test(differences, [0.0] * 12, rounds=2**12)
-    drawn = randomisation_test(differences, [0.0] * 12, rounds=4_000, seed=1)
-    assert exact.is_exact
-    assert not drawn.is_exact
-    assert drawn.rounds == 4_000
-    assert drawn.p_value == pytest.approx(exact.p_value, abs=0.03)
-
-
 def test_the_drawn_p_value_is_never_zero() -> None:
     test = randomisation_test([1.0] * 80, [0.0] * 80, rounds=999)
     assert test.p_value == 1 / 1000
@@ -75,25 +65,12 @@ def test_equal_queries_change_nothing_and_do_not_prevent_the_exact_test() -> Non
     assert randomisation_test([0.3, 0.3], [0.3, 0.3]).p_value == 1.0
 
 
-def test_both_directions_count() -> None:
-    first, second = [0.9, 0.4, 0.7, 0.6], [0.1, 0.3, 0.8, 0.2]
-    assert randomisation_test(first, second).p_value == randomisation_test(second, first).p_value
-
-
 def test_a_bootstrap_of_two_values_has_their_extremes_as_ends() -> None:
     # Means of two draws from {0, 1} are 0, 1/2, 1 with chances 1/4, 1/2, 1/4: both 2.5 % tails lie at the ends.
     interval = bootstrap_mean([0.0, 1.0], seed=1)
     assert (interval.mean, interval.low, interval.high) == (0.5, 0.0, 1.0)
     narrow = bootstrap_mean([0.0, 1.0], level=0.4, seed=1)
     assert (narrow.low, narrow.high) == (0.5, 0.5)
-
-
-def test_the_bootstrap_interval_of_many_values_is_near_that_of_the_normal_law() -> None:
-    values = np.random.default_rng(11).normal(0.5, 0.2, size=400)
-    interval = bootstrap_mean(values.tolist(), rounds=4_000, seed=2)
-    half = 1.96 * float(values.std()) / 20
-    assert interval.low == pytest.approx(float(values.mean()) - half, abs=0.003)
-    assert interval.high == pytest.approx(float(values.mean()) + half, abs=0.003)
 
 
 def test_a_paired_difference_has_no_width_when_every_query_gains_the_same() -> None:
@@ -109,22 +86,20 @@ def test_settings_out_of_range_are_refused(settings: dict[str, float], said: str
         bootstrap_mean([0.0, 1.0], **settings)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "said"),
-    [
+def test_values_that_cannot_be_compared_are_refused() -> None:
+    for first, second, said in (
         ([0.1, 0.2], [0.1], "2 values of the first system but 1"),
         ([], [], "no query"),
         ([float("nan")], [0.1], "not a finite number"),
-    ],
-)
-def test_values_that_cannot_be_compared_are_refused(first: list[float], second: list[float], said: str) -> None:
-    with pytest.raises(EvaluationError, match=said):
-        randomisation_test(first, second)
-
-
-def test_an_interval_from_one_query_is_refused() -> None:
+    ):
+        with pytest.raises(EvaluationError, match=said):
+            randomisation_test(first, second)
     with pytest.raises(EvaluationError, match="1 queries; expected at least 2"):
         bootstrap_mean([0.5])
+    wrong: list[Any] = [["a", "b"], [[1.0, 2.0], [3.0, 4.0]], None]
+    for values in wrong:
+        with pytest.raises(EvaluationError, match="expected a number for each query"):
+            bootstrap_mean(values)
 
 
 QRELS: Qrels = {f"q{number}": {"a": 1, "b": 0} for number in range(4)}
@@ -177,9 +152,3 @@ def test_the_order_of_the_queries_in_a_report_does_not_matter() -> None:
         },
     )
     assert compare(report, turned, "map") == compare(report, evaluate(QRELS, POOR, "trec"), "map")
-
-
-@pytest.mark.parametrize("values", [["a", "b"], [[1.0, 2.0], [3.0, 4.0]], None])
-def test_what_is_no_number_for_each_query_is_named(values: Any) -> None:
-    with pytest.raises(EvaluationError, match="expected a number for each query"):
-        bootstrap_mean(values)

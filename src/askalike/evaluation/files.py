@@ -39,6 +39,8 @@ from askalike.types import Qrels, Run
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,9}")
 _RANK = re.compile(r"[1-9][0-9]{0,8}")
 _LABELS = {"true": 1, "false": 0}
+_LARGEST = 1e38
+"""Scores beyond are written as this one, which is finite in single precision, as is what comes below it."""
 _Read = TypeVar("_Read")
 
 
@@ -164,10 +166,12 @@ def write_trec_run(path: Path, run: Run, tag: str = "askalike") -> None:
         written: dict[int, tuple[int, float]] = {}
         least = np.float32(np.inf)
         for rank, place in enumerate(places, start=1):
-            score = float(entries[place][1])
-            if np.float32(score) >= least:
-                score = float(np.nextafter(least, np.float32(-np.inf)))
-            written[place], least = (rank, score), np.float32(score)
+            score = min(max(float(entries[place][1]), -_LARGEST), _LARGEST)
+            single = np.float32(score)
+            if single >= least:
+                single = np.nextafter(least, np.float32(-np.inf))
+                score = float(single)
+            written[place], least = (rank, score), single
         for place, (document, _) in enumerate(entries):
             rank, score = written[place]
             lines.append(f"{query} Q0 {document} {rank} {score!r} {tag}")
