@@ -54,7 +54,7 @@ bench: $(VENV)/.bench  ## measure on the real data sets; writes results/ and the
 
 $(VENV)/.docs: $(VENV)/.core
 	$(PIP) --constraint constraints.txt pip
-	$(PIP) --constraint constraints.txt --group docs
+	$(PIP) --constraint constraints.txt --editable ".[serve]" --group docs
 	@touch $@
 
 docs: $(VENV)/.docs  ## build the documentation, with its references, into build/docs; a warning is an error
