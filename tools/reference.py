@@ -67,6 +67,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "reindex": ("askalike reindex my.forum",),
     "check": ("askalike check my.forum", "askalike check my.forum --repair"),
+    "backup": ("askalike backup my.forum my-forum.sqlite",),
     "attach": ("askalike attach postgresql://db.example.org/travel --into travel.forum",),
     "batch": (
         "askalike batch groups travel.forum --into batch",
