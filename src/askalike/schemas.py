@@ -7,7 +7,7 @@ that nothing is nested deeper than its fields are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Final, Literal
@@ -56,10 +56,6 @@ Minimum = Annotated[
         "precision:0.9; or default, by which 9 of 10 titles of other subjects find nothing."
     ),
 ]
-Before = Annotated[Moment, Meta(description="Only questions asked before this moment.")]
-After = Annotated[Moment, Meta(description="Only questions asked at this moment or later.")]
-Answered = Annotated[bool, Meta(description="Only questions with an answer, or only those without.")]
-Closed = Annotated[bool, Meta(description="Only closed questions, or only open ones.")]
 Language = Annotated[
     str,
     Meta(
@@ -67,10 +63,6 @@ Language = Annotated[
         pattern="^([A-Za-z]{2,3}([-_.@][A-Za-z0-9]+)*)?$",
         description="Of a forum in several: an ISO 639 code such as de, or a tag such as pt-BR.",
     ),
-]
-QueryLanguage = Annotated[Language, Meta(description="What the question is in, in a forum of several; else detected.")]
-HitOrder = Annotated[
-    Order, Meta(description="help: the same hits, a good answer before others that are about as likely.")
 ]
 Cursor = Annotated[Name, Meta(description="The ``next`` of the page before.")]
 
@@ -92,29 +84,6 @@ def parse_moment(name: str, text: str | None) -> datetime | None:
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
-def _listed(tag: str | None) -> tuple[str, ...]:
-    return () if tag is None else (tag,)
-
-
-def _filters(
-    asked: SimilarRequest | SimilarQuery,
-    tags: tuple[str, ...],
-    not_tags: tuple[str, ...],
-    languages: tuple[str, ...],
-    exclude: tuple[str, ...] = (),
-) -> Filters:
-    return Filters(
-        tags,
-        None if asked.before is None else parse_moment("before", asked.before),
-        frozenset(exclude),
-        not_tags,
-        None if asked.after is None else parse_moment("after", asked.after),
-        asked.answered,
-        asked.closed,
-        languages,
-    )
-
-
 def _other_id() -> InputError:
     return InputError("the id in the body is another than in the path", "leave it out of the body")
 
@@ -126,27 +95,55 @@ class _Request(Struct, frozen=True, forbid_unknown_fields=True):
     """The base of all that is sent: a field that is not known is refused."""
 
 
-class SimilarRequest(_Request, frozen=True):
+class _Search(_Request, frozen=True):
+    """What both searches take."""
+
+    k: Annotated[int, Meta(ge=1, le=MOST_HITS, description="How many hits.")] = 10
+    ranker: Annotated[Name, Meta(description="One of the forum's rankers; its default if omitted.")] | None = None
+    explain: Annotated[bool, Meta(description="Report how much each word counts.")] = False
+    before: Annotated[Moment, Meta(description="Only questions asked before this moment.")] | None = None
+    after: Annotated[Moment, Meta(description="Only questions asked at this moment or later.")] | None = None
+    answered: Annotated[bool, Meta(description="Only questions with an answer, or only those without.")] | None = None
+    closed: Annotated[bool, Meta(description="Only closed questions, or only open ones.")] | None = None
+    minimum: Minimum = 0.0
+    order: Annotated[
+        Order, Meta(description="help: the same hits, a good answer before others that are about as likely.")
+    ] = "probability"
+
+    def filters(
+        self, tags: Sequence[str], not_tags: Sequence[str], languages: Sequence[str], exclude: Sequence[str] = ()
+    ) -> Filters:
+        """Return which questions may be found.
+
+        Raises:
+            InputError: ``before`` or ``after`` is no moment.
+        """
+        return Filters(
+            tags=tuple(tags),
+            before=parse_moment("before", self.before),
+            exclude_ids=frozenset(exclude),
+            exclude_tags=tuple(not_tags),
+            after=parse_moment("after", self.after),
+            is_answered=self.answered,
+            is_closed=self.closed,
+            languages=tuple(languages),
+        )
+
+
+class SimilarRequest(_Search, frozen=True):
     """A question that may have been asked before."""
 
     title: Annotated[Title, Meta(description="One line; title or body must hold something.")] = ""
     body: Body = ""
-    k: Annotated[int, Meta(ge=1, le=MOST_HITS, description="How many hits.")] = 10
     markup: Annotated[Markup, Meta(description="How the body is written.")] = "plain"
     tags: Annotated[tuple[Tag, ...], Meta(max_length=20, description="Only questions with all of these.")] = ()
-    before: Before | None = None
     exclude: Annotated[tuple[Id, ...], Meta(max_length=1_000, description="Never these questions.")] = ()
-    ranker: Annotated[Name, Meta(description="One of the forum's rankers; its default if omitted.")] | None = None
-    explain: Annotated[bool, Meta(description="Report how much each word counts.")] = False
     id: Annotated[Id, Meta(description="The question's own id, where the forum holds it.")] | None = None
     not_tags: Annotated[tuple[Tag, ...], Meta(max_length=20, description="Only questions with none of these.")] = ()
-    after: After | None = None
-    answered: Answered | None = None
-    closed: Closed | None = None
-    minimum: Minimum = 0.0
-    order: HitOrder = "probability"
     languages: Annotated[tuple[Language, ...], Meta(max_length=20, description="Only questions in one of these.")] = ()
-    query_language: QueryLanguage = ""
+    query_language: Annotated[
+        Language, Meta(description="What the question is in, in a forum of several; else detected.")
+    ] = ""
 
     @property
     def query(self) -> Query:
@@ -160,7 +157,7 @@ class SimilarRequest(_Request, frozen=True):
             self.body,
             self.markup,
             self.k,
-            _filters(self, self.tags, self.not_tags, self.languages, self.exclude),
+            self.filters(self.tags, self.not_tags, self.languages, self.exclude),
             self.ranker,
             self.id or "",
             is_explained=self.explain,
@@ -290,31 +287,23 @@ class LogQuery(_Request, frozen=True):
     candidate: Id | None = None
 
 
-class SimilarQuery(_Request, frozen=True):
+class SimilarQuery(_Search, frozen=True):
     """How similar questions of a stored one are wanted."""
 
-    k: Annotated[int, Meta(ge=1, le=MOST_HITS)] = 10
-    ranker: Name | None = None
-    explain: bool = False
     tag: Annotated[Tag, Meta(description="Only questions with this tag.")] | None = None
     not_tag: Annotated[Tag, Meta(description="Only questions without this tag.")] | None = None
-    before: Before | None = None
-    after: After | None = None
-    answered: Answered | None = None
-    closed: Closed | None = None
-    minimum: Minimum = 0.0
-    order: HitOrder = "probability"
     language: Annotated[Language, Meta(description="Only questions in this language.")] | None = None
 
-    def query(self, one: Question) -> Query:
+    def query(self, question: Question) -> Query:
         """Return the search for a question that the forum holds.
 
         Raises:
             InputError: ``before`` or ``after`` is no moment.
         """
-        filters = _filters(self, _listed(self.tag), _listed(self.not_tag), _listed(self.language))
+        named = ((self.tag,), (self.not_tag,), (self.language,))
+        filters = self.filters(*([name for name in names if name is not None] for names in named))
         return replace(
-            Query.stored(one, self.k, filters, self.ranker),
+            Query.stored(question, self.k, filters, self.ranker),
             is_explained=self.explain,
             minimum=self.minimum,
             order=self.order,
@@ -328,17 +317,12 @@ class QuestionsQuery(_Request, frozen=True):
     limit: Limit = 20
 
 
-class DuplicatesQuery(_Request, frozen=True):
+class PairsQuery(_Request, frozen=True):
     """Which page of the pairs is wanted."""
 
     cursor: Cursor | None = None
     limit: Limit = 20
     minimum: Minimum = 0.5
-
-
-class PairsQuery(DuplicatesQuery, frozen=True):
-    """Which page of the pairs is wanted."""
-
     sample: Annotated[
         bool,
         Meta(description="For a queue to judge: every fifth pair is drawn at random, whatever its score."),

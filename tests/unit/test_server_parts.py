@@ -23,7 +23,6 @@ from askalike import errors
 from askalike.errors import DamagedForumError, SettingError, UnknownIdError
 from askalike.schemas import (
     AnswerRequest,
-    DuplicatesQuery,
     FeedbackRequest,
     PairsQuery,
     QuestionRequest,
@@ -217,11 +216,11 @@ def test_a_question_becomes_what_the_library_takes() -> None:
     [(b"limit=0", 422), (b"limit=x", 422), (b"none=1", 422), (b"limit=1&limit=2", 400), (b"minimum=%ff", 400)],
 )
 def test_a_wrong_query_string_is_refused(query: bytes, status: int) -> None:
-    assert status_of(lambda: parse_query(DuplicatesQuery, query)) == status
+    assert status_of(lambda: parse_query(PairsQuery, query)) == status
 
 
 def test_a_query_string_is_read() -> None:
-    found = parse_query(DuplicatesQuery, b"limit=3&minimum=0.25&cursor=")
+    found = parse_query(PairsQuery, b"limit=3&minimum=0.25&cursor=")
     assert found is not None
     assert (found.limit, found.minimum, found.cursor) == (3, "0.25", None)
 
