@@ -27,7 +27,7 @@ from typing import Final
 
 import Stemmer
 
-from askalike.text.characters import normalised
+from askalike.text.characters import normalised, without_accents
 from askalike.text.markup import readable
 from askalike.text.settings import NO_LANGUAGE, TextSettings, stemmer_name
 from askalike.text.tokens import is_compound, parts, surfaces, word_of, words
@@ -205,14 +205,21 @@ class _Memory(dict[str, tuple[str, ...]]):
         return terms
 
 
+_TURKISH_SMALL: Final = {ord("I"): "ı", ord("İ"): "i"}
+_KOREAN_PARTICLE: Final = re.compile(
+    "^([가-힣]{2,}?)(?:에서|에게|한테|으로|부터|까지|처럼|보다|은|는|이|가|을|를|에|로|와|과|도|만|의)$"
+)
+
+
 class Analyzer:
     """Turns text into index terms, the same way for questions and queries. Safe to share between threads.
 
     A word kept whole by ``tokens`` is not stemmed, and gives itself and its parts, so that ``resolv.conf`` finds
-    ``/etc/resolv.conf``. A word with a digit is not stemmed. In English, contractions lose their second half
-    (``user's`` is ``user``, ``we'll`` is ``we``) and other apostrophes go (``can't`` is ``cant``); in every other
-    language an apostrophe parts words (``l'avion`` is ``l``, ``avion``). Languages without a list in ``STOP_WORDS``
-    drop no stop words. Terms have 1 to 64 characters and no white space.
+    ``/etc/resolv.conf``. Terms have no accents, so that ``cancion`` finds ``canción``; Korean words have no particles;
+    in Turkish, ``I`` is the capital of ``ı``. A word with a digit is not stemmed. In English, contractions lose their
+    second half (``user's`` is ``user``, ``we'll`` is ``we``) and other apostrophes go (``can't`` is ``cant``); in every
+    other language an apostrophe parts words (``l'avion`` is ``l``, ``avion``). Languages without a list in
+    ``STOP_WORDS`` drop no stop words. Terms have 1 to 64 characters and no white space.
 
     In a forum of several languages, ``of`` and ``asked`` give what reads a text in each; this one reads the main one.
 
@@ -227,7 +234,9 @@ class Analyzer:
         self.settings = settings
         written = by or settings.language
         names = {settings.language, written} if settings.stop_words else ()
-        self._stops = frozenset[str]().union(*(STOP_WORDS.get(name, frozenset()) for name in names))
+        stops = frozenset[str]().union(*(STOP_WORDS.get(name, frozenset()) for name in names))
+        self._stops = stops | {without_accents(word) for word in stops}
+        self._is_turkish = "turkish" in (settings.language, written)
         self._is_english = written in _OF_ENGLISH
         is_stemmed = settings.stem and settings.language != NO_LANGUAGE
         self._stemmer = Stemmer.Stemmer(settings.language, 0) if is_stemmed else None
@@ -280,7 +289,7 @@ class Analyzer:
 
     def terms(self, text: str) -> list[str]:
         """Return the index terms of ``text``, in order and with repetitions."""
-        pieces = (text.lower() if text.isascii() else text).split()
+        pieces = (text.lower() if text.isascii() and not self._is_turkish else text).split()
         return list(chain.from_iterable(map(self._memory.__getitem__, pieces)))
 
     def term_of_each(self, words: Sequence[str]) -> list[str]:
@@ -295,7 +304,7 @@ class Analyzer:
         if self._stemmer is not None:
             with self._lock:
                 cut = [stem or word for stem, word in zip(self._stemmer.stemWords(cut), cut, strict=True)]
-        return ["" if word in self._stops else term for word, term in zip(words, cut, strict=True)]
+        return ["" if word in self._stops else without_accents(term) for word, term in zip(words, cut, strict=True)]
 
     def pairs(self, text: str) -> list[tuple[str, str]]:
         """Return (word as the text writes it, term) for every term of ``terms(text)``, in the same order.
@@ -379,22 +388,26 @@ class Analyzer:
             start = form.find(surface, position)
             position = start + len(surface)
             place = (start, position) if len(form) == len(piece) else (whole, whole + len(stripped))
-            for term in self._of_word[word_of(surface)]:
+            for term in self._of_word[self._word_of(surface)]:
                 yield *place, term
 
     def _terms_of_piece(self, piece: str) -> tuple[str, ...]:
         core = piece.lstrip(_BEFORE).rstrip(_AFTER)
         if core.isascii() and core.isalnum():  # most pieces: the general way below gives the same
-            return self._memory[core] if core != piece else tuple(self._stemmed(core.lower()))
-        words = map(word_of, surfaces(normalised(piece)))
+            return self._memory[core] if core != piece else tuple(self._stemmed(self._word_of(core)))
+        words = map(self._word_of, surfaces(normalised(piece)))
         return tuple(chain.from_iterable(map(self._of_word.__getitem__, words)))
+
+    def _word_of(self, surface: str) -> str:
+        return word_of(surface.translate(_TURKISH_SMALL) if self._is_turkish else surface)
 
     def _terms_of_word(self, word: str) -> tuple[str, ...]:
         if not is_compound(word):
             return tuple(self._terms_of_simple(word))
-        terms = [word[:LONGEST_TERM]]
+        terms = [without_accents(word)[:LONGEST_TERM]]
         for part in parts(word):
-            terms += [part[:LONGEST_TERM]] if is_compound(part) else self._terms_of_simple(part)
+            is_whole = is_compound(part)
+            terms += [without_accents(part)[:LONGEST_TERM]] if is_whole else self._terms_of_simple(part)
         return tuple(dict.fromkeys(terms))
 
     def _terms_of_simple(self, word: str) -> list[str]:
@@ -407,12 +420,12 @@ class Analyzer:
     def _stemmed(self, word: str) -> list[str]:
         if not word or word in self._stops:
             return []
-        word = word[:LONGEST_TERM]
+        word = _KOREAN_PARTICLE.sub(r"\1", word[:LONGEST_TERM])
         if self._stemmer is None or not (word.isalpha() or _HAS_DIGIT.search(word) is None):
-            return [word]
+            return [without_accents(word)]
         with self._lock:
             stem: str = self._stemmer.stemWord(word)
-        return [stem[:LONGEST_TERM] or word]
+        return [without_accents(stem[:LONGEST_TERM] or word)]
 
 
 class WordStemmer:

@@ -60,6 +60,26 @@ _ONE_FORM: Final[dict[int, str | None]] = {
 }
 
 
+_LATIN_AND_GREEK = (*range(0xC0, 0x250), *range(0x370, 0x400), *range(0x1E00, 0x2000))
+_WITHOUT_ACCENTS: Final[dict[int, str]] = {
+    **{
+        point: base
+        for point in _LATIN_AND_GREEK
+        if (base := unicodedata.normalize("NFD", chr(point))[0]) != chr(point) and base.isalpha()
+    },
+    **{ord(letter): base for letter, base in zip("đøłıħŧ", "doliht", strict=True)},
+}
+
+
+def without_accents(word: str) -> str:
+    """Return a word in small letters without the accents of Latin and Greek letters.
+
+    >>> without_accents("canción"), without_accents("złącze"), without_accents("йод")
+    ('cancion', 'zlacze', 'йод')
+    """
+    return word if word.isascii() else word.translate(_WITHOUT_ACCENTS)
+
+
 def normalised(piece: str) -> str:
     """Return ``piece`` in NFKC form without invisible characters, curly quotes and dashes made plain.
 

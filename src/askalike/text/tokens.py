@@ -6,7 +6,8 @@ many texts can remember what became of a piece.
 Kept whole: addresses (``https://…``, ``www.…``), e-mail addresses, paths (``/etc/hosts``, ``~/.ssh``, ``C:\\Users``),
 dotted names (``resolv.conf``, ``.bashrc``, ``.net``), versions and numbers (``22.04``, ``5.15.0-91``), codes
 (``0x80070035``, ``E1234``, ``HTTP-404``), identifiers (``max_size``), ``c++``, ``c#``. A hyphen parts words unless the
-token holds a digit; an ideograph or a Hiragana sign is a word of its own, since such text has no spaces.
+token holds a digit. An ideograph, a Hiragana sign or a letter of Thai, Lao, Khmer or Burmese with its marks is a word
+of its own, since such text has no spaces between words.
 """
 
 from __future__ import annotations
@@ -41,9 +42,13 @@ _TOKEN = re.compile(
 )
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _INITIALS = re.compile(r"[^\W\d_](?:\.[^\W\d_])+")
-_IDEOGRAPHS = "\u3041-\u309f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
-_IDEOGRAPH = re.compile(f"[{_IDEOGRAPHS}]")
-_BETWEEN_IDEOGRAPHS = re.compile(f"[{_IDEOGRAPHS}]|[^{_IDEOGRAPHS}]+")
+_UNSPACED = (
+    "\u3041-\u309f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"  # Hiragana, ideographs
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai and Lao, Burmese, Khmer
+)
+_IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
+_UNSPACED_WORDS = re.compile(f"[{_UNSPACED}][{MARKS}]*|[^{_UNSPACED}]+")
+_KATAKANA_END = re.compile("(?<=[\u30a1-\u30fc]{2})\u30fc$")
 _SPECIAL = re.compile(r"[^\w']")
 _LETTER = re.compile(r"[^\W_]")  # or a digit
 _TRAILING = ".,:;!?*_'-$&=~+/\\"
@@ -64,7 +69,7 @@ def surfaces(piece: str) -> list[str]:
     >>> surfaces("(see:/etc/hosts,5.15.0-91)")
     ['see', '/etc/hosts', '5.15.0-91']
     """
-    if piece.isalnum() and (piece.isascii() or not _IDEOGRAPH.search(piece)):
+    if piece.isalnum() and (piece.isascii() or not _IS_UNSPACED.search(piece)):
         return [piece]
     found: list[str] = []
     for token in _TOKEN.findall(piece):
@@ -72,8 +77,8 @@ def surfaces(piece: str) -> list[str]:
             found.extend(_cut(token))
         else:
             found.append(token)
-    if not piece.isascii() and _IDEOGRAPH.search(piece):
-        return [word for token in found for word in _BETWEEN_IDEOGRAPHS.findall(token) if _LETTER.search(word)]
+    if not piece.isascii() and _IS_UNSPACED.search(piece):
+        return [word for token in found for word in _UNSPACED_WORDS.findall(token) if _LETTER.search(word)]
     return found
 
 
@@ -92,7 +97,8 @@ def _cut(token: str) -> list[str]:
 def word_of(surface: str) -> str:
     """Return the one form of a token: case folded, ``1,000`` as ``1000``, ``U.S.A`` as ``usa``.
 
-    The dot that folding the Turkish ``İ`` would leave over the ``i`` is dropped.
+    The dot that folding the Turkish ``İ`` would leave over the ``i`` is dropped, as is the long mark at the end of a
+    word of Katakana, which some leave out.
     """
     if surface.isascii():
         word = surface.lower()
@@ -100,6 +106,7 @@ def word_of(surface: str) -> str:
             return word.replace(",", "")
     else:
         word = normalised(surface.casefold().replace("i\u0307", "i")).strip("'")
+        word = _KATAKANA_END.sub("", word)
     if "." in word and _INITIALS.fullmatch(word):
         return word.replace(".", "")
     return word
