@@ -14,6 +14,7 @@
     │   ├── ForumVersionError   written by another, incompatible version
     │   ├── DamagedForumError   a stored file is damaged
     │   ├── BusyForumError      another process is writing
+    │   ├── DiskFullError       the disk has no room for what is to be written
     │   ├── EngineError         the engine that finds a forum's questions does not answer
     │   ├── DatabaseError       the server that holds a forum's records does not answer, or gives no access
     │   └── NotLearnedError     it has no vectors, or has not learned the ranker that was named
@@ -97,6 +98,10 @@ class DamagedForumError(ForumError):
 
 class BusyForumError(ForumError):
     """Another process is writing to the forum."""
+
+
+class DiskFullError(ForumError):
+    """The disk has no room for what is to be written; what is on it can be read."""
 
 
 class EngineError(ForumError):

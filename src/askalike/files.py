@@ -9,6 +9,7 @@ import contextlib
 import errno
 import os
 import re
+import shutil
 import stat
 import time
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from typing import BinaryIO, Final
 
 import filelock
 
-from askalike.errors import ForumError
+from askalike.errors import DiskFullError, ForumError
 
 IS_WINDOWS: Final = os.name == "nt"
 REPLACING_S: Final = 2.0
@@ -27,6 +28,22 @@ REPLACING_S: Final = 2.0
 
 REFUSED: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 """Errors of the system that say nothing about what is on disk."""
+FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""Errors of the system for a disk, or a user's share of it, without room."""
+LEAST_FREE_BYTES: Final = 1 << 20
+
+
+def is_full(path: Path, number: int | None = None) -> bool:
+    """Return whether the disk of a path is why something could not be written there.
+
+    Args:
+        number: of the system's error, where it is known; libraries hide it, and then the room that is left decides.
+    """
+    if number in FULL:
+        return True
+    with contextlib.suppress(OSError):
+        return shutil.disk_usage(path if path.is_dir() else path.parent).free < LEAST_FREE_BYTES
+    return False
 
 
 def narrow(path: str, flags: int) -> int:
@@ -109,6 +126,10 @@ def writing_named(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if error.errno in FULL:
+            raise DiskFullError(
+                f"{error.filename or path} cannot be written: {error.strerror or error}", "free space on its disk"
+            ) from error
         raise ForumError(
             f"{error.filename or path} cannot be written: {error.strerror or error}",
             "check the path, its rights, the free space on its disk, and that the disk is not mounted read-only",

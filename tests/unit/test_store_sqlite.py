@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from askalike import Answer, Forum, Link, Question
 from askalike.errors import (
     BusyForumError,
     DamagedForumError,
+    DiskFullError,
     ForumError,
     ForumNotFoundError,
     ForumVersionError,
@@ -273,7 +275,7 @@ def test_a_database_of_another_format_is_refused(archive: SqliteStore) -> None:
 def test_a_full_disk_changes_nothing_and_says_so(archive: SqliteStore) -> None:
     archive.connection.execute("PRAGMA max_page_count = 30")
     questions = [Question(f"q{number}", "title", "body " * 200) for number in range(300)]
-    with pytest.raises(ForumError, match="cannot be written: database or disk is full") as caught:
+    with pytest.raises(ForumError, match="cannot be written: its disk is full") as caught:
         archive.add_questions(questions)
     assert "free space" in caught.value.hint
     assert archive.counts().questions == 0
@@ -503,7 +505,7 @@ def test_an_error_of_sqlite_while_reading_names_the_file_and_what_to_do(archive:
     ("code", "kind", "words"),
     [
         (sqlite3.SQLITE_BUSY, BusyForumError, "another process"),
-        (sqlite3.SQLITE_FULL, ForumError, "free space"),
+        (sqlite3.SQLITE_FULL, DiskFullError, "free space"),
         (sqlite3.SQLITE_IOERR, ForumError, "check the disk"),
         (sqlite3.SQLITE_READONLY, ForumError, "must be writable"),
         (sqlite3.SQLITE_CANTOPEN, ForumError, "must be writable"),
@@ -518,6 +520,17 @@ def test_each_error_of_sqlite_has_its_meaning(tmp_path: Path, code: int, kind: t
     assert type(refused) is kind
     assert words in str(refused)
     assert "reindex" not in str(refused)
+
+
+def test_a_full_disk_is_named_where_sqlite_speaks_of_input_and_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=4_096))
+    refused = sqlite.refusal(tmp_path / "archive.sqlite", error)
+    assert type(refused) is DiskFullError
+    assert "its disk is full" in refused.message
 
 
 def test_a_forum_whose_folder_cannot_be_written_says_which(tmp_path: Path) -> None:

@@ -21,10 +21,10 @@ def backup(
     file: Annotated[Path, typer.Argument(help="A new file for the archive.", show_default=False)],
     as_json: JsonOption = False,
 ) -> None:
-    """Write the archive of a forum to a file, as it is at this moment.
+    """Write the archive of a forum to a new file.
 
-    Others may read and write the forum meanwhile. To restore it, put the file into a new folder as archive.sqlite; the
-    next command builds the indexes.
+    It is as it was at one moment; others may read and write the forum meanwhile. To restore it, put the file into a new
+    folder as archive.sqlite; the next command builds the indexes.
     """
     with closing(open_store(ForumLayout(forum))) as store:
         store.backup(file)

@@ -16,6 +16,7 @@ from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
 from askalike.errors import (
     BusyForumError,
     DamagedModelError,
+    DiskFullError,
     EncoderError,
     EngineError,
     NotLearnedError,
@@ -306,7 +307,7 @@ class Indexes:
                     f"another process is indexing {self._layout.folder}",
                     "your change is stored and becomes searchable when that process has finished",
                 ) from error
-        except UnlockableError:
+        except (UnlockableError, DiskFullError):
             if is_waiting:  # who only searches need not be able to write
                 raise
 

@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from msgspec import structs
 
-from askalike.errors import AskalikeError, BusyForumError, SettingError, UnknownIdError
+from askalike.errors import AskalikeError, BusyForumError, DiskFullError, SettingError, UnknownIdError
 from askalike.forum import Forum
 from askalike.schemas import (
     DecisionRequest,
@@ -203,11 +203,18 @@ class Engine:
         return Written(identifier, "deleted", indexed=True)
 
     def catch_up(self) -> bool:
-        """Let all that is stored be found; return whether it is: another process may be at it for longer."""
-        with contextlib.suppress(BusyForumError):
+        """Let all that is stored be found; return whether it is: another process may be at it for longer.
+
+        Raises:
+            DiskFullError: the index has no room; what was written is stored.
+        """
+        try:
             self.forum.catch_up()
-            return True
-        return False
+        except BusyForumError:
+            return False
+        except DiskFullError as error:
+            raise DiskFullError(f"stored, not yet indexed: {error.message}", error.hint) from error
+        return True
 
     # -- moderation --------------------------------------------------------------------------------------------
 

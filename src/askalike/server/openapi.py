@@ -15,7 +15,7 @@ from askalike._version import __version__
 if TYPE_CHECKING:
     from askalike.server.routes import Route
 
-ALL_REFUSALS: Final = (400, 405, 413, 421, 429, 500, 503, 504)
+ALL_REFUSALS: Final = (400, 405, 413, 421, 429, 500, 503, 504, 507)
 """Statuses that any request may be refused with."""
 
 WITH_KEY: Final = (401, 403)

@@ -13,6 +13,7 @@ STATUSES: Final[tuple[tuple[type[errors.AskalikeError], int], ...]] = (
     (errors.SettingError, 422),
     (errors.InputError, 422),
     (errors.BusyForumError, 503),
+    (errors.DiskFullError, 507),
     (errors.EngineError, 503),
     (errors.DatabaseError, 503),
     (errors.ForumNotFoundError, 503),

@@ -16,12 +16,13 @@ import filelock
 from askalike.errors import (
     BusyForumError,
     DamagedForumError,
+    DiskFullError,
     ForumError,
     ForumExistsError,
     ForumNotFoundError,
     ForumVersionError,
 )
-from askalike.files import narrow, sync_file, sync_folder, writing_named
+from askalike.files import is_full, narrow, sync_file, sync_folder, writing_named
 from askalike.store import tables
 from askalike.store.base import Store
 from askalike.store.database import ThreadConnections
@@ -306,8 +307,10 @@ def refusal(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> ForumError
         return DamagedForumError(f"{path} cannot be read as a database: {error}", hint)
     if code in _UNWRITABLE:
         return ForumError(f"{path} cannot be opened for writing: {error}", WRITABLE)
-    if code == sqlite3.SQLITE_FULL:
-        return ForumError(f"{path} cannot be written: {error}", "nothing was changed; free space on its disk")
+    if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and is_full(path)):
+        return DiskFullError(
+            f"{path} cannot be written: its disk is full", "nothing was changed; free space on its disk"
+        )
     if code == sqlite3.SQLITE_IOERR:
         hint = "nothing was changed; check the disk, and that it has free space"
         return ForumError(f"{path} cannot be read or written: {error}", hint)

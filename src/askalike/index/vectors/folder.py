@@ -17,8 +17,8 @@ from typing import Any, Final
 
 import filelock
 
-from askalike.errors import BusyForumError, ForumError
-from askalike.files import Owned, replace_whole
+from askalike.errors import BusyForumError, DiskFullError, ForumError
+from askalike.files import FULL, Owned, replace_whole
 from askalike.index.checked_file import NAME, FileEntry, unread
 from askalike.index.cursor import CURSOR_FILE, Cursor, read_cursor_file
 
@@ -117,6 +117,11 @@ def writing(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if error.errno in FULL:
+            raise DiskFullError(
+                f"the vector index in {folder} cannot be written: its disk is full",
+                "nothing is lost: free space, and the next command goes on with it",
+            ) from error
         raise ForumError(
             f"the vector index in {folder} cannot be written: {error.filename or folder}: {error.strerror or error}",
             "nothing is lost: free space or fix the folder's rights, and the next command goes on with it",

@@ -12,10 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from askalike.errors import BusyForumError, DamagedForumError, ForumError
-from askalike.files import REFUSED
+from askalike.errors import BusyForumError, DamagedForumError, DiskFullError, ForumError
+from askalike.files import REFUSED, is_full
 
 REBUILD: Final = 'rebuild it with "askalike reindex FORUM"'
+
+FULL_HINT: Final = "nothing is lost: free space, and the next command or write indexes what is stored"
 
 _SYSTEM_ERROR: Final = re.compile(r"(?:os error|code:) (\d+)")
 
@@ -59,6 +61,8 @@ def writing(folder: Path) -> Iterator[None]:
             raise BusyForumError(
                 f"the word index in {folder} is being written by another process", "wait until it has finished"
             ) from error
+        if is_full(folder, _system_error(error)):
+            raise DiskFullError(f"the word index in {folder} cannot be written: its disk is full", FULL_HINT) from error
         named = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else error
         raise ForumError(
             f"the word index in {folder} cannot be written: {named}",
