@@ -18,14 +18,15 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from recipes.folders import WORK, need_data
 
 from askalike.cli.display import BarProgress
+from askalike.evaluation.significance import bootstrap_difference
 from askalike.forum import Forum, ForumSettings, ImportOptions
 from askalike.index.encoder_settings import EncoderSettings
 from askalike.index.text_questions import TextQuestions, taken
@@ -38,11 +39,35 @@ INT8 = EncoderSettings("minilm", precision="int8")
 ENCODERS: dict[str, EncoderSettings | None] = {"general": None, "minilm": INT8}
 FLOAT32 = EncoderSettings("minilm", precision="float32")
 CUT, LISTED = 5, 1_000
-RESAMPLES = 10_000
 
 Encode = Callable[[Sequence[Question]], NDArray[np.float32]]
 Grades = Mapping[str, float]
-Outcomes = dict[str, float]
+Scores = dict[str, float]
+"""Forum/query → nDCG@5."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A query of a forum with the grades of its candidates.
+
+    Args:
+        has_body: whether it was asked with its body.
+    """
+
+    forum: str
+    query: str
+    has_body: bool
+    grades: Grades
+
+    @property
+    def key(self) -> str:
+        """Return forum/query."""
+        return f"{self.forum}/{self.query}"
+
+    def question(self, forum: Forum) -> Question:
+        """Return the query as it was asked."""
+        question = forum.question(self.query)
+        return question if self.has_body else replace(question, body="")
 
 
 def ndcg(ranked: Sequence[str], grades: Grades) -> float:
@@ -51,7 +76,7 @@ def ndcg(ranked: Sequence[str], grades: Grades) -> float:
     >>> round(ndcg(["b", "unjudged", "a"], {"a": 1, "b": 0}), 4)  # 1/log2(3) against 1
     0.6309
     """
-    gains = [2 ** grades[one] - 1 for one in ranked if one in grades][:CUT]
+    gains = [2 ** grades[identifier] - 1 for identifier in ranked if identifier in grades][:CUT]
     ideal = sorted((2**grade - 1 for grade in grades.values()), reverse=True)[:CUT]
     return _discounted(gains) / _discounted(ideal)
 
@@ -60,13 +85,14 @@ def _discounted(gains: Sequence[float]) -> float:
     return sum(gain / float(np.log2(place + 2)) for place, gain in enumerate(gains))
 
 
-def read_pools(*, is_complete: bool = False) -> list[dict[str, Any]]:
-    """Return the queries with their grades; without those that say nothing of order."""
-    lines = need_data("judged-pools/pools.jsonl").read_text(encoding="utf-8").splitlines()
-    found = [json.loads(line) for line in lines]
-    for one in found:
-        one["grades"] = {str(it["id"]): float(it["grade"]) for it in one["candidates"]}
-    return [one for one in found if is_complete or any(one["grades"].values())]
+def read_pools() -> list[Pool]:
+    """Return the queries with their grades."""
+    pools = []
+    for line in need_data("judged-pools/pools.jsonl").read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        grades = {str(candidate["id"]): float(candidate["grade"]) for candidate in row["candidates"]}
+        pools.append(Pool(row["forum"], row["query"], "body" in row["asked"], grades))
+    return pools
 
 
 # -- forums ------------------------------------------------------------------------------------------------------------
@@ -74,8 +100,8 @@ def read_pools(*, is_complete: bool = False) -> list[dict[str, Any]]:
 
 def reddit_of_pools() -> Iterator[Question]:
     """Yield the questions of the pools, and the first others."""
-    wanted = {one["query"] for one in read_pools(is_complete=True) if one["forum"] == "reddit"}
-    wanted |= {it for one in read_pools(is_complete=True) if one["forum"] == "reddit" for it in one["grades"]}
+    pools = [pool for pool in read_pools() if pool.forum == "reddit"]
+    wanted = {pool.query for pool in pools}.union(*(pool.grades for pool in pools))
     others = 0
     for question in reddit_questions():
         if question.id in wanted or others < REDDIT_OTHERS:
@@ -126,52 +152,36 @@ def build(name: str, encoder: str, questions: Callable[[], Iterable[Question]] |
 # -- measuring ---------------------------------------------------------------------------------------------------------
 
 
-def outcomes(pools: Sequence[Mapping[str, Any]], encoder: str, ranker: str | None) -> Outcomes:
-    """Return forum/query → nDCG@5 of a ranker."""
-    found: Outcomes = {}
+def ranked_by(pools: Sequence[Pool], encoder: str, ranker: str | None) -> Scores:
+    """Return what whole forums find by a ranker."""
+    scores: Scores = {}
     for name in FORUMS:
         with Forum.open(build(name, encoder)) as forum:
-            for one in pools:
-                if one["forum"] == name:
-                    title, body, markup = asked(forum, one)
-                    excluded = Filters(exclude_ids=frozenset({one["query"]}))
-                    ranked = forum.ranking(Query(title, body, markup, LISTED, excluded, ranker))
-                    found[f"{name}/{one['query']}"] = ndcg([it for it, _ in ranked], one["grades"])
-    return found
+            for pool in pools:
+                if pool.forum == name:
+                    question, own = pool.question(forum), Filters(exclude_ids=frozenset({pool.query}))
+                    query = Query(question.title, question.body, question.markup, LISTED, own, ranker)
+                    scores[pool.key] = ndcg([identifier for identifier, _ in forum.ranking(query)], pool.grades)
+    return scores
 
 
-def asked(forum: Forum, pool: Mapping[str, Any]) -> tuple[str, str, Any]:
-    """Return title, body and markup of what is asked."""
-    question = forum.question(pool["query"])
-    return question.title, question.body if "body" in pool["asked"] else "", question.markup
-
-
-def cosines(pools: Sequence[Mapping[str, Any]], encode: Encode) -> dict[str, dict[str, float]]:
-    """Return forum/query → the cosine of each judged candidate."""
-    found: dict[str, dict[str, float]] = {}
-    for name in FORUMS:
-        with Forum.open(build(name, "general"), settings=ForumSettings(has_vectors=False)) as forum:
-            of_forum = [one for one in pools if one["forum"] == name]
-            ids = sorted({it for one in of_forum for it in one["grades"]})
-            documents = dict(zip(ids, encode([forum.question(it) for it in ids]), strict=True))
-            for one in of_forum:
-                title, body, markup = asked(forum, one)
-                query = encode([Question("", title, body, markup)])[0]
-                found[f"{name}/{one['query']}"] = {it: float(documents[it] @ query) for it in one["grades"]}
-    return found
-
-
-def reordered(pools: Sequence[Mapping[str, Any]], near: Mapping[str, Mapping[str, float]]) -> Outcomes:
-    """Return forum/query → nDCG@5 of the judged candidates alone, ordered by their cosines.
+def ordered_by_cosine(pools: Sequence[Pool], encode: Encode) -> Scores:
+    """Return the same of the judged candidates alone, ordered by their cosines.
 
     A condensed list by cosines is the same whatever else the forum holds: no forum has to be encoded for it.
     """
-    found: Outcomes = {}
-    for one in pools:
-        of_query = near[f"{one['forum']}/{one['query']}"]
-        order = sorted(of_query, key=lambda it: (-of_query[it], it))
-        found[f"{one['forum']}/{one['query']}"] = ndcg(order, one["grades"])
-    return found
+    scores: Scores = {}
+    for name in FORUMS:
+        with Forum.open(build(name, "general"), settings=ForumSettings(has_vectors=False)) as forum:
+            of_forum = [pool for pool in pools if pool.forum == name]
+            ids = sorted({identifier for pool in of_forum for identifier in pool.grades})
+            vectors = dict(zip(ids, encode([forum.question(identifier) for identifier in ids]), strict=True))
+            for pool in of_forum:
+                query = encode([pool.question(forum)])[0]
+                cosines = {identifier: float(vectors[identifier] @ query) for identifier in pool.grades}
+                order = sorted(cosines, key=lambda identifier, of=cosines: (-of[identifier], identifier))  # type: ignore[misc]
+                scores[pool.key] = ndcg(order, pool.grades)
+    return scores
 
 
 def encoder_of(settings: EncoderSettings) -> TextQuestions:
@@ -180,19 +190,18 @@ def encoder_of(settings: EncoderSettings) -> TextQuestions:
     return TextQuestions(encoder, whole)
 
 
-def by_forum(found: Outcomes) -> dict[str, float]:
+def by_forum(scores: Scores) -> dict[str, float]:
     """Return the mean of each forum and of all queries, in hundredths."""
-    rows = {name: [value for key, value in found.items() if key.startswith(f"{name}/")] for name in FORUMS}
-    rows["all"] = list(found.values())
+    rows = {name: [score for key, score in scores.items() if key.startswith(f"{name}/")] for name in FORUMS}
+    rows["all"] = list(scores.values())
     return {name: round(100 * statistics.fmean(values), 1) for name, values in rows.items()}
 
 
-def difference(first: Outcomes, second: Outcomes) -> dict[str, float]:
-    """Return the mean difference of two systems over the same queries, with its 95 % interval by the bootstrap."""
-    values = np.array([second[key] - first[key] for key in first])
-    drawn = np.random.default_rng(0).integers(0, len(values), (RESAMPLES, len(values)))
-    low, high = np.percentile(values[drawn].mean(axis=1), [2.5, 97.5])
-    return {name: round(100 * float(one), 2) for name, one in (("mean", values.mean()), ("low", low), ("high", high))}
+def difference(first: Scores, second: Scores) -> dict[str, float]:
+    """Return second less first in hundredths, with its 95 % interval over queries."""
+    interval = bootstrap_difference([second[key] for key in first], list(first.values()))
+    bounds = {"mean": interval.mean, "low": interval.low, "high": interval.high}
+    return {name: round(100 * bound, 2) for name, bound in bounds.items()}
 
 
 def main() -> None:
@@ -206,16 +215,15 @@ def main() -> None:
                 build(name, encoder)
                 print(f"{name} by {encoder} after {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
         return
-    pools = read_pools()
-    systems = {"words": outcomes(pools, "general", "words")}
+    pools = [pool for pool in read_pools() if any(pool.grades.values())]
+    systems = {"words": ranked_by(pools, "general", "words")}
     for encoder in ENCODERS:
-        systems[encoder] = outcomes(pools, encoder, "meaning")
-        systems[f"{encoder}, the search"] = outcomes(pools, encoder, None)
+        systems[encoder] = ranked_by(pools, encoder, "meaning")
+        systems[f"{encoder}, the search"] = ranked_by(pools, encoder, None)
     for name, settings in (("float32", FLOAT32), ("int8", INT8)):
-        cosine_of = cosines(pools, encoder_of(settings).encode)
-        systems[f"minilm, {name}, pools alone"] = reordered(pools, cosine_of)
-    for name, of_queries in systems.items():
-        print(name, by_forum(of_queries), flush=True)
+        systems[f"minilm, {name}, pools alone"] = ordered_by_cosine(pools, encoder_of(settings).encode)
+    for name, scores in systems.items():
+        print(name, by_forum(scores), flush=True)
     compared = (
         ("minilm, float32, pools alone", "minilm, int8, pools alone"),
         ("words", "general, the search"),
@@ -223,9 +231,8 @@ def main() -> None:
     )
     body = {
         "queries": len(pools),
-        "systems": {name: {"ndcg_at_5": by_forum(found)} for name, found in systems.items()},
+        "systems": {name: {"ndcg_at_5": by_forum(scores)} for name, scores in systems.items()},
         "differences": {f"{b} − {a}": difference(systems[a], systems[b]) for a, b in compared},
-        "outcomes": {name: {key: round(one, 4) for key, one in found.items()} for name, found in systems.items()},
     }
     write("encoders", "OMP_NUM_THREADS=1 python -m benchmarks.encoders", body)
 

@@ -23,9 +23,9 @@ def ranking_rows(reports: Mapping[str, Report], main: str) -> dict[str, Any]:
             if rival != name and rival in reports:
                 tested = [main, *(name for name in TESTED if name in report.measures and name != main)]
                 row[f"against_{rival}"] = {
-                    measure: _test(found.difference, found.p_value)
+                    measure: _test(comparison.difference, comparison.p_value)
                     for measure in tested
-                    for found in [compare(report, reports[rival], measure)]
+                    for comparison in [compare(report, reports[rival], measure)]
                 }
         rows[name] = row
     return rows
@@ -34,14 +34,14 @@ def ranking_rows(reports: Mapping[str, Report], main: str) -> dict[str, Any]:
 def pair_rows(scores: Mapping[str, Sequence[float]], labels: Sequence[int]) -> dict[str, Any]:
     """Return one row a system over labelled pairs, tested against each rival that is in the table."""
     rows: dict[str, Any] = {}
-    for name, given in scores.items():
+    for name, of_system in scores.items():
         row: dict[str, Any] = {"pairs": len(labels)}
         for measure in PAIR_MEASURES:
-            row |= _figure(measure, pair_interval(given, labels, measure))
+            row |= _figure(measure, pair_interval(of_system, labels, measure))
         for rival in RIVALS:
             if rival != name and rival in scores:
-                found = compare_pairs(given, scores[rival], labels)
-                row[f"against_{rival}"] = {"ap": _test(found.difference, found.p_value)}
+                comparison = compare_pairs(of_system, scores[rival], labels)
+                row[f"against_{rival}"] = {"ap": _test(comparison.difference, comparison.p_value)}
         rows[name] = row
     return rows
 
@@ -61,8 +61,9 @@ def shown(rows: Mapping[str, Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def _figure(measure: str, found: Interval) -> dict[str, Any]:
-    return {measure: _hundred(found.mean), f"{measure}_interval95": [_hundred(found.low), _hundred(found.high)]}
+def _figure(measure: str, interval: Interval) -> dict[str, Any]:
+    bounds = [_hundred(interval.low), _hundred(interval.high)]
+    return {measure: _hundred(interval.mean), f"{measure}_interval95": bounds}
 
 
 def _test(difference: Interval, p_value: float) -> dict[str, Any]:
