@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from starlette.testclient import TestClient
 from tests.engine.conftest import SETTINGS
 from tests.milvus_server import stop_milvus
+from tests.postgres_server import new_database, server_address
 from tests.tiny_models import synonym_model
 
 from askalike import Filters, Forum, ForumSettings, Question
@@ -26,7 +28,7 @@ from askalike.index.milvus.words import Lengths, MilvusWords, place, rarity, sat
 from askalike.progress import SilentProgress
 from askalike.server.app import build
 from askalike.server.settings import ServeSettings
-from askalike.store import ForumLayout
+from askalike.store import ForumLayout, open_store
 
 pytestmark = pytest.mark.slow
 
@@ -359,3 +361,80 @@ def test_a_file_that_names_no_engine_is_named(tmp_path: Path, content: str) -> N
 def test_a_call_that_is_refused_names_the_engine(engine: str) -> None:
     with pytest.raises(EngineError, match=r"engine\.db"):
         Milvus(engine, "x").count("no_such_collection")
+
+
+def test_an_engine_that_is_away_is_asked_once_and_every_call_fails_until_it_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pymilvus = pytest.importorskip("pymilvus")
+    asked: list[Any] = []
+
+    def refuse(address: Any, timeout_s: float) -> Any:
+        asked.append(address)
+        assert timeout_s < 1
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    monkeypatch.setattr("socket.create_connection", refuse)
+    monkeypatch.setattr(pymilvus, "MilvusClient", lambda *_, **__: pytest.fail("it tries for seconds"))
+    milvus = Milvus("milvus://search.example.org", "forum")
+    for _ in range(3):
+        with pytest.raises(EngineError, match=r"search\.example\.org does not answer: Connection refused"):
+            milvus.call("list_collections")
+        assert not milvus.is_up
+    assert asked == [("search.example.org", 19530)]
+    monkeypatch.setattr("askalike.index.milvus.client.AWAY_S", 0.0)
+    assert not milvus.is_up
+    assert len(asked) > 1
+
+
+def test_a_service_says_what_is_up_and_what_a_write_did_not_index(
+    forum: Forum, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gauges(client: TestClient) -> dict[str, float]:
+        lines = client.get("/metrics").text.splitlines()
+        return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[0] != "#")}
+
+    forum.close()
+    with TestClient(build(ServeSettings(str(forum.path))), base_url="http://localhost:8765") as client:
+        assert client.get("/readyz").status_code == 200
+        assert gauges(client)["askalike_engine_up"] == gauges(client)["askalike_database_up"] == 1
+    name_away(forum, monkeypatch)
+    with TestClient(build(ServeSettings(str(forum.path))), base_url="http://localhost:8765") as client:
+        written = client.put("/v1/questions/5", json={"title": "Monitor flickers"})
+        assert (written.status_code, written.json()["indexed"]) == (200, False)
+        assert client.get("/readyz").status_code == 503
+        told = gauges(client)
+        assert (told["askalike_engine_up"], told["askalike_database_up"], told["askalike_questions"]) == (0, 1, 3)
+
+
+def test_a_forum_that_is_attached_with_an_engine_has_no_indexes_of_its_own(engine: str, tmp_path: Path) -> None:
+    with Forum.attach(tmp_path / "f", new_database(), engine=engine, settings=SETTINGS) as forum:
+        forum.add(Question("1", "Wifi drops"))
+        assert ids(forum, "wifi") == ["1"]
+    assert not ForumLayout(tmp_path / "f").lexical.exists()
+
+
+def test_a_restored_copy_of_a_database_has_an_identity_of_its_own(engine: str, tmp_path: Path) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    database = new_database()
+    with Forum.attach(tmp_path / "f", database, engine=engine, settings=SETTINGS) as forum:
+        forum.add(Question("1", "Wifi drops"))
+        first = forum.store.identity()
+    assert forum_identity(tmp_path / "f") == first
+    name = database.partition("?")[0].rpartition("/")[2]
+    with psycopg.connect(server_address().format("postgres"), autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}_copy" TEMPLATE "{name}"')
+    copy = database.replace(f"/{name}", f"/{name}_copy")
+    with Forum.attach(tmp_path / "copy", copy, engine=engine, settings=SETTINGS) as forum:
+        assert forum.store.identity() != first
+        forum.delete("1")
+        forum.add(Question("2", "Printer is offline"))
+        assert ids(forum, "wifi printer") == ["2"]
+    assert forum_identity(tmp_path / "f") == first
+    with Forum.open(tmp_path / "f", settings=SETTINGS) as forum:
+        assert ids(forum, "wifi printer") == ["1"]
+
+
+def forum_identity(path: Path) -> str:
+    with closing(open_store(ForumLayout(path))) as store:
+        return store.identity()

@@ -31,9 +31,7 @@ def attach(
     """
     _check_folder(into)
     text = TextSettings.of(language)
-    with BarProgress() as progress, Forum.attach(into, database, text=text, progress=progress) as forum:
-        if engine:
-            forum.use_engine(engine)
+    with BarProgress() as progress, Forum.attach(into, database, text=text, engine=engine, progress=progress) as forum:
         forum.catch_up(progress=progress)
         questions, model = len(forum), None
         try:

@@ -226,6 +226,7 @@ class Forum:
         *,
         text: TextSettings | None = None,
         settings: ForumSettings | None = None,
+        engine: str = "",
         progress: Progress | None = None,
     ) -> Forum:
         """Make or join a forum whose records are in a PostgreSQL database; this machine keeps its indexes in a folder.
@@ -235,9 +236,10 @@ class Forum:
         Args:
             database: such as "postgresql://host/travel"; secrets are taken from PGPASSWORD or ~/.pgpass.
             text: of a forum that is made; one that is there keeps its own.
+            engine: what finds the questions, as ``use_engine`` takes it, in place of indexes in the folder.
 
         Raises:
-            SettingError: it is no address, or holds a password.
+            SettingError, EngineError: it is no address, or holds a password; or as ``use_engine``.
             ForumExistsError: the folder holds something else already.
             ForumError: the database cannot be used.
             MissingExtraError: psycopg is not installed.
@@ -245,7 +247,9 @@ class Forum:
         layout = ForumLayout(Path(path))
         if not layout.attached.is_file():
             _refuse_taken(layout, layout.keys.name)  # the same keys may have been put into each machine's folder
-        attach_store(layout, database, _stored(text or TextSettings())).close()
+        with contextlib.closing(attach_store(layout, database, _stored(text or TextSettings()))) as store:
+            if engine:
+                name_engine(layout, store, engine)
         return cls.open(path, settings=settings, progress=progress)
 
     @classmethod
@@ -839,8 +843,10 @@ class Forum:
 
     # -- keeping the indexes in step ---------------------------------------------------------------------------
 
-    def catch_up(self, *, progress: Progress | None = None, is_waiting: bool = True) -> None:
+    def catch_up(self, *, progress: Progress | None = None, is_waiting: bool = True) -> bool:
         """Bring the indexes in step with the archive; encoding that takes long is left to ``encode``.
+
+        Return whether searches see all that is stored: not while an engine is away, or another process is at it.
 
         Args:
             is_waiting: wait for another process that is at it, as a writer must who wants to see its own change; a
@@ -849,7 +855,7 @@ class Forum:
         Raises:
             BusyForumError: another process has been at it for too long; what was written is stored, and will be found.
         """
-        self.indexes.catch_up(progress or SilentProgress(), is_waiting=is_waiting)
+        return self.indexes.catch_up(progress or SilentProgress(), is_waiting=is_waiting)
 
     def upkeep(self, *, progress: Progress | None = None) -> None:
         """Do what is not urgent, where it is to be done; others may search and write meanwhile.

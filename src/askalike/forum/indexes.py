@@ -280,10 +280,11 @@ class Indexes:
             except DamagedModelError:
                 return question(self.searcher())
 
-    def catch_up(self, progress: Progress, *, is_waiting: bool) -> None:
+    def catch_up(self, progress: Progress, *, is_waiting: bool) -> bool:
         """Bring the indexes in step with the archive; encoding that takes long is left to ``encode``.
 
-        Of threads that call it at once, one does it for all whose changes were stored before it began.
+        Of threads that call it at once, one does it for all whose changes were stored before it began. Return whether
+        searches see all that was stored then: not while an engine is away, or another process is at it.
 
         Args:
             is_waiting: wait for another process that is at it.
@@ -295,12 +296,13 @@ class Indexes:
         try:
             with self._locked(LOCK_TIMEOUT_S if is_waiting else 0):
                 if self._finished > before:  # another thread began after this one had stored its changes
-                    return
+                    return True
                 self._begun += 1
                 self._follow(progress)
                 self._finished = self._begun
+                return True
         except EngineError:  # what is stored is found when the engine is back; searches say that it is not
-            return
+            return False
         except filelock.Timeout as error:
             if is_waiting:
                 raise BusyForumError(
@@ -310,6 +312,7 @@ class Indexes:
         except (UnlockableError, DiskFullError):
             if is_waiting:  # who only searches need not be able to write
                 raise
+        return False
 
     def _follow(self, progress: Progress) -> None:
         """Bring everything in step; the caller holds the lock."""
@@ -397,6 +400,11 @@ class Indexes:
         """Return how many changes the word index has not seen."""
         self.words.index.refresh()
         return pending(self.words.index.cursor, self._store)
+
+    @property
+    def is_up(self) -> bool:
+        """Return whether the engine answers; of an engine of this machine, always."""
+        return self._engine is None or self._engine.is_up
 
     @property
     def engine(self) -> str:

@@ -51,28 +51,52 @@ MOST_LISTED = 2_000
 
 MOST_STATES = 100
 """So many combinations of these are remembered."""
+MOST_CHANGES: Final = 500
+"""After more changes all is looked up anew."""
+
+_States = tuple[bool | None, bool | None, tuple[str, ...]]
+"""Whether questions are answered, whether closed, and their languages."""
 
 
 class QuestionStates:
-    """Which questions of a store are answered, closed or in a language; looked up anew when the store has changed."""
+    """Which questions of a store are answered, closed or in a language; of changed questions alone it is read anew.
+
+    Where an answer has come or gone, all that are (not) answered are: its log does not name its question.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._known: tuple[int, dict[tuple[bool | None, bool | None, tuple[str, ...]], frozenset[int]]] = (-1, {})
+        self._known: tuple[int, dict[_States, frozenset[int]]] = (-1, {})
 
     def of(self, filters: Filters) -> frozenset[int]:
         """Return the numbers of those that are as filters ask for."""
-        last = self._store.last_change()
-        if self._known[0] != last:
-            self._known = (last, {})
-        known, key = self._known[1], (filters.is_answered, filters.is_closed, filters.languages)
-        if key not in known:
-            if len(known) >= MOST_STATES:
-                known.clear()
-            answered, closed, languages = key
-            found = self._store.numbers(is_answered=answered, is_closed=closed, languages=languages)
-            known[key] = frozenset(found)
-        return known[key]
+        last, known = self._store.last_change(), self._known
+        if known[0] != last:
+            known = self._known = (last, self._brought_forward(*known))
+        key = (filters.is_answered, filters.is_closed, filters.languages)
+        if key not in known[1]:
+            if len(known[1]) >= MOST_STATES:
+                known[1].clear()
+            known[1][key] = frozenset(self._numbers(key))
+        return known[1][key]
+
+    def _brought_forward(self, before: int, known: dict[_States, frozenset[int]]) -> dict[_States, frozenset[int]]:
+        """Return what is known with what has changed since."""
+        if not known:
+            return {}
+        changes = self._store.changes(before, MOST_CHANGES, ("question",))
+        if len(changes) == MOST_CHANGES:
+            return {}
+        if self._store.changes(before, 1, ("answer",)):
+            known = {key: numbers for key, numbers in known.items() if key[0] is None}
+        changed = sorted({change.num for change in changes})
+        if not changed:
+            return known
+        return {key: numbers.difference(changed).union(self._numbers(key, changed)) for key, numbers in known.items()}
+
+    def _numbers(self, key: _States, among: Sequence[int] | None = None) -> list[int]:
+        answered, closed, languages = key
+        return self._store.numbers(is_answered=answered, is_closed=closed, languages=languages, among=among)
 
 
 @dataclass(slots=True)

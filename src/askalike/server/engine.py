@@ -203,18 +203,19 @@ class Engine:
         return Written(identifier, "deleted", indexed=True)
 
     def catch_up(self) -> bool:
-        """Let all that is stored be found; return whether it is: another process may be at it for longer.
+        """Let all that is stored be found; return whether it is.
+
+        It is not while an engine is away, or another process is at it for longer.
 
         Raises:
             DiskFullError: the index has no room; what was written is stored.
         """
         try:
-            self.forum.catch_up()
+            return self.forum.catch_up()
         except BusyForumError:
             return False
         except DiskFullError as error:
             raise DiskFullError(f"stored, not yet indexed: {error.message}", error.hint) from error
-        return True
 
     # -- moderation --------------------------------------------------------------------------------------------
 

@@ -88,25 +88,34 @@ GAUGES: Final[tuple[tuple[str, str, Callable[[Service], Any]], ...]] = (
     ("pairs", "Pairs that may ask the same.", lambda service: service.engine.forum.pairs.store.count(LEAST_SCORE)),
     ("pairs_waiting", "Questions that wait to be compared.", lambda service: service.engine.forum.pairs.waiting()),
     ("workers", "Worker processes.", lambda service: service.settings.workers),
+    ("engine_up", "Whether what finds the questions answers.", lambda service: service.engine.forum.indexes.is_up),
+    ("database_up", "Whether what holds the records answers.", lambda service: _is_database_up(service)),
 )
 """Name, what it is about, and what returns its value for a service."""
 
 
 def gauges(services: Sequence[Service]) -> list[GaugeMetricFamily]:
-    """Return what Prometheus watches beside the counts of requests, of each forum; none of one that is in trouble."""
-    values: dict[str, list[float]] = {}
-    for service in services:
-        try:
-            values[service.metrics.forum] = [value(service) for _, _, value in GAUGES]
-        except AskalikeError as error:
-            LOG.warning("no gauges of %s: %s", service.settings.folder.name, error)
+    """Return what Prometheus watches beside the counts of requests, of each forum; none that cannot be told now."""
     families = []
-    for place, (name, about, _) in enumerate(GAUGES):
-        family = GaugeMetricFamily(f"askalike_{name}", about, labels=[FORUM] if any(values) else [])
-        for forum, numbers in values.items():
-            family.add_metric([forum] if forum else [], numbers[place])
+    for name, about, value in GAUGES:
+        labels = [FORUM] if any(service.metrics.forum for service in services) else []
+        family = GaugeMetricFamily(f"askalike_{name}", about, labels=labels)
+        for service in services:
+            forum = service.metrics.forum
+            try:
+                family.add_metric([forum] if forum else [], float(value(service)))
+            except AskalikeError as error:
+                LOG.warning("no gauge %s of %s: %s", name, service.settings.folder.name, error)
         families.append(family)
     return families
+
+
+def _is_database_up(service: Service) -> bool:
+    try:
+        service.engine.forum.store.last_change()
+    except AskalikeError:
+        return False
+    return True
 
 
 def metrics_text(service: Service) -> bytes:

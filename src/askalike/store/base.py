@@ -76,13 +76,30 @@ class Store(JudgementStore):
                 connection.execute(put, row)
 
     def identity(self) -> str:
-        """Return a name that no other store has, drawn when it is first asked for: what an engine knows a forum by."""
-        wanted = "SELECT value FROM settings WHERE key = ?"
-        if not self.rows(wanted, (IDENTITY,)):
+        """Return a name that no other store has, drawn when it is first asked for: what an engine knows a forum by.
+
+        A copy draws one of its own, so that it never writes over what the engine holds of the original.
+        """
+        place = self.place()
+        if (known := self._drawn_identity()) is None or known["place"] != place:
             with self.write() as connection:
-                drawn = json.dumps(secrets.token_hex(6))
-                connection.execute("INSERT INTO settings VALUES (?, ?) ON CONFLICT DO NOTHING", (IDENTITY, drawn))
-        return str(json.loads(self.rows(wanted, (IDENTITY,))[0][0]))
+                if (known := self._drawn_identity()) is None or known["place"] != place:  # another machine may have drawn
+                    drawn = json.dumps({"name": secrets.token_hex(6), "place": place})
+                    put = "INSERT INTO settings VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+                    connection.execute(put, (IDENTITY, drawn))
+            known = self._drawn_identity()
+        assert known is not None
+        return known["name"]
+
+    def _drawn_identity(self) -> dict[str, str] | None:
+        for (held,) in self.rows("SELECT value FROM settings WHERE key = ?", (IDENTITY,)):
+            found: dict[str, str] = json.loads(held)
+            return found
+        return None
+
+    def place(self) -> str:
+        """Return what tells the store from a copy of it, "" where nothing does."""
+        return ""
 
     def margin(self) -> Margin | None:
         """Return how far the forum's questions stand out from one another, None where that was not measured."""
@@ -381,10 +398,19 @@ class Store(JudgementStore):
         return {row[0]: row[1] for row in self.rows("SELECT num, language FROM questions WHERE language <> ''")}
 
     def numbers(
-        self, *, is_answered: bool | None = None, is_closed: bool | None = None, languages: Sequence[str] = ()
+        self,
+        *,
+        is_answered: bool | None = None,
+        is_closed: bool | None = None,
+        languages: Sequence[str] = (),
+        among: Sequence[int] | None = None,
     ) -> list[int]:
         """Return the numbers of all questions, or of those that are (not) answered or closed, or in one of these
-        languages, ascending."""
+        languages, ascending.
+
+        Args:
+            among: only of these, some hundred at most; None for all.
+        """
         asked = {
             "id IN (SELECT question_id FROM answers)": is_answered,
             "closed_us IS NOT NULL": is_closed,
@@ -392,8 +418,11 @@ class Store(JudgementStore):
         conditions = [one if is_so else f"NOT ({one})" for one, is_so in asked.items() if is_so is not None]
         if languages:
             conditions.append(f"language <> '' AND language IN ({', '.join('?' * len(languages))})")
+        if among is not None:
+            conditions.append(f"num IN ({', '.join('?' * len(among))})")
         wanted = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-        return [row[0] for row in self.rows(f"SELECT num FROM questions {wanted} ORDER BY num", languages)]
+        values = (*languages, *(among or ()))
+        return [row[0] for row in self.rows(f"SELECT num FROM questions {wanted} ORDER BY num", values)]
 
     def all_questions(self, after: int = 0) -> Iterator[tuple[int, Question]]:
         """Yield (number, question) for numbers > ``after``, in their order, without holding them all."""

@@ -114,6 +114,15 @@ class PostgresStore(Store):
         """Return the database's address."""
         return self._address
 
+    def place(self) -> str:
+        """Return what no database restored from this one has; its standby, which takes over, has the same."""
+        database = self.rows("SELECT oid FROM pg_database WHERE datname = current_database()")[0][0]
+        cluster = self.rows(
+            "SELECT CASE WHEN has_function_privilege('pg_control_system()', 'EXECUTE')"
+            " THEN (SELECT system_identifier FROM pg_control_system())::text ELSE '' END"
+        )[0][0]
+        return f"{cluster}/{database}"
+
     def close(self) -> None:
         """Close every connection; the store must not be used after."""
         self._connections.close(self.name)

@@ -20,6 +20,7 @@ import json
 import logging
 import re
 import secrets
+import socket
 import struct
 import threading
 import time
@@ -47,6 +48,10 @@ TOKEN_VARIABLE: Final = "ASKALIKE_ENGINE_TOKEN"
 TIMEOUT_S: Final = 60
 READ_TIMEOUT_S = 10.0
 CONNECT_S: Final = 5
+KNOCK_S: Final = 0.5
+"""A server that does not take a connection for so long is away; pymilvus itself tries for seconds."""
+AWAY_S: Final = 5.0
+"""So long an engine that was away is not asked again: every call fails at once."""
 MOST_FOUND: Final = 16_384
 """Milvus gives no more at once."""
 MOST_BYTES: Final = 65_000
@@ -114,9 +119,19 @@ class Milvus:
             with self._explained():
                 return answer()
         except EngineError as error:
-            if not is_refusal(error.__cause__):  # the next call makes another connection
+            if not is_refusal(error.__cause__):  # another connection is made, when the engine is asked again
                 self.close()
+                self._failed = (time.monotonic(), error)
             raise
+
+    @property
+    def is_up(self) -> bool:
+        """Return whether the engine answers; asked at most every second, and not while it is known to be away."""
+        try:
+            self.row("")
+        except EngineError:
+            return False
+        return True
 
     def close(self) -> None:
         """Close the connection; a later call makes another."""
@@ -133,7 +148,7 @@ class Milvus:
     def _connected(self) -> Any:
         with self._guard:
             if self._client is None:
-                if self._failed is not None and time.monotonic() - self._failed[0] < FRESH_S:
+                if self._failed is not None and time.monotonic() - self._failed[0] < AWAY_S:
                     raise self._failed[1]
                 try:
                     with self._explained():
@@ -141,6 +156,7 @@ class Milvus:
                 except EngineError as error:
                     self._failed = (time.monotonic(), error)
                     raise
+                self._failed = None
             return self._client
 
     def _connect(self) -> Any:
@@ -162,6 +178,10 @@ class Milvus:
         parts = urlsplit(self.address)
         scheme = "https" if parts.query else "http"
         address = f"{scheme}://{parts.hostname}:{parts.port or 19530}"
+        try:
+            socket.create_connection((str(parts.hostname), parts.port or 19530), KNOCK_S).close()
+        except OSError as error:
+            raise self._away(error.strerror or str(error)) from error
         alias = uuid.uuid4().hex  # one that is shared goes on with a connection that was lost
         return _pymilvus().MilvusClient(address, token=self._token, timeout=CONNECT_S, alias=alias)
 
@@ -179,10 +199,11 @@ class Milvus:
                     f"{self.address} cannot be opened: another process has it open, or it is no file of Milvus Lite",
                     "one process at a time uses Milvus Lite; several need a server",
                 ) from error
-            raise EngineError(
-                f"the engine {self.address} does not answer: {what}",
-                "start it; what is stored meanwhile is kept, and found when it is back",
-            ) from error
+            raise self._away(what) from error
+
+    def _away(self, what: str) -> EngineError:
+        hint = "start it; what is stored meanwhile is kept, and found when it is back"
+        return EngineError(f"the engine {self.address} does not answer: {what}", hint)
 
     # -- rows that say which collections answer --------------------------------------------------------------------
 
