@@ -37,6 +37,7 @@ from askalike.search import Candidate
 from askalike.search.engine import DuplicateLinks, Engine, Needed, TermStatistics
 from askalike.search.texts import Text, unpacked
 from askalike.store import ForumLayout, Store
+from askalike.store.values import RecordKind
 from askalike.text.analyzer import Analyzer
 from askalike.types import Answer, Filters, Question
 
@@ -54,6 +55,7 @@ MOST_STATES = 100
 MOST_CHANGES: Final = 500
 """After more changes all is looked up anew."""
 
+_ANSWERS: Final[tuple[RecordKind, ...]] = ("answer",)
 _States = tuple[bool | None, bool | None, tuple[str, ...]]
 """Whether questions are answered, whether closed, and their languages."""
 
@@ -84,10 +86,10 @@ class QuestionStates:
         """Return what is known with what has changed since."""
         if not known:
             return {}
-        changes = self._store.changes(before, MOST_CHANGES, ("question",))
+        changes = self._store.changes(before, MOST_CHANGES)
         if len(changes) == MOST_CHANGES:
             return {}
-        if self._store.changes(before, 1, ("answer",)):
+        if self._store.changes(before, 1, _ANSWERS):
             known = {key: numbers for key, numbers in known.items() if key[0] is None}
         changed = sorted({change.num for change in changes})
         if not changed:

@@ -83,7 +83,8 @@ class Store(JudgementStore):
         place = self.place()
         if (known := self._drawn_identity()) is None or known["place"] != place:
             with self.write() as connection:
-                if (known := self._drawn_identity()) is None or known["place"] != place:  # another machine may have drawn
+                known = self._drawn_identity()  # another machine may have drawn meanwhile
+                if known is None or known["place"] != place:
                     drawn = json.dumps({"name": secrets.token_hex(6), "place": place})
                     put = "INSERT INTO settings VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
                     connection.execute(put, (IDENTITY, drawn))
