@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.command import Run
+from tests.tiny_das2016 import write_yahoo
 
 from askalike.errors import install_command
 
@@ -111,21 +112,10 @@ def test_an_encoders_rows_are_trained_each_once_and_share_word_vectors(
     done = run("reproduce", *words)
     assert done.code == 0
     assert "trainings" not in done.err, "what is finished is not trained again"
-
-
-def test_rows_of_other_settings_are_not_mixed_in_one_table(
-    askubuntu: Path,
-    recipe: Path,
-    tmp_path: Path,
-    run: Run,
-) -> None:
-    words = ("lei2016", "--data", askubuntu, "--out", tmp_path / "out", "--only", "cnn-max", "--recipe", recipe)
-    words = (*words, "--seeds", 1)
-    assert run("reproduce", *words).code == 0
     recipe.write_text(RECIPE.replace("min_count = 1", "min_count = 2"), encoding="utf-8")
     done = run("reproduce", *words)
     assert done.code == 2
-    assert "--out" in done.err
+    assert "--out" in done.err, "rows of other settings are not mixed in one table"
 
 
 def test_word_vectors_of_a_file_and_more_texts_are_taken(
@@ -166,30 +156,35 @@ def test_the_rows_of_a_paper_are_listed_by_the_names_that_only_takes(paper: str,
     assert "--data" in without_data.err
 
 
-def test_an_unknown_paper_or_row_is_a_wrong_use(askubuntu: Path, run: Run) -> None:
-    done = run("reproduce", "lei2015", "--data", askubuntu)
-    assert done.code == 2
-    assert "expected one of lei2016" in done.err
-    done = run("reproduce", "lei2016", "--data", askubuntu, "--only", "bert")
-    assert done.code == 2
-    assert "rcnn-last-pretrained" in done.err
-    done = run("reproduce", "lei2016", "--data", askubuntu, "--amount", 20)
-    assert done.code == 2
-    assert "--amount is an option of zhang2018, not of lei2016" in done.err
+WRONG = (
+    ("lei2015", (), "expected one of lei2016"),
+    ("lei2016", ("--only", "bert"), "rcnn-last-pretrained"),
+    ("zhang2018", ("--only", "lstm"), "no row or set 'lstm'"),
+    ("lei2016", ("--amount", 20), "--amount is an option of zhang2018, not of lei2016"),
+    ("zhang2018", ("--vectors", "vectors.txt"), "--vectors is an option of lei2016, not of zhang2018"),
+    ("das2016", ("--unlabelled", "more"), "--unlabelled is an option of lei2016 and zhang2018, not of das2016"),
+    ("das2016", ("--recipe", "none.toml"), "cannot be read"),
+    ("lei2016", ("--out", "OUT"), "is a file"),
+    ("lei2016", ("--device", "abacus"), "device 'abacus' is not known"),
+)
 
 
-def test_a_file_in_the_place_of_the_folder_and_an_unknown_device_are_refused_at_once(tmp_path: Path, run: Run) -> None:
+@pytest.mark.parametrize(("paper", "words", "said"), WRONG, ids=[said for *_, said in WRONG])
+def test_a_wrong_use_is_named(
+    paper: str, words: tuple[object, ...], said: str, askubuntu: Path, tmp_path: Path, run: Run
+) -> None:
+    if "--device" in words:
+        pytest.importorskip("torch", reason="devices are torch's, which is not installed")
     (tmp_path / "out").write_text("notes", encoding="utf-8")
-    done = run("reproduce", "lei2016", "--data", tmp_path, "--out", tmp_path / "out")
+    words = tuple(tmp_path / "out" if word == "OUT" else word for word in words)
+    data = write_yahoo(tmp_path / "yahoo") if paper == "das2016" else askubuntu
+    done = run("reproduce", paper, "--data", data, "--out", tmp_path / "rows", *words)
     assert done.code == 2
-    assert "is a file" in done.err
-    pytest.importorskip("torch", reason="devices are torch's, which is not installed")
-    done = run("reproduce", "lei2016", "--data", tmp_path, "--device", "abacus")
-    assert done.code == 2
-    assert "device 'abacus' is not known" in done.err
+    assert said in done.err
 
 
 def test_a_folder_without_a_set_is_named(tmp_path: Path, run: Run) -> None:
-    done = run("reproduce", "lei2016", "--data", tmp_path)
-    assert done.code == 1
-    assert "travel-stackexchange" in done.err
+    for paper, said in (("lei2016", "travel-stackexchange"), ("das2016", "no archive of Yahoo! Answers")):
+        done = run("reproduce", paper, "--data", tmp_path)
+        assert done.code == 1
+        assert said in done.err

@@ -78,22 +78,6 @@ def test_networks_are_not_run_where_torch_is_missing(
     assert "not run, since training a network needs torch" in done.out
 
 
-def test_wrong_uses_are_named(asked: tuple[object, ...], tmp_path: Path, run: Run) -> None:
-    for words, message in (
-        (("--only", "lstm"), "there is no row or set 'lstm'"),
-        (("--only", "travel"), "it holds yahoo"),
-        (("--recipe", tmp_path / "none.toml"), "cannot be read"),
-        (("--amount", 5), "--amount is an option of zhang2018, not of das2016"),
-        (("--unlabelled", tmp_path), "--unlabelled is an option of lei2016 and zhang2018, not of das2016"),
-    ):
-        done = run("reproduce", "das2016", *asked, *words)
-        assert done.code == 2
-        assert message in done.err
-    done = run("reproduce", "das2016", "--data", tmp_path / "none")
-    assert done.code == 1
-    assert "there is no folder" in done.err
-
-
 @pytest.mark.data
 def test_all_sources_of_pairs_that_stand_in_are_read(data_dir: Path) -> None:
     found = read_pairs(data_dir, [], 500)
