@@ -26,7 +26,7 @@ from askalike.papers.das2016.data import (
     says_something,
 )
 from askalike.papers.das2016.language import LanguageModel, LanguageSettings, collection_counts
-from askalike.papers.das2016.rows import COMPARED, REPORTED, ROWS, DasRow, grid
+from askalike.papers.das2016.rows import COMPARED, ROWS, DasRow, grid
 from askalike.papers.das2016.scqa import ScqaSettings, TrigramReader
 from askalike.papers.das2016.systems import (
     Learner,
@@ -34,7 +34,6 @@ from askalike.papers.das2016.systems import (
     TrigramCosine,
     language_answers,
     siamese_answers,
-    trigram_answers,
 )
 from askalike.papers.das2016.table import runner_of
 from askalike.papers.harness import Options, RowResult, Runner, compared
@@ -81,13 +80,6 @@ def write_stand_ins(folder: Path) -> Path:
     return folder
 
 
-def test_every_row_of_the_paper_is_there_with_its_figures() -> None:
-    assert REPORTED.keys() == {row.id for row in ROWS.values() if row.name}
-    assert ROWS["t-scqa"].reported == (85.2, 93.4, 84.9)
-    assert ROWS["t-scqa"].learner == ROWS["scqa"].learner != ROWS["dsqa"].learner
-    assert all({*pair} <= ROWS.keys() for pair in COMPARED)
-
-
 def test_what_is_learned_from_has_no_query_no_linked_topic_and_no_question_without_an_answer(tmp_path: Path) -> None:
     folder = write_stand_ins(tmp_path)
     found = read_pairs(folder, [Question("q", "asked in dev")])
@@ -110,10 +102,14 @@ def test_what_is_learned_from_has_no_query_no_linked_topic_and_no_question_witho
         read_pairs(tmp_path / "nowhere", [])
 
 
-def test_a_file_of_pairs_that_is_damaged_is_named_with_its_line(tmp_path: Path) -> None:
-    (tmp_path / "pairs.gz").write_bytes(gzip.compress(b'{"id": 1, "forum": "f", "question": "a", "answer": "b"}\n{}'))
-    with pytest.raises(DamagedInputError, match=r"pairs.gz, line 2: KeyError\('id'\)"):
-        list(read_reddit(tmp_path / "pairs.gz"))
+def test_an_answer_that_was_deleted_or_overwritten_says_nothing() -> None:
+    pasted = "[deleted]  \n ^^^^0.8427 \n > [What is this?](https://pastebin.com/64GuVi2F/86319)"
+    overwritten = "This comment has been overwritten by an open source script to protect this user's privacy."
+    silent = ("...", "[removed]", "Deleted.", pasted, overwritten)
+    assert [body for body in ("Yes.", "Delete it", *silent) if says_something(Answer("a", "q", body))] == [
+        "Yes.",
+        "Delete it",
+    ]
 
 
 def test_rows_of_one_subreddit_and_title_are_one_question_with_all_their_answers(tmp_path: Path) -> None:
@@ -124,22 +120,9 @@ def test_rows_of_one_subreddit_and_title_are_one_question_with_all_their_answers
     kept = read_pairs(folder, [])
     (wifi,) = (question.id for question in kept.questions if question.title == "Fix my wifi?")
     assert [answer.body for answer in kept.answers if answer.question_id == wifi] == ["restart it", "buy another"]
-
-
-@pytest.mark.parametrize(
-    ("body", "says"),
-    [
-        ("Yes.", True),
-        ("Delete the partition", True),
-        ("...", False),
-        ("[removed]", False),
-        ("Deleted.", False),
-        ("[deleted]  \n ^^^^0.8427 \n > [What is this?](https://pastebin.com/64GuVi2F/86319)", False),
-        ("This comment has been overwritten by an open source script to protect this user's privacy.", False),
-    ],
-)
-def test_an_answer_that_was_deleted_or_overwritten_says_nothing(body: str, says: bool) -> None:
-    assert says_something(Answer("a", "q", body)) == says
+    (tmp_path / "pairs.gz").write_bytes(gzip.compress(b'{"id": 1, "forum": "f", "question": "a", "answer": "b"}\n{}'))
+    with pytest.raises(DamagedInputError, match=r"pairs.gz, line 2: KeyError\('id'\)"):
+        list(read_reddit(tmp_path / "pairs.gz"))
 
 
 def test_the_control_is_the_cosine_of_trigram_counts() -> None:
@@ -155,26 +138,6 @@ def test_the_control_is_the_cosine_of_trigram_counts() -> None:
     assert weighted[1] < plain[1]
 
 
-def test_the_rows_of_trigrams_answer_every_query(data: DasData) -> None:
-    for has_idf in (False, True):
-        found = trigram_answers(data, has_idf=has_idf).runs
-        assert {name: set(run) for name, run in found.items()} == {
-            task.name: set(task.queries) for task in data.tasks()
-        }
-
-
-def test_the_networks_of_a_table_differ_in_sides_and_reduction_alone(data: DasData, tmp_path: Path) -> None:
-    trainer = SiameseTrainer(ScqaSettings(), data, tmp_path)
-    settings = {name: trainer.settings_of(name) for name in ("scqa", "dsqa", "scqa-sum", "dsqa-sum")}
-    assert [(one.is_shared, one.reduction) for one in settings.values()] == [
-        (True, "mean"),
-        (False, "mean"),
-        (True, "sum"),
-        (False, "sum"),
-    ]
-    assert {replace(one, is_shared=True, reduction="mean") for one in settings.values()} == {ScqaSettings()}
-
-
 def test_the_papers_data_is_found_and_some_of_its_queries_tune(data: DasData, tmp_path: Path) -> None:
     assert data.is_original
     one = data.sets[0]
@@ -185,19 +148,15 @@ def test_the_papers_data_is_found_and_some_of_its_queries_tune(data: DasData, tm
     assert len(data.pairs.questions) == 60
     assert data.pairs.best()[0].is_accepted
     assert len(read_data(tmp_path / "yahoo", 7).pairs.questions) == 7
+    archive = tmp_path / "yahoo" / "FullOct2007.xml"
+    archive.write_text(archive.read_text(encoding="utf-8").replace("trouble pain number1<", "QUERY3 visa<"), "utf-8")
+    assert read_data(tmp_path / "yahoo").pairs.left_out == {"questions with the words of a query": 1}
     (tmp_path / "yahoo" / "labelled.tsv").unlink()
     (tmp_path / "empty").mkdir()
     with pytest.raises(FormatError, match="no archive of Yahoo! Answers, and none of the sets"):
         read_data(tmp_path / "empty")
     with pytest.raises(FormatError, match="0 labelled sets, expected one"):
         read_data(tmp_path / "yahoo")
-
-
-def test_a_query_that_was_asked_in_the_archive_is_not_learned_from(tmp_path: Path) -> None:
-    folder = write_yahoo(tmp_path / "yahoo")
-    archive = folder / "FullOct2007.xml"
-    archive.write_text(archive.read_text(encoding="utf-8").replace("trouble pain number1<", "QUERY3 visa<"), "utf-8")
-    assert read_data(folder).pairs.left_out == {"questions with the words of a query": 1}
 
 
 def test_translations_find_what_only_answers_tell(data: DasData, tmp_path: Path) -> None:
@@ -270,35 +229,25 @@ def test_the_weight_of_a_network_beside_words_is_the_best_of_dev(data: DasData) 
     assert judge(dev, alone.runs[dev.name]).means["map"] == pytest.approx(curve[1.0], abs=1e-6)
 
 
-def test_an_outcome_is_kept_until_the_data_change(data: DasData, tmp_path: Path) -> None:
-    made = runner(data, tmp_path / "out")
-    assert made.finished(ROWS["lmir"], 0) is None
-    outcome = made.run(ROWS["lmir"], 0)
-    assert made.finished(ROWS["lmir"], 0) == outcome
+def test_an_outcome_is_kept_until_the_data_change_and_rows_are_tested_against_lmir(
+    data: DasData, tmp_path: Path
+) -> None:
+    made, lmir = runner(data, tmp_path / "out"), ROWS["lmir"]
+    assert made.finished(lmir, 0) is None
+    outcome = made.run(lmir, 0)
+    assert made.finished(lmir, 0) == outcome
     assert outcome.values.keys() == {"yahoo dev", "yahoo test"}
-    other = replace(data, pairs=replace(data.pairs, answers=data.pairs.answers[:-1]))
-    assert runner(other, tmp_path / "out").finished(ROWS["lmir"], 0) is None
-    (one,) = data.sets
-    shown = {name: replace(found, title=f"{found.title}?") for name, found in one.tests[0].queries.items()}
-    other = replace(data, sets=(replace(one, tests=(replace(one.tests[0], queries=shown),)),))
-    assert runner(other, tmp_path / "out").finished(ROWS["lmir"], 0) is None
-    (tmp_path / "out" / "rows" / "lmir-seed0.json").write_text("{", encoding="utf-8")
-    assert made.finished(ROWS["lmir"], 0) is None
-
-
-def test_rows_are_tested_against_lmir_and_against_each_other(data: DasData, tmp_path: Path) -> None:
-    made = runner(data, tmp_path / "out")
-    rows = [ROWS[name] for name in ("lmir", "translation", "scqa")]
-    for row in rows[:2]:
-        made.run(row, 0)
-    base, translated, missing = made.results(rows, range(2))
+    made.run(ROWS["translation"], 0)
+    base, translated, missing = made.results([ROWS[name] for name in ("lmir", "translation", "scqa")], range(2))
     assert (base.means["yahoo test"]["map"].p_value, missing.means) == (None, {})
     assert translated.means["yahoo test"]["map"].p_value is not None
     assert len(translated.outcomes) == 1, "nothing is drawn, so it has no second seed"
-    (found,) = compared([base, translated, missing], COMPARED, ["yahoo test"])
-    assert (found.better, found.worse) == ("translation", "lmir")
-    means = [one.means["yahoo test"]["map"].over_queries.mean for one in (translated, base)]
-    assert found.difference.mean == pytest.approx(means[0] - means[1])
+    other = replace(data, pairs=replace(data.pairs, answers=data.pairs.answers[:-1]))
+    assert runner(other, tmp_path / "out").finished(lmir, 0) is None
+    (one,) = data.sets
+    shown = {name: replace(found, title=f"{found.title}?") for name, found in one.tests[0].queries.items()}
+    other = replace(data, sets=(replace(one, tests=(replace(one.tests[0], queries=shown),)),))
+    assert runner(other, tmp_path / "out").finished(lmir, 0) is None
 
 
 def test_a_query_counts_by_its_mean_over_seeds() -> None:
@@ -306,8 +255,8 @@ def test_a_query_counts_by_its_mean_over_seeds() -> None:
         values = [{"t": {"map": {"q": value, "r": 0.5}}} for value in by_seed]
         return RowResult.of(ROWS[row], range(len(values)), values, [], ["map"])
 
-    scqa, dsqa = result("scqa", 0.0, 1.0), result("dsqa", 0.25)
-    (found,) = compared([dsqa, scqa], COMPARED, ["t"])
+    assert all({*pair} <= ROWS.keys() for pair in COMPARED)
+    (found,) = compared([result("dsqa", 0.25), result("scqa", 0.0, 1.0)], COMPARED, ["t"])
     assert found.difference.mean == 0.125
 
 

@@ -105,19 +105,15 @@ def finished(row: LeiRow, seed: int, data: LeiSet, out: Path) -> Outcome | None:
     return runner_of(data, out, no_torch).finished(row, seed)
 
 
-def test_every_reported_figure_belongs_to_a_row() -> None:
+def test_rows_have_their_figures_and_encoders_of_all_kinds_about_as_many_parameters() -> None:
     assert {name for name, row in ROWS.items() if row.reported} == set(REPORTED)
     assert {name for name, row in ROWS.items() if row.thesis} == set(THESIS)
-    assert {one.origin for found in THESIS.values() for one in found.values()} == {"thesis"}
-    assert "thesis" not in {one.origin for found in REPORTED.values() for one in found.values()}
-    full, last = THESIS["rcnn-last-pretrained"]["p@1"], THESIS["rcnn-last"]["p@1"]
-    assert (full.value, last.value) == (64.5, 64.2), "by the thesis alone, pre-training does not harm"
-
-
-def test_encoders_of_all_kinds_have_about_the_same_number_of_parameters() -> None:
-    compared = (row for row in ROWS.values() if row.encoder and row.encoder.gate != "constant")
-    counts = {row.system: row.encoder.parameter_count() for row in compared if row.encoder}
+    assert all(set(pair) <= ROWS.keys() for pair in COMPARED)
+    alike = (row for row in ROWS.values() if row.encoder and row.encoder.gate != "constant")
+    counts = {row.system: row.encoder.parameter_count() for row in alike if row.encoder}
     assert counts == {"cnn": 400_867, "lstm": 424_320, "gru": 404_880, "rcnn": 400_800}
+    with pytest.raises(SettingError, match="no row or set 'bert'"):
+        chosen_rows(ROWS, ["bert"])
 
 
 def test_a_variant_is_a_row_of_its_own_and_leaves_the_others_as_they_were() -> None:
@@ -154,14 +150,6 @@ def test_a_row_of_the_official_program_is_trained_by_its_recipe(
     assert [recipe.words.weighted for recipe in seen.values()] == ["equally", "equally", "by idf"]
     assert {recipe.words.vectors for recipe in seen.values()} == {str(tmp_path / "words.txt")}
     assert seen["rcnn-last-program"].encoder.pooling == "normalised-last"
-
-
-def test_rows_are_chosen_by_id_or_system_in_the_tables_order() -> None:
-    assert [row.id for row in chosen_rows(ROWS, ["rcnn-last", "bm25"])] == ["bm25", "rcnn-last"]
-    assert [row.id for row in chosen_rows(ROWS, ["cnn"])] == ["cnn-max", "cnn-mean"]
-    assert chosen_rows(ROWS, []) == list(ROWS.values())
-    with pytest.raises(SettingError, match="no row or set 'bert'"):
-        chosen_rows(ROWS, ["bert"])
 
 
 def test_askubuntu_is_read_as_it_was_released(askubuntu: LeiSet) -> None:
@@ -208,6 +196,8 @@ def test_stand_ins_keep_training_apart_from_dev_and_test(tmp_path: Path) -> None
     assert semeval.pairs == (("A0", "A0_R2"), ("A1", "A1_R2"), ("A2", "A2_R2"))
     assert {question.id[0] for question in semeval.questions} == {"A", "B"}
     assert list(find_sets(tmp_path / "travel-stackexchange")) == ["travel"]
+    with pytest.raises(FormatError, match=r"there is no folder .*nowhere"):
+        find_sets(tmp_path / "nowhere")
 
 
 def test_bm25_is_plain_where_the_candidates_were_found_by_another_search(tmp_path: Path, askubuntu: LeiSet) -> None:
@@ -223,13 +213,6 @@ def test_bm25_is_plain_where_the_candidates_were_found_by_another_search(tmp_pat
     assert (plain.row.id, search.row.id) == ("bm25", "candidate-search")
     released = LeiSystems(askubuntu, tmp_path, no_torch).answer(ROWS["bm25"], 0).runs
     assert released == {task.name: task.lexical for task in askubuntu.tasks()}, "as they were released"
-
-
-def test_a_folder_that_holds_no_set_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"holds no train_random.txt"):
-        find_sets(tmp_path)
-    with pytest.raises(FormatError, match=r"there is no folder .*nowhere"):
-        find_sets(tmp_path / "nowhere")
 
 
 def test_baselines_run_and_encoders_without_a_trainer_say_why_not(askubuntu: LeiSet, tmp_path: Path) -> None:
@@ -257,9 +240,12 @@ def test_baselines_run_and_encoders_without_a_trainer_say_why_not(askubuntu: Lei
     assert means["tfidf"].p_value == 1  # one query differs: both signs are as extreme
 
 
-def test_means_are_over_seeds_and_queries_with_the_spread_of_the_seeds(askubuntu: LeiSet, tmp_path: Path) -> None:
+def test_means_are_over_seeds_and_queries_and_what_is_said_of_rows_is_tested(askubuntu: LeiSet, tmp_path: Path) -> None:
+    bodies: set[str] = set()
+
     class Wrong(BySubject):
         def encode(self, questions: Sequence[Question]) -> NDArray[np.float32]:
+            bodies.update(question.body for question in questions)
             return np.ones((len(questions), 1), dtype=np.float32)
 
     asked: list[tuple[str, int, str, str]] = []
@@ -268,31 +254,19 @@ def test_means_are_over_seeds_and_queries_with_the_spread_of_the_seeds(askubuntu
         asked.append((row.id, seed, data.name, folder.name))
         return BySubject() if seed else Wrong()
 
-    _, result = run_rows(askubuntu, ["gru-last"], [0, 1], tmp_path, train)
-    assert asked == [("gru-last", seed, "askubuntu", f"gru-last-seed{seed}") for seed in (0, 1)]
-    found = result.means["askubuntu-test"]["mrr"]
+    found = run_rows(askubuntu, ["gru-mean", "rcnn-mean-title"], [0, 1], tmp_path, train)
+    assert asked[::2] == [("gru-mean", seed, "askubuntu", f"gru-mean-seed{seed}") for seed in (0, 1)]
+    mrr = found[1].means["askubuntu-test"]["mrr"]
     # seed 0 ties and keeps BM25's order, 2/3; seed 1 is right everywhere
-    assert found.over_queries.mean == pytest.approx((2 / 3 + 1) / 2)
-    assert found.spread == pytest.approx((1 / 3) / np.sqrt(2))
-    assert found.queries == 2
-    assert result.seeds == (0, 1)
-
-
-def test_what_is_said_of_rows_is_tested_where_both_were_run(askubuntu: LeiSet, tmp_path: Path) -> None:
-    class Wrong(BySubject):
-        def encode(self, questions: Sequence[Question]) -> NDArray[np.float32]:
-            return np.ones((len(questions), 1), dtype=np.float32)
-
-    def train(row: LeiRow, seed: int, data: LeiSet, folder: Path) -> BySubject:
-        return BySubject() if row.id == "rcnn-mean" else Wrong()
-
-    found = run_rows(askubuntu, ("lstm-mean", "rcnn-mean"), [0, 1], tmp_path, train)
-    told, against_words = compared(found, COMPARED, ["askubuntu-test"])
-    assert (told.better, told.worse, told.task) == ("rcnn-mean", "lstm-mean", "askubuntu-test")
-    assert (against_words.better, against_words.worse) == ("rcnn-mean", "bm25")
-    means = [one.means["askubuntu-test"]["map"].over_queries.mean for one in found if one.row.encoder]
-    assert told.difference.mean == pytest.approx(means[1] - means[0])
-    assert all(set(pair) <= ROWS.keys() for pair in COMPARED)
+    assert mrr.over_queries.mean == pytest.approx((2 / 3 + 1) / 2)
+    assert mrr.spread == pytest.approx((1 / 3) / np.sqrt(2))
+    assert (mrr.queries, found[1].seeds) == (2, (0, 1))
+    (told,) = compared(found, COMPARED, ["askubuntu-test"])
+    assert (told.better, told.worse, told.task) == ("rcnn-mean-title", "bm25", "askubuntu-test")
+    assert told.difference.mean == pytest.approx((2 / 3 + 1) / 2 - 2 / 3)
+    bodies.clear()
+    runner_of(askubuntu, tmp_path, lambda *_: Wrong()).run(ROWS["rcnn-last-title"], 0)
+    assert bodies == {""}, "a row of titles sees no body"
 
 
 def test_what_is_finished_is_not_run_again_unless_row_or_data_changed(askubuntu: LeiSet, tmp_path: Path) -> None:
@@ -321,30 +295,6 @@ def test_what_is_finished_is_not_run_again_unless_row_or_data_changed(askubuntu:
     assert finished(row, 1, replace(askubuntu, tests=(replace(test, documents=shown), *tests)), tmp_path) is None
     (tmp_path / "askubuntu" / "rcnn-last-seed1.json").write_text("{", encoding="utf-8")
     assert finished(row, 1, askubuntu, tmp_path) is None
-
-
-def test_a_row_whose_extra_is_missing_says_so(
-    askubuntu: LeiSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def missing(*_: object) -> None:
-        raise MissingExtraError("scikit-learn is not installed", "train")
-
-    monkeypatch.setattr("askalike.papers.lei2016.table._by_svm", missing)
-    _, result = run_rows(askubuntu, ["svm"], [0], tmp_path)
-    assert result.reason == f"scikit-learn is not installed ({install_command('train')})"
-
-
-def test_a_title_row_sees_no_body(askubuntu: LeiSet, tmp_path: Path) -> None:
-    bodies: set[str] = set()
-
-    class Reads(BySubject):
-        def encode(self, questions: Sequence[Question]) -> NDArray[np.float32]:
-            bodies.update(question.body for question in questions)
-            return super().encode(questions)
-
-    runner_of(askubuntu, tmp_path, lambda *_: Reads()).run(ROWS["rcnn-last-title"], 0)
-    assert bodies == {""}
-    assert finished(ROWS["rcnn-last-title"], 0, askubuntu, tmp_path) is not None
 
 
 def test_encoders_of_other_settings_are_trained_again_and_other_rows_are_not(askubuntu: LeiSet, tmp_path: Path) -> None:
@@ -381,11 +331,6 @@ def test_two_readings_of_pretraining_lie_in_folders_of_their_own(
     folders = {name.partition(" ")[0] for name in before}
     assert len(folders) == 2
     assert all(name.startswith("rcnn-400-title-and-body-") and name.endswith("-seed0") for name in folders)
-
-
-def test_no_seed_is_refused(askubuntu: LeiSet, tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match="no seed"):
-        run_rows(askubuntu, [], [], tmp_path)
 
 
 def test_perplexity_is_measured_on_the_questions_that_were_released_to_be_held_out(askubuntu: LeiSet) -> None:
