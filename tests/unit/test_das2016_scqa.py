@@ -29,7 +29,6 @@ from torch.nn import functional  # noqa: E402
 
 from askalike.papers.das2016.scqa_network import (  # noqa: E402
     STAGE,
-    Epoch,
     PairCorpus,
     QuestionAnswer,
     SiameseModel,
@@ -130,16 +129,11 @@ def test_a_trigram_that_only_the_end_sees_changes_nothing_and_texts_without_any_
     network.encode(texts_of(90, [0, 0])).sum().backward()
     assert not any(parameter.grad.any() for parameter in network.parameters() if parameter.grad is not None)
     assert network.encode_all(texts_of(90, [])).shape == (0, 6)
-
-
-def test_the_same_seed_gives_the_same_network_and_sides_begin_apart() -> None:
-    first, same, other = (network_of("DSQA", seed).arrays() for seed in (3, 3, 4))
-    assert all(np.array_equal(first[key], same[key]) for key in first)
-    assert not any(np.array_equal(first[key], other[key]) for key in first)
-    assert not np.array_equal(first["question.dense"], first["answer.dense"])
     begun = SiameseNetwork(ScqaSettings(), 2000, 1).arrays()
     assert not any(begun[f"bias_{block}"].any() for block in (1, 2, 3))
     assert begun["dense"].std() == pytest.approx((2 / begun["dense"].shape[1]) ** 0.5, rel=0.1)
+    two = network_of("DSQA").arrays()
+    assert not np.array_equal(two["question.dense"], two["answer.dense"]), "sides begin apart"
 
 
 # -- training ------------------------------------------------------------------------------------------------------
@@ -297,23 +291,7 @@ def test_the_same_seed_gives_the_same_model_and_a_saved_one_is_loaded_bit_for_bi
         SiameseModel.load(tmp_path / "x")
 
 
-def test_each_epoch_is_reported_with_the_model_as_it_is_then(tmp_path: Path) -> None:
-    settings = replace(SMALL, loop=replace(SMALL.loop, epochs=3, patience=0))
-    reported: list[tuple[Epoch, dict[str, Any]]] = []
-    whole = fit_siamese(
-        settings,
-        toy_data(),
-        TrainingRun(tmp_path / "whole"),
-        lambda epoch: reported.append((epoch, epoch.model().network.arrays())),
-    )
-    assert [epoch.number for epoch, _ in reported] == [0, 1, 2, 3]
-    dense_of = [arrays["dense"] for _, arrays in reported]
-    assert np.array_equal(dense_of[3], whole.network.arrays()["dense"])
-    assert not np.array_equal(dense_of[2], dense_of[3])
-    assert {"loss", HELD_OUT_LOSS, "mrr", "map"} <= reported[1][0].measures.keys()
-
-
-@pytest.mark.parametrize(("stop_at", "shared"), [(1, True), (6, False), (11, True)])
+@pytest.mark.parametrize(("stop_at", "shared"), [(6, False), (11, True)])
 def test_a_training_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path: Path, stop_at: int, shared: bool) -> None:
     loop = SgdSettings(epochs=3, patience=2, learning_rate=0.05, momentum=0.5, clip=1e9, stop_on=HELD_OUT_LOSS)
     settings = replace(SMALL, is_shared=shared, loop=loop)
@@ -341,9 +319,9 @@ def test_the_recipe_that_ships_has_the_defaults_and_settings_survive_json() -> N
     assert read_stored(ScqaSettings, stored, "settings") == ScqaSettings()
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
+def test_a_recipe_that_cannot_be_used_names_the_place(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    for changed, message in (
         ("channels = [4]", "as many of both"),
         ("channels = [8, 0, 8]", "channels, number 2, is 0"),
         ("kernel_width = '4'", "kernel_width is '4'"),
@@ -354,14 +332,10 @@ def test_the_recipe_that_ships_has_the_defaults_and_settings_survive_json() -> N
         ("loop = 5", "expected a table"),
         ("[loop]\nepochs = 0", "loop: epochs is 0"),
         ("[loop", "is no TOML"),
-    ],
-)
-def test_a_recipe_that_cannot_be_used_names_the_place(tmp_path: Path, changed: str, message: str) -> None:
-    path = tmp_path / "mine.toml"
-    path.write_text(f"{changed}\n", encoding="utf-8")
-    with pytest.raises(SettingError, match=re.escape(message)) as raised:
-        ScqaSettings.read(path)
-    assert "mine.toml" in str(raised.value)
+    ):
+        path.write_text(f"{changed}\n", encoding="utf-8")
+        with pytest.raises(SettingError, match=rf"(?s)mine\.toml.*{re.escape(message)}"):
+            ScqaSettings.read(path)
     with pytest.raises(SettingError, match="cannot be read"):
         ScqaSettings.read(tmp_path / "none.toml")
 
@@ -371,35 +345,17 @@ def test_a_recipe_that_cannot_be_used_names_the_place(tmp_path: Path, changed: s
 READER = TrigramReader()
 
 
-@pytest.mark.parametrize(
-    ("word", "expected"),
-    [
-        ("table", ("#ta", "tab", "abl", "ble", "le#")),
-        ("", ()),
-        ("c", ("#c#",)),
-        ("22", ("#22", "22#")),
-        ("мир", ("#ми", "мир", "ир#")),
-    ],
-)
-def test_a_word_has_its_trigrams_between_two_delimiters(word: str, expected: tuple[str, ...]) -> None:
-    assert trigrams(word) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
+def test_a_text_is_the_trigrams_of_its_words_between_delimiters_without_case_stop_words_and_endings() -> None:
+    assert trigrams("table") == ("#ta", "tab", "abl", "ble", "le#")
+    assert [trigrams(word) for word in ("", "c", "22")] == [(), ("#c#",), ("#22", "22#")]
+    for text, words in (
         ("Do I mount THE drives?! (read-only)", "mount drive read onli"),
         ("***", ""),
         ("/boot/resolv.conf 22.04 c++ x@host.org #tag", "boot resolv conf 22 04 c x host org tag"),
         ("can't user’s", "cant user"),
         ("中国 हिन्दी Straße ＡＢＣ ½", "中 国 हिन्दी strass abc 1 2"),
-    ],
-)
-def test_case_stop_words_endings_and_special_characters_go(text: str, words: str) -> None:
-    assert READER.words(text) == words.split()
-
-
-def test_answers_are_read_as_questions_are_and_repetitions_count() -> None:
+    ):
+        assert READER.words(text) == words.split()
     asked = READER.question(Question("1", "", "<p>kernel kernel</p>", "html"))
     assert asked == READER.answer(Answer("1", "1", "kernel kernel")) == 2 * list(trigrams("kernel"))
 
