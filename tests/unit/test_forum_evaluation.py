@@ -12,7 +12,7 @@ from askalike import Forum, Link, Question, TextSettings
 from askalike.errors import EvaluationError, ForumError, SettingError
 from askalike.evaluation import components
 from askalike.evaluation.forum.evaluation import TASKS, evaluate_forum
-from askalike.evaluation.forum.links import SPLITS, duplicate_task, judge_candidates
+from askalike.evaluation.forum.links import SPLITS, duplicate_task
 from askalike.evaluation.forum.tasks import collection_run, forum_run, make_scorer
 from askalike.progress import SilentProgress
 
@@ -95,24 +95,13 @@ def test_what_is_written_meanwhile_is_no_part_of_a_trial(forum: Forum, monkeypat
         late = iter(range(1000))
 
 
-def test_candidates_are_all_judged(forum: Forum) -> None:
-    task = duplicate_task(forum)
-    judged = judge_candidates(task, {"b": [("a", 2.0), ("x", 1.0)], "c": []})
-    assert judged == {"b": {"a": 1, "x": 0}}
-
-
-def test_a_forum_without_marks_cannot_be_evaluated(tmp_path: Path) -> None:
-    with Forum.create(tmp_path / "g") as bare:
-        bare.add(Question("a", "t"))
-        with pytest.raises(EvaluationError, match="no duplicate links"):
-            duplicate_task(bare)
-
-
-def test_an_unknown_part_or_task_is_refused(forum: Forum) -> None:
+def test_an_unknown_part_or_task_is_refused(forum: Forum, tmp_path: Path) -> None:
     with pytest.raises(EvaluationError, match="expected all or one of train, dev, test"):
         duplicate_task(forum, "tset")
     with pytest.raises(SettingError, match="no task 'magic'"):
         evaluate_forum(forum, "magic", ("search",))
+    with Forum.create(tmp_path / "g") as bare, pytest.raises(EvaluationError, match="no duplicate links"):
+        duplicate_task(bare)
 
 
 def test_the_parts_of_a_forum_share_no_component(tmp_path: Path) -> None:

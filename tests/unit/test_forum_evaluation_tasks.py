@@ -60,10 +60,6 @@ def test_a_judged_set_of_a_web_search_gets_exact_bm25_scores_in_its_own_order() 
     assert judge(task, task.lexical).means["map"] == 1
 
 
-def test_a_set_that_was_released_with_bm25_scores_keeps_them() -> None:
-    assert released_task(judged(), "askubuntu", ()).lexical == judged().candidates
-
-
 def test_a_task_in_numbers_has_the_figures_of_the_run_of_cosines() -> None:
     task = released_task(judged(), "askubuntu", ())
     numbers = candidate_task(task)
@@ -104,8 +100,3 @@ def test_links_are_relevant_both_ways_and_a_quoted_title_is_left_out(tmp_path: P
         (task,) = halves.values()  # one component, so one half has it all
     assert task.qrels == {"1": {"2": 1, "3": 1}, "3": {"1": 1}}
     assert set(task.queries) == {"1", "3"}
-
-
-def test_an_unknown_half_of_links_is_refused(forum: Forum) -> None:
-    with pytest.raises(EvaluationError, match="no half 'train'"):
-        related_task(forum, [("a", "b")], "train")

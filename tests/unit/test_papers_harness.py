@@ -1,7 +1,11 @@
-"""Trainings beside each other: each is done once and told of; one that fails ends the others; a kill ends all."""
+"""Trainings beside each other: each is done once and told of; one that fails ends the others; a kill ends all.
+
+And what came of them, on a terminal.
+"""
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
@@ -11,8 +15,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from askalike.papers.harness import do_each
+from askalike.cli.reproduce import comparison_table
+from askalike.evaluation import Interval
+from askalike.papers.harness import Compared, do_each
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -20,7 +27,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from askalike.papers.harness import do_each
-from tests.unit.test_papers_side_by_side import write_number
+from tests.unit.test_papers_harness import write_number
 
 if __name__ == "__main__":
     do_each(write_number, Path(sys.argv[1]), ["a", "b"], lambda *_: None, 2)
@@ -71,8 +78,14 @@ def test_one_that_fails_does_not_wait_for_the_others(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_nothing_is_done_of_nothing(tmp_path: Path) -> None:
-    do_each(write, tmp_path, [], lambda *_: None, 2)
+def test_every_name_and_number_of_comparisons_fits_a_terminal_of_80_columns() -> None:
+    better, worse, tasks = "attention-white-combined", "words-combined", ("dev", "test2016", "test2017")
+    found = [Compared(better, worse, task, Interval(-0.1234, -0.201, 0.1, 0.95), 0.0001) for task in tasks]
+    shown = io.StringIO()
+    Console(file=shown, width=80).print(comparison_table(found))
+    lines = [line.split() for line in shown.getvalue().splitlines()]
+    row = [better, "over", worse, "-12.34", "-20.1", "to", "+10.0", "0.0001"]
+    assert lines[1:] == [line for task in tasks for line in ([task], row)]
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="it looks for processes in /proc")
