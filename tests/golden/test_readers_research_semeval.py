@@ -66,8 +66,12 @@ def dev(tmp_path: Path) -> Path:
 
 
 def test_the_forum_has_every_question_once_with_answers_and_links(dev: Path) -> None:
-    context = ReadContext()
+    notices: list[str] = []
+    context = ReadContext(notice=notices.append)
     records = list(SemEvalReader().read(dev, context))
+    assert "PerfectMatch as duplicate" in notices[0]
+    links = [record for record in records if isinstance(record, Link)]
+    assert links[:2] == [Link("Q1", "Q1_R3", "duplicate"), Link("Q1", "Q1_R7", "related")]
     assert len(records) == context.records_in == 2 + 6 + 6 + 4
     assert records[0] == Question("Q1", "Where to walk Q1?", "A path & shade.")
     assert records[1] == Question(
@@ -82,14 +86,6 @@ def test_the_forum_has_every_question_once_with_answers_and_links(dev: Path) -> 
     )
     assert records[9] == Question("Q2", "Where to walk Q2?", "A path & shade.")
     assert records[-1] == Link("Q2", "Q2_R7", "related")
-
-
-def test_perfect_matches_become_duplicates_and_relevant_ones_related_and_it_is_said(dev: Path) -> None:
-    notices: list[str] = []
-    records = SemEvalReader().read(dev, ReadContext(notice=notices.append))
-    links = [record for record in records if isinstance(record, Link)]
-    assert links[:2] == [Link("Q1", "Q1_R3", "duplicate"), Link("Q1", "Q1_R7", "related")]
-    assert "PerfectMatch as duplicate" in notices[0]
 
 
 def test_the_judged_set_keeps_the_order_of_the_file_and_scores_one_by_rank(dev: Path) -> None:

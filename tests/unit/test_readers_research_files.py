@@ -71,12 +71,20 @@ def test_each_layout_is_recognised_by_its_own_reader_alone(tmp_path: Path, name:
     assert READERS[name].size_bytes(file) == file.stat().st_size
 
 
-@pytest.mark.parametrize("content", [b"", b"\x1f\x8b\x00broken", b"BZh9broken", b"\xff\xfe\x00", b"<xml", b"{" * 5000])
-def test_no_reader_raises_or_matches_on_odd_files(tmp_path: Path, content: bytes) -> None:
-    for name in ("corpus.jsonl", "corpus.jsonl.gz", "text_tokenized.txt.gz", "a.xml", "a.xml.bz2", "a.csv", "dev.txt"):
-        file = tmp_path / name
-        file.write_bytes(content)
-        assert not any(READERS[layout].matches(file) for layout in LAYOUTS)
-        assert not has_labelled_judgments(file)
-    assert not any(READERS[layout].matches(tmp_path) for layout in LAYOUTS)
-    assert not has_labelled_judgments(tmp_path)
+def test_no_reader_raises_or_matches_on_odd_files(tmp_path: Path) -> None:
+    for content in (b"", b"\x1f\x8b\x00broken", b"BZh9broken", b"\xff\xfe\x00", b"<xml", b"{" * 5000):
+        for name in (
+            "corpus.jsonl",
+            "corpus.jsonl.gz",
+            "text_tokenized.txt.gz",
+            "a.xml",
+            "a.xml.bz2",
+            "a.csv",
+            "dev.txt",
+        ):
+            file = tmp_path / name
+            file.write_bytes(content)
+            assert not any(READERS[layout].matches(file) for layout in LAYOUTS)
+            assert not has_labelled_judgments(file)
+        assert not any(READERS[layout].matches(tmp_path) for layout in LAYOUTS)
+        assert not has_labelled_judgments(tmp_path)
