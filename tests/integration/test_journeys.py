@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 DOCS = REPOSITORY / "docs"
 GUIDES = [
     REPOSITORY / "README.md",
-    *(DOCS / name for name in ("tutorial.md", "encoders.md", "judging.md", "python.md", "http.md", "postgresql.md")),
+    *(DOCS / name for name in ("tutorial.md", "encoders.md", "judging.md", "formats.md", "python.md", "http.md", "postgresql.md")),
     *sorted((DOCS / "how-to").glob("*.md")),
 ]
 PLAYED = {page for person in PEOPLE.values() for page in person.pages}
@@ -64,7 +64,7 @@ def test_a_block_that_is_not_run_says_why(path: Path) -> None:
     assert all(len(reason.split()) >= 4 for reason in marks)
     assert len(marks) == sum(bool(block.why_not) for block in blocks_of(path)), "a mark stands directly above its block"
     languages = {match["language"] for match in FENCE.finditer(path.read_text(encoding="utf-8"))}
-    assert languages <= {*RUN, "json", "sql", "text", "js", "yaml"}
+    assert languages <= {*RUN, "json", "sql", "text", "js", "yaml", "xml"}
 
 
 TABLES = {
