@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import Stemmer
+from tools.screenshots import TITLE
 
 from askalike import Forum, Query
 from askalike.cli.demo import QUESTIONS
@@ -21,8 +22,8 @@ WITH_MODEL = pytest.mark.skipif(default_model() is None, reason="the examples ar
 
 
 def example_queries() -> list[str]:
-    """Return the queries of `askalike demo`, and of each `askalike search` on the pages that show results."""
-    queries = list(QUESTIONS)
+    """Return the queries of `askalike demo`, of the pictures, and of each `askalike search` on the pages."""
+    queries = [*QUESTIONS, TITLE]
     for page in PAGES:
         for line in (REPOSITORY / page).read_text(encoding="utf-8").splitlines():
             if match := re.match(r"(?:\$ )?(askalike search .*)", line):

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 DOCS = REPOSITORY / "docs"
 GUIDES = [
     REPOSITORY / "README.md",
-    *(DOCS / name for name in ("tutorial.md", "encoders.md", "judging.md", "formats.md", "python.md", "http.md", "postgresql.md")),
+    *(DOCS / f"{name}.md" for name in ("tutorial", "encoders", "judging", "formats", "python", "http", "postgresql")),
     *sorted((DOCS / "how-to").glob("*.md")),
 ]
 PLAYED = {page for person in PEOPLE.values() for page in person.pages}
