@@ -30,7 +30,7 @@ def config(program: Path, folder: Path, names: list[str], **variables: str) -> s
 
 
 def made(program: Path, names: list[str]) -> dict[str, Any]:
-    done = config(program, DEPLOY, names, PGPASSWORD="secret")
+    done = config(program, DEPLOY, names, PGPASSWORD="secret", MINIO_PASSWORD="other")
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -42,6 +42,20 @@ def test_compose_understands_the_sample(program: Path, names: list[str]) -> None
         assert set(service.get("depends_on", {})) <= set(made(program, names)["services"]), name
         for port in service.get("ports", []):
             assert port["host_ip"] == "127.0.0.1", "nothing but a proxy on the same machine is served"
+
+
+@pytest.mark.parametrize("names", SAMPLES, ids=" over ".join)
+def test_every_service_has_bounded_memory_and_a_health_check(program: Path, names: list[str]) -> None:
+    services = made(program, names)["services"]
+    assert [name for name, service in services.items() if not service.get("mem_limit")] == []
+    assert [name for name, service in services.items() if not service.get("healthcheck", {}).get("test")] == []
+
+
+def test_the_object_store_has_a_password_of_its_own(program: Path) -> None:
+    services = made(program, SAMPLES[2])["services"]
+    assert services["objects"]["environment"]["MINIO_ROOT_PASSWORD"] == "other"
+    assert services["milvus"]["environment"]["MINIO_SECRET_ACCESS_KEY"] == "other"
+    assert services["postgresql"]["environment"]["POSTGRES_PASSWORD"] == "secret"
 
 
 def test_what_is_laid_over_the_sample_changes_each_of_its_servers(program: Path) -> None:
