@@ -62,7 +62,7 @@ def drawn(name: str, count: int, chance: random.Random) -> Iterator[Drawn]:
     site = Site(name)
     before = {(forum, query) for _, forum, query, _, _ in chain(graded(), drawn_before())}
     whole = Forum.open(encoders.build(name, "minilm"), settings=ForumSettings()) if name in WHOLE else None
-    ids = [one.id for one in site.some(4 * count, chance.randrange(2**30)) if (name, one.id) not in before]
+    ids = [one.id for one in site.draw(4 * count, chance.randrange(2**30)) if (name, one.id) not in before]
     for place, identifier in enumerate(chance.sample(ids, min(count, len(ids)))):
         one = site.forum.question(identifier)
         asked = "title" if place % 2 else "title and body"

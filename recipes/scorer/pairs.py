@@ -86,7 +86,7 @@ class Pairs:
         general: with the general encoder.  # (N, F)
         sentences: with MiniLM; None where it was not asked.  # (N, F)
         grades: NaN where nobody judged.  # (N,)
-        bm25, cosine, joined, minilm: scores of other systems; ``joined`` by weight of the cosine.  # (N,)
+        bm25, cosine, minilm: scores of other systems; MiniLM's where it was asked.  # (N,)
     """
 
     forum: str
@@ -98,7 +98,6 @@ class Pairs:
     general: Floats
     sentences: Floats | None
     bm25: Floats
-    share: Floats
     cosine: Floats
     minilm: Floats | None
 
@@ -115,7 +114,7 @@ def open_forum(name: str) -> Forum:
                 forum.load(need_data(ARCHIVES[name]))
             else:
                 judged = [read_judged(need_data("semeval-task3-b"), "semeval", split) for split in ("train", "dev")]
-                forum.add({one.id: one for part in judged for one in questions_of(part)}.values())
+                forum.add({question.id: question for part in judged for question in questions_of(part)}.values())
             forum.encode()
         mark.touch()
     return Forum.open(folder, settings=SETTINGS)
@@ -127,12 +126,12 @@ class Site:
     def __init__(self, name: str) -> None:
         self.name, self.forum, self.minilm = name, open_forum(name), MiniLM()
         self.searcher: Searcher = self.forum.indexes.searcher()
-        numbers = sorted(self.forum.store.nums_by_id([one.id for one in self.some(SAMPLE, 1)]).values())
+        numbers = sorted(self.forum.store.nums_by_id([question.id for question in self.draw(SAMPLE, 1)]).values())
         self.sample = list(self.forum.store.questions_by_num(numbers).values())
         self.usual = Cosines.among(self.minilm.encode(self.sample[: SAMPLE // 2]))
         self.standing = standing(self.forum.indexes.margin_now(SilentProgress()))
 
-    def some(self, count: int, seed: int) -> list[Question]:
+    def draw(self, count: int, seed: int) -> list[Question]:
         """Return questions at random."""
         size = len(self.forum)
         drawn = sorted(random.Random(seed).sample(range(1, size + 1), min(2 * count, size)))
@@ -147,82 +146,85 @@ class Site:
             own: the id of the query, which is no candidate; "" where it is none of the forum.
         """
         search = self.searcher
-        counts = TermCounts(search.engine)
-        written = search.analyzer.prepare(query.title, query.body, query.markup)
-        terms = weigh(written, QuerySettings(), counts)
         assert search.encoder is not None
         assert search.scoring is not None
+        counts = TermCounts(search.engine)
+        terms = weigh(search.analyzer.prepare(query.title, query.body, query.markup), QuerySettings(), counts)
         vector = search.encoder.encode([query])[0]
-        weights = {term: found.weight for term, found in terms.items()}
         query = replace(query, filters=Filters(exclude_ids=frozenset([own])) if own else ALL)
-        asked = PreparedQuery(query, terms, weights, vector=vector if vector.any() else None)
-        pool = gather(search.engine, asked, ("lexical", "vectors"), 50, Laps(), count=MAX_HITS, weight=0.4)
-        bm25, cosine = ({key: pool.scores[of].get(key, 0.0) for key in pool.keys} for of in ("lexical", "vectors"))
-        numbers = self.forum.store.nums_by_id(list(grades))
-        missing = [num for num in numbers.values() if num not in bm25]
-        bm25.update(dict.fromkeys(missing, 0.0) | search.engine.scores(asked.weights, missing, None, [])[0])
-        if asked.vector is not None and missing:
-            cosine.update(dict.fromkeys(missing, 0.0) | search.engine.scores({}, [], asked.vector, missing)[1])
-        cosine.update({num: 0.0 for num in missing if num not in cosine})
-        most = max(bm25.values(), default=0.0) or 1.0
-        order = sorted(bm25, key=lambda num: (-(0.4 * cosine[num] + 0.6 * bm25[num] / most), num))
-        chosen = list(dict.fromkeys([*numbers.values(), *order[:best]]))
-        held = search.engine.questions(chosen)
-        chosen = [num for num in chosen if num in held]
-        if not chosen:
+        weights = {term: weighed.weight for term, weighed in terms.items()}
+        prepared = PreparedQuery(query, terms, weights, vector=vector if vector.any() else None)
+        judged = list(self.forum.store.nums_by_id(list(grades)).values())
+        bm25, cosine = self._first_stage(prepared, judged)
+        highest = max(bm25.values(), default=0.0) or 1.0
+        order = sorted(bm25, key=lambda num: (-(0.4 * cosine[num] + 0.6 * bm25[num] / highest), num))
+        questions = search.engine.questions(list(dict.fromkeys([*judged, *order[:best]])))
+        nums = [num for num in dict.fromkeys([*judged, *order[:best]]) if num in questions]
+        if not nums:
             return None
-        found = [held[num] for num in chosen]
-        cosines = [cosine[num] for num in chosen]
-        near = cosines if asked.vector is not None else None
-        general = search.scoring.features([Compared(query, counts, found, asked.vector, near)])
+        candidates = [questions[num] for num in nums]
+        cosines = [cosine[num] for num in nums]
+        near = cosines if prepared.vector is not None else None
+        general = search.scoring.features([Compared(query, counts, candidates, prepared.vector, near)])
         general[:, FEATURES.index(MARGIN)] = self.standing
         by_words = general.copy()
         by_words[:, FEATURES.index("texts by words' vectors") : FEATURES.index("size of the forum")] = 0
-        sentences = near = None
-        if with_minilm:
-            vectors = self.minilm.encode([Question("", query.title, query.body, query.markup), *found])
-            near = (vectors[1:] @ vectors[0]).astype(np.float64)
-            sentences = by_words.copy()
-            sentences[:, FEATURES.index("cosine")] = self.usual.of(vectors[0], near)
-            regard_title_alone(
-                reader_of(search.analyzer).read(query.title, query.body, query.markup).text, sentences, ["cosine"]
-            )
+        sentences, minilm = self._by_minilm(query, candidates, by_words) if with_minilm else (None, None)
         return Pairs(
             self.name,
             kind,
             not query.body.strip(),
-            tuple(one.id for one in found),
-            np.array([grades.get(one.id, np.nan) for one in found]),
+            tuple(candidate.id for candidate in candidates),
+            np.array([grades.get(candidate.id, np.nan) for candidate in candidates]),
             by_words,
             general,
             sentences,
-            np.array([bm25[num] for num in chosen]),
-            np.array([bm25[num] / most for num in chosen]),
+            np.array([bm25[num] for num in nums]),
             np.array(cosines),
-            near,
+            minilm,
         )
+
+    def _first_stage(self, query: PreparedQuery, judged: Sequence[int]) -> tuple[dict[int, float], dict[int, float]]:
+        """Return BM25 and cosine of the candidates of the search's first stage, and of the judged ones."""
+        engine = self.searcher.engine
+        pool = gather(engine, query, ("lexical", "vectors"), 50, Laps(), count=MAX_HITS, weight=0.4)
+        bm25, cosine = ({key: pool.scores[of].get(key, 0.0) for key in pool.keys} for of in ("lexical", "vectors"))
+        missing = [num for num in judged if num not in bm25]
+        bm25.update(dict.fromkeys(missing, 0.0) | engine.scores(query.weights, missing, None, [])[0])
+        cosine.update(dict.fromkeys(missing, 0.0))
+        if query.vector is not None and missing:
+            cosine.update(engine.scores({}, [], query.vector, missing)[1])
+        return bm25, cosine
+
+    def _by_minilm(self, query: Query, candidates: Sequence[Question], by_words: Floats) -> tuple[Floats, Floats]:
+        """Return the features with MiniLM in the encoder's place, and its cosines."""
+        vectors = self.minilm.encode([Question("", query.title, query.body, query.markup), *candidates])
+        cosines = (vectors[1:] @ vectors[0]).astype(np.float64)
+        features = by_words.copy()
+        features[:, FEATURES.index("cosine")] = self.usual.of(vectors[0], cosines)
+        text = reader_of(self.searcher.analyzer).read(query.title, query.body, query.markup).text
+        regard_title_alone(text, features, ["cosine"])
+        return features, cosines
 
 
 def graded() -> Iterator[Graded]:
     """Yield kind, forum, query, what was asked, and the mean grade of each candidate."""
     for line in need_data("judged-pools/pools.jsonl").read_text(encoding="utf-8").splitlines():
-        one = json.loads(line)
-        grades = {candidate["id"]: float(candidate["grade"]) for candidate in one["candidates"]}
-        yield "pool", one["forum"], one["query"], one["asked"], grades
-    for forum, query, asked, grades in _read(OTHERS):
-        yield "other", forum, query, asked, grades
+        pool = json.loads(line)
+        grades = {candidate["id"]: float(candidate["grade"]) for candidate in pool["candidates"]}
+        yield "pool", pool["forum"], pool["query"], pool["asked"], grades
+    yield from _read("other", OTHERS)
 
 
 def drawn() -> Iterator[Graded]:
     """Yield what was drawn by chance and read, by which nothing was learned or chosen, as ``graded`` does."""
-    for forum, query, asked, grades in _read(DRAWN):
-        yield "drawn", forum, query, asked, grades
+    yield from _read("drawn", DRAWN)
 
 
-def _read(path: Path) -> Iterator[tuple[str, str, str, dict[str, float]]]:
-    for one in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
-        grades = {candidate["id"]: float(np.mean(candidate["grades"])) for candidate in one["candidates"]}
-        yield one["forum"], one["query"], one["asked"], grades
+def _read(kind: str, path: Path) -> Iterator[Graded]:
+    for row in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
+        grades = {candidate["id"]: float(np.mean(candidate["grades"])) for candidate in row["candidates"]}
+        yield kind, row["forum"], row["query"], row["asked"], grades
 
 
 def nonsense(chance: random.Random) -> str:
@@ -244,25 +246,22 @@ def edited(title: str, chance: random.Random) -> str:
     return " ".join(words)
 
 
-def judged_pairs(
-    sites: dict[str, Site],
-    judged: Iterable[Graded] | None = None,
-) -> list[Pairs]:
+def judged_pairs(sites: dict[str, Site], judged: Iterable[Graded] | None = None) -> list[Pairs]:
     """Return what was read: each query as it was asked, and in its other form where it has a body.
 
     Args:
         judged: None as ``graded`` gives it.
     """
-    found = []
-    for kind, forum, query, asked, grades in graded() if judged is None else judged:
-        one = sites[forum].forum.question(query)
-        is_title = asked == "title"
-        for form, body in ((kind, "" if is_title else one.body), (OTHER_FORM, one.body if is_title else "")):
-            written = Query(one.title, body, markup=one.markup)
-            made = sites[forum].pairs(form, written, query, grades, 0, with_minilm=True)
-            if made is not None and (form == kind or one.body.strip()):
-                found.append(made)
-    return found
+    every: list[Pairs | None] = []
+    for kind, forum, identifier, form, grades in graded() if judged is None else judged:
+        question = sites[forum].forum.question(identifier)
+        bodies = {kind: "" if form == "title" else question.body}
+        if question.body.strip():
+            bodies[OTHER_FORM] = question.body if form == "title" else ""
+        for kind_of_form, body in bodies.items():
+            query = Query(question.title, body, markup=question.markup)
+            every.append(sites[forum].pairs(kind_of_form, query, identifier, grades, 0, with_minilm=True))
+    return [pairs for pairs in every if pairs is not None]
 
 
 def known_pairs(sites: dict[str, Site], each: int, seed: int, with_minilm: int) -> list[Pairs]:
@@ -272,16 +271,16 @@ def known_pairs(sites: dict[str, Site], each: int, seed: int, with_minilm: int) 
         with_minilm: so many of each kind are compared by MiniLM too.
     """
     chance = random.Random(seed)
-    found: list[Pairs | None] = []
+    every: list[Pairs | None] = []
     for name, site in sites.items():
-        for number, one in enumerate(chance.sample(site.sample, min(each, len(site.sample)))):
-            asked: dict[str, Query] = {
-                "copy": Query(one.title, one.body, markup=one.markup),
-                "copy of title": Query(one.title),
-                "edited": Query(edited(one.title, chance)),
+        for number, question in enumerate(chance.sample(site.sample, min(each, len(site.sample)))):
+            queries = {
+                "copy": Query(question.title, question.body, markup=question.markup),
+                "copy of title": Query(question.title),
+                "edited": Query(edited(question.title, chance)),
             }
-            for kind, query in asked.items():
-                found.append(site.pairs(kind, query, "", {one.id: 3.0}, 0, with_minilm=number < with_minilm))
+            for kind, query in queries.items():
+                every.append(site.pairs(kind, query, "", {question.id: 3.0}, 0, with_minilm=number < with_minilm))
         if name in BROAD:
             continue
         far = [other for key, other in sites.items() if key not in {name, *BROAD}]
@@ -290,16 +289,16 @@ def known_pairs(sites: dict[str, Site], each: int, seed: int, with_minilm: int) 
             body = other.body if chance.random() < 0.3 else ""
             query = Query(nonsense(chance)) if number % 5 == 0 else Query(other.title, body, markup=other.markup)
             kind = "nonsense" if number % 5 == 0 else "elsewhere"
-            made = site.pairs(kind, query, "", {}, 8, with_minilm=number < with_minilm)
-            if made is not None:
-                made.grades[:] = 0.0
-            found.append(made)
-    return [one for one in found if one is not None]
+            pairs = site.pairs(kind, query, "", {}, 8, with_minilm=number < with_minilm)
+            if pairs is not None:
+                pairs.grades[:] = 0.0
+            every.append(pairs)
+    return [pairs for pairs in every if pairs is not None]
 
 
 def rows(pairs: Sequence[Pairs], name: str) -> Any:
     """Return one field of all pairs, row by row."""
-    return np.concatenate([getattr(one, name) for one in pairs])
+    return np.concatenate([getattr(query, name) for query in pairs])
 
 
 def all_pairs() -> tuple[dict[str, Site], list[Pairs], list[Pairs], list[Pairs]]:

@@ -15,7 +15,7 @@ from askalike.search.scorer import VERSIONS, WORDS
 def pairs(kind: str, *grades: float, forum: str = "travel") -> Pairs:
     features, zeros = np.zeros((len(grades), len(FEATURES))), np.zeros(len(grades))
     ids = tuple(map(str, range(len(grades))))
-    return Pairs(forum, kind, True, ids, np.array(grades), features, features, features, zeros, zeros, zeros, zeros)
+    return Pairs(forum, kind, True, ids, np.array(grades), features, features, features, zeros, zeros, zeros)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
