@@ -174,7 +174,7 @@ def test_a_disk_that_takes_no_more_is_named_and_what_was_there_is_found(
     monkeypatch.setattr("askalike.index.words.index._write_cursor", full)
     with index.writing() as writer:
         writer.put(IndexEntry(3, ["scanner"], []))
-        with pytest.raises(ForumError, match=r"cannot be written: .*No space left"):
+        with pytest.raises(ForumError, match=r"cannot be written: its disk is full"):
             writer.commit(index.cursor)
     assert found(index, "printer") == [1, 2]
 
