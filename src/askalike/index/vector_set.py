@@ -8,7 +8,7 @@
       FINGERPRINT/
         model/            a copy of the model, so that its vectors answer until those of a new one are complete; the
                           set's name is this model's fingerprint, and with another model its vectors do not answer.
-                          Without it the model is the one that the package carries (decision 36)
+                          Without it the model is the one that the package carries
         encoder.json      in its place where a text encoder makes the vectors: which, and how it is asked
         directions.safetensors  the principal directions that are kept of its vectors, where only some are
         index/            a VectorIndex

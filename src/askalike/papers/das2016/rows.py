@@ -3,7 +3,7 @@
 Source: Das, Yenala, Chinnakotla and Shrivastava, "Together We Stand: Siamese Networks for Similar Question Retrieval",
 ACL 2016, table 2: MAP, MRR and P@1 on Yahoo! Answers. Rows without the paper's figures are ours: BM25, half of T-SCQA;
 the cosine of the trigrams that the networks read, without a network; and other readings of what the paper leaves open
-(docs/papers/readings.md). "bm25" are the scores of the search that found the candidates, on travel and Slicer the
+(docs/papers/das2016.md). "bm25" are the scores of the search that found the candidates, on travel and Slicer the
 forum's own by fields; "bm25-plain" is BM25 over title and body joined.
 
 Policy of what dev chooses, in this one place: of all combinations of a grid's values the one with the highest MAP on a
