@@ -10,7 +10,7 @@ import pytest
 from askalike.errors import DamagedInputError, FormatError, SettingError, UnsafeInputError
 from askalike.readers.frame import ReadContext
 from askalike.readers.research.judged import read_judged
-from askalike.readers.research.semeval import SemEvalReader, read_semeval
+from askalike.readers.research.semeval import SemEvalReader
 from askalike.types import Answer, Link, Question
 
 HEADER = """<?xml version="1.0" encoding="utf-8"?>
@@ -182,7 +182,7 @@ def test_entities_are_refused_and_broken_files_name_the_line(dev: Path) -> None:
         list(SemEvalReader().read(dev, ReadContext()))
     dev.write_text(text[:900], encoding="utf-8")
     with pytest.raises(DamagedInputError, match=r"CQA-QL-dev.xml, line \d+: the file ends too early"):
-        read_semeval([dev], "broken")
+        read_judged(dev, "semeval")
 
 
 def test_other_xml_is_not_taken_for_semeval(dev: Path, tmp_path: Path) -> None:

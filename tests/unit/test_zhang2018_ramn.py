@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import log
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tests.tiny_models import synonym_model
 
 from askalike.errors import DamagedModelError, SettingError
+from askalike.models.encoders.model import WordStates
 from askalike.papers.zhang2018.ramn import (
     ALPHAS,
     ModelStates,
@@ -30,21 +31,15 @@ from askalike.types import Question
 BASE = RamnSettings(has_mismatch=False, alpha=0)
 
 
-@dataclass(frozen=True)
-class Text:
-    words: tuple[str, ...]
-    states: NDArray[np.float32]
+def text(words: str, *states: Sequence[float]) -> WordStates:
+    own = tuple(words.split())
+    found = np.array(states, np.float32).reshape(len(own), len(states[0]) if states else 1)
+    return WordStates(own, np.zeros(len(own), np.int64), found)
 
 
-def text(words: str, *states: Sequence[float]) -> Text:
-    return Text(
-        tuple(words.split()), np.array(states, np.float32).reshape(len(words.split()), len(states[0]) if states else 1)
-    )
-
-
-def random_text(words: str, seed: int) -> Text:
+def random_text(words: str, seed: int) -> WordStates:
     count = len(words.split())
-    return Text(tuple(words.split()), np.random.default_rng(seed).normal(1, 1, (count, 4)).astype(np.float32))
+    return text(words, *np.random.default_rng(seed).normal(1, 1, (count, 4)).astype(np.float32))
 
 
 QUERY = random_text("how do i fix a broken router router", 1)
@@ -68,7 +63,7 @@ def frequencies(words: Sequence[str]) -> NDArray[np.integer]:
     return np.array([COUNTS.get(word, 0) for word in words])
 
 
-def by_the_paper(query: Text, candidate: Text, rank: int, settings: RamnSettings) -> float:
+def by_the_paper(query: WordStates, candidate: WordStates, rank: int, settings: RamnSettings) -> float:
     """Return log g(q, Q) by equations 10 to 19, word by word."""
     total = sum(max(COUNTS.get(word, 0), 1) for word in query.words)
     found = log(1 - settings.alpha * rank)

@@ -1,7 +1,7 @@
 """Re-ranking tasks as values, a forum's duplicate links among them, and the systems that put their candidates in order.
 
-Systems are term-based ones by the names that reports use, any encoder, the hybrid of it and BM25, language models and
-RAMN. The candidates are always those of the lexical search, whatever the forum's default ranker is.
+Systems are term-based ones by the names that reports use, any encoder, and the hybrid of it and BM25. The candidates
+are always those of the lexical search, whatever the forum's default ranker is.
 """
 
 from __future__ import annotations

@@ -41,6 +41,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -51,7 +52,7 @@ from askalike.errors import DamagedInputError, FormatError
 from askalike.evaluation.forum.links import related_task
 from askalike.evaluation.forum.tasks import RerankTask, bm25_task, forum_rerank_task
 from askalike.forum import Forum, ForumSettings
-from askalike.papers.lei2016.sets import LeiSet, find_sets
+from askalike.papers.lei2016.sets import JudgedSet, find_sets
 from askalike.readers.detection import choose, named
 from askalike.readers.frame import ReadContext
 from askalike.readers.research.judged import has_labelled_judgments, read_judged
@@ -82,25 +83,6 @@ Thread = tuple[Question, tuple[Answer, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class DasSet:
-    """Judged candidates.
-
-    Args:
-        name: one of ``SETS``.
-        tests: scored with what dev chose.
-    """
-
-    name: str
-    title: str
-    dev: RerankTask
-    tests: tuple[RerankTask, ...]
-
-    def tasks(self) -> tuple[RerankTask, ...]:
-        """Return dev and tests."""
-        return (self.dev, *self.tests)
-
-
-@dataclass(frozen=True, slots=True)
 class DasData:
     """Everything that a row needs.
 
@@ -108,7 +90,7 @@ class DasData:
         is_original: the data that the reported figures are of.
     """
 
-    sets: tuple[DasSet, ...]
+    sets: tuple[JudgedSet, ...]
     pairs: PairData
     is_original: bool
 
@@ -133,7 +115,7 @@ def read_data(folder: Path, size: int = 0) -> DasData:
     return DasData(tuple(found), read_pairs(folder, _queries(found), size), is_original=False)
 
 
-def _queries(sets: Iterable[DasSet]) -> list[Question]:
+def _queries(sets: Iterable[JudgedSet]) -> list[Question]:
     return [query for one in sets for task in one.tasks() for query in task.queries.values()]
 
 
@@ -158,7 +140,7 @@ def _yahoo_files(folder: Path) -> tuple[Path, Path] | None:
     return archives[0], labelled[0]
 
 
-def _labelled(path: Path) -> DasSet:
+def _labelled(path: Path) -> JudgedSet:
     judged = read_judged(path, "labelled")
     parts = {
         is_dev: _of_queries(
@@ -173,7 +155,9 @@ def _labelled(path: Path) -> DasSet:
     tasks = [
         replace(bm25_task(one, "trec", known), name=f"yahoo {split}") for split, one in (("dev", dev), ("test", test))
     ]
-    return DasSet("yahoo", "Yahoo! Answers, the labelled set of the paper", tasks[0], (tasks[1],))
+    return JudgedSet(
+        name="yahoo", title="Yahoo! Answers, the labelled set of the paper", dev=tasks[0], tests=(tasks[1],)
+    )
 
 
 def _of_queries(judged: Judged, queries: Iterable[str]) -> Judged:
@@ -193,12 +177,12 @@ def _is_dev(text: str) -> bool:
     return hashlib.sha256(text.encode(errors="surrogatepass")).digest()[0] % _DEV_SHARE == 0
 
 
-def _stand_ins(folder: Path) -> list[DasSet]:
+def _stand_ins(folder: Path) -> list[JudgedSet]:
     try:
         readers = {name: read for name, read in find_sets(folder).items() if name in SETS}
     except FormatError:  # none that the other paper has too
         readers = {}
-    found = {name: _from_lei(read()) for name, read in readers.items()}
+    found = {name: _judged(read()) for name, read in readers.items()}
     if (folder / LINKS).exists():
         found["slicer"] = _slicer(folder)
     if not found:
@@ -209,11 +193,12 @@ def _stand_ins(folder: Path) -> list[DasSet]:
     return [found[name] for name in SETS if name in found]
 
 
-def _from_lei(data: LeiSet) -> DasSet:
-    return DasSet(data.name, data.title.partition(",")[0], data.dev, data.tests)
+def _judged(data: JudgedSet) -> JudgedSet:
+    """Return a set without what the other paper learns from."""
+    return JudgedSet(name=data.name, title=data.title.partition(",")[0], dev=data.dev, tests=data.tests)
 
 
-def _slicer(folder: Path) -> DasSet:
+def _slicer(folder: Path) -> JudgedSet:
     """Return the topics that link to others in replies; a question that links to a topic mostly quotes its title."""
     rows = (line.split("\t") for line in (folder / LINKS).read_text(encoding="utf-8").splitlines())
     links = [(source, target) for source, target, where in rows if where == "reply"]
@@ -221,7 +206,7 @@ def _slicer(folder: Path) -> DasSet:
     with TemporaryDirectory() as work, Forum.create(Path(work) / "slicer.forum", settings=settings) as forum:
         forum.load(folder / TOPICS)
         dev, test = (forum_rerank_task("slicer", forum, related_task(forum, links, half)) for half in ("dev", "test"))
-    return DasSet("slicer", "Linked topics of the 3D Slicer forum", dev, (test,))
+    return JudgedSet(name="slicer", title="Linked topics of the 3D Slicer forum", dev=dev, tests=(test,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,10 +257,10 @@ def read_pairs(folder: Path, queries: Iterable[Question], size: int = 0) -> Pair
     linked = _linked(folder / LINKS)
     found: list[tuple[str, Callable[[], Iterable[Thread]]]] = []
     if (folder / REDDIT).exists():
-        found.append((REDDIT, lambda: read_reddit(folder / REDDIT)))
+        found.append((REDDIT, partial(read_reddit, folder / REDDIT)))
     for name in ARCHIVES:
         if (folder / name).exists():
-            found.append((name, _reading(folder / name)))
+            found.append((name, partial(_threads, folder / name)))
     if not found:
         raise FormatError(
             f"{folder} contains no questions with answers, such as {REDDIT}",
@@ -286,7 +271,7 @@ def read_pairs(folder: Path, queries: Iterable[Question], size: int = 0) -> Pair
 
 def read_archive(path: Path, queries: Iterable[Question], size: int) -> PairData:
     """Return the questions with answers of one archive, such as Yahoo! Answers L6, of which no whole fits in memory."""
-    return _taken([(path.name, _reading(path))], queries, size, lambda *_: False, lambda _: True)
+    return _taken([(path.name, partial(_threads, path))], queries, size, lambda *_: False, lambda _: True)
 
 
 _STUB: Final = re.compile(
@@ -374,10 +359,6 @@ def _taken(
         dict(Counter(source for source, _ in threads)),
         {what: count for what, count in left_out.items() if count},
     )
-
-
-def _reading(path: Path) -> Callable[[], Iterator[Thread]]:
-    return lambda: _threads(path)
 
 
 def _threads(path: Path) -> Iterator[Thread]:

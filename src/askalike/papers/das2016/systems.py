@@ -60,7 +60,7 @@ from askalike.evaluation.forum.tasks import (
     rerank,
 )
 from askalike.files import replace_whole
-from askalike.papers.das2016.data import DasData, DasSet
+from askalike.papers.das2016.data import DasData
 from askalike.papers.das2016.language import (
     ACCEPTED_VOTES,
     MAX_SIZE,
@@ -81,6 +81,7 @@ from askalike.papers.das2016.topics import ALPHA, ETA, ITERATIONS, Topics
 from askalike.papers.das2016.translation import ITERATIONS as EM_ITERATIONS
 from askalike.papers.das2016.translation import LEAST as LEAST_TRANSLATION
 from askalike.papers.harness import Answers, need_torch
+from askalike.papers.lei2016.sets import JudgedSet
 from askalike.papers.lei2016.svm import cosine
 from askalike.progress import Progress, SilentProgress
 from askalike.training.corpus import TrainingData
@@ -208,7 +209,7 @@ def language_answers(name: str, seed: int, learner: Learner) -> Answers:
 class _Task:
     """A task as numbers; what does not depend on the smoothing and the weights of a model is worked out once."""
 
-    def __init__(self, task: RerankTask, one_set: DasSet, learner: Learner) -> None:
+    def __init__(self, task: RerankTask, one_set: JudgedSet, learner: Learner) -> None:
         self._learner, reader, vocabulary = learner, TermReader(), learner.texts.vocabulary
         self._collection = collection_counts(vocabulary, one_set.dev.statistics)
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from askalike.errors import SettingError
 from askalike.evaluation.forum.tasks import make_scorer, rerank
-from askalike.papers.das2016.data import SETS, DasData, DasSet, read_data
+from askalike.papers.das2016.data import SETS, DasData, read_data
 from askalike.papers.das2016.rows import BASELINE, COMPARED, MEASURES, ROWS, DasRow, grid
 from askalike.papers.das2016.scqa import RECIPE, ScqaSettings
 from askalike.papers.das2016.systems import Learner, SiameseTrainer, language_answers, siamese_answers, trigram_answers
@@ -26,6 +26,7 @@ from askalike.papers.harness import (
     chosen_rows,
     compared,
 )
+from askalike.papers.lei2016.sets import JudgedSet
 from askalike.progress import Progress, SilentProgress
 from askalike.text.settings import TextSettings
 
@@ -119,14 +120,14 @@ def reproduce(options: Options, progress: Progress) -> list[Part]:
     ]
 
 
-def _sets(data: DasData, names: Sequence[str]) -> list[DasSet]:
+def _sets(data: DasData, names: Sequence[str]) -> list[JudgedSet]:
     known = [one_set.name for one_set in data.sets]
     if missing := [name for name in names if name not in known]:
         raise SettingError(f"there is no set {missing[0]!r} in the folder", f"it holds {', '.join(known)}")
     return [one_set for one_set in data.sets if not names or one_set.name in names]
 
 
-def table_object(data: DasData, sets: Sequence[DasSet], results: Sequence[RowResult[DasRow]]) -> dict[str, Any]:
+def table_object(data: DasData, sets: Sequence[JudgedSet], results: Sequence[RowResult[DasRow]]) -> dict[str, Any]:
     """Return the tables as JSON has them; means lie in [0, 1]."""
     tests = [test.name for one_set in sets for test in one_set.tests]
     dev = [one_set.dev.name for one_set in sets]
@@ -145,7 +146,7 @@ def table_object(data: DasData, sets: Sequence[DasSet], results: Sequence[RowRes
     }
 
 
-def _set_object(one_set: DasSet) -> dict[str, Any]:
+def _set_object(one_set: JudgedSet) -> dict[str, Any]:
     return {
         "title": one_set.title,
         "dev": one_set.dev.name,

@@ -18,7 +18,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,30 +41,38 @@ SVM_QUERIES: Final = 1000
 SVM_NEGATIVES: Final = 20
 
 
-@dataclass(frozen=True)
-class LeiSet:
-    """Everything that a row needs.
+@dataclass(frozen=True, kw_only=True)
+class JudgedSet:
+    """Judged candidates: dev chooses, and the tests are scored with what it chose."""
+
+    name: str
+    title: str
+    dev: RerankTask
+    tests: tuple[RerankTask, ...]
+
+    def tasks(self) -> tuple[RerankTask, ...]:
+        """Return dev and tests."""
+        return (self.dev, *self.tests)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeiSet(JudgedSet):
+    """Everything that a row needs: judged candidates, and what is learned from.
 
     Args:
-        name: "askubuntu", "travel" or "semeval".
         is_original: the data that the reported figures are of.
         questions: all texts, for pre-training and word vectors; each id once.
         pairs: ids of labelled pairs to learn from; none of dev or test.
         examples: labelled candidates of training queries, for the SVM.
         heldout: ids of questions whose text is kept out of pre-training, for perplexity.
-        tests: scored with what dev chose.
         pairs_without_text: labelled pairs that are left out, since the texts lack one of their questions.
     """
 
-    name: str
-    title: str
     is_original: bool
     questions: tuple[Question, ...]
     pairs: tuple[tuple[str, str], ...]
     examples: tuple[LabelledCandidates, ...]
     heldout: frozenset[str]
-    dev: RerankTask
-    tests: tuple[RerankTask, ...]
     pairs_without_text: int = 0
 
     @cached_property
@@ -75,10 +83,6 @@ class LeiSet:
         judged = [task.digest() for task in self.tasks()]
         content = json.dumps([known, shown, sorted(self.heldout), judged])
         return hashlib.sha256(content.encode()).hexdigest()
-
-    def tasks(self) -> tuple[RerankTask, ...]:
-        """Return dev and tests."""
-        return (self.dev, *self.tests)
 
 
 def find_sets(folder: Path) -> dict[str, Callable[[], LeiSet]]:
@@ -93,7 +97,7 @@ def find_sets(folder: Path) -> dict[str, Callable[[], LeiSet]]:
     if not folder.is_dir():
         raise FormatError(f"there is no folder {folder}", "give the folder of the data")
     if (folder / "train_random.txt").exists() or (folder / "train_random.txt.gz").exists():
-        return {"askubuntu": lambda: _askubuntu(folder)}
+        return {"askubuntu": partial(_askubuntu, folder)}
     places: tuple[tuple[str, str, Callable[[Path], LeiSet]], ...] = (
         ("travel", "travel-stackexchange", _travel),
         ("semeval", "semeval-task3-b", _semeval),
@@ -102,7 +106,7 @@ def find_sets(folder: Path) -> dict[str, Callable[[], LeiSet]]:
     for name, inner, read in places:
         path = folder if folder.name == inner else folder / inner
         if path.is_dir():
-            found[name] = _reader(read, path)
+            found[name] = partial(read, path)
     if not found:
         raise FormatError(
             f"{folder} holds no train_random.txt (AskUbuntu) and no {' or '.join(inner for _, inner, _ in places)}",
@@ -121,10 +125,6 @@ def labelled(task: RerankTask) -> tuple[LabelledCandidates, ...]:
         )
         for query, found in task.given.items()
     )
-
-
-def _reader(read: Callable[[Path], LeiSet], path: Path) -> Callable[[], LeiSet]:
-    return lambda: read(path)
 
 
 def _askubuntu(folder: Path) -> LeiSet:

@@ -30,10 +30,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.evaluation.forum.tasks import candidate_task
-from askalike.models.encoders.model import Model
+from askalike.models.encoders.model import Model, WordStates
 from askalike.papers.harness import need_torch
 from askalike.papers.zhang2018.data import ZhangData
-from askalike.papers.zhang2018.ramn import StateSource, WordStates
+from askalike.papers.zhang2018.ramn import StateSource
 from askalike.papers.zhang2018.rows import Kind
 from askalike.progress import Progress, SilentProgress
 from askalike.training.corpus import TrainingData
@@ -114,14 +114,6 @@ LEAST_SHARE: Final = 1e-4
 TINY: Final = 1e-30
 
 
-@dataclass(frozen=True, slots=True)
-class TransformedText:
-    """The words of a text with other states."""
-
-    words: tuple[str, ...]
-    states: Floats
-
-
 class TransformedStates:
     """A source of the same words with other states.
 
@@ -136,7 +128,7 @@ class TransformedStates:
 
     def states(self, questions: Sequence[Question]) -> list[WordStates]:
         """Return the words of questions with their transformed states."""
-        return [TransformedText(text.words, self._transform(text.states)) for text in self._source.states(questions)]
+        return [replace(text, states=self._transform(text.states)) for text in self._source.states(questions)]
 
 
 def all_alike(states: Floats) -> Floats:

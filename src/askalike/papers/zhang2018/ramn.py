@@ -48,7 +48,7 @@ from numpy.typing import NDArray
 
 from askalike.errors import DamagedModelError, SettingError
 from askalike.evaluation.forum.tasks import RerankTask
-from askalike.models.encoders.model import Model
+from askalike.models.encoders.model import Model, WordStates
 from askalike.settings import check_settings
 from askalike.types import Question, Run
 
@@ -66,18 +66,6 @@ CANDIDATES: Final = 10
 """Of a query, in the paper's data."""
 _TINY = np.float32(1e-12)
 _LEAST: Final = 1e-6
-
-
-class WordStates(Protocol):
-    """A text as an encoder sees it."""
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """The words that were read."""
-
-    @property
-    def states(self) -> Floats:
-        """The state of each word.  # (T, D) float32"""
 
 
 class StateSource(Protocol):

@@ -59,17 +59,7 @@ KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 SEARCH: Final = ("ir", "bm25", "oracle")
 """The rows without RAMN: the search engine's order, BM25's, and the best order that there is."""
-LAYERS: Final = (
-    "base",
-    "mismatch",
-    "full",
-    "clamped",
-    "full-035",
-    "clamped-035",
-    "positions",
-    "tuned",
-    "both",
-)
+LAYERS: Final = ("base", "mismatch", "full", "clamped", "full-035", "clamped-035", "positions", "tuned", "both")
 COMBINED: Final = "combined"
 WORDS: Final = "words"
 """The kind of the rows without an autoencoder: what its states bring is what the others are above these."""

@@ -7,7 +7,7 @@ Relevant both count as positive in the official scoring.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -77,36 +77,30 @@ class SemEvalReader:
 def load_semeval(path: Path, split: str, context: ReadContext) -> Judged:
     """Return one split of a folder as a judged set ("train" joins its parts), or a whole file.
 
+    Candidates keep the file's order and score 1 / RELQ_RANKING_ORDER. Where the official gold
+    (``….xml.subtaskB.relevancy``) lies beside a file, it has to agree with the labels.
+
     Raises:
         FormatError: no file of this split, a file without labels, or gold that says something else.
         DamagedInputError: a file is damaged.
     """
+    files = [path]
     if path.is_file():
-        found = _split_of(path)
-        if split and split != found:
-            raise FormatError(f"{path.name} is of split {found or 'unknown'!r}, not {split!r}", "leave the split out")
-        return read_semeval([path], _set_name(path), context)
-    split = split or SPLITS[0]
-    files = [file for file in _files(path) if _split_of(file) == split]
+        if split and split != _split_of(path):
+            raise FormatError(
+                f"{path.name} is of split {_split_of(path) or 'unknown'!r}, not {split!r}", "leave the split out"
+            )
+    else:
+        split = split or SPLITS[0]
+        files = [file for file in _files(path) if _split_of(file) == split]
     if not files:
         present = sorted({_split_of(file) for file in _files(path)} - {""})
         raise FormatError(
             f"{path} has no file of split {split!r}",
             f"it has: {', '.join(present)}" if present else "give the folder of SemEval's XML files",
         )
-    return read_semeval(files, _set_name(files[0]), context)
-
-
-def read_semeval(files: Sequence[Path], name: str, context: ReadContext | None = None) -> Judged:
-    """Join files into one judged set; candidates keep the file's order and score 1 / RELQ_RANKING_ORDER.
-
-    Where the official gold (``….xml.subtaskB.relevancy``) lies beside a file, it has to agree with the labels.
-
-    Raises:
-        FormatError: a file has no labels, or gold that says something else.
-        DamagedInputError: a file is damaged.
-    """
-    context = context or ReadContext()
+    found = _NAME.search(files[0].name)
+    name = f"semeval{found['year']}-{found['part'].lower()}" if found else files[0].name.removesuffix(".xml")
     judged = Judged(name, {}, {}, {}, {})
     for file in files:
         for thread in _threads(file, context):
@@ -264,8 +258,3 @@ def _split_of(file: Path) -> str:
         return ""
     part = found["part"].lower()
     return f"test{found['year']}" if part == "test" else part
-
-
-def _set_name(file: Path) -> str:
-    found = _NAME.search(file.name)
-    return f"semeval{found['year']}-{found['part'].lower()}" if found else file.name.removesuffix(".xml")
