@@ -166,12 +166,6 @@ def known_answers(scorers: Mapping[str, Scorer], pairs: Sequence[Pairs], version
     return found
 
 
-def log_likelihood(logits: Floats, grades: Floats) -> float:
-    """Return Σ ln P(y) over the judged candidates, y being a grade of 2 or more."""
-    known = ~np.isnan(grades)
-    return float(((grades[known] >= 1.75) * logits[known] - np.logaddexp(0, logits[known])).sum())
-
-
 def measure(judged: list[Pairs], known: list[Pairs], unseen: list[Pairs]) -> dict[str, Any]:
     """Return everything that the file holds."""
     pools = [one for one in judged if one.kind == "pool"]

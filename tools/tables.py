@@ -99,7 +99,7 @@ def drawn_forums(result: Record) -> Records:
 
 def drawn_calibration(result: Record) -> Records:
     """Return version and grade, with each forum's figures."""
-    for version, forums in result["calibration"]["drawn and pools"].items():
+    for version, forums in result["calibration"].items():
         for grade in ("grade 2 or 3", "grade 3"):
             yield f"{version}, {grade}", {"forums": {name: record[grade] for name, record in forums.items()}}
 
