@@ -102,6 +102,7 @@ class Client:
             parts = urlsplit("")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise SettingError(f"{address!r} is no address", "expected one such as http://127.0.0.1:8765")
+        self.address = address
         self._is_secure = parts.scheme == "https"
         self._key = key
         self._timeout_s = timeout_s

@@ -87,17 +87,6 @@ def test_hits_of_another_subject_are_folded_below_the_word_that_nothing_is_like_
     expect(page.locator(".hit").first).to_be_visible()
 
 
-def test_a_search_that_takes_long_says_so(opened: Opened) -> None:
-    page = opened()
-    held: list[Route] = []
-    page.route("**/v1/similar", lambda route: held.append(route))
-    page.fill("#title", TITLE)
-    page.get_by_text("Still searching…").wait_for()
-    held[0].continue_()
-    page.wait_for_selector(".hit")
-    expect(page.get_by_text("Still searching…")).to_be_hidden()
-
-
 def test_words_of_scripts_without_spaces_are_marked_as_the_service_reads_them(opened: Opened) -> None:
     page = opened()
     found = page.evaluate(
@@ -107,23 +96,6 @@ def test_words_of_scripts_without_spaces_are_marked_as_the_service_reads_them(op
         }"""
     )
     assert found == ["線", "LAN"]
-
-
-@pytest.mark.parametrize(
-    ("view", "field", "width"), [("ask", "#title", 320), ("explore", "#find", 320), ("explore", "#find", 900)]
-)
-def test_what_a_field_asks_for_is_not_cut(opened: Opened, view: str, field: str, width: int) -> None:
-    page = opened(f"/#/{view}", width=width)
-    room, needed = page.locator(field).evaluate(
-        """field => {
-          const style = getComputedStyle(field);
-          const context = document.createElement("canvas").getContext("2d");
-          context.font = style.font;
-          const room = field.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
-          return [room, context.measureText(field.placeholder).width];
-        }"""
-    )
-    assert needed <= room
 
 
 def test_a_misspelt_word_is_told_as_what_it_was_read(opened: Opened) -> None:
@@ -279,22 +251,6 @@ def test_a_long_post_is_folded_until_all_of_it_is_asked_for(opened: Opened) -> N
     assert page.evaluate(height) == folded
     posts.first.get_by_text("far below").focus()
     expect(buttons.first).to_have_text("Show less")
-
-
-def test_a_question_without_a_title_has_the_same_words_for_it_everywhere(opened: Opened) -> None:
-    page = opened("/example.html")
-
-    def untitled(route: Route) -> None:
-        found = route.fetch().json()
-        found["question"]["title"] = ""
-        route.fulfill(json=found)
-
-    page.route("**/v1/questions/q1001", untitled)
-    page.goto(page.url.replace("example.html", "#/explore/q1001"))
-    expect(page.locator(".question h2")).to_have_text("(no title)")
-    expect(page).to_have_title("(no title) · askalike")
-    page.locator(".neighbours a").first.click()
-    expect(page.locator(".trail a").first).to_have_text("(no title)")
 
 
 def test_what_was_asked_again_is_listed_under_the_question_to_answer_it_by(opened: Opened, service: str) -> None:

@@ -15,14 +15,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.test_server_process import serving
+from tools.serving import serving
 
 from askalike import Forum, Question
 from askalike.client import Client, ServiceError, _refusal
 from askalike.errors import SettingError
 from askalike.follow.settings import FollowSettings
 from askalike.follow.state import State
+from askalike.server.app import build
 from askalike.server.routes import service_document
+from askalike.server.settings import ServeSettings
 from askalike.store import ForumLayout
 
 SECRET = "FOLLOWED_FORUM_SECRET"
@@ -60,21 +62,21 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         forum.add([Question("1", "Wifi drops at night"), Question("2", "Printer prints blank pages", tags=("x",))])
     with State.create(ForumLayout(folder)) as state:
         followed = FollowSettings("https://forum.example.org", "discourse", secret_variable=SECRET)
-        state.keep(settings=followed.to_json())
+        state.put(settings=followed.to_json())
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(SECRET, "secret")
-        with serving(folder, "--insecure") as (_, made):
-            yield made
+        with serving(build(ServeSettings(str(folder)))) as address, Client(address) as client:
+            yield client
 
 
 @pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, int]]:
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, http.client.HTTPConnection]]:
     """Return what was asked since: method, path, and the connection that it went over."""
-    seen: list[tuple[str, str, int]] = []
+    seen: list[tuple[str, str, http.client.HTTPConnection]] = []
     request = http.client.HTTPConnection.request
 
     def noted(self: http.client.HTTPConnection, method: str, url: str, *more: Any, **named: Any) -> None:
-        seen.append((method, url, id(self)))
+        seen.append((method, url, self))
         request(self, method, url, *more, **named)
 
     monkeypatch.setattr(http.client.HTTPConnection, "request", noted)
@@ -82,7 +84,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, int]]:
 
 
 def test_every_route_has_a_method_that_asks_it_over_one_connection(
-    client: Client, sent: list[tuple[str, str, int]]
+    client: Client, sent: list[tuple[str, str, http.client.HTTPConnection]]
 ) -> None:
     document: Any = service_document()
     routes = {f"{method.upper()} {path}" for path, methods in document["paths"].items() for method in methods}
@@ -91,7 +93,7 @@ def test_every_route_has_a_method_that_asks_it_over_one_connection(
         answer = getattr(client, name)(*ROUTE_ARGUMENTS.get(name, ()))
         list(answer) if name == "put_many" else answer
     client.health(), client.ready(), client.openapi()
-    assert len({connection for *_, connection in sent}) == 1
+    assert len({id(connection) for *_, connection in sent}) == 1
     asked = set()
     for method, url, _ in sent:
         path = url.partition("?")[0]
@@ -101,22 +103,21 @@ def test_every_route_has_a_method_that_asks_it_over_one_connection(
 
 
 def test_a_connection_is_used_again_and_replaced_where_the_service_has_closed_it(
-    client: Client, sent: list[tuple[str, str, int]]
+    client: Client, sent: list[tuple[str, str, http.client.HTTPConnection]]
 ) -> None:
     client.close()
     for _ in range(3):
         client.health()
-    assert len({connection for *_, connection in sent}) == 1
-    client._idle[0].sock.shutdown(2)
+    assert len({id(connection) for *_, connection in sent}) == 1
+    sent[-1][2].sock.shutdown(2)
     assert client.health().status == "ok"
-    assert len(client._idle) == 1
     with pytest.raises(ServiceError, match="no question"):
         client.question("none")
-    assert len(client._idle) == 1
+    assert len({id(connection) for *_, connection in sent}) == 2
 
 
 def test_a_connection_is_used_again_in_a_program_with_many_open_files(
-    client: Client, sent: list[tuple[str, str, int]]
+    client: Client, sent: list[tuple[str, str, http.client.HTTPConnection]]
 ) -> None:
     resource = pytest.importorskip("resource")
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -130,8 +131,8 @@ def test_a_connection_is_used_again_in_a_program_with_many_open_files(
             pass
         for _ in range(2):
             assert client.health().status == "ok"
-        assert client._idle[0].sock.fileno() > MANY_FILES
-    assert len({connection for *_, connection in sent}) == 1
+        assert sent[-1][2].sock.fileno() > MANY_FILES
+    assert len({id(connection) for *_, connection in sent}) == 1
 
 
 @pytest.mark.parametrize(("asked", "wanted"), [(b"7", 7.0), (b"\xb2", None), (b"", None), (b"soon", None)])
@@ -142,17 +143,6 @@ def test_a_refusal_has_the_seconds_after_which_to_try_again(asked: bytes, wanted
         with http.client.HTTPResponse(ours) as answer:
             answer.begin()
             assert _refusal(answer, b"{}").retry_after_s == wanted
-
-
-def test_filters_of_both_searches_hold(client: Client) -> None:
-    assert [hit.question.id for hit in client.similar("printer", tags=["x"]).hits] == ["2"]
-    assert client.similar("printer", not_tags=["x"], answered=True).hits == ()
-    assert client.similar("printer", minimum=1.5).hits == ()
-    assert client.similar_to("1", answered=True).hits == ()
-    assert client.similar_to("1", tag="none").hits == ()
-    assert client.similar("printer", closed=False, after="2020-01-01").hits == ()
-    with pytest.raises(ServiceError, match="after"):
-        client.similar_to("1", after="yesterday")
 
 
 def test_many_threads_ask_with_one_client(client: Client) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import errno
 import json
 import logging
 import re
@@ -253,60 +251,12 @@ def test_who_was_answered_is_not_closed_for_those_who_were_only_refused(
         assert answered(known) == (200, {"status": "ok"})
 
 
-def test_who_has_sent_nothing_yet_is_not_closed_for_those_of_an_address_that_holds_more(serve: Any) -> None:
-    with serve(connections=20) as served, served.connect() as new, contextlib.ExitStack() as attack:
-        until(lambda: served.open == 1)
-        for _ in range(60):
-            one = attack.enter_context(served.connect("127.0.0.2"))
-            one.sendall(HEALTH)
-            assert answered(one)[0] == 200
-        new.sendall(HEALTH)
-        assert answered(new) == (200, {"status": "ok"})
-
-
 def test_one_address_has_no_more_connections_than_its_limit(serve: Any) -> None:
     with serve(client_connections=5) as served, contextlib.ExitStack() as several:
         many = [several.enter_context(served.connect()) for _ in range(30)]
         assert many[0].recv(1) == b""
         until(lambda: served.open == 5)
         assert served.is_answered()
-
-
-def test_a_trusted_proxy_has_as_many_connections_as_there_are(serve: Any) -> None:
-    settings = {"trusted_proxies": ("127.0.0.1",)}
-    with serve(settings, client_connections=5) as served, contextlib.ExitStack() as several:
-        for one in [several.enter_context(served.connect()) for _ in range(30)]:
-            one.sendall(HEALTH)
-            assert answered(one) == (200, {"status": "ok"})
-        assert served.open == 30
-
-
-def test_a_connection_whose_request_has_come_is_not_closed_before_it_is_read() -> None:
-    """All happens within one turn of the event loop, which has not looked at the connections yet."""
-
-    async def steps() -> None:
-        loop = asyncio.get_running_loop()
-        server = Server(build(ServeSettings("none")), Limits())
-        await loop.run_in_executor(None, server.config.load)
-        server.lifespan = server.config.lifespan_class(server.config)
-        with listen("127.0.0.1", 0)[0] as listening, contextlib.ExitStack() as clients:
-            ends = []
-            for _ in range(2):
-                ends.append(clients.enter_context(socket.create_connection(listening.getsockname(), PATIENCE_S)))
-                accepted, _ = listening.accept()
-                accepted.setblocking(False)
-                await server._connect(accepted)
-            for _ in range(3):  # the event loop begins to read
-                await asyncio.sleep(0)
-            ends[0].sendall(HEALTH[:-2])
-            assert server._admission.make_room()
-            kept = [one for one in server.server_state.connections if not one.transport.is_closing()]
-            assert [one.client for one in kept] == [ends[0].getsockname()], "though the other has come later"
-            for one in list(server.server_state.connections):
-                one.transport.abort()
-            await asyncio.sleep(0)
-
-    asyncio.run(steps())
 
 
 def several(listening: socket.socket, count: int) -> list[socket.socket]:
@@ -400,39 +350,6 @@ def test_where_all_connections_are_at_work_the_next_is_refused(serve: Any, monke
         for one in busy:
             one.close()
         monkeypatch.undo()
-
-
-def test_without_file_handles_nothing_is_accepted_for_a_while_and_one_line_says_so(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    tries: list[int] = []
-
-    class Exhausted(socket.socket):
-        def accept(self) -> Any:
-            tries.append(1)
-            raise OSError(errno.EMFILE, "Too many open files")
-
-    async def steps() -> None:
-        loop = asyncio.get_running_loop()
-        server = Server(build(ServeSettings("none")), Limits())
-        with Exhausted() as listening:
-            listening.bind(("127.0.0.1", 0))
-            listening.listen()
-            listening.setblocking(False)
-            server._accept_from(listening)
-            with socket.create_connection(listening.getsockname()):
-                end = loop.time() + PATIENCE_S
-                while len(tries) < 5:
-                    assert loop.time() < end
-                    await asyncio.sleep(0.001)
-            loop.remove_reader(listening)
-
-    monkeypatch.setattr("askalike.server.server.PAUSE_S", 0.01)
-    with caplog.at_level(logging.WARNING, logger="askalike.server"):
-        asyncio.run(steps())
-    assert len(tries) == 5, "one try for each pause"
-    told = [record.__dict__["fields"] for record in caplog.records if "fields" in record.__dict__]
-    assert [one["counts"] for one in told] == [{"not accepted: Too many open files": 1}]
 
 
 # -- what is no HTTP ---------------------------------------------------------------------------------------------------

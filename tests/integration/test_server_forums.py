@@ -141,23 +141,6 @@ def test_metrics_leave_out_what_a_forum_in_trouble_cannot_tell(
     assert "no gauges of travel: the database is away" in caplog.text
 
 
-def test_no_forum_closes_while_its_gauges_are_read(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    busy: list[int] = []
-    client, size = serve(), Forum.__len__
-    app = client.app
-    assert isinstance(app, Forums)
-
-    def looks(forum: Forum) -> int:
-        busy.append(app.served[forum.path.name].busy)
-        return size(forum)
-
-    assert client.get("/travel/v1/status").status_code == 200
-    monkeypatch.setattr(Forum, "__len__", looks)
-    assert client.get("/metrics").status_code == 200
-    assert busy == [1]
-    assert app.served["travel"].busy == 0
-
-
 def test_what_was_asked_least_recently_is_closed_for_another(serve: Serve) -> None:
     client = serve(limits=Limits(rate=0, timeout_s=30, open_forums=1))
     for name in ("travel", "cooking", "travel"):
@@ -201,7 +184,7 @@ def test_a_forum_that_is_asked_while_another_closes_for_idleness_stays_open(
     forums = Forums(ServeSettings(str(folder), limits=LIMITS))
 
     async def steps() -> None:
-        async with forums._lifespan(forums._root):
+        async with forums.lifespan():
             for name in ("travel", "cooking"):
                 await forums.opened(name)
             for one in forums.served.values():
@@ -225,7 +208,7 @@ def test_a_forum_that_is_asked_while_another_closes_for_a_third_stays_open(
     forums = Forums(ServeSettings(str(folder), limits=Limits(rate=0, timeout_s=30, open_forums=1)))
 
     async def steps() -> None:
-        async with forums._lifespan(forums._root):
+        async with forums.lifespan():
             await forums.opened("travel")
             forums.served["travel"].busy += 1
             asked = await forums.opened("cooking")  # more than may be open, since none could be closed
@@ -265,8 +248,7 @@ def test_a_forum_closes_while_another_has_the_turn_to_work_in_the_background(
     service = Service.open(ServeSettings(str(folder / "travel")), turn=turn)
     assert turn.is_wanted.wait(60)
     service.close()
-    assert not service.maintenance._thread.is_alive()
-    assert service.engine.forum._is_closed
+    assert service.maintenance.stop(0), "it has ended"
 
 
 def test_a_forum_whose_work_takes_long_is_closed_after_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,6 @@ from tests.postgres_server import new_database
 
 from askalike import Forum, Question
 from askalike.client import Client, ServiceError
-from askalike.errors import SettingError
 from askalike.server.guards import Keys
 
 pytestmark = pytest.mark.slow
@@ -58,7 +57,7 @@ def serving(
         end = time.monotonic() + START_S
         while True:
             try:
-                client._send("GET", "/readyz", None, "")
+                client.ready()
                 break
             except ServiceError as error:
                 assert process.poll() is None, (folder.parent / "log").read_text()
@@ -136,7 +135,7 @@ def test_every_worker_sees_each_change_at_once(folder: Path) -> None:
         assert first("kettle leaks") == {"Kettle leaks"}
         counted = f'askalike_requests_total{{route="GET /v1/status",status="200"}} {asked}.0\n'
         for _ in range(10):  # whichever worker is asked
-            assert counted in client._send("GET", "/metrics", None, "").decode()
+            assert counted in client.metrics()
         client.delete("new")
         assert first("kettle leaks at night") == {"Wifi drops at night"}
 
@@ -146,45 +145,15 @@ def test_workers_serve_a_folder_of_forums_together(tmp_path: Path) -> None:
         with Forum.create(tmp_path / "network" / name) as forum:
             forum.add([Question("1", title)])
     with serving(tmp_path / "network", "--workers", "2", "--rate", "0") as (process, root):
-        travel, cooking = (Client(f"http://{root._host}:{root._port}/{name}") for name in ("travel", "cooking"))
+        travel, cooking = (Client(f"{root.address}/{name}") for name in ("travel", "cooking"))
         for number in range(10):  # whichever worker is asked
             travel.put(f"new {number}", f"Toaster number {number}")
             assert travel.similar(f"toaster number {number}", k=1).hits[0].question.id == f"new {number}"
             assert [hit.question.title for hit in cooking.similar("rice sticks").hits] == ["Rice sticks to the pan"]
-        counted = root._send("GET", "/metrics", None, "").decode()
+        counted = root.metrics()
         assert 'askalike_requests_total{forum="travel",route="POST /v1/similar",status="200"} 10.0' in counted
         os.killpg(process.pid, signal.SIGTERM)
         assert process.wait(30) in (0, -signal.SIGTERM)
-
-
-def test_the_client_asks_for_everything_and_the_log_holds_no_texts(folder: Path) -> None:
-    with serving(folder) as (_, client):
-        client.put("a/b", "Wifi drops at day", tags=["net"], created="2024-05-01")
-        assert client.question("a/b").tags == ("net",)
-        assert client.similar_to("a/b").hits[0].question.id == "1"
-        acknowledged = list(client.put_many([{"id": "x", "title": "one"}, {"id": "y"}]))
-        assert [(one.id, one.operation) for one in acknowledged] == [("x", "added"), (None, "")]
-        assert "title" in acknowledged[1].error
-        client.put_answer("y", "1", "Move it", accepted=True)
-        client.mark("x", "1")
-        assert client.similar("one", k=1).hits[0].via.id == "x"
-        assert client.similar("one", k=1).hits[0].best_answer.text == "Move it"
-        client.judge("a/b", "1", "different")
-        assert "1" not in {hit.question.id for hit in client.similar_to("a/b").hits}
-        assert client.duplicates(minimum=1.0, limit=1).pairs == ()
-        assert client.status().feedback.different == 1
-        assert client.delete("a/b").operation == "deleted"
-        with pytest.raises(ServiceError, match="a/b") as refused:
-            client.question("a/b")
-        assert refused.value.status == 404
-    with pytest.raises(ServiceError, match="no answer"):
-        client.question("1")
-    with pytest.raises(SettingError):
-        Client("localhost:8765")
-    lines = (folder.parent / "log").read_text().splitlines()
-    found = [json.loads(line) for line in lines if line.startswith("{")]
-    assert any(one.get("route") == "PUT /v1/questions/{id}" and one["status"] == 200 for one in found)
-    assert "drops" not in "".join(lines)
 
 
 def test_workers_end_with_their_parent_and_leave_nothing(folder: Path, tmp_path: Path) -> None:
@@ -225,7 +194,7 @@ def test_a_worker_that_was_killed_is_started_again(folder: Path) -> None:
 
 def test_more_connections_than_file_handles_end_nothing_and_fill_no_log(folder: Path) -> None:
     with serving(folder, "--rate", "0", before="ulimit -n 320") as (_, client):
-        silent = [socket.create_connection((client._host, client._port or 0)) for _ in range(400)]
+        silent = [socket.create_connection(("127.0.0.1", int(client.address.rsplit(":", 1)[1]))) for _ in range(400)]
         try:
             assert all(client.question("1").id == "1" for _ in range(20))
         finally:
@@ -244,11 +213,11 @@ def test_more_forums_than_file_handles_are_all_answered(tmp_path: Path) -> None:
         forum.add([Question("1", "Wifi drops at night")])
     for name in names[1:]:
         shutil.copytree(folder / names[0], folder / name)
-    asked = json.dumps({"title": "wifi at night"}).encode()
     with serving(folder, "--rate", "0", before="ulimit -n 320") as (_, client):
         for name in names:
-            assert json.loads(client._send("POST", f"/{name}/v1/similar", asked))["hits"], name
-            client._send("PUT", f"/{name}/v1/questions/2", b'{"title": "Printer vanishes"}')
+            with Client(f"{client.address}/{name}") as forum:
+                assert forum.similar("wifi at night").hits, name
+                forum.put("2", "Printer vanishes")
     lines = (tmp_path / "log").read_text().splitlines()[1:]
     told = [one["message"] for one in map(json.loads, lines) if one["level"] != "info"]
     assert told == ["2 forums are open at once in place of 100: file handles are few"]
@@ -284,11 +253,11 @@ def test_a_service_that_starts_before_its_database_refuses_until_it_answers(
 
     def bring_back(client: Client) -> None:
         with pytest.raises(ServiceError, match=str(sockets)) as refused:
-            client._send("GET", "/readyz", None, "")
+            client.ready()
         assert refused.value.status == 503
         with pytest.raises(ServiceError, match=str(sockets)):
             client.put("2", "Scanner hums")
-        assert client._send("GET", "/healthz", None, "")
+        assert client.health()
         sockets.symlink_to(place)
 
     with serving(forum, "--workers", str(workers), meanwhile=bring_back) as (process, client):
@@ -322,7 +291,7 @@ def test_a_service_that_waits_for_its_database_can_be_stopped(away: tuple[Path, 
         pass
 
     def stop(client: Client) -> None:
-        assert client._send("GET", "/healthz", None, "")
+        assert client.health()
         raise Stopped
 
     with pytest.raises(Stopped), serving(forum, meanwhile=stop):
@@ -346,7 +315,7 @@ def test_two_servers_of_one_database_take_the_same_keys_and_see_each_others_chan
         with pytest.raises(ServiceError, match="key"):
             one.put("9", "Scanner hums")
         for client, name, title in ((one, "9", "Scanner hums"), (two, "8", "Toaster burns")):
-            Client(f"http://127.0.0.1:{client._port}", secret).put(name, title)
+            Client(client.address, secret).put(name, title)
         for client in (one, two):
             end = time.monotonic() + START_S
             while {"8", "9"} - {hit.question.id for hit in client.similar("scanner hums toaster burns").hits}:

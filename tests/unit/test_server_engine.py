@@ -13,9 +13,9 @@ from types import SimpleNamespace
 import pytest
 from tests.tiny_models import gated_model
 
-from askalike import Answer, Filters, Forum, Link, Query, Question
+from askalike import Answer, Forum, Link, Query, Question
 from askalike.errors import InputError, ModelError, SettingError, UnknownIdError
-from askalike.schemas import FeedbackRequest, PairsQuery, SimilarQuery
+from askalike.schemas import PairsQuery, SimilarQuery
 from askalike.server.engine import SEARCHED_S, Engine, Stored
 from askalike.server.maintenance import MaintenanceWorker
 from askalike.server.metrics import Metrics
@@ -65,34 +65,6 @@ def test_a_hit_has_all_that_is_needed_to_judge_it(engine: Engine) -> None:
     assert {one.word.lower() for one in hit.matched} == {"wifi", "drops"}
     assert hit.missing == ("printer",)
     assert (hit.via, hit.attended) == (None, None)
-
-
-def test_explaining_tells_of_every_hit(engine: Engine) -> None:
-    hits = engine.similar(Query("wifi drops", is_explained=True)).hits
-    assert len(hits) == 2
-    assert all(hit.attended is not None and hit.attended.query_title == () for hit in hits)  # no model: no weights
-    assert engine.similar(Query("nothing of this", is_explained=True)).hits == ()
-
-
-def test_a_duplicate_is_shown_as_its_original_and_says_by_what_it_was_found(engine: Engine) -> None:
-    engine.forum.add_links([Link("2", "3")])
-    hits = {hit.question.id: hit for hit in engine.similar(Query("wifi drops")).hits}
-    assert set(hits) == {"1", "3"}
-    via = hits["3"].via
-    assert via is not None
-    assert (via.id, via.title) == ("2", "Wireless goes away")
-
-
-def test_filters_are_kept_to(engine: Engine) -> None:
-    asked = Query("wifi drops", filters=Filters(before=day(2)), own="3")
-    assert [hit.question.id for hit in engine.similar(asked).hits] == ["1"]
-    assert engine.similar(Query("wifi drops", own="1", filters=Filters(before=day(2)))).hits == ()
-
-
-@pytest.mark.parametrize("asked", [Query(" ", "\n"), Query("x", k=0), Query("x", ranker="none")])
-def test_a_search_that_makes_no_sense_is_refused(engine: Engine, asked: Query) -> None:
-    with pytest.raises(SettingError):
-        engine.similar(asked)
 
 
 def test_what_several_are_shown_is_what_each_is_shown_alone(engine: Engine) -> None:
@@ -148,18 +120,6 @@ def test_a_question_comes_with_answers_links_and_safe_html(engine: Engine) -> No
     assert engine.question("2").html == "<p>Wifi drops &lt;script&gt;x&lt;/script&gt;</p>"
 
 
-def test_what_is_written_is_found_and_what_is_deleted_is_not(engine: Engine) -> None:
-    made = engine.put(Question("4", "Toaster burns"))
-    assert (made.operation, made.indexed) == ("added", True)
-    assert engine.put(Question("4", "Toaster burns")).operation == "unchanged"
-    assert engine.put(Question("4", "Toaster burns bread")).operation == "edited"
-    assert [hit.question.id for hit in engine.similar(Query("toaster bread")).hits] == ["4"]
-    assert engine.delete("4").operation == "deleted"
-    assert engine.similar(Query("toaster bread")).hits == ()
-    with pytest.raises(UnknownIdError):
-        engine.delete("4")
-
-
 def test_of_many_all_are_stored_or_none(engine: Engine) -> None:
     written = engine.store([Question("4", "a"), Question("1", "b"), Question("4", "c")])
     assert [one.operation for one in written] == ["added", "edited", "added"]
@@ -200,15 +160,6 @@ def test_questions_are_listed_by_date_whatever_the_order_of_their_coming(tmp_pat
         for wrong in ("x", "_", "1_", "1_2_3", "_" + "9" * 40):
             with pytest.raises(SettingError):
                 engine.questions(1, wrong)
-
-
-def test_verdicts_are_stored_and_listed(engine: Engine) -> None:
-    given = engine.judge(FeedbackRequest("1", "2", "different", "Käthe"))
-    assert (given.question_id, given.candidate_id, given.verdict, given.by) == ("1", "2", "different", "Käthe")
-    assert given.at is not None
-    assert list(engine.labels(is_named=True)) == [given]
-    assert [one.by for one in engine.labels(is_named=False)] == [""]
-    assert engine.similar(Stored("1", SimilarQuery(5))).hits == ()
 
 
 def test_a_forum_counts_as_searched_for_a_moment_after_a_search(

@@ -195,22 +195,6 @@ def test_a_refusal_names_the_field_and_never_its_value() -> None:
         assert "secret" not in refused.value.error
 
 
-def test_a_search_becomes_what_the_engine_takes() -> None:
-    given = {"title": "a", "before": "2024-05-01", "exclude": ["x"], "id": "y", "tags": ["t"]}
-    asked = parse_body(SimilarRequest, json.dumps(given).encode()).query
-    assert asked.filters.before is not None
-    assert asked.filters.before.isoformat() == "2024-05-01T00:00:00+00:00"
-    assert (asked.filters.exclude_ids, asked.filters.tags, asked.own) == (frozenset("x"), ("t",), "y")
-
-
-def test_a_question_becomes_what_the_library_takes() -> None:
-    given = {"title": "a", "created": "2024-05-01T12:00:00+02:00", "tags": ["x", "y"], "score": -3, "author": "b"}
-    question = parse_body(QuestionRequest, json.dumps(given).encode()).question("7")
-    assert (question.id, question.tags, question.score, question.author) == ("7", ("x", "y"), -3, "b")
-    assert question.created is not None
-    assert question.created.isoformat() == "2024-05-01T12:00:00+02:00"
-
-
 @pytest.mark.parametrize(
     ("query", "status"),
     [(b"limit=0", 422), (b"limit=x", 422), (b"none=1", 422), (b"limit=1&limit=2", 400), (b"minimum=%ff", 400)],
@@ -343,11 +327,6 @@ def test_a_damaged_file_of_keys_lets_nobody_in(tmp_path: Path, content: str) -> 
     (tmp_path / "keys.json").write_text(content)
     with pytest.raises(DamagedForumError):
         Keys(tmp_path).get("x")
-
-
-def test_a_key_of_the_file_is_read_as_it_was_written(tmp_path: Path) -> None:
-    (tmp_path / "keys.json").write_text(json.dumps({"format": 1, "keys": [KEY]}))
-    assert [key.id for key in Keys(tmp_path).all()] == ["1"]
 
 
 def test_rights_follow_from_the_settings_and_the_key(tmp_path: Path) -> None:
@@ -701,31 +680,6 @@ def test_those_that_take_long_hold_up_no_others(monkeypatch: pytest.MonkeyPatch)
     asyncio.run(steps())
 
 
-def test_who_gives_up_while_others_are_made_is_left_out() -> None:
-    async def steps() -> None:
-        is_free, made = threading.Event(), list[int]()
-
-        def together(asked: Sequence[int]) -> list[int]:
-            made.extend(asked)
-            assert is_free.wait(60)
-            return _squares(asked)
-
-        pool = Pool("test", 1, 10, together)
-        working = asyncio.create_task(pool.run(Joined(1), 60))
-        await asyncio.sleep(0)
-        with pytest.raises(Refused) as waited:
-            await pool.run(Joined(2), 0.01)
-        assert "nothing was done" in waited.value.hint
-        assert pool.busy == 1
-        is_free.set()
-        assert await working == 1
-        assert await pool.run(Joined(3), 60) == 9
-        assert made == [1, 3]
-        assert pool.close(60)
-
-    asyncio.run(steps())
-
-
 def test_large_calls_leave_a_thread_to_the_others() -> None:
     async def steps() -> None:
         pool, is_free = Pool("test", 2, 10), threading.Event()
@@ -760,24 +714,6 @@ def test_who_waits_in_vain_takes_no_thread() -> None:
         is_free.set()
         assert await working
         assert await pool.run(lambda: 7, 60) == 7
-        assert pool.close(60)
-
-    asyncio.run(steps())
-
-
-def test_what_is_done_when_the_pool_closes_is_told_and_what_waits_is_refused() -> None:
-    async def steps() -> None:
-        pool, is_free = Pool("test", 1, 20, _squares), threading.Event()
-        working = asyncio.create_task(pool.run(lambda: is_free.wait(60), 60))
-        waiting = [asyncio.create_task(pool.run(lambda: pytest.fail("it is closed"), 60, "other")) for _ in range(2)]
-        waiting += [asyncio.create_task(pool.run(Joined(one), 60)) for one in range(10)]
-        await asyncio.sleep(0)
-        assert not pool.close(0)
-        is_free.set()
-        assert await working
-        refused = await asyncio.gather(*waiting, return_exceptions=True)
-        assert [type(one) for one in refused] == [RuntimeError] * 12
-        assert pool.busy == 0
         assert pool.close(60)
 
     asyncio.run(steps())
@@ -878,10 +814,6 @@ def test_many_images_that_never_end_take_no_time_to_speak_of() -> None:
     assert "<img" not in safe_html("<img src='" * 900, "html")
 
 
-def test_relative_links_lead_nowhere() -> None:
-    assert 'href="' not in safe_html('<a href="/v1/x">x</a>', "html")
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -914,13 +846,6 @@ def test_words_are_found_where_the_tokens_are_in_scripts_without_spaces(
 ) -> None:
     found = highlights(text, [Match(word, "title", 1.0) for word in words], ANALYZER)
     assert found == expected
-
-
-def test_every_word_that_matched_is_marked_in_the_text_it_came_from() -> None:
-    text = "無線LANのプリンタが、急に印刷できない (Core™ i7-8700K)"
-    for word, term in ANALYZER.pairs(text):
-        places = ANALYZER.spans_among(text, {term})
-        assert word in [text[start:end] for start, end in places]
 
 
 def test_only_files_of_the_table_are_served(tmp_path: Path) -> None:
@@ -997,19 +922,6 @@ def test_few_arenas_are_asked_for_unless_the_environment_says_how_many(monkeypat
     environment[workers.VARIABLE] = "7"
     workers.few_arenas()
     assert (environment[workers.VARIABLE], len(asked)) == ("7", 1)
-
-
-@pytest.mark.parametrize("platform", ["darwin", "linux"])
-def test_where_there_is_no_glibc_nothing_fails(monkeypatch: pytest.MonkeyPatch, platform: str) -> None:
-    monkeypatch.setattr(workers.ctypes, "CDLL", lambda _: SimpleNamespace())
-    monkeypatch.setattr(workers.sys, "platform", platform)
-    monkeypatch.setattr(workers.os, "environ", {})
-    workers.few_arenas()
-
-
-@pytest.mark.parametrize("host", ["a.example", "A-b.example:8443", "127.0.0.1", "[::1]", "[::1]:80"])
-def test_a_hosts_name_is_taken_as_a_browser_sends_it(host: str) -> None:
-    check_host({"host": host}, host_names(ServeSettings("f", host="0.0.0.0", allow_hosts=(host,))))
 
 
 @pytest.mark.parametrize("host", ["https://a.example", "a.example/", "a example", "::1", "bücher.example", ""])

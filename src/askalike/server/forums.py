@@ -95,7 +95,7 @@ class Forums:
         files = {path: file for path, file in self._files.items() if not path.endswith(".html") and path not in paths}
         routes = [Route(path, answer, methods=["GET", "HEAD"]) for path, answer in paths.items()]
         root = ServedForum(self.access, Metrics(self._counters, "-"))
-        self._root = application(root, routes, files, self._lifespan)
+        self._root = application(root, routes, files, self.lifespan)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request: what lies under a forum's path, by that forum."""
@@ -190,7 +190,8 @@ class Forums:
                     await self.close(name)
 
     @contextlib.asynccontextmanager
-    async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
+    async def lifespan(self, app: Starlette | None = None) -> AsyncIterator[None]:
+        """Close what is idle as long as the service lives, and all at its end."""
         closing = asyncio.create_task(self._close_idle())
         try:
             yield
