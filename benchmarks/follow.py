@@ -185,7 +185,7 @@ def followed(folder: Path, address: str, path: Path, is_last: bool) -> None:
             log_reads(follower, state, clock, reads)
             while True:
                 wait_s = follower.turn()
-                is_done = is_last and wait_s > 0 and state.get("swept") and not sum(state.waiting()[:3])
+                is_done = is_last and state.get("swept") and not sum(state.waiting()[:3])
                 if is_done and not unread(layout, since_s):
                     return
                 if wait_s > 0:

@@ -61,7 +61,7 @@ class WrittenSite:
 
     def options(self, *more: object) -> tuple[object, ...]:
         own = ("--username", "helper") if self.kind == "discourse" else ("--api", self.api)
-        return ("--to", self.address, "--kind", self.kind, *own, "--source", ORIGIN, *more)
+        return ("--to", self.address, *own, "--source", ORIGIN, *more)
 
     def comments(self, number: int) -> list[str]:
         """Return the comments that the key has written."""
@@ -380,7 +380,7 @@ def test_a_folder_that_names_an_address_gets_no_key_without_a_word(
         (),
         ("--link", "--text", "no place for the original"),
         ("--tag", "a, b"),
-        ("--link", "--kind", "vanilla"),
+        ("--link", "--to", "board.jsonl"),
         ("--tag", "duplicate"),
     ],
     ids=" ".join,

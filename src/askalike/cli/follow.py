@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any, Final, cast
+from typing import Annotated, Any, Final
 
 import filelock
 import typer
@@ -22,7 +22,7 @@ from askalike.errors import BusyForumError, DatabaseError, ForumNotFoundError, S
 from askalike.files import held
 from askalike.follow.follower import FIRST_REST_S, LONGEST_REST_S, Follower, Rhythm, retry_in_s
 from askalike.follow.pace import Clock, Pace, Stopped
-from askalike.follow.settings import FollowSettings, Kind, kind_of, open_site
+from askalike.follow.settings import FollowSettings, kind_of, open_site
 from askalike.follow.state import State
 from askalike.follow.writeback import RATE, WriteBack, WriteSettings, open_target
 from askalike.forum import Forum
@@ -53,7 +53,6 @@ WRITE_COLUMNS: Final[Mapping[str, Callable[[Write], str]]] = {
     "why": lambda write: write.why,
 }
 
-KindOption = Annotated[str | None, typer.Option("--kind", help="discourse or github; default: as the address looks.")]
 SourceOption = Annotated[
     str | None,
     typer.Option("--source", help="What its questions belong to here; that of a loaded archive, to go on from it."),
@@ -62,7 +61,7 @@ KeyOption = Annotated[
     str | None, typer.Option("--key-variable", help="The environment variable that holds the API key.")
 ]
 UserOption = Annotated[str | None, typer.Option("--username", help="Whose key it is (Discourse).")]
-ApiOption = Annotated[str | None, typer.Option("--api", help="The address of GitHub's API, for Enterprise servers.")]
+ApiOption = Annotated[str | None, typer.Option("--api", help="The address of GitHub's API, for an Enterprise server.")]
 
 
 def follow(
@@ -71,7 +70,6 @@ def follow(
         str | None,
         typer.Option("--from", help="A Discourse site or a GitHub repository. Kept.", show_default=False),
     ] = None,
-    kind: KindOption = None,
     key_variable: KeyOption = None,
     username: UserOption = None,
     secret_variable: Annotated[
@@ -120,7 +118,7 @@ def follow(
         "discussions": discussions,
         "rate": rate,
     }
-    settings = _follow_settings(layout, address, kind, options)
+    settings = _follow_settings(layout, address, options)
     is_new = not layout.is_forum()
     with (
         _stoppable() as clock,
@@ -160,7 +158,6 @@ def writeback(
     address: Annotated[
         str | None, typer.Option("--to", help="Where to; default: what this forum follows.", show_default=False)
     ] = None,
-    kind: KindOption = None,
     source: SourceOption = None,
     link: Annotated[bool, typer.Option("--link", help="Write a comment that links to the original.")] = False,
     tag: Annotated[str, typer.Option("--tag", help="Add this label (GitHub).")] = "",
@@ -188,7 +185,7 @@ def writeback(
             _show_writes(store.outbox(), as_json)
             return
         options = {"source": source, "key_variable": key_variable, "username": username, "api": api}
-        settings = _changed_settings(_kept_settings(layout), address, kind, options)
+        settings = _changed_settings(_kept_settings(layout), address, options)
         back = WriteBack(store, settings, WriteSettings(link, tag, close, text))
         if not send:
             _show_waiting(back, back.waiting()[: limit or None], as_json)
@@ -294,9 +291,7 @@ def _kept_settings(layout: ForumLayout) -> dict[str, Any]:
         return state.get("settings") or {}
 
 
-def _changed_settings(
-    kept: dict[str, Any], address: str | None, kind: str | None, options: dict[str, Any]
-) -> FollowSettings:
+def _changed_settings(kept: dict[str, Any], address: str | None, options: dict[str, Any]) -> FollowSettings:
     """Return what was kept for this address, or for the one that is kept, with the options that are given.
 
     Raises:
@@ -307,21 +302,20 @@ def _changed_settings(
             "this forum follows nothing yet", "name the site's address, such as https://forum.example.org"
         )
     if address is not None:
-        place = {"address": address.rstrip("/"), "kind": cast(Kind, kind or kind_of(address))}
-        kept = (kept if kept.get("address") == place["address"] else {}) | place
+        address = address.rstrip("/")
+        is_kept = kept.get("address") == address
+        kept = kept if is_kept else {"address": address, "kind": kind_of(address, options["api"])}
     return FollowSettings.from_json(kept | {name: value for name, value in options.items() if value is not None})
 
 
-def _follow_settings(
-    layout: ForumLayout, address: str | None, kind: str | None, options: dict[str, Any]
-) -> FollowSettings:
+def _follow_settings(layout: ForumLayout, address: str | None, options: dict[str, Any]) -> FollowSettings:
     """Return what is to be followed.
 
     Raises:
         SettingError: nothing was said so far, or another address than before.
     """
     kept = _kept_settings(layout)
-    settings = _changed_settings(kept, address, kind, options)
+    settings = _changed_settings(kept, address, options)
     if kept and kept["address"] != settings.address:
         with State(layout) as state:
             if state.get("cursor") is not None:

@@ -12,9 +12,9 @@ from askalike.errors import SettingError
 from askalike.follow.discourse import Discourse
 from askalike.follow.github import API, GitHub
 from askalike.follow.pace import Pace
-from askalike.follow.site import Site
 from askalike.types import Source
 
+Site = Discourse | GitHub
 Kind = Literal["discourse", "github"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 RATE: Final = 60
@@ -96,13 +96,14 @@ class FollowSettings:
         return cls(**{**values, "private": tuple(values.get("private", ()))})
 
 
-def kind_of(address: str) -> Kind:
-    """Return what is most likely at an address.
+def kind_of(address: str, api: str | None = None) -> Kind:
+    """Return what is at an address; what has an API of GitHub's is a repository.
 
     >>> [kind_of(address) for address in ("https://a.example.org", "https://github.com/a/b")]
     ['discourse', 'github']
     """
-    return "github" if urlsplit(address).hostname in ("github.com", "www.github.com") else "discourse"
+    is_github = api is not None or urlsplit(address).hostname in ("github.com", "www.github.com")
+    return "github" if is_github else "discourse"
 
 
 def open_site(settings: FollowSettings, pace: Pace) -> Site:

@@ -1,4 +1,11 @@
-"""A site that is followed: what its lists show, what one of its threads holds, and how it is asked."""
+"""What every site that is followed gives: what its lists show, what a thread of it holds; and how it is asked.
+
+A site has four methods. ``poll(cursor)`` returns what has changed since the cursor, as far as lists show it;
+``sweep(cursor)`` a part of everything that is there, from this place on; ``read(identifier)`` a thread as it is now.
+``check_access()`` asks for what is always there: a site that refuses this refuses us, and its threads are not gone.
+Each raises FailedError where another try may succeed, and SourceError where none will; ``read`` raises Unreadable where
+a thread has to stay as it was read before.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +13,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from askalike.errors import SourceError
 from askalike.follow.pace import Pace
@@ -55,28 +62,6 @@ class Reading:
     thread: Thread | None
     rejects: tuple[str, ...] = ()
     is_there: bool = True
-
-
-class Site(Protocol):
-    """A site that is followed.
-
-    Every method raises FailedError where another try may succeed, and SourceError where none will.
-    """
-
-    address: str
-    pace: Pace
-
-    def poll(self, cursor: Cursor) -> Listing:
-        """Return what has changed since the cursor, as far as the site's lists show it."""
-
-    def sweep(self, cursor: Cursor) -> Listing:
-        """Return a part of everything that is there, from this place on."""
-
-    def read(self, identifier: str) -> Reading:
-        """Return a thread as it is now; raise Unreadable where it has to stay as it was read before."""
-
-    def check_access(self) -> None:
-        """Ask for what is always there. A site that refuses this refuses us: its threads are not gone."""
 
 
 class Api:

@@ -12,7 +12,7 @@ import hmac
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from askalike.errors import SettingError, SourceError
@@ -66,37 +66,6 @@ class WriteSettings:
     def actions(self) -> tuple[str, ...]:
         """Return what is done with each, closing last."""
         return ("link",) * self.has_link + (f"tag {self.tag}",) * bool(self.tag) + ("close",) * self.is_closed
-
-    def comment(self, settings: FollowSettings, original_id: str) -> str:
-        """Return the comment that links to an original."""
-        if settings.kind == "discourse":
-            text, original = self.text or f"This asks the same as {ORIGINAL}", f"{settings.address}/t/{original_id}"
-        else:
-            text, original = self.text or f"Duplicate of {ORIGINAL}", f"#{original_id}"
-        return text.replace(ORIGINAL, original)
-
-
-class Target(Protocol):
-    """A site that is written to.
-
-    Every method raises FailedError where another try may succeed, RefusedError where none will for this write, and
-    SourceError where none will for any.
-    """
-
-    pace: Pace
-
-    def find(self, write: Write) -> str:
-        """Look whether a write is done; return by what, "" where it is to be done.
-
-        Raises:
-            RefusedError: the question or its original is not there.
-        """
-
-    def send(self, write: Write, comment: str) -> None:
-        """Do a write that was looked for before."""
-
-    def check_access(self) -> None:
-        """Ask for what is always there."""
 
 
 class DiscourseTarget(Discourse):
@@ -299,6 +268,11 @@ def _label(action: str) -> str:
     return action.removeprefix("tag ") if action.startswith("tag ") else ""
 
 
+Target = DiscourseTarget | GitHubTarget
+"""``find`` returns by what a write is done already, "" where ``send`` is to do it; both raise FailedError where another
+try may succeed, RefusedError where none will for this write, and SourceError where none will for any."""
+
+
 def open_target(settings: FollowSettings, pace: Pace) -> Target:
     """Return the site that is written to.
 
@@ -346,8 +320,13 @@ class WriteBack:
 
     def comment(self, write: Write) -> str:
         """Return the comment that a write adds, "" where it adds none."""
-        is_comment = write.action == "link"
-        return self._write_settings.comment(self._settings, write.candidate_id) if is_comment else ""
+        if write.action != "link":
+            return ""
+        if self._settings.kind == "discourse":
+            text, original = f"This asks the same as {ORIGINAL}", f"{self._settings.address}/t/{write.candidate_id}"
+        else:
+            text, original = f"Duplicate of {ORIGINAL}", f"#{write.candidate_id}"
+        return (self._write_settings.text or text).replace(ORIGINAL, original)
 
     def _decided(self) -> Iterator[Write]:
         for entry in self._store.decided_duplicates(self._settings.origin.name):
