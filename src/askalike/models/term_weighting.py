@@ -42,16 +42,14 @@ class CollectionStatistics:
         Raises:
             SettingError: the collection is empty.
         """
-        number = 0
-        terms = 0
+        lengths: list[int] = []
         frequency: Counter[str] = Counter()
         for document in documents:
-            number += 1
-            terms += len(document)
+            lengths.append(len(document))
             frequency.update(dict.fromkeys(document, 1))
-        if not number:
+        if not lengths:
             raise SettingError("the collection has no document", "give at least one")
-        return cls(number, terms / number, frequency)
+        return cls(len(lengths), sum(lengths) / len(lengths), frequency)
 
 
 def inverse_document_frequency(documents: int, frequency: int) -> float:
@@ -94,16 +92,14 @@ class BM25:
         self.k1 = k1
         self.b = b
 
-    def idf(self, term: str) -> float:
-        """Return the term's inverse document frequency in the collection."""
-        return inverse_document_frequency(self.statistics.documents, self.statistics.document_frequency.get(term, 0))
-
     def score(self, query: Sequence[str], document: Sequence[str]) -> float:
         """Return the score of one pair; a term that the query repeats counts as often as it occurs."""
-        frequencies = Counter(document)
-        length, average = len(document), self.statistics.average_length
+        frequencies, known = Counter(document), self.statistics
+        length, average = len(document), known.average_length
         return sum(
-            times * self.idf(term) * saturation(frequencies[term], length, average, self.k1, self.b)
+            times
+            * inverse_document_frequency(known.documents, known.document_frequency.get(term, 0))
+            * saturation(frequencies[term], length, average, self.k1, self.b)
             for term, times in Counter(query).items()
             if term in frequencies
         )
@@ -130,17 +126,15 @@ class TfIdf:
     Args:
         documents: the collection, as lists of terms; n-grams that it lacks are ignored in scoring.
         longest: n-grams of up to this many terms, 1 to 3 in the published baselines.
-        is_sublinear: ``1 + ln tf`` in place of ``tf``.
 
     Raises:
         SettingError: the collection is empty or ``longest`` is below 1.
     """
 
-    def __init__(self, documents: Iterable[Sequence[str]], *, longest: int = 1, is_sublinear: bool = False) -> None:
+    def __init__(self, documents: Iterable[Sequence[str]], *, longest: int = 1) -> None:
         if longest < 1:
             raise SettingError(f"n-grams of at most {longest} terms were asked for", "expected at least 1")
         self.longest = longest
-        self.is_sublinear = is_sublinear
         frequency: Counter[str] = Counter()
         number = 0
         for document in documents:
@@ -163,7 +157,7 @@ class TfIdf:
         starts = [0]
         for document in documents:
             row = {
-                column: self._damp(times) * float(self.idf[column])
+                column: times * float(self.idf[column])
                 for gram, times in Counter(ngrams(document, self.longest)).items()
                 if (column := self.vocabulary.get(gram)) is not None
             }
@@ -176,6 +170,3 @@ class TfIdf:
     def scores(self, query: Sequence[str], documents: Sequence[Sequence[str]]) -> NDArray[np.float64]:
         """Return the cosines of one query with N documents, in [0, 1].  # (N,)"""
         return np.asarray((self.vectors(documents) @ self.vectors([query]).T).toarray()).ravel()
-
-    def _damp(self, times: int) -> float:
-        return 1.0 + math.log(times) if self.is_sublinear else float(times)

@@ -137,13 +137,9 @@ class SeedMean:
 
     def to_json(self) -> dict[str, Any]:
         """Return the mean as JSON has it; values lie in [0, 1]."""
-        bounds = [self.over_queries.low, self.over_queries.high]
-        return {
-            "mean": self.over_queries.mean,
-            "interval95": bounds,
-            "spread": self.spread,
-            "p_value": self.p_value,
-        }
+        over = self.over_queries
+        bounds = [over.low, over.high]
+        return {"mean": over.mean, "interval95": bounds, "spread": self.spread, "p_value": self.p_value}
 
 
 def over_seeds(by_seed: Sequence[Mapping[str, float]]) -> dict[str, float]:
@@ -308,13 +304,8 @@ class Compared:
 
     def to_json(self) -> dict[str, Any]:
         """Return the comparison as JSON has it; differences lie in [-1, 1]."""
-        interval = {"interval95": [self.difference.low, self.difference.high], "p_value": self.p_value}
-        return {
-            "better": self.better,
-            "worse": self.worse,
-            "task": self.task,
-            "difference": self.difference.mean,
-        } | interval
+        found = {"better": self.better, "worse": self.worse, "task": self.task, "difference": self.difference.mean}
+        return found | {"interval95": [self.difference.low, self.difference.high], "p_value": self.p_value}
 
 
 def compared(

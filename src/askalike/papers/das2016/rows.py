@@ -44,9 +44,6 @@ REPORTED: Final[Mapping[str, tuple[float, float, float]]] = {
 Kept = Literal["loss", "dev", "untrained"]
 """Which epoch of a training a row stands for."""
 
-REPORTED_ALPHA: Final = 0.8
-"""The weight α of SCQA beside BM25 (section 8.1)."""
-
 
 @dataclass(frozen=True, slots=True)
 class DasRow(Row):

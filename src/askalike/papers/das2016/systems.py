@@ -84,6 +84,7 @@ from askalike.papers.harness import Answers, need_torch
 from askalike.papers.lei2016.sets import JudgedSet
 from askalike.papers.lei2016.svm import cosine
 from askalike.progress import Progress, SilentProgress
+from askalike.search import Reranker
 from askalike.training.corpus import TrainingData
 from askalike.types import Question, Run
 
@@ -281,18 +282,12 @@ class TrigramCosine:
         return math.log((1 + self._documents) / (1 + self._counts[trigram])) + 1
 
 
-def trigram_answers(data: DasData, *, has_idf: bool) -> Answers:
-    """Return the runs of all tasks.
-
-    Args:
-        has_idf: weigh trigrams by the document frequencies of each set's collection.
-    """
+def scorer_answers(data: DasData, make: Callable[[Sequence[Question]], Reranker]) -> Answers:
+    """Return the runs of all tasks by what is made from each set's collection."""
     answers = Answers()
-    for one_set in data.sets:
-        scorer = TrigramCosine(one_set.dev.statistics if has_idf else None)
-        answers.runs |= {
-            task.name: rerank(task.given, scorer, task.queries, task.documents) for task in one_set.tasks()
-        }
+    for one in data.sets:
+        scorer = make(one.dev.statistics)
+        answers.runs |= {task.name: rerank(task.given, scorer, task.queries, task.documents) for task in one.tasks()}
     return answers
 
 

@@ -9,11 +9,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from askalike.errors import SettingError
-from askalike.evaluation.forum.tasks import make_scorer, rerank
+from askalike.evaluation.forum.tasks import make_scorer
 from askalike.papers.das2016.data import SETS, DasData, read_data
 from askalike.papers.das2016.rows import BASELINE, COMPARED, MEASURES, ROWS, DasRow, grid
 from askalike.papers.das2016.scqa import RECIPE, ScqaSettings
-from askalike.papers.das2016.systems import Learner, SiameseTrainer, language_answers, siamese_answers, trigram_answers
+from askalike.papers.das2016.systems import (
+    Learner,
+    SiameseTrainer,
+    TrigramCosine,
+    language_answers,
+    scorer_answers,
+    siamese_answers,
+)
 from askalike.papers.harness import (
     OTHER_DATA,
     Answers,
@@ -47,9 +54,10 @@ class DasSystems:
             model = self.trainer.model(row.learner, seed, row.kept)
             return siamese_answers(model, self.data, has_words=row.has_words)
         if row.system == "trigrams":
-            return trigram_answers(self.data, has_idf=row.id == "trigrams-idf")
+            has_idf = row.id == "trigrams-idf"
+            return scorer_answers(self.data, lambda collection: TrigramCosine(collection if has_idf else None))
         if row.id == "bm25-plain":
-            return _plain_bm25(self.data)
+            return scorer_answers(self.data, lambda collection: make_scorer("bm25", collection, TextSettings()))
         return Answers({task.name: task.lexical for task in self.data.tasks()})
 
     def decides(self, row: DasRow, seed: int) -> Any:
@@ -70,14 +78,6 @@ class DasSystems:
     def _judged(self) -> list[str]:
         """The digests of what is scored."""
         return [task.digest() for task in self.data.tasks()]
-
-
-def _plain_bm25(data: DasData) -> Answers:
-    found = Answers()
-    for one in data.sets:
-        scorer = make_scorer("bm25", one.dev.statistics, TextSettings())
-        found.runs |= {task.name: rerank(task.given, scorer, task.queries, task.documents) for task in one.tasks()}
-    return found
 
 
 def _ignore(text: str) -> None:

@@ -121,14 +121,13 @@ class EncoderTrainer:
         vectors = "" if self.vectors is None else hashlib.sha256(self.vectors.read_bytes()).hexdigest()
         return {"recipe": json.loads(self.recipe.to_json()), "texts": texts, "vectors": vectors}
 
-    def _everything(self) -> TrainingData:
-        """Return the questions that are not kept out, their labelled pairs, and the dev sets, with ids of their own."""
+    def _learned(self) -> list[Question]:
+        """Return the questions that are not kept out, with ids of their own."""
         found = self._with_held_out()
-        learned = [question for question in found.questions if question.id not in found.held_out]
-        return replace(found, questions=learned, held_out=())
+        return [question for question in found.questions if question.id not in found.held_out]
 
     def _with_held_out(self) -> TrainingData:
-        """Return the same with the questions that are kept out, to measure perplexity on, as such."""
+        """Return texts, pairs and dev sets with ids of their own, and the ids that perplexity is measured on."""
         questions: list[Question] = []
         pairs: list[tuple[str, str]] = []
         held_out: set[str] = set()
@@ -147,7 +146,7 @@ class EncoderTrainer:
 
     def _words(self, shared: Path, seed: int) -> Path:
         """Return the file of the word vectors of all texts, trained where it is not there yet."""
-        texts = sorted(self._everything().questions, key=_content)
+        texts = sorted(self._learned(), key=_content)
         settings = replace(self.recipe.words, is_trained=False)
         stems = [self.recipe.stems] if self.recipe.stems else []  # vectors from before there were stems stay good
         found = hashlib.sha256(json.dumps([asdict(settings), seed, *stems], sort_keys=True).encode())
@@ -159,7 +158,7 @@ class EncoderTrainer:
         with filelock.FileLock(folder / "lock"):  # rows that train beside each other make it once
             if not path.exists():
                 reader = QuestionReader("title and body", self.recipe.word_limit, self.recipe.stems)
-                source = WordSource(TrainingData(texts), reader, _unheard)
+                source = WordSource(TrainingData(texts), reader, lambda _: None)
                 made = make_words(settings, source, None, folder, (seed, self.progress))
                 write_word2vec_text(path, made.vocabulary, made.embedding)
         return path
@@ -190,10 +189,6 @@ def _name(place: str, identifier: str) -> str:
 
 def _content(question: Question) -> tuple[str, str]:
     return (question.title, question.body)
-
-
-def _unheard(count: int) -> None:
-    """Tell nobody that ``count`` more questions were read."""
 
 
 BASELINE: Final = "bm25"

@@ -15,7 +15,7 @@ named can bring in.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -100,10 +100,10 @@ def read_data(folder: Path, archives: Sequence[Path] = ()) -> ZhangData:
     kept = [question for question in own if _is_new(question, seen)]
     texts |= {f"semeval/{question.id}": question for question in kept}
     kinds = {"questions": len(texts)}
-    for answer in _comments(place, {question.id for question in kept}):
-        comment = _as_text(answer)
-        if _is_new(comment, seen):
-            texts[f"comment/{answer.id}"] = comment
+    asked = {question.id for question in kept}
+    for record in named("semeval").read(place, ReadContext()):
+        if isinstance(record, Answer) and record.question_id in asked and _is_new(comment := _as_text(record), seen):
+            texts[f"comment/{record.id}"] = comment
     kinds["comments"] = len(texts) - kinds["questions"]
     rejected: dict[str, int] = {}
     for archive in archives:
@@ -120,7 +120,7 @@ def read_data(folder: Path, archives: Sequence[Path] = ()) -> ZhangData:
     return ZhangData(
         bm25_task(sets["dev"], "semeval", statistics),
         {test: bm25_task(sets[test], "semeval", statistics) for test in TESTS},
-        tuple(_renamed(texts.items())),
+        tuple(Question(name, one.title, one.body, one.markup) for name, one in texts.items()),
         kinds,
         rejected,
     )
@@ -144,13 +144,6 @@ def _check_names(names: Sequence[str]) -> None:
     for place, name in enumerate(names):
         if name in _TAKEN or name in names[:place]:
             raise SettingError(f"more than one source of texts is called {name!r}", "give the archive another name")
-
-
-def _comments(folder: Path, questions: set[str]) -> Iterator[Answer]:
-    """Yield the comments on these questions."""
-    for record in named("semeval").read(folder, ReadContext()):
-        if isinstance(record, Answer) and record.question_id in questions:
-            yield record
 
 
 def _by_kind(archive: Path, tests: Set[str], context: ReadContext) -> dict[str, list[Question]]:
@@ -177,8 +170,3 @@ def _by_kind(archive: Path, tests: Set[str], context: ReadContext) -> dict[str, 
 
 def _as_text(answer: Answer) -> Question:
     return Question(answer.id, "", answer.body, answer.markup)
-
-
-def _renamed(texts: Iterable[tuple[str, Question]]) -> Iterator[Question]:
-    for name, one in texts:
-        yield Question(name, one.title, one.body, one.markup)

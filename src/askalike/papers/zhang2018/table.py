@@ -227,11 +227,9 @@ def _train_all(trainer: AutoencoderTrainer, autoencoders: Sequence[Autoencoder],
     if left:
         notice(f"{len(left)} trainings")
     worker = replace(trainer, progress=SilentProgress(), threads=1) if jobs > 1 else trainer
-    do_each(_train, worker, left, lambda one, how: notice(f"{one.folder(trainer.out).name}: {how}"), jobs)
-
-
-def _train(trainer: AutoencoderTrainer, autoencoder: Autoencoder) -> None:
-    trainer.train(autoencoder)
+    do_each(
+        AutoencoderTrainer.train, worker, left, lambda one, how: notice(f"{one.folder(trainer.out).name}: {how}"), jobs
+    )
 
 
 def tables_object(data: ZhangData, rows: Sequence[Result], choices: Mapping[str, Choice]) -> dict[str, Any]:
