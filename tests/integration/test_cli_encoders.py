@@ -14,8 +14,7 @@ from tests.embedding_server import EmbeddingServer, serving
 
 from askalike import Forum
 from askalike.data import bundled_forum
-from askalike.index.encoder_settings import EncoderSettings
-from askalike.index.text_questions import has_minilm, minilm_folder, taken
+from askalike.index.text_questions import has_minilm, minilm_folder
 from askalike.models.remote import Patience
 from askalike.models.transformer import Transformer
 
@@ -163,21 +162,6 @@ def test_a_forum_of_minilm_is_answered_by_words_where_it_is_not_installed(
     assert "--model minilm" in said
     assert run("encode", tmp_path / "forum", "--model", "general").code == 0
     assert run("search", tmp_path / "forum", "printer", "--json").err == ""
-
-
-@needs_minilm
-def test_a_kept_graph_that_is_damaged_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("XDG_CACHE_HOME", "LOCALAPPDATA"):
-        monkeypatch.setenv(name, str(tmp_path))
-    first, _ = taken(EncoderSettings.parse("minilm"))
-    (kept,) = tmp_path.rglob("*.onnx")
-    expected = first.encode_query(["Wifi drops"]).tolist()
-    whole = kept.read_bytes()
-    for damaged in (b"", whole[:1000], whole[:-1] + b"x", b"x" + whole[1:]):
-        kept.write_bytes(damaged)
-        again, _ = taken(EncoderSettings.parse("minilm"))
-        assert again.encode_query(["Wifi drops"]).tolist() == expected
-        assert kept.read_bytes() == whole
 
 
 @needs_minilm

@@ -318,7 +318,10 @@ def test_training_goes_on_from_a_models_folder(run: Run, forum: Path, tmp_path: 
     recipe = tmp_path / "on.toml"
     recipe.write_text(
         TINY.replace("size = 8", "size = 4", 1)
-        .replace('kind = "rcnn"\nhidden_size = 8', 'kind = "cnn"\nhidden_size = 4\norder = 1\npooling = "mean"')
+        .replace(
+            'kind = "rcnn"\nhidden_size = 8',
+            'kind = "rcnn"\ngate = "none"\nhidden_size = 4\norder = 1\npooling = "mean"',
+        )
         .replace('vectors = "random"', 'unknown = "zero"'),
         encoding="utf-8",
     )
@@ -365,7 +368,7 @@ def test_stopped_while_the_new_model_encodes_the_same_again_goes_on_with_encodin
 @pytest.mark.parametrize(
     ("words", "code", "message", "hint"),
     [
-        (("--recipe", "magic"), 2, "no recipe 'magic'", "default, dsqa, lei2016"),
+        (("--recipe", "magic"), 2, "no recipe 'magic'", "default, lei2016"),
         (("--recipe", __file__), 2, "is no TOML", "correct it"),
         (("--from", "general"), 2, "contains no general model", "--from nothing"),
         (("--from", "nowhere"), 1, "no model at nowhere", "manifest.json"),

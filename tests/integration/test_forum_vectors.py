@@ -227,7 +227,7 @@ def test_more_hits_than_questions_and_an_empty_forum_are_no_error(small: Forum, 
     with Forum.create(tmp_path / "empty.forum") as empty:
         empty.use_model(tmp_path / "synonyms")
         empty.encode()
-        assert empty.vectors.model.startswith("own (cnn")
+        assert empty.vectors.model.startswith("own (rcnn")
         assert empty.similar("wifi", k=1000) == []
 
 

@@ -31,7 +31,7 @@ Precision = Literal["float32", "int8"]
 
 FILE: Final = "encoder.json"
 FORMAT: Final = 1
-ENCODING_VERSION: Final = 1
+ENCODING_VERSION: Final = 2
 """Raised whenever the same question and encoder give another vector than before, so that vectors are made anew."""
 
 PROBED: Final[tuple[Kind, ...]] = ("openai", "fastembed")

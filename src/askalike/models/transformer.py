@@ -1,7 +1,7 @@
 """Sentence transformers in ONNX Runtime: texts → vectors, from a folder as sentence-transformers writes it.
 
 Texts run in batches, each on one thread, and the batches of a large call side by side on the cores that the process
-may use: so the vectors are the same, to the bit, on any number of them.
+may use: so the vectors are the same, to the bit, on any number of them, whatever else is encoded with a text.
 
 Such folders are untrusted: paths stay inside, sizes in the settings must be those of the weights, and nothing is
 unpickled.
@@ -12,13 +12,9 @@ Source: Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers", 
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import logging
 import math
-import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,7 +25,6 @@ import safetensors
 from numpy.typing import NDArray
 
 from askalike.errors import DamagedModelError, MissingExtraError, ModelError, ModelNotFoundError, SettingError
-from askalike.files import replace_whole
 from askalike.models.text_encoder import READ_OF_PAIRS, text_of
 from askalike.processes import cores, side_by_side
 from askalike.types import Question
@@ -413,9 +408,6 @@ are 1.6 times as fast as 64."""
 MOST_THREADS: Final = 8
 """Each takes some 75 MB of MiniLM in 8 bits, 130 in float32."""
 
-GRAPH_VERSION: Final = 1
-"""Raised whenever the same folder gives another graph than before, so that none that was kept is taken."""
-
 MASKED: Final = np.float32(-1e9)
 
 
@@ -430,7 +422,7 @@ class Transformer:
 
     Args:
         folder: as ``read_folder`` returns it.
-        precision: ``int8`` multiplies 8-bit weights and states (twice as fast, cosine .99 to float32).
+        precision: ``int8`` multiplies 8-bit weights and states (twice as fast, cosine .998 to float32).
         threads: batches that run side by side; as many as there are cores, at most ``MOST_THREADS``, if not given.
 
     Raises:
@@ -703,57 +695,8 @@ def _session(folder: TransformerFolder, precision: Precision) -> Any:
     options.enable_cpu_mem_arena = False  # texts differ in length, and the arena keeps the largest of each
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
 
-    def session(graph: bytes) -> Any:
-        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-
-    if precision == "float32":
-        return session(_Graph(folder).model().SerializeToString())
-    kept = cache_folder() / f"{folder.digest[:32]}-int8-{GRAPH_VERSION}-{onnxruntime.__version__}.onnx"
-    with contextlib.suppress(OSError):  # it is not there
-        digest, graph = _divided(kept.read_bytes())
-        if hashlib.sha256(graph).digest() == digest:
-            return session(graph)
-    graph = _quantised(_Graph(folder).model()).SerializeToString()
-    with contextlib.suppress(OSError):  # a cache that cannot be written costs a second and a half each time
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        replace_whole(kept, hashlib.sha256(graph).digest() + graph, is_narrow=True)
-    return session(graph)
-
-
-def _divided(content: bytes) -> tuple[bytes, bytes]:
-    """Return what a kept file begins with, the digest of the rest, and the rest."""
-    return content[:32], content[32:]
-
-
-def cache_folder() -> Path:
-    """Return where this user keeps what can be made anew at any time; it need not be there."""
-    if os.name == "nt" and "LOCALAPPDATA" in os.environ:
-        return Path(os.environ["LOCALAPPDATA"]) / "askalike" / "cache"
-    root = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(root) if root else Path("~/.cache").expanduser()) / "askalike"
-
-
-def _quantised(graph: Any) -> Any:
-    import onnx
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-
-    logger = logging.getLogger()
-    level = logger.level
-    logger.setLevel(logging.ERROR)  # it advises a step that does nothing for these graphs
-    try:
-        with tempfile.TemporaryDirectory(prefix="askalike-int8-") as place:
-            file = Path(place) / "model.onnx"
-            quantize_dynamic(
-                graph,
-                file,
-                weight_type=QuantType.QInt8,
-                per_channel=True,
-                op_types_to_quantize=["MatMul"],
-                extra_options={"MatMulConstBOnly": True},
-            )
-            return onnx.load(file)
-    finally:
-        logger.setLevel(level)
+    graph = (_Graph if precision == "float32" else _EightBitGraph)(folder).model().SerializeToString()
+    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
 
 
 class _Graph:
@@ -769,6 +712,7 @@ class _Graph:
         self._types = types_of(folder)
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
+        self._in_eight_bits: set[str] = set()
 
     def model(self) -> Any:
         """Return the ONNX model."""
@@ -794,7 +738,8 @@ class _Graph:
             [value("states", float32, ["B", "T", shape.hidden_size])],
             self._constants,
         )
-        return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 20)], ir_version=10)
+        operators = [onnx.helper.make_opsetid("", 20), onnx.helper.make_opsetid("com.microsoft", 1)]
+        return onnx.helper.make_model(graph, opset_imports=operators, ir_version=10)
 
     def _embedded(self) -> str:
         weights = self._weights
@@ -855,3 +800,44 @@ class _Graph:
     def _add(self, kind: str, inputs: Sequence[str], made: str, **settings: Any) -> str:
         self._nodes.append(self._onnx.helper.make_node(kind, list(inputs), [made], **settings))
         return made
+
+
+_ZERO: Final = np.uint8(128)
+_STEPS: Final = np.float32(127)
+
+
+class _EightBitGraph(_Graph):
+    """The same with the products of states and weights in 8 bits.
+
+    Weights have a scale for each output, states one for each piece, the largest of its numbers: no vector depends on
+    what else is encoded with it. ::
+
+        m_t = max_j |x_tj|,   q_tj = round(127 x_tj / m_t),   x W ≈ m_t s_o Σ_j q_tj w_jo / 127
+    """
+
+    def _linear(self, name: str, weights: str, made: str, scale: float = 1.0) -> str:
+        values = self._weights[f"{weights}.weight"].T * np.float32(scale)
+        scales = np.maximum(np.abs(values).max(axis=0), np.float32(1e-20)) / _STEPS
+        weight = self._constant(f"{made}_weight", np.round(values / scales).astype(np.int8))
+        steps = self._constant(f"{made}_scales", scales)
+        bias = self._constant(f"{made}_bias", self._weights[f"{weights}.bias"] * np.float32(scale))
+        largest, states = self._rounded(name)
+        inputs = [states, weight, "step", steps, "zero"]
+        product = self._add("MatMulIntegerToFloat", inputs, f"{made}_product", domain="com.microsoft")
+        return self._add("Add", [self._add("Mul", [product, largest], f"{made}_scaled"), bias], made)
+
+    def _rounded(self, name: str) -> tuple[str, str]:
+        """Return the largest number of each piece, and its numbers in 8 bits; made once for several products."""
+        largest, states = f"{name}_largest", f"{name}_rounded"
+        if name not in self._in_eight_bits:
+            if not self._in_eight_bits:
+                for constant, value in (("step", 1 / _STEPS), ("zero", _ZERO), ("least", np.float32(1e-20))):
+                    self._constant(constant, np.array(value))
+                self._constant("last", np.array([-1]))
+            self._in_eight_bits.add(name)
+            highest = self._add("ReduceMax", [name, "last"], f"{name}_highest", keepdims=1)
+            lowest = self._add("ReduceMin", [name, "last"], f"{name}_lowest", keepdims=1)
+            self._add("Max", [highest, self._add("Neg", [lowest], f"{name}_depth"), "least"], largest)
+            shares = self._add("Div", [name, largest], f"{name}_shares")
+            self._add("QuantizeLinear", [shares, "step", "zero"], states)
+        return largest, states
