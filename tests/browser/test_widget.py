@@ -253,6 +253,13 @@ def test_what_stands_for_its_duplicate_says_so_in_page_and_widget(opened: Opened
     assert "missing" not in page.locator(".why dl").first.inner_text().lower()
 
 
+def test_a_selector_that_matches_nothing_is_told_on_the_console(opened: Opened, foreign: Site, service: str) -> None:
+    page = opened("/healthz")
+    with page.expect_console_message(lambda message: "data-title" in message.text) as said:
+        page.goto(foreign.page(service, attributes='data-title="#headline" data-body="#b"'))
+    assert said.value.text == 'askalike: nothing matches data-title="#headline" yet.'
+
+
 def test_a_key_is_sent_where_the_tag_names_one(opened: Opened, foreign: Site, service: str) -> None:
     page = opened(foreign.page(service, attributes='data-key="read-me"'), may_fail=True)
     with page.expect_request("**/v1/similar") as sent:

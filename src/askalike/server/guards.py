@@ -266,7 +266,7 @@ def check_origin(headers: Mapping[str, str], allowed: Sequence[str] = ()) -> Non
         return
     is_foreign = origin is not None and origin.partition("://")[2].lower() != headers.get("host", "").lower()
     if is_foreign or headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-        raise Refused(403, "a page of another site may not change the forum", "send a key that may write")
+        raise Refused(403, "a page of another site may not change the forum", "send a key")
 
 
 def rights_without_key(settings: ServeSettings) -> frozenset[str]:

@@ -93,6 +93,12 @@ button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:point
   let quietUntil = 0;
   let mounts = 0;
 
+  const WARN_AFTER_MS = 5000;
+  const warnOfSelectors = () => {
+    for (const name of ["title", "body", "place"])
+      if (set[name] && !document.querySelector(set[name])) console.warn(`askalike: nothing matches data-${name}="${set[name]}" yet.`);
+  };
+
   function find() {
     const found = set.title ? document.querySelector(set.title) : best(TITLES, document);
     const scope = found?.closest("form, #reply-control, [role=dialog]") ?? document;
@@ -230,6 +236,7 @@ button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:point
     window.addEventListener("keydown", pressed, { capture: true });
     new MutationObserver(changed).observe(document.body, { childList: true, subtree: true });
     changed();
+    setTimeout(calmly(warnOfSelectors), WARN_AFTER_MS);
   };
   if (document.body) start();
   else document.addEventListener("DOMContentLoaded", start, { once: true });

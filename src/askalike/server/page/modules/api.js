@@ -111,7 +111,7 @@ async function request(method, path, sent, signal) {
     throw new ServiceError("Cannot reach the service", {
       kind: "offline",
       hint: navigator.onLine
-        ? "It may have stopped. Start it again with askalike serve."
+        ? "It may have stopped, or your connection may be down. Try again in a moment."
         : "This device is offline.",
     });
   }
