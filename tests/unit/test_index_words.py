@@ -223,7 +223,7 @@ def test_a_snapshot_stays_as_it_was(index: WordIndex) -> None:
 @pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b"[]"])
 def test_a_mark_that_is_damaged_while_the_index_is_open_is_told_as_damage(index: WordIndex, content: bytes) -> None:
     (index.folder / "mark.json").write_bytes(content)
-    for look in (index.refresh, index.reopen, index.probe):
+    for look in (index.refresh, index.reopen):
         with pytest.raises(DamagedForumError, match=r"reindex|open the forum again"):
             look()
     assert found(index, "printer") == [1, 2], "the state before goes on answering"
@@ -236,7 +236,7 @@ def test_what_the_system_does_not_let_be_read_is_not_called_damaged(
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
     monkeypatch.setattr(Path, "read_bytes", refused)
-    for look in (index.refresh, index.probe, lambda: WordIndex(index.folder)):
+    for look in (index.refresh, lambda: WordIndex(index.folder)):
         with pytest.raises(ForumError, match="Permission denied") as caught:
             look()
         assert not isinstance(caught.value, DamagedForumError)

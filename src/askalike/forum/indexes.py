@@ -377,16 +377,6 @@ class Indexes:
         """
         return self.vectors is not None and self.vectors.is_wanted
 
-    def probe(self) -> None:
-        """Look into the word index and the vectors as a search does, in a few milliseconds.
-
-        Raises:
-            ForumError, ModelError: searches would fail; the message says what to do.
-        """
-        self.words.index.probe()
-        if self.vectors is not None:
-            self.vectors.answering()
-
     def state(self) -> VectorsState:
         """Return how far the vectors have come."""
         return VectorsState() if self.vectors is None else self.vectors.state()

@@ -634,15 +634,6 @@ class MilvusIndex:
         """See what is there now."""
         self._row = self.milvus.row(self.name, is_fresh=True)
 
-    def probe(self) -> None:
-        """Look whether the engine answers, and has the index.
-
-        Raises:
-            EngineError: it does not.
-        """
-        self.reopen()
-        self.milvus.count(self.collection, "num == 0")
-
     def _begin(self, applied: int, collections: Sequence[str], **more: Any) -> None:
         """Name new collections in the row; those before are dropped later."""
         before = self.milvus.row(self.name, is_fresh=True)

@@ -190,11 +190,6 @@ class VectorIndex(VectorSnapshot):
         """Return whether an index was begun at ``folder``."""
         return has_cursor(folder)
 
-    @property
-    def dimensions(self) -> int:
-        """Return D."""
-        return self._now.manifest.dimensions
-
     def snapshot(self) -> VectorSnapshot:
         """Return the state of the last look; what is committed after it is not seen there."""
         return VectorSnapshot(self.folder, self._now)

@@ -21,9 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.index.checked_file import CheckedFile, FileEntry, damage, read_file, write_file
-from askalike.index.vectors.cells import Cells, divided, read_cells
+from askalike.index.vectors.cells import Cells, divided, faiss, one_thread, read_cells
 from askalike.index.vectors.codes import decode
-from askalike.index.vectors.library import faiss, one_thread
 
 CENTROIDS: Final = 16
 SAMPLE: Final = 8_192
@@ -172,11 +171,6 @@ class Codes:
             return cls(stored, rows, quantiser, read_cells(stored.front, rows, quantiser.dimensions))
         except ValueError as error:
             raise damage(stored.path, str(error)) from error
-
-    @property
-    def has_cells(self) -> bool:
-        """Whether only the codes of the nearest cells are read."""
-        return self._cells is not None
 
     def near(self, aims: NDArray[np.float64], count: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Return the squared distances (Q, count), ascending, and the positions of the vectors that seem nearest.

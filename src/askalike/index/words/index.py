@@ -274,19 +274,6 @@ class WordIndex(WordSnapshot):
         """Return whether postings answer, together with tantivy for what was written since they were made."""
         return self._now.live is not None
 
-    def probe(self) -> None:
-        """Look for an entry as a search does, in a millisecond.
-
-        Raises:
-            DamagedForumError, ForumError: no search would be answered.
-        """
-        self.refresh()
-        with reading(self.folder):
-            searcher = self._now.searcher
-            hits = searcher.search(tantivy.Query.all_query(), 1, count=False).hits
-            searcher.fast_field_values("num", [address for _, address in hits])
-            searcher.doc_freq("text", "the")
-
     @contextmanager
     def writing(self) -> Iterator[WordWriter]:
         """Give the writer; what it has committed stays, the rest is dropped at the end.
