@@ -98,9 +98,3 @@ def test_an_excerpt_fits_its_length_and_begins_like_the_text(text: str, length: 
     shown = excerpt(text, length)
     assert len(shown) <= length
     assert " ".join(text.split()).startswith(shown.removesuffix("…"))
-
-
-@given(texts, st.sets(st.sampled_from(["word", "drive", "1", "etc", "c++"]), max_size=3))
-def test_pairs_among_some_terms_are_those_of_all_pairs(text: str, wanted: set[str]) -> None:
-    everything = ENGLISH.pairs(f"{text} Drives in /etc/1")
-    assert ENGLISH.pairs_among(f"{text} Drives in /etc/1", wanted) == [pair for pair in everything if pair[1] in wanted]

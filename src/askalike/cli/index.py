@@ -240,6 +240,8 @@ def _print_report(found: dict[str, Any], into: Path) -> None:
             console.print(f"{kind:10s} {', '.join(f'{value:,} {name}' for name, value in stored.items())}")
     if found["links_without_question"]:
         console.print(f"           {found['links_without_question']:,} links wait for a question that is missing")
+    if found["accepted_without_answer"]:
+        console.print(f"           {found['accepted_without_answer']:,} accepted answers are not in the archive")
     for kind, count in found["skipped"].items():
         console.print(f"left out   {count:,} {safe(kind)}", markup=False)
     for kind, count in found["repaired"].items():

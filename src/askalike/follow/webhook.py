@@ -62,11 +62,6 @@ _DIALECTS: Final[Mapping[str, _Dialect]] = {
 }
 
 
-def is_configured(layout: ForumLayout) -> bool:
-    """Return whether a forum follows anything: without that, it takes no webhook."""
-    return layout.follow.is_file()
-
-
 def receive(
     layout: ForumLayout, headers: Mapping[str, str], content: bytes, clock: Callable[[], float] = time.time
 ) -> Outcome:

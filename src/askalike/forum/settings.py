@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from contextlib import closing
 from dataclasses import dataclass, field
 
 from askalike.errors import ForumVersionError, SettingError
 from askalike.index.words import FieldWeights
 from askalike.search import SearchSettings
-from askalike.store import ForumLayout, Store, open_store
+from askalike.store import Store
 from askalike.text.settings import TextSettings
 
 
@@ -27,16 +26,6 @@ class ForumSettings:
     fields: FieldWeights = field(default_factory=FieldWeights)
     search: SearchSettings = field(default_factory=SearchSettings)
     has_vectors: bool = True
-
-
-def stored_language(layout: ForumLayout) -> str:
-    """Return the language of the forum in a folder.
-
-    Raises:
-        ForumNotFoundError, ForumVersionError: there is none, or its settings are not understood.
-    """
-    with closing(open_store(layout)) as store:
-        return stored_text_settings(store).language
 
 
 def stored_text_settings(store: Store) -> TextSettings:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, islice
@@ -172,11 +172,6 @@ def _our_names(names: tuple[str, ...]) -> dict[str, str]:
     if "comments" in names and "answers" not in names:
         ours["comments"] = "answers"
     return ours
-
-
-def line_records(file: str, context: ReadContext) -> Callable[[int, bytes], Iterator[Record]]:
-    """Return what turns a line, given with its number, into records: every question has an id, and plain titles."""
-    return _Lines(file, _Style(has_ids=True, has_escaped_titles=False, has_escaped_texts=False), context).records
 
 
 def _parts(folder: Path) -> tuple[list[Path], list[tuple[Path, LinkKind]]]:

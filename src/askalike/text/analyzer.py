@@ -317,16 +317,6 @@ class Analyzer:
         """
         return list(chain.from_iterable(map(self._pairs_of_piece, text.split())))
 
-    def pairs_among(self, text: str, wanted: Set[str]) -> list[tuple[str, str]]:
-        """Return those of ``pairs(text)`` whose term is wanted; far faster when few are.
-
-        >>> Analyzer(TextSettings()).pairs_among("Mounting ~/Disks by hand", {"disk"})
-        [('~/Disks', 'disk')]
-        """
-        memory = self._memory
-        pieces = [piece for piece in text.split() if not wanted.isdisjoint(memory[piece])]
-        return [pair for piece in pieces for pair in self._pairs_of_piece(piece) if pair[1] in wanted]
-
     def first_among(self, text: str, wanted: Set[str]) -> dict[str, str]:
         """Return those of the terms wanted that the text has → the word of its first place, in the order of these.
 
@@ -344,7 +334,7 @@ class Analyzer:
         return found
 
     def spans_among(self, text: str, wanted: Set[str]) -> list[tuple[int, int]]:
-        """Return where ``text`` holds the words of ``pairs_among(text, wanted)``: (start, end) of each, ascending.
+        """Return where ``text`` holds the words of terms that are wanted: (start, end) of each, ascending.
 
         >>> Analyzer(TextSettings()).spans_among("無線LANが切れる", {"線", "lan"})
         [(1, 2), (2, 5)]
