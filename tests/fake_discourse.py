@@ -163,6 +163,8 @@ class FakeDiscourse:
         self.preloaded: tuple[int, ...] | None = None
         """The categories that are in the site's own list, where it loads the others lazily."""
         self.is_category_list_empty = self.is_login_required = False
+        self.muted: frozenset[int] = frozenset()
+        """Categories that lists by activity leave out."""
         self.permalinks: dict[int, str] = {}
         """Where topics that are gone redirect to."""
         self.write_failures: list[tuple[Answer, bool]] = []
@@ -489,6 +491,9 @@ class FakeDiscourse:
             return {"category_list": {"can_create_category": False, "categories": pages[2 * page - 2 : 2 * page]}}
         if parts.path == "/latest.json":
             return self._latest(asked, is_staff)
+        if parts.path == "/posts.json":
+            before = int(asked.get("before", ["0"])[0]) or self.last_post + 1
+            return {"latest_posts": self._latest_posts(before, is_staff)}
         if found := re.fullmatch(r"/t/([0-9]+)(/posts)?\.json", parts.path):
             topic = self.topics.get(int(found[1]))
             if topic is None or not (is_staff or self._is_readable(topic)):
@@ -515,11 +520,24 @@ class FakeDiscourse:
     def _sorted(self, name: str, page: int, size: int, is_staff: bool) -> list[Topic]:
         first, end = page * size, (page + 1) * size
         if name == "created":  # as they lie
-            return list(islice((one for one in self.topics.values() if self._is_listed(one, is_staff)), first, end))
+            shown = (one for one in self.topics.values() if self._is_listed(one, is_staff))
+            return list(islice((one for one in shown if one.category not in self.muted), first, end))
         listed = [one for one in self.active.values() if one.id in self.topics and self._is_listed(one, is_staff)]
         if len(listed) < end:  # what is active is newer than all others
             listed = [one for one in self.topics.values() if self._is_listed(one, is_staff)]
+        listed = [one for one in listed if one.category not in self.muted]
         return heapq.nlargest(end, listed, key=lambda one: (one.bumped_s, one.id))[first:]
+
+    def _latest_posts(self, before: int, is_staff: bool) -> list[Any]:
+        posts: list[Any] = []
+        for number in range(before - 1, 0, -1):
+            topic = self.topics.get(self.owners.get(number, 0))
+            if topic is None or not self._is_listed(topic, is_staff):
+                continue
+            posts += [self._post_json(topic, one) for one in topic.shown if one.id == number]
+            if len(posts) == 50:
+                break
+        return posts
 
     def _row(self, topic: Topic) -> dict[str, Any]:
         return {

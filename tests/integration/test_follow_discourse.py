@@ -316,19 +316,33 @@ def test_a_site_that_shows_nothing_without_a_key_keeps_topics_of_categories_that
         assert ids_of(following) == before
 
 
+def test_a_new_topic_of_a_category_that_lists_by_activity_leave_out_is_found_by_its_posts(tmp_path: Path) -> None:
+    with living(tmp_path / "f", 27, 5, chances=CALM, rate=0) as following:
+        following.prepare(SECRET)
+        assert once(following)
+        following.fake.muted = frozenset({2})
+        added = following.fake._new_topic(following.fake.now_s)
+        added.category = 2
+        following.live(following.fake.now_s + 90)
+        assert str(added.id) in ids_of(following)
+        assert once(following)
+        assert following.differences() == []
+
+
 def test_a_topic_that_redirects_is_gone_and_keeps_no_other_waiting(tmp_path: Path) -> None:
     with living(tmp_path / "f", 23, 20, chances=CALM, rate=0) as following:
         following.prepare(SECRET)
         assert once(following)
-        first, second, third = [int(one) for one in following.fake.threads("")][:3]
-        del following.fake.topics[first], following.fake.topics[second]
-        following.fake.permalinks = {first: f"/t/another/{third}", second: f"/t/the-same/{second}"}
+        first, second, third, fourth = [int(one) for one in following.fake.threads("")][:4]
+        for number in (first, second, third):
+            del following.fake.topics[number]
+        following.fake.permalinks = {first: f"/t/another/{fourth}", second: f"/t/the-same/{second}", third: "/login"}
         kept = following.fake._new_topic(following.fake.now_s)
         kept.category = 1
         assert not once(following)
-        assert ids_of(following) == {*following.fake.threads(""), str(second)}
+        assert ids_of(following) == {*following.fake.threads(""), str(second), str(third)}
         with State(following.layout) as state:
-            assert [identifier for identifier, _, _ in state.failing()] == [str(second)]
+            assert {identifier for identifier, _, _ in state.failing()} == {str(second), str(third)}
 
 
 @pytest.mark.parametrize("number", [3, 60])

@@ -1,4 +1,4 @@
-"""A Discourse site, by its API: ``/latest.json``, ``/t/ID.json``, ``/site.json``, ``/categories.json``; its webhooks.
+"""A Discourse site, by its API: ``/latest.json``, ``/posts.json``, ``/t/ID.json``, ``/site.json``; its webhooks.
 
 Lists show which topics have new posts, another title, category or state; no list shows that an older post was edited.
 Such an edit comes by webhook, or is found when the topic is read again because it was read long ago.
@@ -39,6 +39,7 @@ POSTS_A_REQUEST: Final = 50
 MAX_POSTS: Final = 5_000
 """Of one topic; the rest is left out, and named in its rejects."""
 _ID: Final = re.compile(r"[1-9][0-9]{0,17}")
+_LOGIN_PLACE: Final = re.compile(r"/(?:login|session|auth)\b")
 _TOPIC_PLACE: Final = re.compile(r"/t/(?:[^/?#]+/)?([0-9]+)(?:\.json)?(?:[/?#]|$)")
 _GONE: Final = (403, 404, 410)
 _EVENTS: Final = ("topic", "post", "solved")
@@ -80,22 +81,45 @@ class Discourse:
     # -- lists -------------------------------------------------------------------------------------------------
 
     def poll(self, cursor: Cursor) -> Listing:
-        """Return the topics with activity since the cursor."""
+        """Return the topics with activity since the cursor, and those of newer posts.
+
+        Lists by activity leave out categories that are muted for everybody; the newest posts do not.
+        """
         known = as_object(cursor)
-        categories, since = self._read_categories(), str(known.get("bumped", ""))
+        categories, since, after = self._read_categories(), str(known.get("bumped", "")), _number(known.get("post"))
+        bumped, active, is_active_whole = self._active_topics(since)
+        newest, recent, is_recent_whole = self._topics_of_posts(after)
+        stamps, hidden = self._listed(active)
+        stamps = dict.fromkeys((identifier for identifier in recent if identifier not in hidden), "") | stamps
+        is_whole = is_active_whole and is_recent_whole and categories == known.get("categories")
+        place = {"bumped": bumped, "post": newest, "categories": categories}
+        return Listing(place, stamps, hidden, is_sweep_due=bool(known) and not is_whole)
+
+    def _active_topics(self, since: str) -> tuple[str, list[dict[str, Any]], bool]:
+        """Return the newest activity, the topics with activity since a moment, and whether these are all."""
         active: list[dict[str, Any]] = []
-        newest, is_complete = since, not since
+        newest = since
         for page in range(MAX_LIST_PAGES if since else 1):
             topics = self._topics(f"/latest.json?order=activity&per_page={TOPICS_A_PAGE}&page={page}")
             newest = max([newest, *map(_bumped, topics)])
             active += [topic for topic in topics if since and _bumped(topic) >= since]
             in_order = [_bumped(topic) for topic in topics if topic.get("pinned") is not True]
             if not in_order or min(in_order) < since:
-                is_complete = True
-                break
-        stamps, hidden = self._listed(active)
-        is_sweep_due = bool(known) and (not is_complete or categories != known.get("categories"))
-        return Listing({"bumped": newest, "categories": categories}, stamps, hidden, is_sweep_due)
+                return newest, active, True
+        return newest, active, not since
+
+    def _topics_of_posts(self, after: int) -> tuple[int, list[str], bool]:
+        """Return the newest post, the topics of the posts after one, and whether these are all."""
+        topics: dict[str, None] = {}
+        newest, before = after, 0
+        for _ in range(MAX_LIST_PAGES if after else 1):
+            posts = as_objects(self._list("/posts.json" + (f"?before={before}" if before else "")).get("latest_posts"))
+            numbers = [_number(post.get("id")) for post in posts]
+            newest = max([newest, *numbers])
+            topics |= {_id(post.get("topic_id")): None for post in posts if 0 < after < _number(post.get("id"))}
+            if not numbers or (before := min(numbers)) <= after + 1:
+                return newest, [identifier for identifier in topics if identifier], True
+        return newest, [identifier for identifier in topics if identifier], not after
 
     def sweep(self, cursor: Cursor) -> Listing:
         """Return the topics of a page, oldest first: activity moves none of them to another page."""
@@ -269,11 +293,12 @@ class Discourse:
 def _is_gone(identifier: str, error: RefusedError) -> bool:
     """Return whether Discourse says that a topic is gone: not a proxy, nor a site that is being set up.
 
-    The permalink of a deleted topic leads to another one.
+    The permalink of a deleted topic leads elsewhere, but not to the same topic, nor to where people log in.
     """
     if 300 <= error.status < 400:
-        place = _TOPIC_PLACE.search(error.headers.get("location", ""))
-        return place is None or place[1] != identifier
+        location = error.headers.get("location", "")
+        topic = _TOPIC_PLACE.search(location)
+        return topic[1] != identifier if topic else not _LOGIN_PLACE.search(location)
     if error.status not in _GONE:
         return False
     try:

@@ -91,7 +91,7 @@ class GitHub:
         self._discussions: set[str] = set()
         host, name = re.escape(urlsplit(self.address).netloc.removeprefix("www.")), re.escape(self.repository)
         place = rf"(?:(?:{name})?#|https?://(?:www\.)?{host}/{name}/(?:issues|discussions)/)"
-        self._duplicate = re.compile(rf"\s*duplicate of {place}([1-9][0-9]{{0,9}})\b", re.IGNORECASE)
+        self._duplicate = re.compile(rf"\s*duplicate\s+of\s+{place}([1-9][0-9]{{0,9}})\b", re.IGNORECASE)
 
     # -- lists -------------------------------------------------------------------------------------------------
 
