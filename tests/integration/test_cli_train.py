@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -141,11 +140,6 @@ def test_the_same_training_again_gives_the_same_model_and_a_fresh_one_begins_ane
     assert (forum / "model" / "manifest.json").read_bytes() != before
 
 
-def test_what_is_held_out_for_the_test_is_said(run: Run, forum: Path, recipe: Path) -> None:
-    done = run("train", forum, "--recipe", recipe, "--hold-out-test", "--json").json
-    assert (done["learned_marks"], done["held_out_marks"], done["dev_queries"]) == (35, 12, 13)
-
-
 def test_a_training_keeps_the_parts_that_evaluate_then_scores(run: Run, forum: Path, recipe: Path) -> None:
     run("train", forum, "--recipe", recipe, "--hold-out-test")
     kept = json.loads((forum / "parts.json").read_text(encoding="utf-8"))["parts"]
@@ -229,18 +223,6 @@ def test_without_a_dev_part_a_model_that_is_there_stays_unless_told_to(
     assert run("info", tmp_path / "f", "--json").json["model"] == "own (rcnn, 8 dimensions)"
 
 
-@pytest.mark.usefixtures("general")
-def test_what_a_training_left_may_be_deleted(run: Run, tmp_path: Path, recipe: Path) -> None:
-    with Forum.create(tmp_path / "f") as made:
-        made.add([Question(str(number), f"wifi drops {number % 3}", "the router is old") for number in range(6)])
-    words = ("train", tmp_path / "f", "--recipe", recipe, "--from", "nothing", "--json")
-    run(*words)
-    shutil.rmtree(tmp_path / "f" / "training")
-    assert len(run("search", tmp_path / "f", "wifi", "--json").json) == 6
-    assert run("info", tmp_path / "f", "--json").json["model"] == "general (rcnn, 4 dimensions)"
-    assert run(*words).json["beginning"] == "anew"
-
-
 def test_a_finished_model_is_taken_later_though_questions_came_and_not_after_other_changes(
     run: Run, forum: Path, recipe: Path, dev_says: Callable[[float, float], None], not_trained: Callable[[], None]
 ) -> None:
@@ -276,21 +258,6 @@ def test_training_goes_on_from_the_forums_own_model(run: Run, forum: Path, to_th
     first = (forum / "model" / "manifest.json").read_bytes()
     assert run(*words, "--from", "own").json["goes_on_from"] == "own"
     assert (forum / "model" / "manifest.json").read_bytes() != first
-
-
-def test_going_on_from_the_own_model_is_not_done_twice_when_it_is_stopped_while_it_encodes(
-    run: Run, forum: Path, recipe: Path, monkeypatch: pytest.MonkeyPatch, not_trained: Callable[[], None]
-) -> None:
-    def stopped(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    words = ("train", forum, "--recipe", recipe, "--keep")
-    run(*words)
-    with monkeypatch.context() as patched:
-        patched.setattr(Forum, "encode", stopped)
-        assert run(*words, "--from", "own").code == 130
-    not_trained()
-    assert "already uses this model" in run(*words, "--from", "own").out
 
 
 @pytest.mark.usefixtures("general")
@@ -382,11 +349,6 @@ def test_errors_say_what_and_what_to_do(
     assert done.code == code
     assert message in done.err
     assert hint in done.err
-
-
-def test_a_device_that_is_not_there_changes_nothing(run: Run, forum: Path, recipe: Path) -> None:
-    assert run("train", forum, "--recipe", recipe, "--device", "abacus", "--fresh").code == 2
-    assert not (forum / "training").exists()
 
 
 def test_without_torch_the_extra_is_named(run: Run, forum: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,12 +52,6 @@ def test_encode_takes_a_model_and_search_finds_what_shares_no_word(run: Run, for
     assert hit["components"] == {"cosine": pytest.approx(1.0)}
 
 
-def test_small_scores_are_shown_with_enough_decimals(run: Run, forum: Path, model: Path) -> None:
-    run("encode", forum, "--model", model)
-    shown = run("search", forum, "wifi offline").out
-    assert [len(line.split()[1]) for line in shown.splitlines() if line[:2].strip()] == [4, 4]
-
-
 def test_encode_as_json_says_what_answers(run: Run, forum: Path, model: Path) -> None:
     found = run("encode", forum, "--model", model, "--json").json
     del found["seconds"]
@@ -284,7 +278,3 @@ def test_errors_say_what_and_what_to_do(
     assert error.startswith("error: ")
     assert message in error
     assert hint in told
-
-
-def test_a_bar_grows_with_its_weight() -> None:
-    assert [bar(weight / 8) for weight in range(9)] == list("▁▂▃▄▅▆▇██")

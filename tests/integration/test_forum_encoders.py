@@ -281,12 +281,6 @@ def test_damaged_settings_of_an_encoder_leave_the_forum_to_words(tmp_path: Path,
         assert ids(forum.similar("wireless disconnects"))[0] == "wifi"
 
 
-def test_a_key_that_is_not_in_the_environment_is_named(tmp_path: Path, server: EmbeddingServer) -> None:
-    settings = replace(endpoint(server), key_variable="NOT_THERE")
-    with pytest.raises(EncoderError, match="set NOT_THERE"):
-        made_with(tmp_path / "forum", settings)
-
-
 def test_only_the_first_dimensions_are_kept_where_that_is_asked(tmp_path: Path, server: EmbeddingServer) -> None:
     made_with(tmp_path / "forum", replace(endpoint(server), truncate=24))
     with Forum.open(tmp_path / "forum", encoder=replace(endpoint(server), truncate=24)) as forum:
@@ -314,13 +308,6 @@ def test_principal_directions_keep_cosines_in_fewer_dimensions(tmp_path: Path, s
     place.write_bytes(place.read_bytes()[:100])
     with Forum.open(tmp_path / "forum", encoder=settings) as forum:
         assert "directions.safetensors cannot be read" in forum.similar("word3 word7")[0].notice
-
-
-def test_more_principal_directions_than_questions_are_refused(tmp_path: Path, server: EmbeddingServer) -> None:
-    with Forum.create(tmp_path / "forum", encoder=replace(endpoint(server), pca=12)) as forum:
-        forum.add(QUESTIONS)
-        with pytest.raises(EncoderError, match="3 questions cannot show 12 principal directions"):
-            forum.encode()
 
 
 @pytest.mark.parametrize(

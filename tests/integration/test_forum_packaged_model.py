@@ -125,12 +125,6 @@ def test_forums_of_one_process_share_the_packages_model(path: Path, tmp_path: Pa
         assert first.model is second.model
 
 
-def test_a_small_forum_that_was_moved_answers_as_before(path: Path, tmp_path: Path) -> None:
-    path.rename(tmp_path / "moved")
-    with Forum.open(tmp_path / "moved") as forum:
-        assert nearest(forum) == ["wifi"]
-
-
 def test_a_small_forum_is_found_by_words_where_the_package_has_no_model(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,14 +135,6 @@ def test_a_small_forum_is_found_by_words_where_the_package_has_no_model(
     report = Forum.check(path)
     assert report.is_sound
     assert "does not carry" in report.findings[0].what
-
-
-def test_a_copy_that_an_earlier_version_made_is_used_as_it_is(path: Path, package: Path) -> None:
-    shutil.copytree(package, next(one for one in ForumLayout(path).vectors.iterdir() if one.is_dir()) / "model")
-    upgrade(package)
-    with Forum.open(path) as forum:
-        assert nearest(forum) == ["printer", "wifi"]
-    assert copies(path) == []
 
 
 # -- large ---------------------------------------------------------------------------------------------------------

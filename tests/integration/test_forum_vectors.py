@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,7 +14,6 @@ import pytest
 from tests.tiny_models import SYNONYMS, gated_model, synonym_model
 
 from askalike import Filters, Forum, ForumSettings, Hit, Model, Query, Question
-from askalike.data import bundled_forum
 from askalike.errors import (
     BusyForumError,
     DamagedForumError,
@@ -31,7 +29,7 @@ from askalike.index.encoder_settings import own_model
 from askalike.index.vector_indexer import VectorIndexer
 from askalike.index.vector_set import VectorSet, forget_sets, make_set
 from askalike.progress import SilentProgress
-from askalike.search import JoinSettings, Ranking, Searcher, SearchSettings
+from askalike.search import Ranking, Searcher
 from askalike.store import ForumLayout, open_store
 
 WIFI = Question("wifi", "Wifi drops", tags=("Network", "home"), created=datetime(2020, 1, 1, tzinfo=UTC))
@@ -162,22 +160,6 @@ def test_words_and_vectors_add_up_to_the_score(small: Forum) -> None:
     assert parts["bm25_share"] == pytest.approx(alone[hit.question.id] / max(alone.values()))
 
 
-def test_a_candidate_of_vectors_alone_gets_its_exact_bm25(path: Path) -> None:
-    settings = ForumSettings(search=SearchSettings(join=JoinSettings(depth=1)))
-    with Forum.open(path, settings=settings) as forum:
-        forum.add(Question("long", "Wireless lost", "keyboard " + "and so on " * 30))
-        by_words = dict(forum.ranking(Query("keyboard wireless lost", ranker="words")))
-        for hit in forum.similar("keyboard wireless lost", k=1):
-            assert hit.components["bm25"] == pytest.approx(by_words[hit.question.id], rel=1e-5)
-
-
-def test_a_question_without_known_words_is_found_by_its_words_alone(small: Forum) -> None:
-    assert ids(small.similar("keyboard"))[0] == "other"
-    assert small.similar("keyboard")[0].components["cosine"] == 0.0
-    assert nearest(small, "keyboard") == []
-    assert small.similar("zebra") == []
-
-
 @pytest.mark.parametrize("asked", ["the is", "the zebra", "zebra", ""])
 def test_a_query_without_a_telling_word_that_the_model_knows_has_no_neighbours(tmp_path: Path, asked: str) -> None:
     with Forum.create(tmp_path / "f") as forum:
@@ -187,12 +169,6 @@ def test_a_query_without_a_telling_word_that_the_model_knows_has_no_neighbours(t
         assert forum.similar(asked) == []
         assert forum.similar(asked, ranker="meaning") == []
         assert ids(forum.similar(f"{asked} keyboard")) == ["other"]
-
-
-def test_a_body_counts_beside_the_title(small: Forum) -> None:
-    assert nearest(small, "", k=1) == []
-    found = small.similar("", "the <i>wireless</i> is lost", markup="html")
-    assert found[0].question.id == "wifi"
 
 
 def test_filters_hold_for_what_vectors_find(small: Forum) -> None:
@@ -222,15 +198,6 @@ def test_filters_that_most_or_few_satisfy_find_the_same_as_looking_at_all(path: 
             assert [one for one, _ in found] == expected
 
 
-def test_more_hits_than_questions_and_an_empty_forum_are_no_error(small: Forum, tmp_path: Path) -> None:
-    assert len(small.similar("wifi printer", k=1000)) == 2
-    with Forum.create(tmp_path / "empty.forum") as empty:
-        empty.use_model(tmp_path / "synonyms")
-        empty.encode()
-        assert empty.vectors.model.startswith("own (rcnn")
-        assert empty.similar("wifi", k=1000) == []
-
-
 def test_explanations_weigh_words_where_the_model_has_a_gate(small: Forum, tmp_path: Path) -> None:
     hits = small.search(Query("wireless disconnects", is_explained=True)).hits
     assert [hit.explanation.title for hit in hits if hit.explanation is not None] == [() for _ in hits]
@@ -255,14 +222,6 @@ def test_a_forum_without_a_model_is_searched_by_words(tmp_path: Path, monkeypatc
             forum.similar("wifi", ranker="meaning")
         with pytest.raises(ModelNotFoundError, match="has no model"):
             forum.encode()
-
-
-def test_a_forum_without_a_model_of_its_own_takes_the_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = saved(synonym_model(), tmp_path / "general")
-    monkeypatch.setattr("askalike.index.encoder_settings.default_model", lambda: folder)
-    with Forum.create(tmp_path / "f") as forum:
-        forum.load(bundled_forum())
-        assert forum.vectors == vectors_module.VectorsState("general (rcnn, 4 dimensions)", 252)
 
 
 def test_the_setting_searches_words_alone_and_what_it_missed_is_encoded_later(path: Path) -> None:
@@ -301,13 +260,6 @@ def test_changes_that_were_stored_but_not_encoded_are_replayed_at_open(small: Fo
     archive.close()
     with Forum.open(small.path) as forum:
         assert nearest(forum, "wireless disconnects") == ["new"]
-
-
-def test_a_question_that_has_gone_since_is_not_shown(small: Forum) -> None:
-    archive = open_store(ForumLayout(small.path))
-    archive.put_questions((), ["wifi"])  # and no index knows it yet
-    archive.close()
-    assert ids(small.similar("wireless disconnects")) == []
 
 
 def test_what_takes_long_is_left_to_encode_and_words_answer_until_then(
@@ -369,14 +321,6 @@ def test_a_large_forum_without_vectors_opens_at_once_and_says_what_waits(
         assert ids(forum.similar("wifi")) == ["wifi"]
         forum.encode()
         assert forum.vectors == vectors_module.VectorsState("own (rcnn, 4 dimensions)", entries=2)
-
-
-def test_loading_an_archive_encodes_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors_module, "AT_ONCE", 1)
-    with Forum.create(tmp_path / "f") as forum:
-        forum.use_model(saved(synonym_model(), tmp_path / "synonyms"))
-        forum.load(bundled_forum())
-        assert (forum.vectors.entries, forum.vectors.waiting) == (252, 0)
 
 
 def test_vectors_ahead_of_their_archive_are_made_anew(small: Forum, tmp_path: Path) -> None:
@@ -522,14 +466,6 @@ def test_a_forum_is_not_reindexed_under_who_encodes(
     small.encode(progress=Encoding())
     with Forum.open(small.path) as forum:
         assert sorted(nearest(forum, "wireless")) == ["printer", "wifi"]
-
-
-def test_reindexing_keeps_the_lock_that_it_holds(small: Forum) -> None:
-    lock = ForumLayout(small.path).vectors / "encode.lock"
-    with lock.open("rb") as before:
-        Forum.reindex(small.path).close()
-        assert os.fstat(before.fileno()).st_ino == lock.stat().st_ino
-    assert nearest(small, "wireless disconnects") == ["wifi"]
 
 
 def test_only_sets_of_vectors_are_deleted_beside_what_else_lies_there(path: Path) -> None:
@@ -684,24 +620,3 @@ def test_a_model_whose_making_was_killed_between_two_renames_is_still_the_forums
 
 
 # -- likely pairs --------------------------------------------------------------------------------------------------
-
-
-def test_pairs_are_what_a_search_for_each_question_finds_and_nothing_is_encoded_for_them(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    chance = np.random.default_rng(1)
-    words = [word for group in SYNONYMS for word in sorted(group)]
-    with Forum.open(path) as forum:
-        forum.add([Question(f"q{num}", f"{' '.join(chance.choice(words, 4))} number{num}") for num in range(80)])
-        found: list[tuple[str, str]] = []
-        for one in forum.questions():
-            ranked = forum.ranking(Query(one.title, one.body, one.markup, k=6))
-            partners = [(other, score) for other, score in ranked if other != one.id][:5]
-            found.extend((one.id, other) for other, score in partners if score >= 0.1)
-        monkeypatch.setattr("askalike.models.encoders.model.Model.encode", None)
-        assert forum.pairs.advance(60) == 0
-        nums = forum.store.nums_by_id([one.id for one in forum.questions()])
-        kept = {frozenset((pair.first, pair.second)) for pair in forum.pairs.store.page(0.0, 10_000)}
-    assert len(found) > 100
-    wanted = [frozenset((nums[one], nums[other])) for one, other in found]
-    assert sum(pair in kept for pair in wanted) >= 0.98 * len(wanted)

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -114,18 +113,6 @@ def test_how_often_words_occurred_is_saved_where_it_is_known(tmp_path: Path) -> 
     assert without.counts is None
     assert Model.load(tmp_path / "without").counts is None
     np.testing.assert_array_equal(loaded.encode(QUESTIONS), without.encode(QUESTIONS))
-
-
-def test_how_texts_are_read_is_saved(tmp_path: Path) -> None:
-    model = model_of()
-    settings_ = replace(model.settings, reads="joined", word_limit=3, stems="english")
-    Model.build(settings_, model.vocabulary, model.embedding(), model.parameters()).save(tmp_path / "MODEL")
-    loaded = Model.load(tmp_path / "MODEL")
-    assert loaded.settings == settings_
-    (found,) = loaded.states([Question("1", "The routers", "é modems")])
-    assert found.words == ("the", "router", "é")
-    loaded.save(tmp_path / "again")
-    assert files_of(tmp_path / "again") == files_of(tmp_path / "MODEL")
 
 
 def test_the_same_model_gives_the_same_bytes_and_exactly_the_files_of_the_layout(tmp_path: Path, saved: Path) -> None:

@@ -7,12 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from tests.tiny_training import recipe, stage, tiny_data
 
 from askalike import Question
-from askalike.errors import DamagedModelError, ModelError, SettingError
+from askalike.errors import DamagedModelError, SettingError
 from askalike.models.encoders.model import Model
 from askalike.models.vocabulary import QuestionReader
 from askalike.training.corpus import TrainingData
@@ -81,15 +80,6 @@ def test_a_training_stopped_again_and_again_gives_the_same_bytes(tmp_path: Path)
     assert len({row.stage for row in without_seconds(tmp_path / "whole")}) == 3
 
 
-def test_checkpoints_far_apart_take_steps_again_and_give_the_same_bytes(tmp_path: Path) -> None:
-    whole = contents(train_encoder(THREE, tiny_data(), TrainingRun(tmp_path / "whole")), tmp_path / "model")
-    for stop_at in (3, 23, 32):
-        with pytest.raises(KeyboardInterrupt):
-            train_encoder(THREE, tiny_data(), TrainingRun(tmp_path / "stopped", progress=Heard(stop_at)))
-    assert contents(train_encoder(THREE, tiny_data(), TrainingRun(tmp_path / "stopped")), tmp_path / "again") == whole
-    assert without_seconds(tmp_path / "stopped") == without_seconds(tmp_path / "whole")
-
-
 def test_a_training_that_has_ended_is_only_read_again(tmp_path: Path) -> None:
     first = contents(train_encoder(THREE, tiny_data(), TrainingRun(tmp_path / "work")), tmp_path / "a")
     files = {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in (tmp_path / "work").iterdir()}
@@ -155,13 +145,6 @@ def test_a_damaged_checkpoint_is_refused_and_stays(tmp_path: Path) -> None:
     assert path.exists()
 
 
-def test_a_loss_that_is_no_number_is_an_error(tmp_path: Path) -> None:
-    loop = replace(LOOP)
-    object.__setattr__(loop, "learning_rate", 1e38)  # settings refuse it: it stands for what makes a training diverge
-    with pytest.raises(ModelError, match=r"1-contrastive is .* in epoch"):
-        train_encoder(recipe(stage("contrastive", loop)), tiny_data(), TrainingRun(tmp_path))
-
-
 def test_stages_that_need_pairs_are_left_out_where_there_are_too_few(tmp_path: Path) -> None:
     chosen = recipe(
         stage("decoding", LOOP), stage("contrastive", LOOP, needs="pairs"), stage("max-margin", needs="pairs")
@@ -181,23 +164,6 @@ def test_a_recipe_of_which_no_stage_can_be_trained_is_refused(tmp_path: Path) ->
         SettingError, match=r"every stage of the recipe needs labelled pairs, and the data has 0 \(label"
     ):
         train_encoder(recipe(stage("max-margin", needs="pairs")), replace(tiny_data(), pairs=[]), TrainingRun(tmp_path))
-
-
-def test_early_stopping_gives_the_model_of_the_best_epoch(tmp_path: Path) -> None:
-    base = recipe(stage("contrastive", LoopSettings(epochs=6, patience=6, learning_rate=0.05), dropout=0.4))
-    model = train_encoder(base, tiny_data(), TrainingRun(tmp_path))
-    scores = [row.value for row in read_log(tmp_path / "log.csv") if row.measure == "mrr"]
-    assert model.origin.dev_scores["mrr"] == pytest.approx(max(scores), rel=1e-5)
-    assert scores[-1] != max(scores)
-
-
-def test_without_dev_sets_all_epochs_are_run(tmp_path: Path) -> None:
-    heard = Heard()
-    model = train_encoder(
-        recipe(stage("contrastive", LOOP)), replace(tiny_data(), dev={}), TrainingRun(tmp_path, progress=heard)
-    )
-    assert [text for text in heard.notices if "mrr is not measured, so all 2 epochs are run" in text]
-    assert dict(model.origin.dev_scores) == {}
 
 
 def test_going_on_from_a_model_begins_with_its_vectors_and_new_words(tmp_path: Path) -> None:
@@ -231,14 +197,6 @@ def test_the_model_knows_how_often_its_words_occurred(tmp_path: Path) -> None:
     assert contents(Model.load(tmp_path / "model"), tmp_path / "again") == saved
 
 
-def test_a_change_of_stems_begins_anew(tmp_path: Path) -> None:
-    base = recipe(stage("contrastive"))
-    train_encoder(base, tiny_data(), TrainingRun(tmp_path / "work"))
-    heard = Heard()
-    train_encoder(replace(base, stems="english"), tiny_data(), TrainingRun(tmp_path / "work", progress=heard))
-    assert [text for text in heard.notices if "belongs to another training" in text]
-
-
 def test_a_model_that_reads_other_stems_is_no_beginning(tmp_path: Path) -> None:
     start = train_encoder(recipe(stage("max-margin"), stems="english"), tiny_data(), TrainingRun(tmp_path / "a"))
     for other in ("", "german"):
@@ -253,34 +211,6 @@ def test_a_model_of_another_kind_or_size_is_no_beginning(tmp_path: Path) -> None
     for other in (recipe(stage("max-margin"), kind="gru"), recipe(stage("max-margin"), order=3)):
         with pytest.raises(SettingError, match=r"the model to go on from has the encoder .*'rcnn'.*the recipe"):
             train_encoder(other, tiny_data(), TrainingRun(tmp_path / "b", start=start))
-
-
-def test_quantised_models_are_saved_and_found_again(tmp_path: Path) -> None:
-    chosen = recipe(stage("contrastive"), embedding_precision="int8", encoder_precision="float16")
-    model = train_encoder(chosen, tiny_data(), TrainingRun(tmp_path / "work"))
-    exact = train_encoder(recipe(stage("contrastive")), tiny_data(), TrainingRun(tmp_path / "work"))
-    questions = tiny_data().questions
-    assert np.einsum("nd,nd->n", model.encode(questions), exact.encode(questions)).min() > 0.99
-
-
-@pytest.mark.parametrize("seed", [-1, 2**32, 1.5, True])
-def test_a_seed_out_of_range_is_refused(tmp_path: Path, seed: Any) -> None:
-    with pytest.raises(SettingError, match="seed is"):
-        TrainingRun(tmp_path, seed)
-
-
-@pytest.mark.parametrize(
-    ("device", "message"),
-    [("tpu9", "is not known"), ("meta", "is not supported"), ("cuda:99", "torch finds no such device here")],
-)
-def test_a_device_that_is_not_there_is_refused(tmp_path: Path, device: str, message: str) -> None:
-    with pytest.raises(SettingError, match=f"device '{device}',? .*{message}|device '{device}' {message}"):
-        train_encoder(THREE, tiny_data(), TrainingRun(tmp_path, device=device))
-
-
-def test_data_without_words_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match="no word occurs 1 times"):
-        train_encoder(THREE, TrainingData([Question("a", "?")]), TrainingRun(tmp_path))
 
 
 def test_the_settings_of_torch_are_set_back(tmp_path: Path) -> None:

@@ -131,12 +131,6 @@ def test_a_batch_is_what_its_questions_are_one_by_one(encoder: EncoderConfig) ->
     np.testing.assert_allclose(model.encode(QUESTIONS * 20, 2), np.tile(alone, (20, 1)), atol=1e-6)
 
 
-def test_nothing_in_gives_nothing_out() -> None:
-    assert model_of().encode([]).shape == (0, 6)
-    assert model_of().encode_text([]).shape == (0, 6)
-    assert not model_of().encode_text(["", "?"]).any()
-
-
 def test_words_beyond_the_limit_are_not_read() -> None:
     model = model_of(word_limit=3)
     np.testing.assert_array_equal(
@@ -233,27 +227,6 @@ def test_the_states_of_a_batch_are_those_of_its_questions_one_by_one(encoder: En
             assert found.words == expected.words
             np.testing.assert_array_equal(found.ids, expected.ids)
             np.testing.assert_allclose(found.states, expected.states, atol=1e-6)
-
-
-@every_encoder
-def test_a_question_without_words_has_no_states(encoder: EncoderConfig) -> None:
-    model = model_of(encoder)
-    for found in (*model.states([QUESTIONS[1], QUESTIONS[5]]), *text_states(model, ["", "?"])):
-        assert (found.words, found.ids.shape, found.states.shape) == ((), (0,), (0, 6))
-        assert (found.ids.dtype, found.states.dtype) == (np.int64, np.float32)
-    assert model.states([]) == text_states(model, []) == []
-
-
-def test_the_last_states_of_title_and_body_make_the_vector() -> None:
-    model = model_of(EncoderConfig("gru", 4, 6))
-    title, body = (text_states(model, [text])[0].states[-1] for text in (QUESTIONS[0].title, QUESTIONS[0].body))
-    both = title + body
-    np.testing.assert_allclose(model.encode(QUESTIONS[:1])[0], both / np.linalg.norm(both), atol=1e-6)
-
-
-def test_states_do_not_hold_the_batch_that_they_were_worked_out_in() -> None:
-    for found in model_of(reads="title").states(QUESTIONS):
-        assert found.states.base is None
 
 
 # --- what does not fit -----------------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -138,16 +137,6 @@ def test_settings_are_read_as_they_were_written() -> None:
 def test_settings_that_cannot_be_used_are_refused(change: Mapping[str, object], message: str) -> None:
     with pytest.raises(SettingError, match=message):
         ModelSettings.from_json({**SETTINGS.to_json(), **change})
-
-
-def test_settings_of_a_model_from_before_there_were_stems_read_words_as_they_are_written() -> None:
-    stored = SETTINGS.to_json()
-    assert stored.pop("stems") == ""
-    assert ModelSettings.from_json(stored) == SETTINGS
-    assert replace(SETTINGS, stems="german").to_json()["stems"] == "german"
-    del stored["word_limit"]
-    with pytest.raises(SettingError, match=r"model settings are .*, but expected"):
-        ModelSettings.from_json(stored)
 
 
 # --- manifest --------------------------------------------------------------------------------------------------------

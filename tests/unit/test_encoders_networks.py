@@ -131,32 +131,6 @@ def test_first_values_are_uniform_within_their_stated_bounds() -> None:
     assert all(0.9 < np.abs(value).max() * sqrt(30) <= 1 for value in gru.values())
 
 
-def test_arrays_of_another_encoder_are_refused() -> None:
-    config = EncoderConfig("rcnn", 3, 5)
-    arrays = to_arrays(build(config))
-    for wrong in (
-        {key: value for key, value in arrays.items() if key != "recurrent"},
-        arrays | {"extra": np.zeros(1, np.float32)},
-        arrays | {"gate_bias": np.zeros(1, np.float32)},
-    ):
-        with pytest.raises(SettingError):
-            from_arrays(config, wrong)
-
-
-def test_training_brings_the_loss_down() -> None:
-    encoder, (inputs, lengths) = build(EncoderConfig("rcnn", 3, 5), seed=0), texts()
-    wanted = torch.tensor([[0.5], [-0.5], [0.0], [0.2]]).expand(4, 5)
-    adam = torch.optim.Adam(encoder.parameters(), lr=0.05)
-    losses = []
-    for _ in range(30):
-        loss = (encoder(inputs, lengths) - wanted).square().mean()
-        adam.zero_grad()
-        loss.backward()
-        adam.step()
-        losses.append(loss.item())
-    assert losses[-1] < losses[0] / 5
-
-
 @pytest.mark.parametrize(
     "config",
     [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,6 @@ from tests.embedding_server import WordHashes
 from tests.tiny_models import synonym_model
 from tests.tiny_training import dev_score_of
 
-import askalike.training.session
 from askalike import Forum, Question
 from askalike.cli.train import result_lines, result_object
 from askalike.data import bundled_forum, default_model
@@ -26,7 +24,7 @@ from askalike.forum import ForumSettings
 from askalike.index.encoder_settings import EncoderSettings
 from askalike.index.text_questions import TextQuestions
 from askalike.models.encoders.model import Model
-from askalike.training.recipe import SHIPPED, Recipe, network_recipe
+from askalike.training.recipe import Recipe, network_recipe
 from askalike.training.session import DevScore, compared, dev_score, forum_training, going_on
 from askalike.training.work_folder import work_folder
 from askalike.types import Answer, Filters, Link, Query
@@ -237,12 +235,6 @@ def test_without_a_model_dev_is_ordered_by_the_probability_by_words(homenet: For
     assert dev_score(dev, synonym_model(), homenet).cosine > 0
 
 
-@pytest.mark.parametrize("path", sorted(SHIPPED.glob("*.toml")), ids=lambda path: path.stem)
-def test_every_shipped_recipe_can_be_read(path: Path) -> None:
-    found = network_recipe(path.stem)
-    assert not isinstance(found, Recipe) or found.stages
-
-
 def test_the_default_recipe_takes_over_what_the_model_before_has_settled() -> None:
     made = synonym_model()
     settings = replace(made.settings, reads="joined", word_limit=7, stems="english")
@@ -279,10 +271,6 @@ def test_what_a_kill_left_half_written_is_cleared_and_a_fresh_training_keeps_no_
 def test_two_trainings_do_not_share_a_work_folder(tmp_path: Path) -> None:
     with work_folder(tmp_path, {}), pytest.raises(BusyForumError, match="another training"), work_folder(tmp_path, {}):
         pass
-
-
-def test_the_worked_examples_hold() -> None:
-    assert doctest.testmod(askalike.training.session).failed == 0
 
 
 def test_a_verdict_says_how_sure_the_difference_is() -> None:

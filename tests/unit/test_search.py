@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from string import ascii_lowercase
 from typing import ClassVar
 
@@ -147,15 +146,6 @@ def prepared(query: Query) -> Prepared:
     return ANALYZER.prepare(query.title, query.body, query.markup)
 
 
-def test_counts_are_asked_for_once_and_together() -> None:
-    source = Counted(10, {"wifi": 3})
-    found = TermCounts(source)  # type: ignore[arg-type]
-    found.look_up(["wifi", "drop"])
-    assert found.look_up(["drop", "wifi"]) == {"wifi": 3, "drop": 0}
-    assert found.size == 10
-    assert source.calls == [["drop", "wifi"]]
-
-
 class Knows:
     """Has a vector for every word, the most frequent ones."""
 
@@ -245,12 +235,6 @@ def test_a_query_that_is_corrected_meanwhile_is_encoded_as_it_is_searched_for() 
         assert encoder.titles[-1] == "printer offline"
     assert found[0] == found[1]
     assert encoder.titles == ["prinetr offline", "printer offline"]
-
-
-def test_a_moment_without_a_time_zone_is_in_utc() -> None:
-    noon = datetime(2024, 5, 1, 12)
-    assert Filters(before=noon).before == noon.replace(tzinfo=UTC)
-    assert Filters(before=noon).admits(Question("1", "t", created=datetime(2024, 5, 1, 11, tzinfo=UTC)))
 
 
 @pytest.mark.parametrize(("ranker", "has_vectors"), [(None, True), ("meaning", True), ("words", False)])

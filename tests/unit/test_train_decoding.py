@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import exp, log
+from math import exp
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,6 @@ from askalike.models.encoders.networks.packing import Packing  # noqa: E402
 from askalike.training import decoders  # noqa: E402
 from askalike.training.decoders import (  # noqa: E402
     Decoding,
-    cutoffs,
 )
 from askalike.training.objectives import TextNetwork  # noqa: E402
 
@@ -103,18 +102,6 @@ def test_the_probabilities_of_all_words_add_up_to_one(
     torch.testing.assert_close(found.exp().sum(1), torch.ones(5))
 
 
-def test_with_few_words_the_output_is_one_softmax_over_all() -> None:
-    objective = trained()
-    states = torch.randn(5, 8, generator=torch.Generator().manual_seed(2))
-    scores = objective.output.head(states)
-    torch.testing.assert_close(objective.output.log_prob(states), scores.log_softmax(1))
-    assert cutoffs(1) == [1]
-
-
-def test_a_network_of_one_number_a_state_can_be_pre_trained() -> None:
-    assert trained(size=1)(np.array([[0, 0, 0]])).isfinite()
-
-
 def test_a_context_is_the_title_the_body_or_a_marked_question() -> None:
     def items(name: str) -> list[list[int]]:
         return sorted(np.concatenate(trained(contexts=(name,), held_out=0).batches(0, 0)).tolist())
@@ -143,41 +130,12 @@ def test_texts_without_words_are_neither_read_nor_written() -> None:
     assert objective.held_out() == {}  # a tenth of three questions is none
 
 
-def test_contexts_that_the_data_does_not_have_are_no_hindrance_unless_all_lack() -> None:
-    corpus = tiny_corpus(TrainingData([Question("0", "one"), Question("1", "two")]))
-    assert len(trained(corpus).batches(0, 0)) == 1
-    with pytest.raises(SettingError, match="no title has a context of the kinds body, similar"):
-        trained(corpus, contexts=("body", "similar"))
-
-
 def test_held_out_titles_are_never_in_a_batch() -> None:
     objective = trained(held_out=3)
     kept = set(objective.kept_out.tolist())
     assert len(kept) == 3
     for batch in (batch for epoch in range(3) for batch in objective.batches(epoch, 5)):
         assert not kept & {*batch[:, 2].tolist(), *(batch[:, 0] // 2).tolist(), *(batch[:, 1] // 2).tolist()}
-
-
-def test_what_is_held_out_depends_on_the_seed_alone() -> None:
-    assert trained(seed=1).kept_out.tolist() == trained(seed=1, kind="lstm").kept_out.tolist()
-    assert len({str(trained(seed=seed).kept_out.tolist()) for seed in range(4)}) > 1
-
-
-def test_the_decoder_and_the_output_depend_on_the_seed_alone() -> None:
-    torch.manual_seed(5)
-    first = trained(seed=3).state_dict()
-    torch.manual_seed(6)
-    again, other = trained(seed=3).state_dict(), trained(seed=4).state_dict()
-    assert all(torch.equal(first[name], again[name]) for name in first)
-    assert any(not torch.equal(first[name], other[name]) for name in first if name.startswith("output"))
-    assert any(not torch.equal(first[name], other[name]) for name in first if name.startswith("decoder"))
-
-
-def test_an_untrained_decoder_is_about_as_perplexed_as_a_guess() -> None:
-    objective = trained(held_out=3)
-    assert log(objective.held_out()["perplexity from title"]) == pytest.approx(
-        log(len(objective.network.embedding) + 1), rel=0.15
-    )
 
 
 def test_dropout_is_off_while_perplexity_is_measured() -> None:
@@ -192,10 +150,6 @@ def test_dropout_is_off_while_perplexity_is_measured() -> None:
 def test_a_cnn_is_refused() -> None:
     with pytest.raises(SettingError, match="the encoder cnn has no state"):
         trained(kind="cnn")
-
-
-def test_a_network_with_no_held_out_question_has_no_perplexity() -> None:
-    assert trained(tiny_corpus(tiny_data()), held_out=0).held_out() == {}
 
 
 def test_questions_that_are_named_to_be_held_out_are_measured_and_never_learned_from() -> None:

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +33,6 @@ from askalike.training.recipe import (
     Recipe,
     ReconstructionOptions,
     StageSettings,
-    stored,
 )
 from askalike.training.words import InitialWords, make_words
 
@@ -141,11 +140,9 @@ def _beginning(data: TrainingData, words: InitialWords, network: TextNetwork, se
 
 def _identity(recipe: Recipe, number: int, beginning: str) -> str:
     """Return what a stage's checkpoint is recognised by; stages after it and how the model is kept do not matter."""
-    chosen: list[object] = [recipe.encoder.to_json(), stored(recipe.words)]
-    chosen += [recipe.reads, recipe.word_limit, recipe.arithmetic]
-    chosen += [recipe.stems] if recipe.stems else []  # checkpoints from before there were stems stay good
-    chosen += [recipe.gate_bias] if recipe.gate_bias else []
-    stages = [stored(stage) for stage in recipe.stages[:number]]
+    chosen: list[object] = [recipe.encoder.to_json(), asdict(recipe.words)]
+    chosen += [recipe.reads, recipe.word_limit, recipe.arithmetic, recipe.stems, recipe.gate_bias, recipe.spread]
+    stages = [asdict(stage) for stage in recipe.stages[:number]]
     return hashlib.sha256(json.dumps([chosen, stages, beginning], sort_keys=True).encode()).hexdigest()
 
 

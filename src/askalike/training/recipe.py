@@ -269,7 +269,6 @@ class Recipe:
         embedding_precision: how the finished model keeps word vectors.
         encoder_precision: how it keeps the encoder's parameters.
         stems: the Snowball language to whose stems words are brought, or "" for words as they are written.
-        ranker: the ranker of a forum that the model is for, such as "ramn", or "" for the forum's own model.
         gate_bias: what is added to the first b^λ of a gated RCNN, in [-10, 10]: with 0 λ is about 0.5 at first and a
             state one of its last four words; with 3 it is about 0.95.
         spread: the encoder's first values are even in ± this, biases too; 0 draws them as
@@ -285,7 +284,6 @@ class Recipe:
     embedding_precision: Precision = "int8"
     encoder_precision: Precision = "float16"
     stems: str = ""
-    ranker: str = ""
     gate_bias: float = 0.0
     spread: float = 0.0
 
@@ -323,8 +321,8 @@ class Recipe:
         return max(one.hard_negatives if isinstance(one, ContrastiveOptions) else 0 for one in options)
 
     def to_json(self) -> str:
-        """Return the recipe as text; the same for one that was made before there was a setting."""
-        return json.dumps(stored(self) | {"encoder": self.encoder.to_json()}, sort_keys=True)
+        """Return the recipe as text."""
+        return json.dumps(asdict(self), sort_keys=True)
 
     @classmethod
     def from_mapping(cls, stored: Mapping[str, Any]) -> Recipe:
@@ -343,28 +341,6 @@ class Recipe:
             raise SettingError("[stage] is a single table, but expected a list", "write [[stage]], also for one")
         listed = tuple(_stage(stage, f"stage {place}") for place, stage in enumerate(stages, start=1))
         return read_settings(cls, {**plain, "encoder": config, "words": words, "stages": listed}, "top level")
-
-
-_LATER: Final[Mapping[str, object]] = {
-    "stems": "",
-    "ranker": "",
-    "gate_bias": 0.0,
-    "spread": 0.0,
-    "weighted": "equally",
-    "drawn_for": "pair",
-    "first_epoch": 0,
-}
-"""Settings that came after the first recipes were stored, with what was done before there was one."""
-
-
-def stored(part: Any) -> dict[str, Any]:
-    """Return a recipe or a part of one as JSON has it; the same for one that was made before there was a setting.
-
-    >>> stored(MaxMarginOptions()), "drawn_for" in stored(MaxMarginOptions(drawn_for="query"))
-    ({'batch_size': 25, 'negatives': 20, 'margin': 0.2}, True)
-    """
-    absent = object()
-    return asdict(part, dict_factory=lambda held: {name: one for name, one in held if _LATER.get(name, absent) != one})
 
 
 def shipped_recipes() -> list[str]:

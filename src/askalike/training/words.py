@@ -14,7 +14,7 @@ import importlib
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -30,7 +30,7 @@ from askalike.models.vocabulary import UNKNOWN, Vocabulary
 from askalike.progress import Progress
 from askalike.settings import check_settings
 from askalike.training.corpus import Texts, WordSource
-from askalike.training.recipe import WordSettings, stored
+from askalike.training.recipe import WordSettings
 from askalike.training.vector_files import FoundVectors, read_vectors
 
 LONGEST = 10_000
@@ -434,7 +434,7 @@ def _identity(settings: WordSettings, source: WordSource, vocabulary: Vocabulary
     texts = source.words.over(vocabulary)
     path = Path(settings.vectors)
     file = [path.stat().st_size, path.stat().st_mtime_ns] if path.is_file() else []
-    chosen = [stored(replace(settings, is_trained=False, weighted="equally")), seed, file]
+    chosen = [asdict(replace(settings, is_trained=False, weighted="equally")), seed, file]
     found = hashlib.sha256(json.dumps(chosen, sort_keys=True).encode())
     for part in (vocabulary.to_bytes(), texts.ids.tobytes(), texts.starts.tobytes()):
         found.update(part)
