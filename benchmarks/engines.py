@@ -27,6 +27,7 @@ from recipes.folders import WORK
 
 from askalike.forum import Forum
 from askalike.index.milvus import client
+from askalike.index.milvus.conditions import listed
 from askalike.index.milvus.vectors import MilvusVectors
 from askalike.index.vectors import VectorIndex
 from askalike.processes import one_blas_thread
@@ -153,11 +154,9 @@ def nearest(forums: dict[str, Forum], asked: Sequence[Question]) -> dict[str, fl
         exact = local.index.search_exactly(vector[None], 10)[0]
         least = exact[-1][1] - 1e-4  # the local vectors are kept in 16 bits
         proposed = there.index.begin_proposing(vector, 10)()
-        for name, found in (
-            ("FLAT", there.index.search(vector[None], 10)[0]),
-            ("codes", there.index.cosines(vector, proposed)[:10]),
-        ):
-            shared[name] += sum(cosine >= least for _, cosine in found) / len(exact)
+        for name, condition in (("FLAT", ""), ("codes", listed("num in", proposed))):
+            [rows] = there.index.milvus.search(there.index.collection, [vector], 10, condition)
+            shared[name] += sum(cosine >= least for cosine in rows.scores) / len(exact)
     return {name: round(one / len(vectors), 4) for name, one in shared.items()}
 
 

@@ -24,7 +24,8 @@ from askalike.index.milvus import words as words_module
 from askalike.index.milvus.choice import check_engine
 from askalike.index.milvus.client import DROPPED_AFTER_S, Milvus, search_request
 from askalike.index.milvus.vectors import BITS, _along, codes_of
-from askalike.index.milvus.words import Lengths, MilvusWords, place, rarity, saturated
+from askalike.index.milvus.words import Lengths, MilvusWords, place
+from askalike.index.words.postings import idf, saturated
 from askalike.progress import SilentProgress
 from askalike.server.app import build
 from askalike.server.settings import ServeSettings
@@ -240,8 +241,8 @@ def test_a_question_that_the_engine_lacks_is_found_by_the_check(forum: Forum) ->
 
 def test_a_score_is_bm25_over_title_and_text(forum: Forum) -> None:
     forum.add([Question("3", "wifi router", "wifi")])
-    title = 0.25 * rarity(3, 2) * saturated(1, 2, 6.0)
-    text = 1.0 * rarity(3, 2) * saturated(2, 3, 60.0)
+    title = 0.25 * idf(3, 2) * saturated(1, 2, 6.0)
+    text = 1.0 * idf(3, 2) * saturated(2, 3, 60.0)
     [best, _] = forum.similar("wifi", ranker="words")
     assert best.question.id == "3"
     assert best.components["bm25"] == pytest.approx(title + text, rel=1e-5)

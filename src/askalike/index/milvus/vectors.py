@@ -11,7 +11,7 @@ angles as in Ji et al. 2012, "Super-Bit Locality-Sensitive Hashing".
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -27,17 +27,15 @@ from askalike.index.milvus.client import (
     Alone,
     Milvus,
     MilvusIndex,
-    Rows,
     bits,
     dense,
     generation,
     number_field,
     text_field,
 )
-from askalike.index.milvus.conditions import conditions_of, listed
+from askalike.index.milvus.conditions import conditions_of
 from askalike.types import Question
 
-Neighbour = tuple[int, float]
 MOST_ROWS = 2_000
 """Of vectors that are read together."""
 BITS = 1_024
@@ -114,31 +112,12 @@ class MilvusVectors(MilvusIndex):
         matrix = np.array([found[num] for num in held], np.float32).reshape(len(held), -1 if held else self.dimensions)
         return np.array(held, np.int64), matrix[:, : self.dimensions]
 
-    def search(
-        self, queries: ArrayLike, limit: int, allowed: Collection[int] | None = None, excluded: Collection[int] = ()
-    ) -> list[list[Neighbour]]:
-        """Return the entries with the greatest cosine to each query, descending; a vector of zeros is never found."""
-        parts = [] if allowed is None else [listed("num in", allowed)]
-        return self.nearest(
-            queries, limit, " and ".join([*parts, *([listed("num not in", excluded)] if excluded else [])])
-        )
-
-    def nearest(self, queries: ArrayLike, limit: int, condition: str) -> list[list[Neighbour]]:
-        """Return the entries that satisfy a condition with the greatest cosine to each query (Q, D)."""
-        aims = _directions(np.asarray(queries, np.float32), max(2, self.dimensions))
-        found = self.milvus.search(self.collection, list(aims), limit, condition)
-        return [_ranked(rows) if aim.any() else [] for aim, rows in zip(aims, found, strict=True)]
-
     def begin_proposing(self, query: NDArray[np.float32], limit: int) -> Callable[[], list[int]]:
         """Begin to look for the entries whose codes differ least from a query's (D,); return what waits for them."""
         asked = [row.tobytes() for row in codes_of(query[None])]
         wanted = min(max(PROPOSED_LEAST, PROPOSED * limit), MOST_FOUND)
         found = self.milvus.begin_search(self._held()["collections"][1], asked, wanted, metric="HAMMING")
         return lambda: list(found()[0].nums)
-
-    def cosines(self, query: ArrayLike, nums: Sequence[int]) -> list[Neighbour]:
-        """Return those of the numbers that can be found, with their cosines to a query (D,)."""
-        return self.nearest(np.asarray(query)[None], len(nums), listed("num in", nums))[0] if len(nums) else []
 
 
 class MilvusVectorWriter:
@@ -219,8 +198,3 @@ def _along(dimensions: int) -> NDArray[np.float32]:
     turned, upper = np.linalg.qr(signs.reshape(parts, dimensions, dimensions))
     turned *= np.sign(np.diagonal(upper, axis1=1, axis2=2))[:, None]  # else the sign is the library's choice
     return np.concatenate(list(turned), axis=1)[:, :BITS].astype(np.float32)
-
-
-def _ranked(rows: Rows) -> list[Neighbour]:
-    found = [(num, cosine) for num, cosine in zip(rows.nums, rows.scores, strict=True) if cosine]
-    return sorted(found, key=lambda one: (-one[1], one[0]))

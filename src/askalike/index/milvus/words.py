@@ -20,7 +20,6 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -43,10 +42,9 @@ from askalike.index.milvus.client import (
 )
 from askalike.index.milvus.conditions import fields_of
 from askalike.index.words.index import IndexEntry
+from askalike.index.words.postings import idf, saturated
 from askalike.index.words.snapshot import FieldWeights
 
-K1: Final = 1.2
-B: Final = 0.75
 PLACES: Final = (1 << 31) - 1
 COUNTED: Final = ("term", "titles", "texts")
 """The fields of a term's row."""
@@ -90,24 +88,6 @@ def _place(term: str) -> int:
     return int.from_bytes(hashlib.blake2b(term.encode(errors="surrogatepass"), digest_size=8).digest()) % PLACES
 
 
-def saturated(times: int, length: int, mean: float) -> float:
-    """Return a term's weight on the document's side.
-
-    >>> round(saturated(times=2, length=60, mean=60.0), 3)  # 2 · 2.2 / (2 + 1.2)
-    1.375
-    """
-    return times * (K1 + 1) / (times + K1 * (1 - B + B * length / mean))
-
-
-def rarity(size: int, frequency: int) -> float:
-    """Return ``idf = ln(1 + (N − df + ½) / (df + ½))``.
-
-    >>> round(rarity(10, 1), 3)  # ln(1 + 9.5 / 1.5)
-    1.992
-    """
-    return math.log(1 + (max(size, frequency) - frequency + 0.5) / (frequency + 0.5))
-
-
 def mark(num: int) -> int:
     """Return the dimension by which a question is found; a term has it by chance, once in 2³¹."""
     return 2 * _place.__wrapped__(f"\x00{num}")
@@ -118,7 +98,7 @@ def document(title: Sequence[str], text: Sequence[str], lengths: Lengths) -> dic
     found = {}
     for field, terms, mean in ((0, title, lengths.title), (1, text, lengths.text)):
         for term, times in list(Counter(terms).items())[:MOST_DISTINCT]:
-            found[2 * place(term) + field] = saturated(times, len(terms), mean)
+            found[2 * place(term) + field] = float(saturated(times, len(terms), mean))
     return found
 
 
@@ -131,7 +111,7 @@ def asked(
         known = counts.get(term, Counts(0, 0))
         for field, boost, frequency in ((0, fields.title, known.titles), (1, fields.text, known.texts)):
             if frequency and boost and weight:
-                found[2 * place(term) + field] = weight * boost * rarity(size, frequency)
+                found[2 * place(term) + field] = weight * boost * float(idf(max(size, frequency), frequency))
     return found
 
 

@@ -104,8 +104,8 @@ def kept_lengths(lengths: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
     return np.where(lengths < _EXACT_LENGTHS, lengths, _EXACT_LENGTHS + ((above >> shift) << shift))
 
 
-def idf(entries: int, frequency: NDArray[Any]) -> NDArray[np.float64]:
-    """Return ``ln(1 + (N − n + ½) / (n + ½))`` of terms that n of N entries have.
+def idf(entries: int, frequency: Any) -> Any:
+    """Return ``ln(1 + (N − n + ½) / (n + ½))`` of terms that n of N entries have; n is a number or an array.
 
     >>> idf(3, np.array([1])).round(4).tolist()
     [0.9808]
@@ -113,8 +113,8 @@ def idf(entries: int, frequency: NDArray[Any]) -> NDArray[np.float64]:
     return np.log1p((entries - frequency + 0.5) / (frequency + 0.5))
 
 
-def saturated(frequency: NDArray[Any], length: NDArray[Any], mean: float) -> NDArray[np.float64]:
-    """Return ``f (k₁ + 1) / (f + k₁ (1 − b + b · l / mean))``.
+def saturated(frequency: Any, length: Any, mean: float) -> Any:
+    """Return ``f (k₁ + 1) / (f + k₁ (1 − b + b · l / mean))``; f and l are numbers or arrays.
 
     >>> saturated(np.array([2]), np.array([4]), 4.0).tolist()
     [1.375]
