@@ -78,6 +78,14 @@ def test_networks_are_not_run_where_torch_is_missing(
     assert "not run, since training a network needs torch" in done.out
 
 
+def test_rows_that_learn_nothing_read_nothing_to_learn_from(asked: tuple[object, ...], run: Run) -> None:
+    done = run("reproduce", "das2016", *asked, "--only", "bm25", "--only", "trigrams", "--json")
+    assert done.code == 0
+    assert "reading" in done.err
+    assert done.json["learned_from"]["questions"] == 0
+    assert all(row["found"]["yahoo test"] for row in done.json["rows"])
+
+
 @pytest.mark.data
 def test_all_sources_of_pairs_that_stand_in_are_read(data_dir: Path) -> None:
     found = read_pairs(data_dir, [], 500)

@@ -175,6 +175,7 @@ class Stopper:
     def __init__(self, stop_at: int = -1) -> None:
         self.left = stop_at
         self._is_training = False
+        self.told: list[str] = []
 
     def start(self, phase: str, total: int, unit: str) -> None:
         self._is_training = unit == "batches"
@@ -185,7 +186,8 @@ class Stopper:
             if self.left == 0:
                 raise KeyboardInterrupt
 
-    def notice(self, text: str) -> None: ...
+    def notice(self, text: str) -> None:
+        self.told.append(text)
 
 
 @pytest.fixture(scope="module")
@@ -298,7 +300,9 @@ def test_a_training_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path: Pat
     whole = fit_siamese(settings, toy_data(), TrainingRun(tmp_path / "whole", checkpoint_s=0))
     with pytest.raises(KeyboardInterrupt):
         fit_siamese(settings, toy_data(), TrainingRun(tmp_path / "part", checkpoint_s=0, progress=Stopper(stop_at)))
-    resumed = fit_siamese(settings, toy_data(), TrainingRun(tmp_path / "part", checkpoint_s=0))
+    again = Stopper()
+    resumed = fit_siamese(settings, toy_data(), TrainingRun(tmp_path / "part", checkpoint_s=0, progress=again))
+    assert again.told[0] == f"{STAGE} goes on from epoch {1 + (stop_at - 1) // 6}, batch {1 + (stop_at - 1) % 6}"
     assert is_same(whole, resumed)
     logs = [read_log(tmp_path / name / "log.csv") for name in ("whole", "part")]
     first, second = ([row for row in log if row.measure != "seconds"] for log in logs)

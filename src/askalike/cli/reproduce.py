@@ -139,6 +139,7 @@ def reproduce(
         jobs=jobs,
     )
     with BarProgress() as progress:
+        progress.notice(f"reading {data}")
         parts = chosen.reproduce(options, progress)
     if as_json:
         print_json(_json(paper, parts, options))

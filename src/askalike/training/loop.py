@@ -261,6 +261,9 @@ class _StageRun:
         found = self._found()
         if found is not None:
             self._restore(found)
+            if not found.is_done:
+                place = f"epoch {found.epoch + 1}, batch {found.step + 1}"
+                self.context.progress.notice(f"{self.context.stage} goes on from {place}")
         if not self.state.is_done:
             self.log.begin(self.context.stage, self.state.epoch if found else -1, self.context.earlier)
         if found is None:

@@ -99,20 +99,23 @@ class DasData:
         return tuple(task for one in self.sets for task in one.tasks())
 
 
-def read_data(folder: Path, size: int = 0) -> DasData:
+def read_data(folder: Path, size: int = 0, *, has_pairs: bool = True) -> DasData:
     """Return the data of a folder.
 
     Args:
         folder: Yahoo! Answers L6 beside the labelled set, or the folder of the sets that stand in for them.
         size: questions to learn from, 0 for the paper's number of Yahoo! Answers, and for all of others.
+        has_pairs: read what is learned from too.
     """
     original = _yahoo_files(folder)
     if original:
         archive, labels = original
         held = _labelled(labels)
-        return DasData((held,), read_archive(archive, _queries([held]), size or PAIRS), is_original=True)
+        pairs = read_archive(archive, _queries([held]), size or PAIRS) if has_pairs else PairData((), ())
+        return DasData((held,), pairs, is_original=True)
     found = _stand_ins(folder)
-    return DasData(tuple(found), read_pairs(folder, _queries(found), size), is_original=False)
+    pairs = read_pairs(folder, _queries(found), size) if has_pairs else PairData((), ())
+    return DasData(tuple(found), pairs, is_original=False)
 
 
 def _queries(sets: Iterable[JudgedSet]) -> list[Question]:

@@ -192,16 +192,17 @@ def reproduce(options: Options, progress: Progress) -> list[Part]:
     """
     wanted = chosen_rows(ROWS, options.only)
     systems = {row.system for row in wanted}
-    data = read_data(options.data, options.unlabelled)
-    if options.first:
+    kinds = _kinds(systems)
+    data = read_data(options.data, options.unlabelled if kinds else ())
+    if options.first and kinds:
         data = data.beginning_with(options.first)
     for archive, count in data.rejected.items():
         progress.notice(f"{count:,} records of {archive} could not be read; askalike index names them")
-    for size in options.sizes:
+    for size in options.sizes if kinds else ():
         data.first(size)
     trainer = AutoencoderTrainer(network_recipe(options.recipe), data, options.out, options.device, progress=progress)
     seeds = range(options.seeds)
-    if kinds := _kinds(systems):
+    if kinds:
         tie_settings(options.out, trainer.described())
         autoencoders = [Autoencoder(kind, size, seed) for size in options.sizes for seed in seeds for kind in kinds]
         _train_all(trainer, autoencoders, options.jobs)
