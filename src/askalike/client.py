@@ -175,8 +175,8 @@ class Client:
         Args:
             more: further fields: markup, created, score, author, accepted.
         """
-        given = {"question_id": question_id, "body": body, **more}
-        return self._ask(Written, "PUT", f"/v1/answers/{quote(identifier, safe='')}", given)
+        answer = {"question_id": question_id, "body": body, **more}
+        return self._ask(Written, "PUT", f"/v1/answers/{quote(identifier, safe='')}", answer)
 
     def delete_answer(self, identifier: str) -> Written:
         """Delete an answer."""
@@ -200,8 +200,8 @@ class Client:
             ServiceError: a request was refused whole, or its answer was cut; what was yielded is stored.
         """
         batch: list[Mapping[str, Any]] = []
-        for one in questions:
-            batch.append(one)
+        for question in questions:
+            batch.append(question)
             if len(batch) == BULK:
                 yield from self._put_batch(batch)
                 batch = []
@@ -216,9 +216,9 @@ class Client:
         Args:
             draw: as it came with the pair.
         """
-        given: dict[str, Any] = {"question": question, "candidate": candidate, "verdict": verdict, "by": by}
-        given |= {"draw": asdict(draw)} if draw else {}
-        return self._ask(Feedback, "POST", "/v1/feedback", given)
+        judgement: dict[str, Any] = {"question": question, "candidate": candidate, "verdict": verdict, "by": by}
+        judgement |= {"draw": asdict(draw)} if draw else {}
+        return self._ask(Feedback, "POST", "/v1/feedback", judgement)
 
     def duplicates(
         self,
@@ -236,8 +236,8 @@ class Client:
             tag: only pairs of which a question has it.
             sample: every fifth is drawn at random, whatever its score: for a queue that people judge.
         """
-        asked = _query(limit=limit, minimum=minimum, cursor=cursor, sample=str(sample).lower(), tag=tag)
-        return self._ask(PairsPage, "GET", f"/v1/duplicates?{asked}")
+        query = _query(limit=limit, minimum=minimum, cursor=cursor, sample=str(sample).lower(), tag=tag)
+        return self._ask(PairsPage, "GET", f"/v1/duplicates?{query}")
 
     def decide(
         self,
@@ -317,21 +317,21 @@ class Client:
 
     def openapi(self) -> dict[str, Any]:
         """Return the OpenAPI document of the service."""
-        found: dict[str, Any] = json.loads(self._send("GET", "/openapi.json"))
-        return found
+        document: dict[str, Any] = json.loads(self._send("GET", "/openapi.json"))
+        return document
 
     def status(self) -> Status:
         """Return what the forum holds and how the service does."""
         return self._ask(Status, "GET", "/v1/status")
 
     def _put_batch(self, batch: Sequence[Mapping[str, Any]]) -> Iterator[Acknowledgement]:
-        content = "".join(json.dumps(one) + "\n" for one in batch).encode()
+        content = "".join(json.dumps(line) + "\n" for line in batch).encode()
         answer = self._send("POST", "/v1/questions:bulk", content, "application/x-ndjson")
         lines = [line for line in answer.splitlines(keepends=True) if line.endswith(b"\n")]
-        found = [_read(line, _Line) for line in lines]
-        yield from (Acknowledgement(*astuple(one)[:-1]) for one in found if one.line)
-        if not found or not found[-1].done:
-            errors = [one.error for one in found if one.error and not one.line]
+        acknowledged = [_read(line, _Line) for line in lines]
+        yield from (Acknowledgement(*astuple(line)[:-1]) for line in acknowledged if line.line)
+        if not acknowledged or not acknowledged[-1].done:
+            errors = [line.error for line in acknowledged if line.error and not line.line]
             raise ServiceError(0, "; ".join(errors) or "the answer was cut", "send again what was not acknowledged")
 
     def _ask(self, kind: type[_Answer], method: str, path: str, body: Mapping[str, Any] | None = None) -> _Answer:
@@ -350,13 +350,13 @@ class Client:
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
         try:
-            answer, found = self._exchanged(method, self._prefix + path, content, headers)
+            answer, received = self._exchanged(method, self._prefix + path, content, headers)
         except (OSError, http.client.HTTPException) as error:
             where = f"{self._host}:{self._port}" if self._port else self._host
             raise ServiceError(0, f"the service at {where} gave no answer: {error}", "is it running?") from error
         if answer.status >= 400:
-            raise _refusal(answer, found)
-        return found
+            raise _refusal(answer, received)
+        return received
 
     def _exchanged(
         self, method: str, path: str, content: bytes | None, headers: dict[str, str]
@@ -367,7 +367,7 @@ class Client:
             try:
                 connection.request(method, path, content, headers)
                 answer = connection.getresponse()
-                found = answer.read()
+                received = answer.read()
             except BaseException as error:
                 connection.close()
                 is_closed = isinstance(error, ConnectionError | http.client.RemoteDisconnected)
@@ -379,7 +379,7 @@ class Client:
             else:
                 with self._guard:
                     self._idle.append(connection)
-            return answer, found
+            return answer, received
 
     def _connection(self) -> tuple[http.client.HTTPConnection, bool]:
         """Return a kept connection, or a new one, and which of both."""
@@ -400,10 +400,10 @@ def _is_readable(connection: socket.socket) -> bool:
         return bool(selector.select(0))
 
 
-def _query(**asked: object) -> str:
+def _query(**values: object) -> str:
     """Return the query string of what is asked for; None asks for nothing, truth values are JSON's."""
-    named = {name: value for name, value in asked.items() if value is not None}
-    return urlencode({name: str(one).lower() if isinstance(one, bool) else one for name, one in named.items()})
+    named = {name: value for name, value in values.items() if value is not None}
+    return urlencode({name: str(value).lower() if isinstance(value, bool) else value for name, value in named.items()})
 
 
 def _read(content: bytes, kind: type[_Found]) -> _Found:
@@ -418,10 +418,10 @@ def _refusal(answer: http.client.HTTPResponse, content: bytes) -> ServiceError:
     wait = answer.headers.get("Retry-After", "")
     wait_s = float(wait) if wait.isascii() and wait.isdecimal() else None
     try:
-        found = _read(content, Error)
+        refusal = _read(content, Error)
     except ServiceError as error:
         return ServiceError(answer.status, f"it answered {answer.status} {answer.reason}", error.hint, wait_s)
-    return ServiceError(answer.status, found.error, found.hint, wait_s)
+    return ServiceError(answer.status, refusal.error, refusal.hint, wait_s)
 
 
 def _path(identifier: str) -> str:

@@ -67,7 +67,7 @@ class StaticFile:
 
 def static_files(folder: Path = PAGE) -> dict[str, StaticFile]:
     """Return each path that is served, with its file; index.html under "/" too."""
-    found: dict[str, StaticFile] = {}
+    files: dict[str, StaticFile] = {}
     for file in sorted(folder.rglob("*")):
         if file.suffix not in TYPES or not file.is_file() or file.is_symlink():
             continue
@@ -75,10 +75,10 @@ def static_files(folder: Path = PAGE) -> dict[str, StaticFile]:
         content = file.read_bytes()
         tag = hashlib.sha256(content).hexdigest()[:16]
         is_embedded = path in EMBEDDED or path.startswith("/widget/")
-        found[path] = StaticFile(content, TYPES[file.suffix], f'"{tag}"', is_embedded)
-    if "/index.html" in found:
-        found["/"] = found["/index.html"]
-    return found
+        files[path] = StaticFile(content, TYPES[file.suffix], f'"{tag}"', is_embedded)
+    if "/index.html" in files:
+        files["/"] = files["/index.html"]
+    return files
 
 
 def build(settings: ServeSettings, give_up: Callable[[], None] = lambda: None) -> Starlette:
@@ -143,19 +143,22 @@ async def _without_route(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 404 and request.method in ("GET", "HEAD"):
         return _file(request)
-    found = "this path does not know that method" if error.status_code == 405 else str(error.detail)
-    return problem_response(Refused(error.status_code, found, "see /openapi.json", error.headers or {}))
+    message = str(error.detail)
+    if error.status_code == 405:
+        taken = ", ".join(sorted((error.headers or {}).get("Allow", "").split(", ")))
+        message = f"method not allowed: {request.method}; this path takes {taken}"
+    return problem_response(Refused(error.status_code, message, "see /openapi.json", error.headers or {}))
 
 
 def _file(request: Request) -> Response:
     files: Mapping[str, StaticFile] = request.app.state.files
-    found = files.get(request.scope["path"])
-    if found is None:
+    file = files.get(request.scope["path"])
+    if file is None:
         return problem_response(Refused(404, "there is nothing at this path", "the paths are in /openapi.json"))
     request.scope["state"]["route"] = "GET page"
-    headers = {"ETag": found.tag, "Cache-Control": "no-cache", "Content-Security-Policy": CONTENT_POLICY}
-    if found.is_embedded:
+    headers = {"ETag": file.tag, "Cache-Control": "no-cache", "Content-Security-Policy": CONTENT_POLICY}
+    if file.is_embedded:
         headers |= {"Cross-Origin-Resource-Policy": "cross-origin", "Access-Control-Allow-Origin": "*"}
-    if request.headers.get("if-none-match") == found.tag:
+    if request.headers.get("if-none-match") == file.tag:
         return Response(status_code=304, headers=headers)
-    return Response(found.content, headers=headers, media_type=found.type)
+    return Response(file.content, headers=headers, media_type=file.type)

@@ -93,8 +93,8 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
         super().connection_made(transport)
         if not self._admission.opens(self, self.client[0] if self.client else ""):
             self._notices.note("refused: too many connections at work")
-            found = Refused(503, "too many connections are open", "try again soon", {"Retry-After": "1"})
-            self._refuse(found)
+            refusal = Refused(503, "too many connections are open", "try again soon", {"Retry-After": "1"})
+            self._refuse(refusal)
         self._look(is_anew=True)
 
     def get_buffer(self, sizehint: int) -> bytearray:
@@ -279,14 +279,14 @@ class _Requests(h11.Connection):
         if isinstance(event, h11.Response) and self._answers >= MAX_ANSWERS and self._may_end(event):
             headers = [*event.headers, (b"connection", b"close")]
             event = h11.Response(status_code=event.status_code, reason=event.reason, headers=headers)
-        found = super().send_with_data_passthrough(event)
+        parts = super().send_with_data_passthrough(event)
         if isinstance(event, h11.Response):
             self.status = event.status_code
-            if found is not None and any(name == b"content-length" for name, _ in event.headers):
-                self._head, found = found, []
-        elif self._head and found is not None:
-            found, self._head = [*self._head, *found], []
-        return found
+            if parts is not None and any(name == b"content-length" for name, _ in event.headers):
+                self._head, parts = parts, []
+        elif self._head and parts is not None:
+            parts, self._head = [*self._head, *parts], []
+        return parts
 
     def _may_end(self, response: h11.Response) -> bool:
         """Return whether the connection may end with an answer: all that came is read, else it would be reset."""

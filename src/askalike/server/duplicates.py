@@ -61,19 +61,19 @@ class DuplicatePages:
     def _pairs(self, cursor: str | None, limit: int, minimum: float, has_sample: bool) -> PairsPage:
         if has_sample:
             proposals, at = self._forum.queue.page(minimum, limit, _queue_place(cursor) if cursor else None)
-            pairs, draws = [one.pair for one in proposals], [one.draw for one in proposals]
+            pairs, draws = [proposal.pair for proposal in proposals], [proposal.draw for proposal in proposals]
             last = (at.likely if at else None) or PairPosition(2.0, 0, 0)
             ended = make_cursor(last.score, last.first, last.second, at.shown, at.drawn) if at else None
         else:
             pairs, place = self._forum.pairs.page(minimum, limit, _place(cursor) if cursor else None)
             draws, ended = [Draw()] * len(pairs), make_cursor(place.score, place.first, place.second) if place else None
         nums = [num for pair in pairs for num in (pair.first, pair.second)]
-        held, briefs = self._briefs(nums)
+        questions, briefs = self._briefs(nums)
         likely = self._forum.thresholds.likelihoods([pair.score for pair in pairs])
         shown = tuple(
-            _shown_pair(pair, held, briefs, structs.replace(draw, probability=likelihood))
+            _shown_pair(pair, questions, briefs, structs.replace(draw, probability=likelihood))
             for pair, draw, likelihood in zip(pairs, draws, likely, strict=True)
-            if held.keys() >= {pair.first, pair.second}
+            if questions.keys() >= {pair.first, pair.second}
         )
         return PairsPage(shown, ended, self.progress())
 
@@ -83,15 +83,15 @@ class DuplicatePages:
         Raises:
             SettingError: the cursor is none, or the minimum is out of range.
         """
-        found = self._forum.group_nodes(minimum, is_waiting=False)
+        nodes = self._forum.group_nodes(minimum, is_waiting=False)
         if cursor:
             is_recurring, size, first = map(int, read_cursor(cursor, 3))
             place = (bool(is_recurring), -size, first)
-            found = [one for one in found if (one.is_recurring, -len(one.nums), one.nums[0]) > place]
-        page = found[:limit]
+            nodes = [node for node in nodes if (node.is_recurring, -len(node.nums), node.nums[0]) > place]
+        page = nodes[:limit]
         shown = tuple(map(self._group, self._forum.describe_groups(page)))
         last = None
-        if len(found) > limit:
+        if len(nodes) > limit:
             last = make_cursor(int(page[-1].is_recurring), len(page[-1].nums), page[-1].nums[0])
         return GroupsPage(shown, last, self.progress())
 
@@ -107,7 +107,8 @@ class DuplicatePages:
         nums = self._forum.store.nums_by_id(wanted)
         _, briefs = self._briefs(list(nums.values()))
         by_id = {brief.id: brief for brief in briefs.values()}
-        shown = tuple(by_id[one] for one in wanted[: min(MOST_SHOWN, len(group.members))] if one in by_id)
+        first_ids = wanted[: min(MOST_SHOWN, len(group.members))]
+        shown = tuple(by_id[identifier] for identifier in first_ids if identifier in by_id)
         pair = None
         if weakest is not None and by_id.keys() >= set(ends):
             first, second = by_id[weakest.first], by_id[weakest.second]
@@ -115,21 +116,21 @@ class DuplicatePages:
         return ShownGroup(shown[0], len(group.members), group.kind, pair, shown)
 
     def _briefs(self, nums: Sequence[int]) -> tuple[dict[int, Question], dict[int, ListedQuestion]]:
-        held = self._forum.store.questions_by_num(list(dict.fromkeys(nums)))
-        counts = self._forum.store.answer_counts([question.id for question in held.values()])
-        return held, {num: listed(question, counts.get(question.id, 0)) for num, question in held.items()}
+        questions = self._forum.store.questions_by_num(list(dict.fromkeys(nums)))
+        counts = self._forum.store.answer_counts([question.id for question in questions.values()])
+        return questions, {num: listed(question, counts.get(question.id, 0)) for num, question in questions.items()}
 
 
 def _shown_pair(
-    pair: Pair, held: Mapping[int, Question], briefs: Mapping[int, ListedQuestion], draw: Draw
+    pair: Pair, questions: Mapping[int, Question], briefs: Mapping[int, ListedQuestion], draw: Draw
 ) -> ShownPair:
-    earlier, later = sorted((pair.first, pair.second), key=lambda num: (held[num].created or _LATEST, num))
+    earlier, later = sorted((pair.first, pair.second), key=lambda num: (questions[num].created or _LATEST, num))
     likelihood = shown_likelihood(draw.probability)
     return ShownPair(briefs[later], briefs[earlier], pair.score, pair.cosine, likelihood, draw)
 
 
 def _has_tag(questions: Iterable[ListedQuestion], tag: str) -> bool:
-    return any(tag in one.tags for one in questions)
+    return any(tag in question.tags for question in questions)
 
 
 def make_cursor(*numbers: float | None) -> str:
@@ -156,7 +157,7 @@ def read_cursor(cursor: str, count: int, optional: int = 0) -> list[Any]:
         if len(numbers) != count or not all(number is None or abs(number) < 2**63 for number in numbers):
             raise ValueError(cursor)
     except ValueError as error:
-        raise SettingError("the cursor is none that a page has given", "take the next of the page before") from error
+        raise SettingError("this is no cursor of a page", "take the next of the page before") from error
     return numbers
 
 

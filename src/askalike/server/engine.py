@@ -84,11 +84,11 @@ class Engine:
         """Return what an asker is shown; a query of a stored question finds later questions too."""
         return self.similar_many([query])[0]
 
-    def similar_many(self, asked: Sequence[Query | Stored]) -> list[Similar]:
+    def similar_many(self, searches: Sequence[Query | Stored]) -> list[Similar]:
         """Return what several askers are shown, each of whom is told how long it took for all of them."""
         queries = [
             query if isinstance(query, Query) else query.wanted.query(self.forum.question(query.identifier))
-            for query in asked
+            for query in searches
         ]
         if any(not query.title.strip() and not query.body.strip() for query in queries):
             raise SettingError("the question is empty", "give a title or a body")
@@ -97,8 +97,8 @@ class Engine:
         searched = time.perf_counter()
         shown = [tuple(shown_hit(hit, self.forum.analyzer) for hit in result.hits) for result in results]
         ended = self._searched_s = time.perf_counter()
-        showing, took_ms = (ended - searched) / len(asked), round(1000 * (ended - began), 2)
-        for query, result, hits in zip(asked, results, shown, strict=True):
+        showing, took_ms = (ended - searched) / len(searches), round(1000 * (ended - began), 2)
+        for query, result, hits in zip(searches, results, shown, strict=True):
             for name, seconds in result.seconds.items():
                 self._metrics.stage(name, seconds + (showing if name == "answer" else 0.0))
             if isinstance(query, Query):

@@ -164,8 +164,8 @@ class Forums:
                     if not idle:
                         break
                     await self.close(min(idle, key=lambda name: self.served[name].used_s))
-                given = (forum.access.settings, forum.metrics, self._is_busy, self._background)
-                forum.service = await asyncio.to_thread(Service.open, *given)
+                arguments = (forum.access.settings, forum.metrics, self._is_busy, self._background)
+                forum.service = await asyncio.to_thread(Service.open, *arguments)
                 forum.used_s = time.monotonic()
         finally:
             forum.opening = None

@@ -62,18 +62,18 @@ def client_of(peer: str, forwarded: Sequence[str], proxies: Sequence[Network]) -
     >>> client_of("9.9.9.9", ["1.2.3.4"], trusted), client_of("10.0.0.1", ["<script>"], trusted)
     ('9.9.9.9', '10.0.0.1')
     """
-    found = _address(peer)
-    if found is None:
+    address = _address(peer)
+    if address is None:
         return peer
     entries = ",".join(forwarded).rsplit(",", MOST_HOPS)[-MOST_HOPS:] if proxies and forwarded else []
     for entry in reversed(entries):
-        if not any(found in network for network in proxies):
+        if not any(address in network for network in proxies):
             break
         before = _address(entry.strip())
         if before is None:  # not an address: the last that is known passed it on
             break
-        found = before
-    return str(found)
+        address = before
+    return str(address)
 
 
 def is_trusted(peer: str, proxies: Sequence[Network]) -> bool:
@@ -82,8 +82,8 @@ def is_trusted(peer: str, proxies: Sequence[Network]) -> bool:
     >>> is_trusted("::ffff:10.0.0.1", [ipaddress.ip_network("10.0.0.0/8")]), is_trusted("10.0.0.1", [])
     (True, False)
     """
-    found = _address(peer) if proxies else None
-    return found is not None and any(found in network for network in proxies)
+    address = _address(peer) if proxies else None
+    return address is not None and any(address in network for network in proxies)
 
 
 @lru_cache(MOST_REMEMBERED)
@@ -93,9 +93,9 @@ def rate_key(client: str) -> str:
     >>> rate_key("192.0.2.7"), rate_key("2001:db8:0:1::7")
     ('192.0.2.7', '2001:db8:0:1::/64')
     """
-    found = _address(client)
-    if isinstance(found, ipaddress.IPv6Address):
-        return str(ipaddress.IPv6Network((int(found) >> 64 << 64, 64)))
+    address = _address(client)
+    if isinstance(address, ipaddress.IPv6Address):
+        return str(ipaddress.IPv6Network((int(address) >> 64 << 64, 64)))
     return client
 
 
@@ -109,10 +109,10 @@ def _address(text: str) -> Address | None:
     elif text.count(":") == 1:
         text = text.partition(":")[0]
     try:
-        found = ipaddress.ip_address(text.partition("%")[0])
+        address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
         return None
-    return getattr(found, "ipv4_mapped", None) or found
+    return getattr(address, "ipv4_mapped", None) or address
 
 
 Right = Literal["read", "write"]
@@ -303,13 +303,13 @@ class Rates:
         """
         if self._rate <= 0:
             return 0.0
-        held, since = self._buckets.pop(client, (self._burst, now))
-        held = min(self._burst, held + (now - since) * self._rate)
-        is_allowed = held >= 1
-        self._buckets[client] = (held - 1 if is_allowed else held, now)
+        tokens, since = self._buckets.pop(client, (self._burst, now))
+        tokens = min(self._burst, tokens + (now - since) * self._rate)
+        is_allowed = tokens >= 1
+        self._buckets[client] = (tokens - 1 if is_allowed else tokens, now)
         if len(self._buckets) > MOST_CLIENTS:
             self._buckets.popitem(last=False)
-        return 0.0 if is_allowed else (1 - held) / self._rate
+        return 0.0 if is_allowed else (1 - tokens) / self._rate
 
 
 class Access:

@@ -59,17 +59,17 @@ class MaintenanceWorker:
 
     def _run(self) -> None:
         pause_s = PAUSE_S
-        told = ""
+        logged = ""
         while not self._stop.wait(pause_s):
             try:
                 with self._having_turn():
                     pause_s = SHORT_PAUSE_S if self.keep() else PAUSE_S
-                told = ""
+                logged = ""
             except _Stopped:
                 return
             except Exception as error:
-                if str(error) != told:
-                    told = str(error)
+                if str(error) != logged:
+                    logged = str(error)
                     LOG.exception("keeping the forum in step failed")
                 pause_s = 10 * PAUSE_S
 

@@ -65,7 +65,7 @@ class Middleware:
         raw: bytes = scope.get("raw_path") or scope["path"].encode()
         path = raw.partition(b"?")[0].decode("latin-1").replace("%3A", ":").replace("%3a", ":")
         scope = {**scope, "path": path, "state": {**scope.get("state", {}), "route": "", "client": ""}}
-        asked = Headers(scope=scope)
+        request_headers = Headers(scope=scope)
         identifier, status = secrets.token_hex(8), 0
         origin: str | None = None
 
@@ -74,8 +74,8 @@ class Middleware:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                given = {name for name, _ in message["headers"]}
-                message["headers"].extend(pair for pair in _HEADERS if pair[0] not in given)
+                own = {name for name, _ in message["headers"]}
+                message["headers"].extend(pair for pair in _HEADERS if pair[0] not in own)
                 headers = MutableHeaders(scope=message)
                 headers["X-Request-Id"] = identifier
                 headers.add_vary_header("Origin")
@@ -86,12 +86,13 @@ class Middleware:
 
         try:
             if peer := scope.get("client"):
-                client = client_of(peer[0], asked.getlist("x-forwarded-for"), access.proxies)
+                client = client_of(peer[0], request_headers.getlist("x-forwarded-for"), access.proxies)
                 scope["client"], scope["state"]["client"] = (client, peer[1]), rate_key(client)
             if path not in PROBES or is_loopback(access.settings.host):  # whoever probes asks a bare address
-                check_host(asked, access.host_names)
-            origin = asked.get("origin") if asked.get("origin") in access.settings.allow_origins else None
-            if scope["method"] == "OPTIONS" and "access-control-request-method" in asked:
+                check_host(request_headers, access.host_names)
+            page = request_headers.get("origin")
+            origin = page if page in access.settings.allow_origins else None
+            if scope["method"] == "OPTIONS" and "access-control-request-method" in request_headers:
                 await Response(status_code=204, headers=PREFLIGHT)(scope, receive, send_on)
             else:
                 await self.app(scope, receive, send_on)

@@ -37,7 +37,8 @@ def openapi_document(routes: Sequence[Route]) -> dict[str, object]:
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
     error = {JSON: {"schema": _reference(schemas.Error)}}
-    refused = {name for path in paths.values() for one in path.values() for name in one["responses"]} - {"200"}
+    operations = [operation for path in paths.values() for operation in path.values()]
+    refused = {name for operation in operations for name in operation["responses"]} - {"200"}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -58,14 +59,14 @@ def openapi_document(routes: Sequence[Route]) -> dict[str, object]:
 
 def _described(kinds: Iterable[type]) -> dict[str, Any]:
     """Return the schemas of these kinds and of all that they hold; of a description, the first paragraph."""
-    _, found = msgspec.json.schema_components(kinds, ref_template=_REF)
-    for shape in found.values():
+    _, shapes = msgspec.json.schema_components(kinds, ref_template=_REF)
+    for shape in shapes.values():
         shape["description"] = " ".join(shape["description"].partition("\n\n")[0].split())
-    return found
+    return shapes
 
 
 def _operation(route: Route) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    operation: dict[str, Any] = {
         "operationId": "_".join([route.method.lower(), *re.findall(r"[a-z0-9]+", route.path.replace("/v1", ""))]),
         "summary": route.about,
         "responses": {"200": _answer(route), **_refusals(route)},
@@ -78,16 +79,16 @@ def _operation(route: Route) -> dict[str, Any]:
             {"name": name, "in": "query", "required": False, "schema": schema} for name, schema in properties.items()
         ]
     if parameters:
-        found["parameters"] = parameters
+        operation["parameters"] = parameters
     if route.body is not None:
         schema = _reference(route.body)
         if route.media != JSON:
             schema = {"type": "string", "description": f"Each line as {schema['$ref']}."}
-        found["requestBody"] = {"required": True, "content": {route.media: {"schema": schema}}}
+        operation["requestBody"] = {"required": True, "content": {route.media: {"schema": schema}}}
     if route.permission is not None:
-        found["security"] = [{"key": []}, {}]
-        found["description"] = f"Needs the right to {route.permission}, where keys are asked for."
-    return found
+        operation["security"] = [{"key": []}, {}]
+        operation["description"] = f"Needs the right to {route.permission}, where keys are asked for."
+    return operation
 
 
 def _answer(route: Route) -> dict[str, Any]:
@@ -107,5 +108,5 @@ def _refusals(route: Route) -> dict[str, Any]:
 
 def _reference(kind: Any) -> dict[str, Any]:
     """Return a reference to a shape, or how a plain type is described."""
-    ((found,), _) = msgspec.json.schema_components([kind], ref_template=_REF)
-    return found
+    ((reference,), _) = msgspec.json.schema_components([kind], ref_template=_REF)
+    return reference

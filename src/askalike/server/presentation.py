@@ -97,8 +97,8 @@ def _cleaned(text: str) -> str:
 
 
 def _linked(image: re.Match[str]) -> str:
-    found = {name.lower(): html.unescape("".join(values)) for name, *values in _ATTRIBUTE.findall(image[1])}
-    address, described = (html.escape(found.get(name, "").strip()) for name in ("src", "alt"))
+    attributes = {name.lower(): html.unescape("".join(values)) for name, *values in _ATTRIBUTE.findall(image[1])}
+    address, described = (html.escape(attributes.get(name, "").strip()) for name in ("src", "alt"))
     if not address.lower().startswith(("http://", "https://")):
         return described
     return f'<a href="{address}">image{": " if described else ""}{described}</a>'
@@ -174,10 +174,10 @@ def highlights(text: str, matched: Sequence[Match], analyzer: Analyzer) -> Range
     [(0, 8), (18, 25)]
     """
     wanted = set(analyzer.terms(" ".join({match.word for match in matched})))
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     for start, end in analyzer.spans_among(text, wanted):
-        if found and start <= found[-1][1]:
-            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        if ranges and start <= ranges[-1][1]:
+            ranges[-1] = (ranges[-1][0], max(end, ranges[-1][1]))
         else:
-            found.append((start, end))
-    return found
+            ranges.append((start, end))
+    return ranges

@@ -83,9 +83,9 @@ def check_type(request: Request, *types: str) -> None:
     Raises:
         Refused: 415.
     """
-    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if given not in types:
-        raise Refused(415, f"the content type is {given[:100]!r}", f"expected {' or '.join(types)}")
+    sent = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if sent not in types:
+        raise Refused(415, f"the content type is {sent[:100]!r}", f"expected {' or '.join(types)}")
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise Refused(415, "the body is compressed", "send it as it is")
 
@@ -148,9 +148,9 @@ def values_in(content: bytes) -> int:
     >>> values_in(b'{"a": [1, 2]}')
     4
     """
-    found = sum(map(content.count, _BEGINS))
-    if found <= MOST_VALUES:
-        return 1 + found
+    count = sum(map(content.count, _BEGINS))
+    if count <= MOST_VALUES:
+        return 1 + count
     unescaped = content.replace(b"\\\\", b"").replace(b'\\"', b"")
     texts = unescaped.count(b'"') // 2
     if texts > 2 * MOST_VALUES:  # at least every other one is a value, and not the name of one
@@ -171,13 +171,13 @@ def parse_query(kind: type[_Body] | None, query: bytes) -> _Body | None:
         )
     except ValueError as error:
         raise Refused(400, f"the query string cannot be read: {error}", "percent-encode it as UTF-8") from error
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    values = dict(pairs)
+    if len(values) < len(pairs):
         raise Refused(400, "a name comes twice in the query string", "name each once")
     if kind is None:
         return None
     try:
-        return msgspec.convert({name: value for name, value in found.items() if value}, kind, strict=False)
+        return msgspec.convert({name: value for name, value in values.items() if value}, kind, strict=False)
     except msgspec.ValidationError as error:
         raise _unfit(kind, error) from error
 
@@ -196,8 +196,8 @@ def path_values(values: Mapping[str, Any]) -> dict[str, str]:
 
 def _unfit(kind: type[msgspec.Struct], error: msgspec.ValidationError) -> Refused:
     """Return why a value does not fit: the field is named, and what was sent in it is not."""
-    found = _FAULT.fullmatch(str(error))
-    fault, field = (found["fault"], found["field"] or "the body") if found else (str(error), "the body")
+    parts = _FAULT.fullmatch(str(error))
+    fault, field = (parts["fault"], parts["field"] or "the body") if parts else (str(error), "the body")
     if fault.startswith(_UNKNOWN):
         fault = f"`{fault.removeprefix(_UNKNOWN)[:-1][:LONGEST_NAME]}` is not a field"
     elif fault.startswith("Invalid enum value"):

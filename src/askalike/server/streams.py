@@ -61,9 +61,9 @@ class BulkResponse(Response):
             is_done = True
             try:
                 async for batch in batches(lines_of(self._request.stream(), limits)):
-                    for told in await self._store(batch):
-                        counts["refused" if told.error else "stored"] += 1
-                        outbox.put(_line(told))
+                    for acknowledgement in await self._store(batch):
+                        counts["refused" if acknowledgement.error else "stored"] += 1
+                        outbox.put(_line(acknowledgement))
                     await self._catch_up(is_last=False)
                     await outbox.room()
             except TimeoutError:
@@ -149,24 +149,24 @@ class _Outbox:
 def stored(engine: Engine, batch: Sequence[Line]) -> list[Acknowledgement]:
     """Store the records of those lines that can be stored, in one transaction; return a line for each."""
     questions: dict[int, Question] = {}
-    told: dict[int, Acknowledgement] = {}
+    acknowledged: dict[int, Acknowledgement] = {}
     for number, content in batch:
         if isinstance(content, Refused):
-            told[number] = _refusal(number, None, content)
+            acknowledged[number] = _refusal(number, None, content)
             continue
         try:
             record = parse_body(RecordRequest, content)
         except Refused as error:
-            told[number] = _refusal(number, None, error)
+            acknowledged[number] = _refusal(number, None, error)
             continue
         try:
             question = record.question(record.id)
             check_question(question)
             questions[number] = question
         except InputError as error:
-            told[number] = _refusal(number, record.id, refusal_of(error))
-    told |= _stored_together(engine, questions)
-    return [told[number] for number, _ in batch]
+            acknowledged[number] = _refusal(number, record.id, refusal_of(error))
+    acknowledged |= _stored_together(engine, questions)
+    return [acknowledged[number] for number, _ in batch]
 
 
 def _stored_together(engine: Engine, questions: dict[int, Question]) -> dict[int, Acknowledgement]:
@@ -176,10 +176,11 @@ def _stored_together(engine: Engine, questions: dict[int, Question]) -> dict[int
     try:
         written = engine.store(questions.values())
         return {
-            number: Acknowledgement(number, one.id, one.operation) for number, one in zip(numbers, written, strict=True)
+            number: Acknowledgement(number, done.id, done.operation)
+            for number, done in zip(numbers, written, strict=True)
         }
     except AskalikeError as error:
-        return {number: _refusal(number, one.id, refusal_of(error)) for number, one in questions.items()}
+        return {number: _refusal(number, question.id, refusal_of(error)) for number, question in questions.items()}
 
 
 async def lines_of(parts: AsyncIterator[bytes], limits: Limits) -> AsyncIterator[list[Line]]:
@@ -199,14 +200,14 @@ async def lines_of(parts: AsyncIterator[bytes], limits: Limits) -> AsyncIterator
                 part = await anext(iterator)
         except StopAsyncIteration:
             break
-        found: list[Line] = []
+        lines: list[Line] = []
         *whole, rest = part.split(b"\n")
         for piece in whole:
             kept += piece
             if is_too_long or len(kept) > limits.record_bytes:
-                found.append((number, refusal))
+                lines.append((number, refusal))
             elif kept.strip():
-                found.append((number, bytes(kept)))
+                lines.append((number, bytes(kept)))
             kept.clear()
             is_too_long = False
             number += 1
@@ -214,8 +215,8 @@ async def lines_of(parts: AsyncIterator[bytes], limits: Limits) -> AsyncIterator
         if len(kept) > limits.record_bytes:
             kept.clear()
             is_too_long = True
-        if found:
-            yield found
+        if lines:
+            yield lines
         if whole:
             end_s = loop.time() + limits.stream_s
     if is_too_long:
@@ -235,8 +236,8 @@ def stream(service: Service, make: Callable[[], Iterator[Any]], client: str) -> 
     """Return values as lines, a part at a time."""
 
     async def parts() -> AsyncIterator[bytes]:
-        found, timeout_s = make(), service.settings.limits.timeout_s
-        while part := await service.readers.run(lambda: list(islice(found, PART)), timeout_s, client):
+        values, timeout_s = make(), service.settings.limits.timeout_s
+        while part := await service.readers.run(lambda: list(islice(values, PART)), timeout_s, client):
             yield b"".join(map(_line, part))
 
     return StreamingResponse(parts(), media_type=NDJSON)
@@ -246,5 +247,5 @@ def _refusal(number: int, identifier: str | None, problem: Refused) -> Acknowled
     return Acknowledgement(number, identifier, error=problem.error, hint=problem.hint)
 
 
-def _line(found: Any) -> bytes:
-    return msgspec.json.encode(found) + b"\n"
+def _line(value: Any) -> bytes:
+    return msgspec.json.encode(value) + b"\n"

@@ -113,12 +113,12 @@ class JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
         moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        found: dict[str, Any] = {"at": moment, "level": record.levelname.lower(), "worker": os.getpid()}
+        line: dict[str, Any] = {"at": moment, "level": record.levelname.lower(), "worker": os.getpid()}
         fields = getattr(record, "fields", None)
-        found |= fields if isinstance(fields, dict) else {"message": record.getMessage()}
+        line |= fields if isinstance(fields, dict) else {"message": record.getMessage()}
         if record.exc_info:
-            found["trace"] = self.formatException(record.exc_info)
-        return json.dumps(found, ensure_ascii=True)
+            line["trace"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=True)
 
 
 def set_up_logs(level: str = "INFO") -> None:
@@ -161,7 +161,7 @@ def work(settings: ServeSettings, listening: list[socket.socket]) -> None:
         SystemExit: a worker cannot start.
     """
     stop = threading.Event()
-    before = {one: signal.signal(one, lambda *_: stop.set()) for one in (signal.SIGTERM, signal.SIGINT)}
+    before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGTERM, signal.SIGINT)}
     counts = tempfile.mkdtemp(prefix="askalike-counts-")
     os.environ[SHARED] = counts
     try:
@@ -169,12 +169,12 @@ def work(settings: ServeSettings, listening: list[socket.socket]) -> None:
         workers = [_Worker(settings, listening, connections, number) for number in range(settings.workers)]
         is_failed = False
         while not stop.is_set() and not is_failed:
-            wait([one.process.sentinel for one in workers], LOOK_S)
-            is_failed = not all(one.is_kept() for one in workers if not stop.is_set())
-        for one in workers:
-            one.process.terminate()
-        for one in workers:
-            one.end()
+            wait([worker.process.sentinel for worker in workers], LOOK_S)
+            is_failed = not all(worker.is_kept() for worker in workers if not stop.is_set())
+        for worker in workers:
+            worker.process.terminate()
+        for worker in workers:
+            worker.end()
     finally:
         shutil.rmtree(counts, ignore_errors=True)
         for number, handler in before.items():
