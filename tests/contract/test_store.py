@@ -272,6 +272,20 @@ def test_duplicate_links_lead_on_to_the_originals_that_are_there(store: Store) -
         store.put_links([Link("a", "a")])
 
 
+def test_questions_are_drawn_by_what_they_are_whatever_the_history(store: Store) -> None:
+    def drawn(limit: int) -> list[str]:
+        ids = store.ids_by_num(store.draw(limit))
+        return [ids[num] for num in store.draw(limit)]
+
+    store.put_questions([Question(f"q{number}", "t") for number in range(9)])
+    before = drawn(5)
+    assert before != [f"q{number}" for number in range(5)]
+    store.put_questions([Question("gone", "t"), Question(before[0], "other"), Question(before[4], "t")], [before[1]])
+    store.put_questions([Question(identifier, "t") for identifier in before[:2]], ["gone"])
+    assert (drawn(5), drawn(3)) == (before, before[:3])
+    assert sorted(store.draw(99)) == store.numbers()
+
+
 def test_questions_are_listed_newest_first_by_pages_that_changes_do_not_shift(store: Store) -> None:
     moments = [datetime(2020, 1, day, tzinfo=UTC) for day in (2, 1, 3)]
     store.put_questions([Question(f"q{number}", "t", created=moment) for number, moment in enumerate(moments)])

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.forum.query_encoders import EncoderWords
+from askalike.index.local import COUNTED_EXACTLY
 from askalike.index.vector_set import VectorSet
 from askalike.models.encoders.model import Model
 from askalike.processes import one_blas_thread
@@ -120,7 +121,9 @@ class Scorings:
         if vectors.settings is not None and time.monotonic() - self._margin[0] > MARGIN_S:
             found = self._store.margin()
             self._margin = (time.monotonic(), standing(None if found is None else found.value))
-        return vectors.fingerprint, min(vectors.index.entries, SAMPLE), self._margin[1]
+        entries = vectors.index.entries
+        change = self._store.last_change() if entries <= COUNTED_EXACTLY else 0
+        return vectors.fingerprint, min(entries, SAMPLE), change, self._margin[1]
 
     def _feedback_version(self) -> tuple[int, int]:
         """Return which verdicts there are; counted anew only when the store has changed."""
@@ -158,9 +161,9 @@ class Scorings:
     def _read(self, vectors: VectorSet | None) -> Scoring:
         if vectors is None:
             return Scoring(self._analyzer)
-        numbers = vectors.index.numbers()
-        chosen = np.random.default_rng(0).choice(numbers, min(SAMPLE, len(numbers)), replace=False)
-        _, sample = vectors.index.vectors(chosen)
+        _, sample = vectors.index.vectors(self._store.draw(SAMPLE))
+        if not len(sample):  # none of these is encoded yet
+            _, sample = vectors.index.vectors(vectors.index.numbers()[:SAMPLE])
         usual = _usual(sample)
         if vectors.settings is not None:  # a text encoder knows nothing of single words
             return Scoring(self._analyzer, None, usual, margin=self._margin[1])
@@ -179,9 +182,9 @@ class Scorings:
         """
         if encode is None:
             return PairProbabilities(Scoring(self._analyzer), engine)
-        numbers = self._store.numbers()
-        chosen = np.random.default_rng(0).choice(numbers, min(SAMPLE, len(numbers)), replace=False)
-        usual = _usual(encode(list(self._store.questions_by_num(chosen.tolist()).values())))
+        drawn = self._store.draw(SAMPLE)
+        questions = self._store.questions_by_num(drawn)
+        usual = _usual(encode([questions[num] for num in drawn if num in questions]))
         table, margin = None, 0.0
         if model is not None:
             table = EncoderWords(_Loaded(model))

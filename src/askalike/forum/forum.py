@@ -860,10 +860,11 @@ class Forum:
     def upkeep(self, *, progress: Progress | None = None) -> None:
         """Do what is not urgent, where it is to be done; others may search and write meanwhile.
 
-        Words of a large forum that have no postings are indexed anew beside the index that answers until the new one is
-        complete; it goes on where a killed process was. A forum that an encoder of sentences reads is asked 500 of its
-        own questions, the first time and whenever it has doubled, for how far they stand out from one another, which
-        probabilities rest on (``search.margin``).
+        Words of a large forum that have no postings, and those of a forum that has deleted questions, are indexed anew
+        beside the index that answers until the new one is complete; it goes on where a killed process was. A forum that
+        an encoder of sentences reads is asked 500 of its own questions, the first time and whenever it has doubled, for
+        how far they stand out from one another, which probabilities rest on (``search.margin``); one of 2,000 questions
+        or fewer whenever it has changed, so that its probabilities follow from what it holds.
 
         Opening a forum does so at once where it has 2,000 questions or fewer; ``load``, ``encode``, ``reindex`` and the
         service do it for any.
@@ -872,7 +873,7 @@ class Forum:
             BusyForumError: another process is at it, or has been indexing for too long.
         """
         self.indexes.words.renew(progress or SilentProgress())
-        self.indexes.measure_margin(progress or SilentProgress())
+        self.indexes.measure_margin(progress or SilentProgress(), is_exact=True)
 
     def use_model(self, folder: str | Path) -> None:
         """Take a copy of a model as the forum's own; the one before answers until ``encode`` is done.

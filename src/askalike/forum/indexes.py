@@ -36,7 +36,15 @@ from askalike.forum.query_encoders import (
 from askalike.forum.settings import ForumSettings
 from askalike.index.catchup import catch_up, pending
 from askalike.index.encoder_settings import EncoderSettings
-from askalike.index.local import LOCK_TIMEOUT_S, RENEWAL_TIMEOUT_S, LocalWords, QuestionStates, Words, begin_successor
+from askalike.index.local import (
+    COUNTED_EXACTLY,
+    LOCK_TIMEOUT_S,
+    RENEWAL_TIMEOUT_S,
+    LocalWords,
+    QuestionStates,
+    Words,
+    begin_successor,
+)
 from askalike.index.milvus.choice import engine_of, named_engine
 from askalike.index.milvus.engine import EngineWords
 from askalike.index.milvus.vectors import MilvusSets
@@ -335,26 +343,37 @@ class Indexes:
         """Return whether how far questions stand out from one another is to be measured: for an encoder of sentences,
         for the first time, or when there are twice or half as many as then.
         """
-        size = self.words.index.entries
-        answering = None if self.vectors is None else self.vectors.answering()
-        if size < LEAST_MEASURED or answering is None or answering.settings is None:
+        size, found = self.words.index.entries, self._store.margin()
+        if not self._has_margin():
             return False
-        found = self._store.margin()
         return found is None or not found.questions / GROWN < size < found.questions * GROWN
 
-    def measure_margin(self, progress: Progress) -> None:
-        """Measure it where that is to be done, and store it: some hundred searches by words."""
-        if self.wants_margin():
-            self._store.put_margin(Margin(self.words.index.entries, self.margin_now(progress)))
+    def _has_margin(self) -> bool:
+        """Return whether the forum is one of which it is measured."""
+        answering = None if self.vectors is None else self.vectors.answering()
+        return self.words.index.entries >= LEAST_MEASURED and answering is not None and answering.settings is not None
+
+    def measure_margin(self, progress: Progress, *, is_exact: bool = False) -> None:
+        """Measure it where that is to be done, and store it: some hundred searches by words.
+
+        Args:
+            is_exact: in a small forum also where it has changed at all, so that it depends on what is there alone.
+        """
+        found, change = self._store.margin(), self._store.last_change()
+        has_changed = found is not None and found.change != change and self.words.index.entries <= COUNTED_EXACTLY
+        if self.wants_margin() or (is_exact and has_changed and self._has_margin()):
+            self._store.put_margin(Margin(self.words.index.entries, self.margin_now(progress), change))
 
     def margin_now(self, progress: Progress) -> float | None:
-        """Return it as it is now, None where too few of the forum's questions meet the words of others."""
-        source = self._state()[1]
-        numbers = self._store.numbers()
-        chosen = np.random.default_rng(0).choice(numbers, min(SAMPLE, len(numbers)), replace=False)
-        questions = source.questions(sorted(chosen.tolist()))
+        """Return it as it is now, None where too few of the forum's questions meet the words of others.
+
+        The questions that are asked, and their order, follow from what they are: numbers follow from a forum's history.
+        """
+        source, drawn = self._state()[1], self._store.draw(SAMPLE)
+        questions = source.questions(drawn)
         progress.start("measuring the forum", len(questions), "questions")
-        return forum_margin(source, self._analyzer, questions, progress.advance)
+        in_order = {num: questions[num] for num in drawn if num in questions}
+        return forum_margin(source, self._analyzer, in_order, progress.advance)
 
     def encode(self, progress: Progress) -> None:
         """Encode all that waits; nothing without vectors. Words whose counts have drifted are counted anew.

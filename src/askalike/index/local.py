@@ -236,6 +236,11 @@ LOCK_TIMEOUT_S = 10.0
 RENEWAL_TIMEOUT_S = 600.0
 """Who has indexed or encoded for minutes waits for as long as another process may index."""
 
+COUNTED_EXACTLY: Final = 2_000
+"""A forum of so many questions is counted anew whenever some were deleted, so that scores depend on what is there."""
+DELETED_SHARE: Final = 0.05
+"""A larger one when so many were."""
+
 CAN_REPLACE: Final = not IS_WINDOWS
 """Whether a folder can be renamed whose files are open: where not, an index is made anew in its place."""
 
@@ -326,16 +331,23 @@ class LocalWords:
         is_wanted = is_slow or WordIndex.exists(successor_of(index.folder))
         return is_wanted and index.cursor.is_complete and WordIndex.can_be_replaced(index.folder)
 
+    def _wants_count(self) -> bool:
+        """Return whether deleted questions count so much in scores that the words are to be indexed anew."""
+        index = self.index
+        if not CAN_REPLACE or not index.cursor.is_complete or not WordIndex.can_be_replaced(index.folder):
+            return False
+        return index.deleted > (0 if index.entries <= COUNTED_EXACTLY else DELETED_SHARE * index.entries)
+
     def renew(self, progress: Progress) -> None:
-        """Index all words anew; see ``Words``."""
-        if not self.wants_renewal():
+        """Index all words anew, also where deleted questions still count; see ``Words``."""
+        if not (self.wants_renewal() or self._wants_count()):
             return
         folder = self.index.folder
         try:
             with held(filelock.FileLock(self._layout.words_lock, thread_local=False), 0):
                 with self._locked(LOCK_TIMEOUT_S):
                     self.index.reopen()
-                    if not self.wants_renewal():  # another process has done it
+                    if not (self.wants_renewal() or self._wants_count()):  # another process has done it
                         return
                     successor = successor_index(folder, self._store, self._analyzer)
                 indexer = WordIndexer(successor, self._analyzer, self._executor)

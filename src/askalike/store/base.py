@@ -109,7 +109,7 @@ class Store(JudgementStore):
                 found = json.loads(held)
                 value = None if found["value"] is None else float(found["value"])
                 if value is None or math.isfinite(value):
-                    return Margin(int(found["questions"]), value)
+                    return Margin(int(found["questions"]), value, int(found["change"]))
         return None
 
     def put_margin(self, margin: Margin) -> None:
@@ -432,6 +432,10 @@ class Store(JudgementStore):
             for row in found:
                 yield row["num"], rows.question_of(row)
             after = found[-1]["num"]
+
+    def draw(self, limit: int) -> list[int]:
+        """Return the numbers of some questions, as if drawn by chance: by their contents, whatever became of others."""
+        return [row[0] for row in self.rows("SELECT num FROM questions ORDER BY digest, num LIMIT ?", (limit,))]
 
     def count_questions(self, after: int = 0) -> int:
         """Return how many questions have a number > ``after``."""

@@ -33,7 +33,7 @@ from askalike.store.database import Cursor, ThreadConnections
 from askalike.store.staging import COMPARED, STAGED, Staging
 from askalike.store.values import Contents
 
-FORMAT: Final = 6
+FORMAT: Final = 7
 SCHEMES: Final = ("postgresql", "postgres")
 WAIT = "30s"
 LOADS_WAIT = WAIT

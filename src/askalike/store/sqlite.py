@@ -29,7 +29,7 @@ from askalike.store.database import ThreadConnections
 from askalike.store.layout import not_found
 from askalike.store.staging import Staging
 
-FORMAT: Final = 8
+FORMAT: Final = 9
 """Raised with each incompatible change of the tables."""
 
 APPLICATION_ID: Final = 0x41736B41

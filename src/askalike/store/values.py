@@ -120,11 +120,13 @@ class Margin:
 
     Args:
         questions: how many there were when it was measured.
+        change: the last change of the store then.
         value: None where they were too few, or hardly one met the words of others.
     """
 
     questions: int
     value: float | None
+    change: int = 0
 
 
 @dataclass(frozen=True, slots=True)

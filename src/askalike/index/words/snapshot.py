@@ -103,6 +103,11 @@ class WordSnapshot:
         """Return how many questions are in the index."""
         return int(self._now.searcher.num_docs)
 
+    @property
+    def deleted(self) -> int:
+        """Return how many entries are deleted and still count in document frequencies and mean lengths."""
+        return self._now.counted - self.entries
+
     def texts(self, nums: Sequence[int]) -> dict[int, bytes]:
         """Return what entries are compared by, as far as it is there and can be read: that of the newest commit."""
         return self._texts.get(nums)
