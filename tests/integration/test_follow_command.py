@@ -122,6 +122,18 @@ def test_a_folder_from_elsewhere_sends_no_key_of_this_user_to_its_own_address(
     assert run("follow", following.folder, "--once").code == 0
 
 
+@pytest.mark.parametrize(
+    "kept", [[], {"address": 7}, {"address": "https://a.example.org", "kind": "discourse", "rate": "x"}]
+)
+def test_a_folder_whose_settings_somebody_made_up_is_refused_by_name(run: Run, following: Following, kept: Any) -> None:
+    with State.create(following.layout) as state:
+        state.put(settings=kept)
+    done = run("follow", following.folder, "--once")
+    assert (done.code, done.err.startswith("error: ")) == (2, True)
+    assert run("follow", following.folder, "--status").code == 0
+    assert run("follow", following.folder, "--from", following.address, "--rate", 0, "--once").code == 0
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGTERM to be told by")
 def test_a_follower_that_is_told_to_stop_ends_in_peace_and_goes_on_where_it_was(following: Following) -> None:

@@ -23,6 +23,7 @@ from askalike.files import held
 from askalike.follow.follower import FIRST_REST_S, LONGEST_REST_S, Follower, Rhythm, retry_in_s
 from askalike.follow.pace import Clock, Pace, Stopped
 from askalike.follow.settings import FollowSettings, kind_of, open_site
+from askalike.follow.site import as_object
 from askalike.follow.state import State
 from askalike.follow.writeback import RATE, WriteBack, WriteSettings, open_target
 from askalike.forum import Forum
@@ -288,7 +289,7 @@ def _kept_settings(layout: ForumLayout) -> dict[str, Any]:
     if not layout.follow.is_file():
         return {}
     with State(layout) as state:
-        return state.get("settings") or {}
+        return as_object(state.get("settings"))
 
 
 def _changed_settings(kept: dict[str, Any], address: str | None, options: dict[str, Any]) -> FollowSettings:
@@ -316,11 +317,11 @@ def _follow_settings(layout: ForumLayout, address: str | None, options: dict[str
     """
     kept = _kept_settings(layout)
     settings = _changed_settings(kept, address, options)
-    if kept and kept["address"] != settings.address:
+    if kept and kept.get("address") != settings.address:
         with State(layout) as state:
             if state.get("cursor") is not None:
                 raise SettingError(
-                    f"this forum follows {kept['address']}, and {settings.address} was given",
+                    f"this forum follows {kept.get('address')}, and {settings.address} was given",
                     f"use a forum of its own for it, or delete {layout.follow.name} in the forum's folder",
                 )
     if address is None and not is_agreed(_agreement(settings), FOLLOW_AGREED):
@@ -365,7 +366,7 @@ def _show_writes(writes: list[Write], as_json: bool) -> None:
 
 def _status(state: State) -> dict[str, Any]:
     """Return how following does."""
-    settings, sweep, lags = state.get("settings") or {}, state.get("sweep") or {}, sorted(state.lags_s())
+    settings, sweep, lags = as_object(state.get("settings")), as_object(state.get("sweep")), sorted(state.lags_s())
     rejected, newest = state.rejects()
     error = state.get("error")
     return {
@@ -374,7 +375,7 @@ def _status(state: State) -> dict[str, Any]:
         "threads_known": state.known(),
         "waiting": dict(zip(("events", "polled", "swept", "old"), state.waiting(), strict=True)),
         "last_poll": _moment(state.get("polled_s")),
-        "last_sweep": _moment((state.get("swept") or {}).get("ended_s")),
+        "last_sweep": _moment(as_object(state.get("swept")).get("ended_s")),
         "is_sweeping": bool(sweep.get("is_on")),
         **{name: state.get(name) or 0 for name in COUNTERS},
         "event_lag_s": {f"p{part}": round(lags[(len(lags) - 1) * part // 100], 3) for part in (50, 99)}

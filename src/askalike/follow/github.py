@@ -52,11 +52,11 @@ _DISCUSSIONS: Final = """query($owner: String!, $name: String!, $after: String, 
   repository(owner: $owner, name: $name) { discussions(first: 100, after: $after, orderBy: $order) {
     pageInfo { hasNextPage endCursor }
     nodes { number title updatedAt closed isAnswered category { name } comments { totalCount } } } } }"""
-_FIELDS: Final = "databaseId body createdAt upvoteCount isAnswer isMinimized author { login }"
-_DISCUSSION: Final = f"""query($owner: String!, $name: String!, $number: Int!, $after: String) {{
-  repository(owner: $owner, name: $name) {{ discussion(number: $number) {{
-    number title body createdAt closedAt upvoteCount url author {{ login }} category {{ name }}
-    labels(first: 20) {{ nodes {{ name }} }}
+_FIELDS: Final = "databaseId body createdAt upvoteCount isAnswer isMinimized author { login } authorAssociation"
+_DISCUSSION: Final = f"""query($owner: String!, $name: String!, $number: Int!, $label: String!, $after: String) {{
+  repository(owner: $owner, name: $name) {{ label(name: $label) {{ id }} discussion(number: $number) {{
+    id number title body createdAt closed closedAt upvoteCount url author {{ login }} category {{ name }}
+    labels(first: 100) {{ nodes {{ name }} }}
     comments(first: 100, after: $after) {{ pageInfo {{ hasNextPage endCursor }}
       nodes {{ {_FIELDS} replies(first: {_REPLIES}) {{ totalCount nodes {{ {_FIELDS} }} }} }} }} }} }} }}"""
 
@@ -257,26 +257,34 @@ class GitHub:
         left_out = (f"comments beyond the first {len(comments):,}",) if has_more else ()
         return thread_reading(self._records(issue, comments, context), context, *left_out)
 
+    def discussion_pages(self, identifier: str, label: str = "") -> Iterator[dict[str, Any]]:
+        """Yield a discussion with a label, once for each page of its comments; nothing where there is none."""
+        after: str | None = None
+        for page in range(MAX_COMMENT_PAGES):
+            answer = self.ask_repository(_DISCUSSION, number=int(identifier), label=label, after=after)
+            discussion = as_object(answer.get("discussion"))
+            if _number(discussion.get("number")) != identifier:
+                if page:
+                    raise FailedError(f"{self.address}/discussions/{identifier} went away while it was read")
+                return
+            yield {"label": as_object(answer.get("label")), "discussion": discussion}
+            if (after := next_place(as_object(discussion.get("comments")))) is None:
+                return
+
     def _read_discussion(self, identifier: str) -> Reading:
         topic: dict[str, Any] = {}
         comments: list[dict[str, Any]] = []
         left_out: list[str] = []
-        after: str | None = None
-        for page in range(MAX_COMMENT_PAGES):
-            topic = as_object(self.ask_repository(_DISCUSSION, number=int(identifier), after=after).get("discussion"))
-            if _number(topic.get("number")) != identifier:
-                if page:
-                    raise FailedError(f"{self.address}/discussions/{identifier} went away while it was read")
-                return Reading(None, is_there=False)
-            connection = as_object(topic.get("comments"))
-            for comment in as_objects(connection.get("nodes")):
+        for page in self.discussion_pages(identifier):
+            topic = page["discussion"]
+            for comment in as_objects(as_object(topic.get("comments")).get("nodes")):
                 replies = as_object(comment.get("replies"))
                 comments += [comment, *as_objects(replies.get("nodes"))]
                 if isinstance(total := replies.get("totalCount"), int) and total > _REPLIES:
                     left_out.append(f"replies beyond the first {_REPLIES} of comment {comment.get('databaseId')}")
-            if (after := next_place(connection)) is None:
-                break
-        else:
+        if not topic:
+            return Reading(None, is_there=False)
+        if next_place(as_object(topic.get("comments"))) is not None:
             left_out.append(f"comments beyond the first {len(comments):,}")
         issue = {
             "number": topic.get("number"),

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal, get_args
 from urllib.parse import urlsplit
 
+import msgspec
+
 from askalike.errors import SettingError
 from askalike.follow.discourse import Discourse
 from askalike.follow.github import API, GitHub
@@ -92,8 +94,15 @@ class FollowSettings:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> FollowSettings:
-        """Return settings that were kept."""
-        return cls(**{**values, "private": tuple(values.get("private", ()))})
+        """Return settings that were kept.
+
+        Raises:
+            SettingError: they are none, since the folder is damaged or somebody made it up.
+        """
+        try:
+            return msgspec.convert(values, cls)
+        except msgspec.ValidationError as error:
+            raise SettingError(f"what the forum follows cannot be read: {error}", "say it anew with --from") from error
 
 
 def kind_of(address: str, api: str | None = None) -> Kind:

@@ -160,7 +160,10 @@ class State:
     def get(self, name: str) -> Any:
         """Return the value of JSON under a name, None where there is none."""
         rows = self._rows("SELECT value FROM values_ WHERE name = ?", (name,))
-        return json.loads(rows[0][0]) if rows else None
+        try:
+            return json.loads(rows[0][0]) if rows else None
+        except (ValueError, RecursionError) as error:
+            raise DamagedForumError(f"{self._path}: {name} is not JSON", "delete it, and follow anew") from error
 
     def put(self, **values: Any) -> None:
         """Keep values of JSON under their names."""

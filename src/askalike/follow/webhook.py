@@ -86,8 +86,8 @@ def receive(
 
 
 def _received(state: State, headers: Mapping[str, str], content: bytes, clock: Callable[[], float]) -> Outcome:
-    settings = state.get("settings") or {}
-    variable, dialect = settings.get("secret_variable"), _DIALECTS.get(str(settings.get("kind")))
+    settings = as_object(state.get("settings"))
+    variable, dialect = str(settings.get("secret_variable") or ""), _DIALECTS.get(str(settings.get("kind")))
     if not variable or dialect is None:
         hint = "name the variable of its secret: askalike follow FORUM --secret-variable NAME"
         raise WebhookError(404, "this forum takes no webhooks", hint)
@@ -100,7 +100,7 @@ def _received(state: State, headers: Mapping[str, str], content: bytes, clock: C
         raise WebhookError(400, f"{dialect.event} is {event[:40]!r}", "expected the id of an event")
     payload = _payload(headers.get("content-type", ""), content)
     if dialect is _DIALECTS["github"]:
-        _check_repository(payload, settings["address"])
+        _check_repository(payload, str(settings.get("address")))
     ids = dialect.ids(headers.get(dialect.kind, ""), payload)
     if not state.add_event(event, ids, clock()):
         return "known"

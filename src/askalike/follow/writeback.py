@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from askalike.errors import SettingError, SourceError
 from askalike.follow.discourse import Discourse
-from askalike.follow.github import MAX_COMMENT_PAGES, GitHub, next_place
+from askalike.follow.github import GitHub, next_place
 from askalike.follow.pace import Pace, Stopped
 from askalike.follow.settings import FollowSettings
 from askalike.follow.site import as_object, as_objects
@@ -120,11 +120,6 @@ class DiscourseTarget(Discourse):
             self.api.ask("/posts.json", method="POST", body=body)
 
 
-_WRITTEN_DISCUSSION: Final = """query($owner: String!, $name: String!, $number: Int!, $label: String!, $after: String) {
-  repository(owner: $owner, name: $name) { label(name: $label) { id } discussion(number: $number) {
-    id number closed labels(first: 100) { nodes { name } }
-    comments(first: 100, after: $after) { pageInfo { hasNextPage endCursor }
-      nodes { databaseId body authorAssociation } } } } }"""
 _COMMENT: Final = """mutation($input: AddDiscussionCommentInput!) {
   addDiscussionComment(input: $input) { comment { databaseId } } }"""
 _CLOSE: Final = """mutation($input: CloseDiscussionInput!) {
@@ -187,35 +182,23 @@ class GitHubTarget(GitHub):
         try:
             issue = self.issue(identifier)
         except RefusedError as error:
-            topic = next(self._discussion_pages(identifier, label), None) if error.status in (404, 410) else None
-            if topic is None:
+            page = next(self.discussion_pages(identifier, label), None) if error.status in (404, 410) else None
+            if page is None:
                 raise RefusedError(f"issue {identifier} {error}", error.status) from error
-            discussion = topic["discussion"]
+            discussion = page["discussion"]
             names = as_objects(as_object(discussion.get("labels")).get("nodes"))
-            label_node = str(as_object(topic.get("label")).get("id") or "")
+            label_node = str(page["label"].get("id") or "")
             is_closed, node = discussion.get("closed") is True, str(discussion.get("id"))
             return _GitHubThread(is_closed, tuple(str(row.get("name")) for row in names), node, label_node)
         labels = [item.get("name") if isinstance(item, dict) else item for item in issue.get("labels") or ()]
         return _GitHubThread(issue.get("state") == "closed", tuple(map(str, labels)))
 
-    def _discussion_pages(self, identifier: str, label: str) -> Iterator[dict[str, Any]]:
-        """Yield a discussion with its label, once for each page of its comments; nothing where there is none."""
-        after: str | None = None
-        for _ in range(MAX_COMMENT_PAGES):
-            topic = self.ask_repository(_WRITTEN_DISCUSSION, number=int(identifier), label=label, after=after)
-            discussion = as_object(topic.get("discussion"))
-            if str(discussion.get("number")) != identifier or not isinstance(discussion.get("id"), str):
-                return
-            yield topic
-            if (after := next_place(as_object(discussion.get("comments")))) is None:
-                return
-
     def _discussion_comments(self, identifier: str) -> tuple[list[dict[str, Any]], bool]:
         """Return the comments of a discussion as those of issues are, and whether there are more."""
         comments: list[dict[str, Any]] = []
         has_more = False
-        for topic in self._discussion_pages(identifier, ""):
-            connection = as_object(topic["discussion"].get("comments"))
+        for page in self.discussion_pages(identifier):
+            connection = as_object(page["discussion"].get("comments"))
             has_more = next_place(connection) is not None
             for row in as_objects(connection.get("nodes")):
                 author = row.get("authorAssociation")
