@@ -139,16 +139,6 @@ def test_the_general_model_answers_while_minilm_encodes(
 
 
 @needs_minilm
-def test_index_stays_with_the_general_model_where_that_is_asked(
-    run: Run, tmp_path: Path, archive: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("ASKALIKE_ENCODER")
-    done = run("index", archive, "--into", tmp_path / "forum", "--encoder", "general", "--json")
-    assert done.json["model"].startswith("general")
-    assert run("index", archive, "--into", tmp_path / "forum", "--json").json["model"].startswith("general")
-
-
-@needs_minilm
 def test_a_forum_of_minilm_is_answered_by_words_where_it_is_not_installed(
     run: Run, tmp_path: Path, archive: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

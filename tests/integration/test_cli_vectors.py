@@ -132,17 +132,6 @@ def test_building_indexes_anew_that_is_stopped_goes_on(
     assert before["encoded"] > 0
 
 
-def test_reading_that_is_stopped_leaves_no_forum(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stopped(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("askalike.store.base.load", stopped)
-    words = ("index", bundled_forum(), "--into", tmp_path / "f")
-    done = run(*words)
-    assert (done.code, (tmp_path / "f").exists()) == (130, False)
-    assert "nothing has been stored; there is no forum yet. To go on:\n  askalike index" in done.err
-
-
 def test_explain_shows_scores_and_the_weight_of_each_word(run: Run, forum: Path, tmp_path: Path) -> None:
     gated_model().save(tmp_path / "gated")
     run("encode", forum, "--model", tmp_path / "gated")
@@ -244,15 +233,6 @@ def test_index_says_what_it_left_to_encode(
         assert run("index", bundled_forum(), "--into", tmp_path / "f", "--json").json["not_encoded"] == 252
     assert "not encoded" not in run("index", bundled_forum(), "--into", tmp_path / "f").out
     assert run("index", bundled_forum(), "--into", tmp_path / "f", "--json").json["not_encoded"] == 0
-
-
-def test_reindex_keeps_the_vectors_when_told_not_to_encode(run: Run, forum: Path, model: Path) -> None:
-    run("encode", forum, "--model", model)
-    before = {one: one.stat().st_mtime_ns for one in (forum / "vectors").rglob("*.segment")}
-    assert run("reindex", forum, "--no-encode", "--json").json["indexed"] == 2
-    assert {one: one.stat().st_mtime_ns for one in (forum / "vectors").rglob("*.segment")} == before != {}
-    (hit,) = run("search", forum, "wireless disconnects", "--json").json
-    assert hit["question"]["id"] == "wifi"
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ from askalike.agreement import agreed_file
 from askalike.errors import DamagedForumError, EncoderError, NotLearnedError, SettingError
 from askalike.index.encoder_settings import EncoderSettings, agree
 from askalike.models.remote import Patience, RemoteEncoder
-from askalike.progress import SilentProgress
 from askalike.search.features import FEATURES
 from askalike.search.margin import LARGEST as MOST
 from askalike.search.margin import LEAST, SPREAD, TYPICAL
@@ -344,29 +343,6 @@ def test_a_check_finds_a_forum_of_a_text_encoder_sound_and_damage_of_its_setting
         ("vectors", "encoder.json"),
         ("files", "encoder.json"),
     }
-
-
-def test_indexing_anew_ends_with_a_notice_where_the_encoder_cannot_be_had(tmp_path: Path) -> None:
-    class Notices(SilentProgress):
-        def notice(self, text: str) -> None:
-            said.append(text)
-
-    said: list[str] = []
-    made_with(tmp_path / "forum", WordHashes())
-    with Forum.reindex(tmp_path / "forum", progress=Notices()) as forum:
-        assert ids(forum.similar("wifi")) == ["wifi"]
-        assert forum.vectors.waiting == 3
-    assert "found by words alone" in said[0]
-
-
-def test_a_model_of_askalikes_own_is_an_encoder_of_texts_too(tmp_path: Path) -> None:
-    model = synonym_model()
-    assert model.name == synonym_model().name
-    assert model.name != synonym_model(({"wlan", "lost"}, {"printer"})).name
-    made_with(tmp_path / "forum", model)
-    with Forum.open(tmp_path / "forum", encoder=model) as forum:
-        assert ids(forum.similar("wireless disconnects"))[0] == "wifi"
-        assert forum.vectors.model == f"{model.name} (4 dimensions)"
 
 
 def test_texts_are_embedded_as_the_forums_questions_are(tmp_path: Path, server: EmbeddingServer) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,7 +21,6 @@ from askalike.errors import (
     ModelError,
     ModelNotFoundError,
 )
-from askalike.executors.processes import Processes
 from askalike.index import vector_sets as vectors_module
 from askalike.index.catchup import Steps, catch_up
 from askalike.index.encoder_settings import own_model
@@ -224,14 +222,6 @@ def test_a_forum_without_a_model_is_searched_by_words(tmp_path: Path, monkeypatc
             forum.encode()
 
 
-def test_the_setting_searches_words_alone_and_what_it_missed_is_encoded_later(path: Path) -> None:
-    with Forum.open(path, settings=ForumSettings(has_vectors=False)) as forum:
-        forum.add(Question("new", "Wlan lost"))
-        assert ids(forum.similar("wlan lost")) == ["new"]
-    with Forum.open(path) as forum:
-        assert nearest(forum, "wireless disconnects") == ["new", "wifi"]
-
-
 # -- in step -------------------------------------------------------------------------------------------------------
 
 
@@ -243,13 +233,6 @@ def test_each_change_shows_in_the_next_search_by_vectors(small: Forum) -> None:
     small.delete("new")
     assert nearest(small, "wireless disconnects") == []
     assert small.vectors.waiting == 0
-
-
-def test_another_open_forum_sees_the_change(small: Forum) -> None:
-    with Forum.open(small.path) as other:
-        assert nearest(other, "wlan lost") == ["wifi"]
-        small.add(Question("new", "Wlan lost"))
-        assert nearest(other, "wlan lost") == ["new", "wifi"]
 
 
 def test_changes_that_were_stored_but_not_encoded_are_replayed_at_open(small: Forum) -> None:
@@ -297,16 +280,6 @@ def test_pairs_that_were_compared_by_words_are_compared_again_by_meaning(
         before = forum.pairs.store.state("version")
         forum.pairs.advance(60)
         assert (forum.pairs.waiting(), forum.pairs.store.state("version")) == (0, before), "once is enough"
-
-
-def test_many_questions_without_a_vector_are_compared_too(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors_module, "AT_ONCE", 1)
-    with Forum.open(path, executor=Processes(2, worth_it=4)) as forum:
-        forum.pairs.advance(60)
-        forum.add([Question(f"q{number}", f"Wlan lost {number // 2} times") for number in range(12)])
-        forum.pairs.advance(math.inf)
-        assert forum.pairs.waiting() == 0
-        assert forum.pairs.store.count() > 0
 
 
 def test_a_large_forum_without_vectors_opens_at_once_and_says_what_waits(

@@ -48,18 +48,6 @@ def test_the_general_model_has_the_name_that_forums_know_it_by() -> None:
     assert describe(folder) == "rcnn, 300 dimensions"
 
 
-def test_a_new_forum_is_encoded_by_the_general_model(homenet: Forum) -> None:
-    state = homenet.vectors
-    assert state.model.startswith("general (")
-    assert (state.entries, state.waiting, state.next_model) == (252, 0, "")
-
-
-def test_a_hit_has_both_scores(homenet: Forum) -> None:
-    hit = homenet.similar("Clock is wrong after booting Windows")[0]
-    assert hit.question.id == "q1131"
-    assert set(hit.components) == {"bm25", "bm25_share", "cosine", "same"}
-
-
 def test_the_search_finds_a_question_that_shares_no_content_word(homenet: Forum, run: Run) -> None:
     assert homenet.similar(EARPHONES, ranker="words") == []
     hits = run("search", homenet.path, EARPHONES, "--json").json

@@ -58,10 +58,7 @@ ENCODERS = [
     EncoderConfig("rcnn", 4, 6, pooling="normalised-mean"),
     EncoderConfig("rcnn", 4, 6, gate="scalar"),
     EncoderConfig("rcnn", 4, 6, gate="fixed"),
-    EncoderConfig("rcnn", 4, 6, gate="constant", pooling="normalised-last"),
-    EncoderConfig("lstm", 4, 6, pooling="mean"),
     EncoderConfig("gru", 4, 6),
-    EncoderConfig("cnn", 4, 6, order=3, pooling="max"),
 ]
 every_encoder = pytest.mark.parametrize("encoder", ENCODERS, ids=lambda encoder: f"{encoder.kind}-{encoder.gate}")
 
@@ -268,12 +265,6 @@ def test_numbers_that_do_not_fit_do_not_make_a_model() -> None:
             encode(QUESTIONS, 0)
     with pytest.raises(SettingError, match="batch_size 0"):
         text_states(model, ["wifi"], 0)
-
-
-@pytest.mark.parametrize("precision", ["float16", "int8"])
-def test_lower_precision_changes_vectors_little(precision: Precision) -> None:
-    exact, rounded = model_of().encode(QUESTIONS), model_of(precision=precision).encode(QUESTIONS)
-    assert (np.einsum("nd,nd->n", exact, rounded)[[0, 2, 3, 4]] > 0.999).all()
 
 
 def test_a_model_runs_without_torch() -> None:

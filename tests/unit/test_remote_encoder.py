@@ -133,25 +133,6 @@ def test_batches_keep_order_and_bounds() -> None:
     assert all(len(batch) == 1 or sum(map(len, batch)) <= CHARACTERS_A_BATCH for batch in found)
 
 
-def test_memory_does_not_grow_with_what_was_encoded(server: EmbeddingServer) -> None:
-    encoder = encoder_of(server)
-
-    def grown(rounds: int) -> int:
-        before = tracemalloc.get_traced_memory()[0]
-        for _ in range(rounds):
-            encoder.encode_document(TEXTS * 10)
-            server.requests.clear()
-        gc.collect()
-        return tracemalloc.get_traced_memory()[0] - before
-
-    tracemalloc.start()
-    try:
-        grown(3)
-        assert grown(10) < 10 * 700 * 32 * 4 / 2  # half of what the vectors alone take
-    finally:
-        tracemalloc.stop()
-
-
 PAIR = ["wifi drops", "printer is offline", "wifi drops again"]
 
 

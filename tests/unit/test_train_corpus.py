@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from tests.tiny_training import tiny_corpus, tiny_data
 
 from askalike.errors import SettingError
 from askalike.models.vocabulary import QuestionReader
-from askalike.training.corpus import Texts, TrainingData, WordList, WordSource
+from askalike.training.corpus import TrainingData, WordSource
 from askalike.types import Answer, Question
 
 QUESTIONS = [
@@ -57,13 +56,6 @@ def test_names_become_places() -> None:
     assert corpus.hard_negatives.tolist() == [[-1], [-1], [1]]
     assert corpus.topics.tolist() == [0, 1, 0]
     assert [row.tolist() for row in map(corpus.texts.__getitem__, (0, 1, 3))] == [[1, 0], [2, 1], []]
-
-
-def test_data_without_marks_answers_or_words_is_a_corpus_too() -> None:
-    _, source = read(TrainingData([Question("a", "")]))
-    corpus = source.corpus(source.vocabulary(1, None))
-    assert (corpus.pairs.shape, corpus.answers.shape, corpus.hard_negatives.shape) == ((0, 2), (0, 2), (1, 0))
-    assert len(corpus.texts) == 2
 
 
 def test_dev_sets_are_read_with_the_same_words() -> None:
@@ -125,16 +117,3 @@ def test_everything_that_is_learned_from_changes_the_digest() -> None:
     assert len({data.digest() for data in [DATA, *others]}) == 1 + len(others)
     assert DATA.digest() == replace(DATA, pairs=tuple(DATA.pairs), dev=tiny_data().dev).digest()
     assert DATA.dev_digest() != replace(DATA, dev=tiny_data().dev).dev_digest()
-
-
-def test_a_text_with_a_lone_surrogate_has_a_digest() -> None:
-    assert TrainingData([Question("a", "\ud800")], [("\ud800", "a")], [Answer("1", "a", "\udfff")]).digest()
-
-
-def test_texts_of_a_word_list_without_words_stay_empty() -> None:
-    read = WordList([[], []])
-    assert read.counts() == {}
-    assert list(read.sentences()) == [[], []]
-    assert isinstance(read.texts, Texts)
-    assert np.array_equal(read.texts.lengths(), [0, 0])
-    assert read.texts.counts(3).tolist() == [0, 0, 0]

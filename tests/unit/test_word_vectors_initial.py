@@ -51,13 +51,6 @@ def test_without_any_found_vector_all_words_are_drawn_with_length_one() -> None:
     np.testing.assert_allclose(np.linalg.norm(embedding[1:], axis=1), 1, rtol=0.15)
 
 
-def test_the_same_seed_draws_the_same_vectors_and_another_seed_others() -> None:
-    first, again, other = (initial(WORDS, FOUND, seed=seed)[0] for seed in (0, 0, 1))
-    np.testing.assert_array_equal(first, again)
-    assert not np.array_equal(first[2], other[2])
-    np.testing.assert_array_equal(first[1], other[1])
-
-
 def test_trained_vectors_count_as_found_where_they_are_not_zero() -> None:
     vectors = np.array([[5, 5], [1, 2], [0, 0], [3, 4]], np.float32)
     found = FoundVectors.trained(WORDS, vectors)
