@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 import threading
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from tests.engine.conftest import SETTINGS, Make
@@ -16,6 +18,7 @@ from askalike.data import bundled_forum, default_model
 from askalike.forum.check import check_forum
 from askalike.index.local import QuestionStates
 from askalike.progress import SilentProgress
+from askalike.store import Store
 
 pytestmark = pytest.mark.slow
 
@@ -305,3 +308,24 @@ def test_which_questions_are_answered_or_closed_follows_every_change(make: Make)
         for filters in wanted:
             expected = forum.store.numbers(is_answered=filters.is_answered, is_closed=filters.is_closed)
             assert states.of(filters) == set(expected), (step, change, filters)
+
+
+def test_of_many_questions_only_those_that_changed_are_looked_at_again_for_filters(make: Make) -> None:
+    forum = make()
+    forum.add([Question(str(num), f"Wifi drops {num}") for num in range(20)])
+    read: list[Sequence[int] | None] = []
+
+    class Watched:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(forum.store, name)
+
+        def numbers(self, *, among: Sequence[int] | None = None, **asked: Any) -> list[int]:
+            read.append(among)
+            return forum.store.numbers(among=among, **asked)
+
+    states = QuestionStates(cast("Store", Watched()))
+    for number in (3, 4):
+        forum.put(Question(str(number), f"Wifi drops {number}", closed=datetime(2020, 1, 1, tzinfo=UTC)))
+        assert len(states.of(Filters(is_closed=False))) == 22 - number
+    assert read == [None, list(forum.store.nums_by_id(["4"]).values())]
+    assert len(states.of(Filters(is_closed=False))) == 18

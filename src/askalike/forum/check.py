@@ -375,8 +375,7 @@ def _set(
             yield Finding("vectors", f"{name}/index", "there is no index", is_damage=place.name == answering)
             return
         index = indexes.open(place)
-        if isinstance(index, VectorIndex):
-            index.check()
+        index.check()
         numbers = index.numbers().tolist()
     except (AskalikeError, OSError) as error:
         yield refused("vectors", f"{name}/index", error)
