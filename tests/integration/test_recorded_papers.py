@@ -1,14 +1,15 @@
 """Rows of each paper's table on the real data sets, in a few minutes: the same figures as were recorded.
 
 The trainings are far too short for good figures; they show that the recipe of a row is still what it was. To record
-again after a change on purpose: ``python -m tests.integration.test_recorded_papers``, with a commit that says why.
+again after a change on purpose: ``python -m tests.integration.test_recorded_papers DATA [PAPER …]``, with a commit that
+says why.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -57,16 +58,18 @@ def test_rows_have_the_recorded_figures(recorded: dict[str, Any], data_dir: Path
     assert figures(done.json) == recorded["found"]
 
 
-def record(data_dir: Path) -> None:
-    """Write the figures of all runs."""
+def record(data_dir: Path, papers: Collection[str]) -> None:
+    """Write the figures of all runs of these papers, of all for none."""
     import subprocess
 
     content = json.loads(RECORDED.read_bytes())
     for recorded in content["runs"]:
+        if papers and recorded["paper"] not in papers:
+            continue
         with TemporaryDirectory() as work:
             words = [sys.executable, "-m", "askalike", *arguments(recorded, data_dir, Path(work))]
             recorded["found"] = figures(json.loads(subprocess.run(words, check=True, stdout=subprocess.PIPE).stdout))
-    RECORDED.write_text(written(content["runs"]), encoding="utf-8")
+        RECORDED.write_text(written(content["runs"]), encoding="utf-8")
 
 
 def written(runs: Iterable[Mapping[str, Any]]) -> str:
@@ -81,4 +84,4 @@ def written(runs: Iterable[Mapping[str, Any]]) -> str:
 
 
 if __name__ == "__main__":
-    record(Path(sys.argv[1]))
+    record(Path(sys.argv[1]), sys.argv[2:])

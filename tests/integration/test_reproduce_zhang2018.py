@@ -51,7 +51,6 @@ RECIPE = """
 reads = "joined"
 word_limit = 20
 stems = "english"
-ranker = "ramn"
 
 [words]
 size = 8
