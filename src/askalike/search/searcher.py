@@ -150,11 +150,13 @@ class Searcher:
             SettingError, ForumError, EncoderError: as ``ranking``, for a ranker that was named.
         """
         laps = laps or Laps()
-        aimed = self._prepare([self.with_language(query) for query in queries], laps)
-        wanted = {place: (asked.most, self._depth(ranker, asked.most)) for place, (asked, ranker) in enumerate(aimed)}
-        candidates = self._candidates(aimed, wanted, laps)
-        for place, (asked, ranker) in enumerate(aimed):
-            found = self._ranked(asked, ranker, candidates.pop(place), laps)
+        prepared = self._prepare([self.with_language(query) for query in queries], laps)
+        wanted = {
+            place: (asked.most, self._depth(ranker, asked.most)) for place, (asked, ranker) in enumerate(prepared)
+        }
+        candidates = self._candidates(prepared, wanted, laps)
+        for place, (asked, ranker) in enumerate(prepared):
+            found = self._rank(asked, ranker, candidates.pop(place), laps)
             yield replace(found, notice=self.notice) if self.notice else found
 
     def closest(self, queries: Sequence[Query]) -> list[list[Scored]]:
@@ -170,12 +172,12 @@ class Searcher:
             SettingError, ForumError, EncoderError: as ``ranking``, for a ranker that was named.
         """
         laps = Laps()
-        aimed = self._prepare(queries, laps)
-        limits = [self._depth(ranker, query.k) for (_, ranker), query in zip(aimed, queries, strict=True)]
+        prepared = self._prepare(queries, laps)
+        limits = [self._depth(ranker, query.k) for (_, ranker), query in zip(prepared, queries, strict=True)]
         found: list[list[Scored]] = [[] for _ in queries]
         waiting: Sequence[int] = range(len(queries))
         while waiting:
-            scored = self._candidates(aimed, {place: (queries[place].k, limits[place]) for place in waiting}, laps)
+            scored = self._candidates(prepared, {place: (queries[place].k, limits[place]) for place in waiting}, laps)
             waiting = []
             for place, (_, best, is_all) in scored.items():
                 found[place] = best[: queries[place].k]
@@ -185,7 +187,7 @@ class Searcher:
         return found
 
     def _candidates(
-        self, aimed: Sequence[_Ranked], wanted: Mapping[int, tuple[int, int]], laps: Laps
+        self, prepared: Sequence[_Ranked], wanted: Mapping[int, tuple[int, int]], laps: Laps
     ) -> dict[int, _Candidates]:
         """Return what is found for some of the searches, those of one ranker scored together.
 
@@ -194,11 +196,11 @@ class Searcher:
         """
         by_ranker: dict[str, list[int]] = {}
         for place in wanted:
-            by_ranker.setdefault(aimed[place][1].name, []).append(place)
+            by_ranker.setdefault(prepared[place][1].name, []).append(place)
         found: dict[int, _Candidates] = {}
         for some in by_ranker.values():
-            asked = [(aimed[place][0], *wanted[place]) for place in some]
-            found |= zip(some, self._scored(aimed[some[0]][1], asked, laps), strict=True)
+            asked = [(prepared[place][0], *wanted[place]) for place in some]
+            found |= zip(some, self._score(prepared[some[0]][1], asked, laps), strict=True)
         return found
 
     def _prepare(self, queries: Sequence[Query], laps: Laps) -> list[_Ranked]:
@@ -207,7 +209,7 @@ class Searcher:
         Where counts of terms take long, vectors are made meanwhile of the queries as they are written, by a model
         that takes no longer; of those that are corrected then, once more.
         """
-        chosen = [self._chosen(query.ranker) for query in queries]
+        chosen = [self._ranker(query.ranker) for query in queries]
         wanted = [min(one.k + one.k // 2 + SPARE, MAX_HITS) if one.is_canonical else one.k for one in queries]
         written = [self.analyzer.prepare_query(one.language, one.title, one.body, one.markup) for one in queries]
         depths = {
@@ -222,7 +224,7 @@ class Searcher:
             near = self._nearest({place: (queries[place], depth) for place, depth in depths.items()})
             laps.end("vector")
         made = zip(queries, chosen, written, wanted, strict=True)
-        asked = [self._prepared(*one) for one in made]
+        asked = [self._prepare_one(*one) for one in made]
         laps.end("lexical")
         changed = {
             place: (asked[place].query, depth)
@@ -234,13 +236,13 @@ class Searcher:
         laps.end("vector")
         return list(zip(asked, chosen, strict=True))
 
-    def _nearest(self, aimed: Mapping[int, tuple[Query, int]]) -> dict[int, _Near]:
+    def _nearest(self, queries: Mapping[int, tuple[Query, int]]) -> dict[int, _Near]:
         """Return the vectors of queries, given by their places, and so many that are nearest to each."""
-        made: dict[int, _Near] = dict.fromkeys(aimed, (None, None))
+        made: dict[int, _Near] = dict.fromkeys(queries, (None, None))
         assert self.encoder is not None
-        vectors = self.encoder.encode([query for query, _ in aimed.values()])
+        vectors = self.encoder.encode([query for query, _ in queries.values()])
         together: dict[tuple[int, Filters], list[tuple[int, NDArray[np.float32]]]] = {}
-        for (place, (query, limit)), vector in zip(aimed.items(), vectors, strict=True):
+        for (place, (query, limit)), vector in zip(queries.items(), vectors, strict=True):
             if vector.any():  # from zeros anything is as far as anything else
                 together.setdefault((limit, query.filters), []).append((place, vector))
         for (limit, filters), some in together.items():
@@ -268,24 +270,24 @@ class Searcher:
         laps = laps or Laps()
         is_named = query.ranker == RERANKER
         if not is_named and (query.ranker is not None or self.settings.ranker != PROBABILITY):
-            return self._first_ranking(query, laps)
-        problem, scorer = "", None
+            return self._rank_before_reranking(query, laps)
+        problem, reranker = "", None
         try:
-            scorer = self.reranker()
+            reranker = self.reranker()
         except EncoderError as error:
             problem = str(error)
-        if scorer is None and not problem:
+        if reranker is None and not problem:
             if is_named:
                 raise NotLearnedError(
                     f"this forum has no {RERANKER}",
                     'name a cross-encoder or an endpoint with "askalike encode FORUM --reranker"',
                 )
-            return self._first_ranking(query, laps)
+            return self._rank_before_reranking(query, laps)
         depth = self.settings.join.reranked
-        ranked = self._first_ranking(replace(query, k=max(query.k, depth), ranker=None), laps)
-        if scorer is not None:
+        ranked = self._rank_before_reranking(replace(query, k=max(query.k, depth), ranker=None), laps)
+        if reranker is not None:
             try:
-                found = reranked(scorer, ranked.asked.query, ranked.found, depth)
+                found = reranked(reranker, ranked.asked.query, ranked.found, depth)
                 ranked = replace(ranked, ranker=RERANKER, found=found)
             except EncoderError as error:
                 problem = str(error)
@@ -293,8 +295,8 @@ class Searcher:
         notices = [ranked.notice, f"in the order before reranking: {problem}" if problem else ""]
         return replace(ranked, found=ranked.found[: query.k], notice="; ".join(filter(None, notices)))
 
-    def _first_ranking(self, query: Query, laps: Laps) -> Ranking:
-        """Return a ranking before the scorer of pairs; see ``ranking``."""
+    def _rank_before_reranking(self, query: Query, laps: Laps) -> Ranking:
+        """Return a ranking before the reranker; see ``ranking``."""
         try:
             return next(self.rankings([query], laps))
         except EncoderError as error:
@@ -303,7 +305,7 @@ class Searcher:
             by_words = replace(self, encoder=None, speller=None, scoring=Scoring(self.analyzer))
             return replace(next(by_words.rankings([query], laps)), notice=f"found by words alone: {error}")
 
-    def _ranked(self, asked: PreparedQuery, ranker: Ranker, candidates: _Candidates, laps: Laps) -> Ranking:
+    def _rank(self, asked: PreparedQuery, ranker: Ranker, candidates: _Candidates, laps: Laps) -> Ranking:
         """Return a ranking.
 
         Args:
@@ -312,9 +314,9 @@ class Searcher:
         k, filters = asked.query.k, asked.query.filters
         limit, name, has_vectors = asked.most, ranker.name, ranker.reads_vectors
         if not asked.query.is_canonical:
-            return Ranking(asked, name, has_vectors, self._best(asked, ranker, k, candidates, laps))
+            return Ranking(asked, name, has_vectors, self._best_hits(asked, ranker, k, candidates, laps))
         while True:
-            found = self._best(asked, ranker, limit, candidates, laps)
+            found = self._best_hits(asked, ranker, limit, candidates, laps)
             links = self.engine.duplicate_links([one.question.id for one in found])
             is_admitted: Callable[[Question], bool] = filters.admits
             if filters.is_answered is not None:
@@ -332,9 +334,9 @@ class Searcher:
             EncoderError: the encoder cannot be had now.
         """
         query = self.with_language(query)
-        ranker = self._chosen(PROBABILITY)
+        ranker = self._ranker(PROBABILITY)
         read = self.analyzer.prepare_query(query.language, query.title, query.body, query.markup)
-        asked = self._prepared(query, ranker, read)
+        asked = self._prepare_one(query, ranker, read)
         questions = self.engine.questions(keys)
         held = [key for key in keys if key in questions]
         if asked.counts is None or not held:
@@ -389,7 +391,7 @@ class Searcher:
             )
         return hits
 
-    def _chosen(self, name: str | None) -> Ranker:
+    def _ranker(self, name: str | None) -> Ranker:
         """Return the ranker that answers: the settings' one, or ``words`` where that lacks vectors."""
         wanted = self.settings.ranker if name is None else name
         if wanted not in RANKER_NAMES:
@@ -407,7 +409,7 @@ class Searcher:
             f'search with the ranker "{WORDS}"',
         )
 
-    def _prepared(self, query: Query, ranker: Ranker, read: Sequence[Prepared], most: int = 0) -> PreparedQuery:
+    def _prepare_one(self, query: Query, ranker: Ranker, read: Sequence[Prepared], most: int = 0) -> PreparedQuery:
         """Prepare a query as it was read; its terms are weighed in any case, since they show what matched.
 
         One for a ranker without vectors is not corrected, so that no model is asked what words there are.
@@ -426,7 +428,9 @@ class Searcher:
         weights = {term: found.weight for term, found in terms.items()}
         return PreparedQuery(query, terms, weights, corrections, None, counts, most=most)
 
-    def _best(self, asked: PreparedQuery, ranker: Ranker, k: int, candidates: _Candidates, laps: Laps) -> list[Found]:
+    def _best_hits(
+        self, asked: PreparedQuery, ranker: Ranker, k: int, candidates: _Candidates, laps: Laps
+    ) -> list[Found]:
         """Return the ``k`` best.
 
         Args:
@@ -434,17 +438,17 @@ class Searcher:
         """
         limit = self._depth(ranker, max(k, asked.most))
         if k > asked.most:
-            [candidates] = self._scored(ranker, [(asked, k, limit)], laps)
+            [candidates] = self._score(ranker, [(asked, k, limit)], laps)
         while True:
             pool, scored, is_all = candidates
-            found = self._held(pool, scored, k, asked.query.filters)
+            found = self._with_records(pool, scored, k, asked.query.filters)
             laps.end("answer")
             if len(found) == k or is_all:
                 return found
             limit *= 2
-            [candidates] = self._scored(ranker, [(asked, k, limit)], laps)
+            [candidates] = self._score(ranker, [(asked, k, limit)], laps)
 
-    def _scored(
+    def _score(
         self, ranker: Ranker, several: Sequence[tuple[PreparedQuery, int, int]], laps: Laps
     ) -> list[_Candidates]:
         """Return the candidates of each search.
@@ -479,7 +483,7 @@ class Searcher:
         """Return how many candidates of each source are looked at first."""
         return max(k, self.settings.join.depth) if ranker.name == PROBABILITY else k
 
-    def _held(self, pool: Pool, scored: Sequence[Scored], k: int, filters: Filters) -> list[Found]:
+    def _with_records(self, pool: Pool, scored: Sequence[Scored], k: int, filters: Filters) -> list[Found]:
         """Return the first ``k`` of which the engine has the record, as the filters want it; equal scores by id."""
         held: list[Found] = []
         start = 0
