@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -91,7 +90,7 @@ class Following:
                     return
                 self.fake.advance(min(wait_s, 60.0) if wait_s > 0 else 0.01)
 
-    def differences(self, *, private: bool = False) -> list[str]:
+    def differences(self) -> list[str]:
         """Return how the forum differs from what everybody may read of the fake one."""
         return compared(self.folder, self.fake.threads(self.address))
 
@@ -154,7 +153,3 @@ def living(folder: Path, seed: int, topics: int, *, secret: str = "secret", **mo
     fake.deliver = deliver
     with serving(fake) as address:
         yield Following(folder, fake, address)
-
-
-def chances(seed: int) -> random.Random:
-    return random.Random(seed)
