@@ -8,7 +8,7 @@ import bz2
 import gzip
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 
@@ -155,15 +155,21 @@ FAMILIES = (
     ("table", "pairs", "yahoo-liveqa", "yahoo-threads", "askubuntu"),
 )
 """Formats of JSON, of XML and of lines, each of which share a parser."""
+DATED = ("askalike", "jsonl", "discourse", "stackexchange", "table")
+"""Formats whose records have dates and scores."""
 
 
-def in_turns(oddities: Iterable[str], without: str = "") -> list[tuple[str, str]]:
+def in_each_family(oddities: Iterable[str]) -> list[tuple[str, str]]:
     """Return (format, oddity): each oddity once in every family, whose formats take turns."""
-    families = [[name for name in family if name != without] for family in FAMILIES]
-    return [(family[place % len(family)], oddity) for place, oddity in enumerate(oddities) for family in families]
+    return [(family[place % len(family)], oddity) for place, oddity in enumerate(oddities) for family in FAMILIES]
 
 
-VALUES: dict[str, Values] = {
+def in_turns(oddities: Iterable[str], formats: Sequence[str]) -> list[tuple[str, str]]:
+    """Return (format, oddity): each oddity once, since all formats share what reads it; the formats take turns."""
+    return [(formats[place % len(formats)], oddity) for place, oddity in enumerate(oddities)]
+
+
+TEXTS: dict[str, Values] = {
     "nothing": dict.fromkeys(USUAL, ""),
     "white space": dict.fromkeys(USUAL, " \t\v\f\u2028\u00a0"),
     "line ends": dict.fromkeys(USUAL, "a\r\nb\rc\nd"),
@@ -179,53 +185,44 @@ VALUES: dict[str, Values] = {
     "an id with letters that combine": {**USUAL, "id": "e\u0301" * 200},
     "an id like that of the other": {**USUAL, "id": "9"},
     "an id like that of the answer": {**USUAL, "id": "8"},
-    **{
-        f"the date {date}": {**USUAL, "date": date}
-        for date in (
-            "9999-12-31T23:59:59-14:00",
-            "0001-01-01T00:00:00+14:00",
-            "0000-00-00",
-            "2020-02-30",
-            "2020-W01-1",
-            "20200101",
-            "yesterday",
-            "1e308",
-            "-99999999999999999999",
-            "9" * 5_000,
-            "nan",
-            "2020-01-01T00:00:00.123456789Z",
-            "2020-01-01T24:00:00",
-            "२०२०-०१-०१",
-        )
-    },
-    **{
-        f"the score {score}": {**USUAL, "score": score}
-        for score in ("nan", "inf", "-inf", "1e308", "9" * 30, "9" * 5_000, "-0", "1_000", "٣", "0x10", "3,5", "true")
-    },
-    **{
-        f"the JSON {value[:20]}": dict.fromkeys(USUAL, f"\0json{value}")
-        for value in (
-            "null",
-            "true",
-            "NaN",
-            "-Infinity",
-            "1e400",
-            "-1e400",
-            "9" * 4_000,
-            "9" * 5_000,
-            "0.1",
-            "[]",
-            "{}",
-            '[["a"]]',
-            '{"name": {"name": 1}}',
-            '"\\ud800"',
-            '"\\u0000"',
-            "[" * 500 + "]" * 500,
-            "[" * 100_000,
-        )
-    },
 }
-"""Values of a record that a hostile or clumsy person may give; those of JSON go into formats of JSON as they are."""
+"""Texts of a record that a hostile or clumsy person may give."""
+DATES = (
+    "9999-12-31T23:59:59-14:00",
+    "0000-00-00",
+    "2020-02-30",
+    "2020-W01-1",
+    "yesterday",
+    "1e308",
+    "9" * 5_000,
+    "nan",
+    "२०२०-०१-०१",
+)
+SCORES = ("nan", "-inf", "1e308", "9" * 5_000, "1_000", "٣", "0x10", "3,5", "true")
+MOMENTS_AND_NUMBERS: dict[str, Values] = {
+    **{f"the date {date}": {**USUAL, "date": date} for date in DATES},
+    **{f"the score {score}": {**USUAL, "score": score} for score in SCORES},
+}
+JSON_VALUES: dict[str, Values] = {
+    f"the JSON {value[:20]}": dict.fromkeys(USUAL, f"\0json{value}")
+    for value in (
+        "null",
+        "true",
+        "NaN",
+        "-Infinity",
+        "1e400",
+        "9" * 5_000,
+        "0.1",
+        "[]",
+        '[["a"]]',
+        '{"name": {"name": 1}}',
+        '"\\ud800"',
+        '"\\u0000"',
+        "[" * 100_000,
+    )
+}
+"""Values that go into formats of JSON as they are."""
+VALUES = TEXTS | MOMENTS_AND_NUMBERS | JSON_VALUES
 
 _DEEP = 100_000
 _BOMB = b"x" * 4_000_000
@@ -237,14 +234,20 @@ CONTENTS: dict[str, bytes] = {
     "random bytes": bytes((n * 7919 + n // 13) % 256 for n in range(50_000)),
     "UTF-16": '{"id": "1", "title": "é"}\n'.encode("utf-16"),
     "a long line": b"x" * 3_000_000,
-    "a long quoted cell": b'id,title\n1,"' + b"x\n" * 20_000,
-    "many columns": b"id,title" + b",x" * 100_000 + b"\n" + b"1,t" + b"," * 100_000 + b"\n",
-    "many cells": b"id,title\n" + b"," * 500_000 + b"\n",
-    "columns of one name": b"id,id,title,title\n1,2,a,b\n",
+    "half a gzip": gzip.compress(b"x" * 10_000)[:30],
+}
+"""Files that are odd in any format."""
+JSON_FILES: dict[str, bytes] = {
     "deep lists": b"[" * _DEEP + b"]" * _DEEP,
     "deep objects": b'{"a":' * _DEEP,
     "a line of deep lists": b'{"id": 1, "title": ' + b"[" * _DEEP + b"]" * _DEEP + b"}\n",
     "a number of many digits": b'{"id": ' + b"9" * 5_000 + b', "title": "t"}\n',
+    "null": b"null\n",
+    "a list of numbers": b"[1, 2, 3]",
+    "an empty list": b"[]",
+    "a list of lists without end": b"[[[[",
+}
+XML_FILES: dict[str, bytes] = {
     "deep elements": b"<posts>" + b"<row>" * _DEEP,
     "many attributes": b"<posts><row " + b" ".join(b'a%d=""' % n for n in range(50_000)) + b"/></posts>",
     "entities": b'<!DOCTYPE a [<!ENTITY b "bb">]><posts><row Id="1" Title="&b;"/></posts>',
@@ -253,15 +256,19 @@ CONTENTS: dict[str, bytes] = {
     "XML that ends early": b'<posts><row Id="1" Title="t"',
     "a tag without end": b"<posts><row " + b"x" * 2_000_000,
     "many questions without end": b"<vespaadd>" * 20_000,
+}
+LINES: dict[str, bytes] = {
+    "a long quoted cell": b'id,title\n1,"' + b"x\n" * 20_000,
+    "many columns": b"id,title" + b",x" * 100_000 + b"\n" + b"1,t" + b"," * 100_000 + b"\n",
+    "many cells": b"id,title\n" + b"," * 500_000 + b"\n",
+    "columns of one name": b"id,id,title,title\n1,2,a,b\n",
     "lines of tabs": b"\t" * 200_000 + b"\n" + b"\t\t\t\t\t\n" * 1_000,
     "old line ends": b"id,title\r1,a\r2,b\r",
     "quotes without end": b'id,title\n1,"a\n2,b\n',
     "a Python expression": b'subject,content,bestanswer,ans0\n"b\'\'.__class__","(1).__pow__(9)",,\n',
-    "null": b"null\n",
-    "a list of numbers": b"[1, 2, 3]",
-    "an empty list": b"[]",
-    "a list of lists without end": b"[[[[",
 }
+OF_FAMILIES = (JSON_FILES, XML_FILES, LINES)
+FILES = CONTENTS | JSON_FILES | XML_FILES | LINES
 
 
 @pytest.fixture
@@ -315,20 +322,29 @@ def test_every_format_is_in_the_table_and_its_usual_file_is_read(archive: Store,
     assert name == "pairs" or (report is not None and report.load.questions.added == 2 and not report.rejected)
 
 
-@pytest.mark.parametrize(("name", "values"), in_turns(VALUES))
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [*in_each_family(TEXTS), *in_turns(MOMENTS_AND_NUMBERS, DATED), *in_turns(JSON_VALUES, FAMILIES[0])],
+)
 def test_odd_values_are_stored_mended_or_rejected(archive: Store, tmp_path: Path, name: str, values: str) -> None:
     path = put(tmp_path, name, FORMATS[name][1](VALUES[values]).encode("utf-8", "surrogatepass"))
     READERS[name].matches(path)
     ends_well(archive, path, name, tmp_path)
 
 
-@pytest.mark.parametrize(("name", "content"), in_turns(CONTENTS))
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        *in_each_family(CONTENTS),
+        *(case for family, files in zip(FAMILIES, OF_FAMILIES, strict=True) for case in in_turns(files, family)),
+    ],
+)
 def test_odd_files_are_read_or_refused(archive: Store, tmp_path: Path, name: str, content: str) -> None:
     usual = FORMATS[name][1](USUAL).encode()
-    for place, written in enumerate((CONTENTS[content], usual + CONTENTS[content])):
+    for place, written in enumerate((FILES[content], usual + FILES[content])):
         (tmp_path / str(place)).mkdir()
         path = put(tmp_path / str(place), name, written)
-        READERS[name].matches(path)
+        assert {type(reader.matches(path)) for reader in READERS.values()} == {bool}
         if ends_well(archive, path, name, tmp_path) is not None:
             break
 
@@ -346,7 +362,7 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@pytest.mark.parametrize(("name", "how"), in_turns(PACKED, without="askalike"))
+@pytest.mark.parametrize(("name", "how"), in_turns(PACKED, [name for name in FORMATS if name != "askalike"]))
 def test_packed_files_are_read_or_refused(archive: Store, tmp_path: Path, name: str, how: str) -> None:
     file, made = FORMATS[name]
     (tmp_path / f"{file}.gz").write_bytes(PACKED[how](made(USUAL).encode()))
@@ -378,7 +394,7 @@ def _is_device(path: Path) -> None:
 ODD_FILES = {make.__name__: make for make in (_is_pipe, _is_folder, _is_loop, _leads_nowhere, _is_device)}
 
 
-@pytest.mark.parametrize(("name", "kind"), in_turns(ODD_FILES))
+@pytest.mark.parametrize(("name", "kind"), in_turns(ODD_FILES, list(FORMATS)))
 def test_what_is_no_file_is_refused_alone_and_in_a_folder(archive: Store, tmp_path: Path, name: str, kind: str) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
@@ -403,6 +419,6 @@ def test_a_name_that_is_no_utf8_is_read_and_shown(archive: Store, tmp_path: Path
 @pytest.mark.parametrize("content", ["empty", "NUL bytes", "deep elements", "entities", "random bytes"])
 def test_odd_members_of_an_archive_are_refused(archive: Store, tmp_path: Path, content: str) -> None:
     with py7zr.SevenZipFile(tmp_path / "site.7z", "w") as packed:
-        packed.writestr(CONTENTS[content], "Posts.xml")
-        packed.writestr(CONTENTS[content], "PostLinks.xml")
+        packed.writestr(FILES[content], "Posts.xml")
+        packed.writestr(FILES[content], "PostLinks.xml")
     assert ends_well(archive, tmp_path / "site.7z", "stackexchange", tmp_path) is None
