@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,10 +10,11 @@ import pytest
 from rich.console import Console
 from tests.command import Run
 
-from askalike import Answer, Forum, ForumSettings, Question
+import askalike
+from askalike import Forum, Question
 from askalike.cli.arguments import command
 from askalike.cli.demo import QUESTIONS
-from askalike.cli.display import BarProgress, safe
+from askalike.cli.display import BarProgress
 from askalike.data import bundled_forum
 
 
@@ -33,9 +31,9 @@ def test_demo_indexes_answers_three_questions_and_says_what_next(run: Run, tmp_p
     assert done.code == 0
     for question in QUESTIONS:
         assert question in done.out
-    assert "Bluetooth headphones sound terrible as soon as a call starts" in done.out
     assert "Try next" in done.out
-    assert run("demo", "--into", tmp_path / "demo.forum").code == 0
+    found = run("demo", "--into", tmp_path / "demo.forum", "--json").json
+    assert [hits[0]["question"]["id"] for hits in found.values()] == ["q1005", "q1136", "q1028"]
 
 
 def test_commands_to_copy_are_found_as_they_are_written(
@@ -51,23 +49,14 @@ def test_commands_to_copy_are_found_as_they_are_written(
     assert command("search", "a b") == "askalike search 'a b'"
     monkeypatch.setattr(sys, "argv", ["-c"])
     assert command("info") == "askalike info"
-
-
-def test_the_package_runs_as_a_module_and_commands_to_copy_say_so_where_a_shell_lacks_the_script(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "posts.csv").write_text("id,title\n1,Printer is offline\n", encoding="utf-8")
-    called = [sys.executable, "-m", "askalike", "index", "posts.csv", "--into", "f", "--no-encode"]
-    environment = {**os.environ, "PATH": "/nowhere"}
-    done = subprocess.run(called, capture_output=True, text=True, check=False, env=environment, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert f'{sys.executable} -m askalike search f "your question"' in done.stdout
+    monkeypatch.setattr(sys, "argv", [str(Path(askalike.__file__).with_name("__main__.py"))])
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert command("info") == f"{sys.executable} -m askalike info"
 
 
 @pytest.mark.parametrize(
     ("shortage", "said"),
     [
-        (MemoryError(), "there is not enough memory\n"),
         (MemoryError("Unable to allocate 2 TiB"), "there is not enough memory: Unable to allocate 2 TiB\n"),
         (RuntimeError("DefaultCPUAllocator: can't allocate memory: 9"), "there is not enough memory: Default"),
     ],
@@ -94,16 +83,6 @@ def test_an_error_of_the_program_itself_is_not_taken_for_a_shortage(run: Run, mo
         run("info", "any")
 
 
-def test_a_language_may_be_given_by_its_code_at_the_first_and_the_next_reading(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "posts.csv").write_text("id,title\n1,Wie geht das?\n", encoding="utf-8")
-    for language in ("de", "german", "de-AT"):
-        options = ("--into", tmp_path / "f", "--language", language, "--no-encode")
-        assert run("index", tmp_path / "posts.csv", *options).code == 0
-    assert run("info", tmp_path / "f", "--json").json["language"] == "german"
-    other = run("index", tmp_path / "posts.csv", "--into", tmp_path / "f", "--language", "fr")
-    assert (other.code, "was made with --language german" in other.err) == (2, True)
-
-
 def test_demo_does_not_mix_with_a_forum_of_ones_own(run: Run, tmp_path: Path) -> None:
     table = tmp_path / "posts.csv"
     table.write_text("id,title,body\n1,Printer is offline,help\n", encoding="utf-8")
@@ -125,34 +104,16 @@ def test_index_reports_what_it_did_and_again_that_nothing_changed(run: Run, tmp_
     assert "252 unchanged" in again.out
 
 
-def test_index_names_rejects_and_where_they_are_kept(run: Run, tmp_path: Path) -> None:
-    table = tmp_path / "posts.csv"
-    table.write_text("id,title,body\n1,Printer is offline,help\n,No id here,x\n", encoding="utf-8")
-    done = run("index", table, "--into", tmp_path / "f")
-    assert done.code == 0
-    assert "rejected   1 record, kept in" in done.out
-    assert "posts.csv line 3: " in done.out
-    assert (tmp_path / "f" / "rejects.jsonl").is_file()
-
-
 def test_rejects_are_counted_once_and_their_lines_are_told_from_their_ids(run: Run, tmp_path: Path) -> None:
     archive = tmp_path / "q.jsonl"
     lines = ['{"id": "3", "title": "one"}', '{"id": "3", "title": "two"}', '{"id": "9", "title": ""}']
     archive.write_text("\n".join(lines), encoding="utf-8")
     shown = run("index", archive, "--into", tmp_path / "f").out
+    assert (tmp_path / "f" / "rejects.jsonl").is_file()
     assert "questions  1 added\n" in shown
     assert "rejected   2 records, kept in" in shown
     assert "q.jsonl record 3: a record with this id came before" in shown
     assert "q.jsonl line 3, record 9: title and body are empty" in shown
-
-
-def test_index_takes_columns_from_the_command_line(run: Run, tmp_path: Path) -> None:
-    table = tmp_path / "posts.csv"
-    table.write_text("number,betreff,text\n1,Printer is offline,help\n", encoding="utf-8")
-    words = ("index", table, "--into", tmp_path / "f", "--format", "table", "--json")
-    done = run(*words, "--column", "id=number", "--column", "title=betreff", "--column", "body=text")
-    assert done.json["questions"]["added"] == 1
-    assert run(*words, "--column", "nonsense").code == 2
 
 
 def test_search_shows_rank_title_date_id_words_and_answer(run: Run, homenet: Path) -> None:
@@ -176,20 +137,24 @@ def test_search_reads_the_body_from_standard_input(run: Run, homenet: Path) -> N
     assert "q1157" in [hit["question"]["id"] for hit in hits]
 
 
-def test_search_filters_by_tag_date_and_id(run: Run, homenet: Path) -> None:
-    words = ("search", homenet, "printer offline network", "--json")
+def test_search_filters_by_every_option(run: Run, homenet: Path) -> None:
+    words = ("search", homenet, "printer offline network", "-k", 20, "--json")
     assert all("printer" in hit["question"]["tags"] for hit in run(*words, "--tag", "printer").json)
     assert all(hit["question"]["created"] < "2020" for hit in run(*words, "--before", "2020-01-01").json)
     first = run(*words).json[0]["question"]["id"]
     assert first not in [hit["question"]["id"] for hit in run(*words, "--exclude", first).json]
+    hits = run(*words, "--unanswered", "--not-tag", "ssh", "--after", "2021-01-01", "--open").json
+    assert hits
+    for hit in hits:
+        assert (hit["answers"], hit["question"]["closed"], "ssh" in hit["question"]["tags"]) == (0, None, False)
+        assert hit["question"]["created"] >= "2021-01-01"
+    assert run(*words, "--minimum", 0.999).json == []
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--tag", "nosuch"), "No question has the tag nosuch."),
         (("--tag", "printer", "--tag", "nosuch"), "No question has the tags printer, nosuch."),
-        (("--before", "1990-01-01"), "No question was asked before 1990-01-01 00:00+00:00."),
         (("--tag", "PRINTER", "--before", "1990-01-01"), "No question has the tag PRINTER and was asked before 1990-"),
         (("--tag", "printer", "--body", "xyzzy"), "No similar questions found"),
     ],
@@ -204,7 +169,7 @@ def test_a_filter_that_no_question_satisfies_is_named(
     assert (f"note: {said}" in found.err.replace("\n", " ")) == said.startswith("No question")
 
 
-@pytest.mark.parametrize("asked", ["xyzzy", "the of and", "the xyzzy is", "?!"])
+@pytest.mark.parametrize("asked", ["xyzzy", "the of and"])
 def test_search_that_finds_nothing_says_so(run: Run, homenet: Path, asked: str) -> None:
     assert "No similar questions" in run("search", homenet, asked).out
     assert run("search", homenet, asked, "--json").json == []
@@ -268,10 +233,7 @@ def test_reindex_builds_anew(run: Run, homenet: Path) -> None:
     ("words", "code", "said"),
     [
         (("search", "nowhere.forum", "x"), 1, "there is no forum at nowhere.forum"),
-        (("index", "nowhere.xml", "--into", "f"), 1, "nowhere.xml"),
-        (("index",), 2, "Missing"),
         (("frobnicate",), 2, "frobnicate"),
-        (("score", "a", "b", "--protocol", "best"), 2, "askubuntu"),
         (("score", "a", "b", "--protocol", "trec", "--measure", "luck@3"), 2, "ndcg@k"),
         (("index", ".", "--into", "f", "--format", "nosuch"), 2, "stackexchange"),
     ],
@@ -302,18 +264,15 @@ def test_an_archive_that_cannot_be_read_leaves_no_forum(run: Run, tmp_path: Path
         ("search", "FORUM", "x", "-k", "0"),
         ("search", "FORUM", "x", "--before", "yesterday"),
         ("search", "FORUM", " "),
-        ("evaluate", "FORUM", "--protocol", "magic"),
         ("evaluate", "FORUM", "--system", "oracle"),
         ("evaluate", "FORUM", "--split", "half"),
         ("index", "ARCHIVE", "--into", "FORUM", "--language", "german"),
         ("index", "ARCHIVE", "--into", "FORUM", "--no-code"),
         ("index", "ARCHIVE", "--into", "FORUM2", "--language", "klingon"),
         ("index", "ARCHIVE", "--into", "FORUM2", "--markup", "bbcode"),
-        ("index", "ARCHIVE", "--into", "FORUM2", "--site-url", "forum.example.org"),
         ("index", "ARCHIVE", "--into", "FORUM2", "--site-url", "ftp://forum.example.org"),
         ("serve", "FORUM", "--allow-origin", "forum.example.org"),
         ("serve", "FORUM", "--allow-host", "https://x.example.org"),
-        ("serve", "FORUM", "--allow-host", "x.example.org/forum"),
     ],
 )
 def test_a_wrong_value_is_wrong_usage(run: Run, homenet: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
@@ -332,52 +291,17 @@ def test_errors_are_json_too_when_json_was_asked_for(run: Run) -> None:
 
 def test_what_is_piped_has_no_spaces_at_its_ends_and_unbroken_paths_and_commands(run: Run, tmp_path: Path) -> None:
     forum = tmp_path / ("a long name " * 9) / "my.forum"
-    done = run("index", bundled_forum(), "--into", forum)
+    table = tmp_path / "posts.csv"
+    table.write_text("id,title\n1,Clock is wrong\n", encoding="utf-8")
+    done = run("index", table, "--into", forum)
     assert f"  askalike search '{forum}' \"your question\"" in done.out.splitlines()
     shown = run("search", forum, "Clock is wrong after booting Windows").out + run("info", forum).out
     assert [line for line in shown.splitlines() if line != line.rstrip()] == []
     assert f"error: there is no forum at {forum}2" in run("info", f"{forum}2").err.splitlines()
 
 
-def test_a_report_shows_whole_names_and_intervals_on_80_columns(
-    run: Run, homenet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("askalike.cli.display.console._width", 80)
-    shown = run("evaluate", homenet, "--protocol", "retrieval", "--system", "tfidf-3-all-words").out
-    header = next(line for line in shown.splitlines() if line.startswith("run"))
-    assert header.split() == ["run", "recall@10", "recall@100", "mrr", "ndcg@10", "success@1", "queries"]
-    assert "…" not in shown
-    assert max(map(len, shown.splitlines())) <= 80
-    name = "[red]a-run-with-a-very-long-name-indeed.run"
-    (tmp_path / "gold").write_text("q1 0 a 1\nq2 0 c 1\n", encoding="utf-8")
-    (tmp_path / name).write_text("q1 Q0 a 1 2 t\nq2 Q0 c 1 2 t\n", encoding="utf-8")
-    shown = run("score", tmp_path / "gold", tmp_path / name, "--protocol", "trec").out
-    assert "".join(line[:20].split()[0] for line in shown.splitlines()[1:] if line[0] != " ") == name
-    assert "(100–100)" in shown
-
-
-def test_an_answer_without_words_is_said_to_have_none(run: Run, tmp_path: Path) -> None:
-    run("index", bundled_forum(), "--into", tmp_path / "f")
-    with Forum.open(tmp_path / "f") as forum:
-        forum.add(Question("z", "zebra"))
-        forum.add_answers([Answer("a", "z", "<!-- -->\n\n---", "markdown")])
-    assert "answer: (no text)" in run("search", tmp_path / "f", "zebra").out
-
-
-def test_a_damaged_archive_is_explained(run: Run, tmp_path: Path) -> None:
-    run("index", bundled_forum(), "--into", tmp_path / "f")
-    archive = tmp_path / "f" / "archive.sqlite"
-    stored = bytearray(archive.read_bytes())
-    stored[4096 * 4 :] = b"A" * (len(stored) - 4096 * 4)
-    archive.write_bytes(stored)
-    done = run("info", tmp_path / "f")
-    assert done.code == 1
-    assert done.err.startswith(f"error: {archive} is damaged: ")
-    assert "hint: restore it from a backup" in done.err
-
-
 def test_a_forum_without_its_archive_is_told_from_no_forum(run: Run, tmp_path: Path) -> None:
-    run("index", bundled_forum(), "--into", tmp_path / "f")
+    Forum.create(tmp_path / "f").close()
     (tmp_path / "f" / "archive.sqlite").unlink()
     done = run("info", tmp_path / "f", "--json")
     assert done.code == 1
@@ -386,7 +310,7 @@ def test_a_forum_without_its_archive_is_told_from_no_forum(run: Run, tmp_path: P
 
 
 def test_a_folder_of_forums_and_a_forum_in_place_of_an_archive_are_told(run: Run, tmp_path: Path) -> None:
-    run("index", bundled_forum(), "--into", tmp_path / "f")
+    Forum.create(tmp_path / "f").close()
     done = run("info", tmp_path, "--json")
     assert done.code == 1
     assert done.json["error"] == f"there is no forum at {tmp_path}, but in it: f"
@@ -406,28 +330,6 @@ def test_a_folder_that_cannot_be_made_is_explained(run: Run, tmp_path: Path) -> 
     assert "hint: check the path" in done.err
 
 
-def test_an_interrupted_indexing_keeps_what_was_loaded(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupt(*_: object) -> int:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr("askalike.forum.indexes.catch_up", interrupt)
-        assert run("index", bundled_forum(), "--into", tmp_path / "f").code != 0
-    assert run("info", tmp_path / "f", "--json").json["indexed"] == 252
-
-
-def test_a_language_without_a_stemmer_is_indexed_as_the_hint_says(run: Run, tmp_path: Path) -> None:
-    archive, forum = tmp_path / "ja.jsonl", tmp_path / "f"
-    archive.write_text('{"id": "1", "title": "停電の後"}\n{"id": "2", "title": "パスワード"}\n', encoding="utf-8")
-    assert "none for any other" in run("index", archive, "--into", forum, "--language", "japanese").err
-    said = run("index", archive, "--into", forum, "--language", "none").out
-    assert "searching by words only: the bundled model reads english, and the forum is in another language" in said
-    assert [hit["question"]["id"] for hit in run("search", forum, "停電", "--json").json] == ["1"]
-    assert run("info", forum, "--json").json["language"] == "none"
-
-
 def test_columns_are_named_without_saying_that_it_is_a_table(run: Run, tmp_path: Path) -> None:
     table, forum = tmp_path / "posts.txt", tmp_path / "f"
     table.write_text("7,x,Printer is offline\n8,x,Scanner is offline\n", encoding="utf-8")
@@ -438,22 +340,14 @@ def test_columns_are_named_without_saying_that_it_is_a_table(run: Run, tmp_path:
     assert "posts.txt has no column 'heading'" in done.err
 
 
-def test_an_array_that_is_called_jsonl_is_refused_with_what_to_do(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "arr.json").write_text('[{"id": "1", "title": "one"}]', encoding="utf-8")
-    done = run("index", tmp_path / "arr.json", "--into", tmp_path / "f", "--format", "jsonl")
-    assert "arr.json is a JSON array, expected one object a line" in done.err
-    assert "jq -c" in done.err
-
-
 def test_the_version_is_shown(run: Run) -> None:
     assert run("--version").out.startswith("askalike 0.")
 
 
 def test_hostile_text_does_not_reach_the_terminal(run: Run, tmp_path: Path) -> None:
     forum = tmp_path / "f"
-    run("index", bundled_forum(), "--into", forum)
-    with Forum.open(forum) as opened:
-        opened.add(Question("h", "zebra \x1b[31mred\x1b]0;title\x07 [bold]x[/bold] ‮rtl", "b"))
+    with Forum.create(forum) as made:
+        made.add(Question("h", "zebra \x1b[31mred\x1b]0;title\x07 [bold]x[/bold] ‮rtl", "b"))
     shown = run("search", forum, "zebra").out
     assert "\x1b" not in shown
     assert "\x07" not in shown
@@ -461,12 +355,11 @@ def test_hostile_text_does_not_reach_the_terminal(run: Run, tmp_path: Path) -> N
     assert "[bold]x[/bold]" in shown
 
 
-@pytest.mark.parametrize("name", ["x[old]", "x[/b]"])
-def test_a_path_with_brackets_is_shown_as_it_is(run: Run, tmp_path: Path, name: str) -> None:
-    run("index", bundled_forum(), "--into", tmp_path / name)
-    done = run("info", tmp_path / name)
+def test_a_path_with_brackets_is_shown_as_it_is(run: Run, tmp_path: Path) -> None:
+    Forum.create(tmp_path / "x[/b]").close()
+    done = run("info", tmp_path / "x[/b]")
     assert done.code == 0
-    assert str(tmp_path / name) in "".join(line.strip() for line in done.out.splitlines())
+    assert str(tmp_path / "x[/b]") in "".join(line.strip() for line in done.out.splitlines())
 
 
 def test_a_phase_with_brackets_is_shown_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -476,40 +369,6 @@ def test_a_phase_with_brackets_is_shown_as_it_is(monkeypatch: pytest.MonkeyPatch
         progress.start("reading x[old][/b].jsonl", 1, "bytes")
         progress.advance(1)
     assert "reading x[old][/b].jsonl" in written.getvalue()
-
-
-@pytest.mark.parametrize(("text", "shown"), [("a\tb\nc", "a b c"), ("\x9b31m", "31m"), ("👩‍💻 é", "👩‍💻 é"), ("", "")])
-def test_safe_text_keeps_letters_and_drops_controls(text: str, shown: str) -> None:
-    assert safe(text) == shown
-
-
-def test_a_closed_pipe_is_no_crash(homenet: Path) -> None:
-    command = f"{sys.executable} -m askalike.cli.main search {homenet} printer -k 50 --json | head -1"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, env=dict(os.environ))
-    assert "Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
-def test_a_terminal_that_lacks_letters_gets_escapes(tmp_path: Path, encoding: str) -> None:
-    archive = tmp_path / "a.jsonl"
-    archive.write_text(json.dumps({"id": "1", "title": "wifi шрифт 😀"}), encoding="utf-8")
-    environment = {**os.environ, "PYTHONIOENCODING": encoding}
-
-    def shown(*words: str) -> str:
-        command = [sys.executable, "-m", "askalike.cli.main", *words]
-        return subprocess.run(command, env=environment, check=True, capture_output=True).stdout.decode(encoding)
-
-    with Forum.create(tmp_path / "f", settings=ForumSettings(has_vectors=False)) as forum:
-        forum.load(archive)
-    assert "wifi \\u0448" in shown("search", str(tmp_path / "f"), "wifi")
-    found = json.loads(shown("search", str(tmp_path / "f"), "wifi", "--json"))
-    assert found[0]["question"]["title"] == "wifi шрифт 😀"
-
-
-def test_a_path_that_is_not_utf8_is_named_in_json(run: Run, tmp_path: Path) -> None:
-    done = run("index", "/nowhere/\udcff", "--into", tmp_path / "f", "--json")
-    assert done.code == 1
-    assert "\udcff" in done.json["error"]
 
 
 def test_an_archive_of_links_is_taken_into_a_forum_and_makes_none_alone(run: Run, tmp_path: Path) -> None:

@@ -71,12 +71,6 @@ def test_a_pair_in_csv_and_parquet_is_that_in_json(run: Run, homenet: Path, monk
         assert parquet.read_table(io.BytesIO(file.getvalue())).to_pylist() == listed
 
 
-def test_only_one_form_is_printed(run: Run, homenet: Path) -> None:
-    done = run("duplicates", homenet, "--json", "--csv")
-    assert done.code == 2
-    assert "exclude each other" in done.err
-
-
 def test_exact_duplicates_are_those_with_the_same_text(run: Run, small: Path, homenet: Path) -> None:
     found = run("duplicates", small, "--exact", "--json").json
     assert [(one["id"], one["original_id"], one["exact"], one["score"]) for one in found] == [("b", "a", True, 1.0)]
@@ -187,20 +181,6 @@ def test_a_search_for_what_is_like_a_question_does_not_find_it(run: Run, homenet
     assert hits[0]["question"]["id"] == "q1045"
     assert "q1156" not in {hit["question"]["id"] for hit in hits}
     assert run("similar", homenet, "none").code == 1
-
-
-def test_filters_hold_for_what_a_search_finds(run: Run, homenet: Path) -> None:
-    options = ("-k", 20, "--unanswered", "--not-tag", "ssh", "--after", "2021-01-01", "--open", "--json")
-    hits = run("search", homenet, ASKED, *options).json
-    assert hits
-    for hit in hits:
-        assert hit["answers"] == 0
-        assert "ssh" not in hit["question"]["tags"]
-        assert hit["question"]["created"] >= "2021-01-01"
-        assert hit["question"]["closed"] is None
-    assert run("search", homenet, ASKED, "--minimum", 0.999, "--json").json == []
-    nothing = run("search", homenet, ASKED, "--tag", "none-has-this", "--answered").out
-    assert "No question has the tag none-has-this and is answered." in nothing
 
 
 def test_a_source_is_deleted_with_all_that_came_from_it(run: Run, tmp_path: Path) -> None:

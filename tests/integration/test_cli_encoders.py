@@ -46,22 +46,6 @@ def server() -> Iterator[EmbeddingServer]:
         yield found
 
 
-def test_encode_takes_an_endpoint_and_later_commands_ask_it(
-    run: Run, tmp_path: Path, archive: Path, server: EmbeddingServer
-) -> None:
-    forum = tmp_path / "forum"
-    run("index", archive, "--into", forum)
-    done = run("encode", forum, "--model", server.named, "--document-prompt", "passage: ", "--json")
-    assert done.code == 0
-    assert (done.json["encoded"], done.json["not_encoded"]) == (3, 0)
-    assert done.json["model"].startswith("openai:served@")
-    assert "passage: Printer is offline" in server.requests[-1][2]["input"]
-    found = run("search", forum, "wireless disconnects", "--json")
-    assert found.json[0]["question"]["id"] == "wifi"
-    assert not found.json[0].get("notice")
-    assert run("info", forum, "--json").json["encoder_problem"] is None
-
-
 def test_search_by_words_says_why_and_what_mends_it(
     run: Run, tmp_path: Path, archive: Path, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,13 +61,6 @@ def test_search_by_words_says_why_and_what_mends_it(
     assert server.requests == []
     assert run("encode", forum, "--model", server.named).code == 0  # agrees, and encodes nothing again
     assert run("search", forum, "printer", "--json").err == ""
-
-
-def test_options_of_an_encoder_need_one(run: Run, tmp_path: Path, archive: Path) -> None:
-    run("index", archive, "--into", tmp_path / "forum")
-    done = run("encode", tmp_path / "forum", "--truncate", "8")
-    assert done.code == 2
-    assert "truncate given without a text encoder" in done.err
 
 
 def test_index_goes_on_where_an_endpoint_ends(
@@ -106,6 +83,7 @@ def test_index_goes_on_where_an_endpoint_ends(
 needs_minilm = pytest.mark.skipif(not has_minilm(), reason="the extra minilm is not installed")
 
 
+@pytest.mark.slow  # MiniLM is read
 @needs_minilm
 def test_a_new_forum_takes_minilm_where_it_is_installed(
     run: Run, tmp_path: Path, archive: Path, monkeypatch: pytest.MonkeyPatch
@@ -118,6 +96,7 @@ def test_a_new_forum_takes_minilm_where_it_is_installed(
     assert run("info", tmp_path / "forum", "--json").json["not_encoded"] == 0
 
 
+@pytest.mark.slow  # MiniLM is read
 @needs_minilm
 def test_the_general_model_answers_while_minilm_encodes(
     tmp_path: Path,
@@ -138,6 +117,7 @@ def test_the_general_model_answers_while_minilm_encodes(
     assert [name.partition(" ")[0] for name in answered] == ["", "general"]
 
 
+@pytest.mark.slow  # MiniLM is read
 @needs_minilm
 def test_a_forum_of_minilm_is_answered_by_words_where_it_is_not_installed(
     run: Run, tmp_path: Path, archive: Path, monkeypatch: pytest.MonkeyPatch
@@ -154,6 +134,7 @@ def test_a_forum_of_minilm_is_answered_by_words_where_it_is_not_installed(
     assert run("search", tmp_path / "forum", "printer", "--json").err == ""
 
 
+@pytest.mark.slow  # MiniLM is read
 @needs_minilm
 def test_a_model_in_a_folder_encodes_and_nothing_anew_when_the_folder_has_moved(
     run: Run, tmp_path: Path, archive: Path, monkeypatch: pytest.MonkeyPatch

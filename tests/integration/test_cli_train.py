@@ -13,7 +13,6 @@ from tests.tiny_training import dev_score_of
 
 from askalike import Forum, Question
 from askalike.data import bundled_forum
-from askalike.models.encoders.model import Model
 from askalike.types import Link
 
 TINY = """
@@ -280,23 +279,6 @@ def test_a_way_leads_back_to_the_general_model(
     assert (forum / "model").is_dir(), "nothing is taken away where nothing could stand for it"
 
 
-def test_training_goes_on_from_a_models_folder(run: Run, forum: Path, tmp_path: Path) -> None:
-    synonym_model().save(tmp_path / "model")
-    recipe = tmp_path / "on.toml"
-    recipe.write_text(
-        TINY.replace("size = 8", "size = 4", 1)
-        .replace(
-            'kind = "rcnn"\nhidden_size = 8',
-            'kind = "rcnn"\ngate = "none"\nhidden_size = 4\norder = 1\npooling = "mean"',
-        )
-        .replace('vectors = "random"', 'unknown = "zero"'),
-        encoding="utf-8",
-    )
-    words = ("train", forum, "--recipe", recipe, "--keep", "--json")
-    assert run(*words, "--from", tmp_path / "model").json["goes_on_from"] == str(tmp_path / "model")
-    assert Model.load(forum / "model").vocabulary.words[:3] == ("wifi", "wireless", "wlan")
-
-
 def test_a_stopped_training_says_how_to_go_on(
     run: Run, forum: Path, recipe: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -336,7 +318,6 @@ def test_stopped_while_the_new_model_encodes_the_same_again_goes_on_with_encodin
     ("words", "code", "message", "hint"),
     [
         (("--recipe", "magic"), 2, "no recipe 'magic'", "default, lei2016"),
-        (("--recipe", __file__), 2, "is no TOML", "correct it"),
         (("--from", "general"), 2, "contains no general model", "--from nothing"),
         (("--from", "nowhere"), 1, "no model at nowhere", "manifest.json"),
         (("--recipe", "RECIPE", "--device", "abacus"), 2, "device 'abacus'", "cuda"),
@@ -347,6 +328,7 @@ def test_errors_say_what_and_what_to_do(
 ) -> None:
     done = run("train", forum, *(recipe if word == "RECIPE" else word for word in words))
     assert done.code == code
+    assert not (forum / "training").exists()
     assert message in done.err
     assert hint in done.err
 

@@ -17,7 +17,6 @@ from askalike.cli.display import bar
 from askalike.data import bundled_forum
 from askalike.index.catchup import Steps
 from askalike.index.vector_indexer import VectorIndexer
-from askalike.index.vector_set import lock_of_makers
 from askalike.index.word_indexer import fingerprint
 from askalike.index.words import WordIndex
 from askalike.models.encoders.model import Model
@@ -40,9 +39,14 @@ def model(tmp_path: Path) -> Path:
 
 def test_encode_takes_a_model_and_search_finds_what_shares_no_word(run: Run, forum: Path, model: Path) -> None:
     assert run("search", forum, "wireless disconnects", "--json").json == []
+    before = run("info", forum, "--json").json
+    assert (before["model"], before["encoded"], before["not_encoded"]) == (None, 0, 0)
     done = run("encode", forum, "--model", model)
     assert done.code == 0
     assert "2 questions are encoded by the model own (rcnn, 4 dimensions)" in done.out
+    again = run("encode", forum, "--json").json
+    assert (again["model"], again["encoded"], again["not_encoded"]) == ("own (rcnn, 4 dimensions)", 2, 0)
+    assert "own (rcnn, 4 dimensions)" in run("info", forum).out
     (hit,) = run("search", forum, "wireless disconnects", "--json").json
     assert hit["question"]["id"] == "wifi"
     assert hit["components"].pop("same") < hit["score"]
@@ -50,26 +54,6 @@ def test_encode_takes_a_model_and_search_finds_what_shares_no_word(run: Run, for
     assert run("search", forum, "wireless disconnects", "--ranker", "words", "--json").json == []
     (hit,) = run("search", forum, "wireless disconnects", "--ranker", "meaning", "--json").json
     assert hit["components"] == {"cosine": pytest.approx(1.0)}
-
-
-def test_encode_as_json_says_what_answers(run: Run, forum: Path, model: Path) -> None:
-    found = run("encode", forum, "--model", model, "--json").json
-    del found["seconds"]
-    assert found == {
-        "forum": str(forum),
-        "model": "own (rcnn, 4 dimensions)",
-        "encoded": 2,
-        "not_encoded": 0,
-    }
-
-
-def test_info_tells_of_model_and_vectors(run: Run, forum: Path, model: Path) -> None:
-    before = run("info", forum, "--json").json
-    assert (before["model"], before["encoded"], before["not_encoded"]) == (None, 0, 0)
-    run("encode", forum, "--model", model)
-    after = run("info", forum, "--json").json
-    assert (after["model"], after["next_model"], after["encoded"]) == ("own (rcnn, 4 dimensions)", None, 2)
-    assert "own (rcnn, 4 dimensions)" in run("info", forum).out
 
 
 def test_encoding_that_is_stopped_says_what_stays_and_how_to_go_on(
@@ -219,20 +203,6 @@ def test_search_says_what_is_not_encoded_where_meaning_is_searched(
         said[0]
         == "note: the previous model is in use: 4 questions are not encoded by the new one, own (rcnn, 2 dimensions)"
     )
-
-
-def test_index_says_what_it_left_to_encode(
-    run: Run, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("askalike.index.encoder_settings.default_model", lambda: model)
-    monkeypatch.setattr("askalike.index.vector_sets.AT_ONCE", 1)
-    Forum.create(tmp_path / "f").close()
-    with lock_of_makers(tmp_path / "f" / "vectors"):  # another process is encoding
-        done = run("index", bundled_forum(), "--into", tmp_path / "f")
-        assert f"waiting    252 not encoded: askalike encode {tmp_path / 'f'}" in done.out.splitlines()
-        assert run("index", bundled_forum(), "--into", tmp_path / "f", "--json").json["not_encoded"] == 252
-    assert "not encoded" not in run("index", bundled_forum(), "--into", tmp_path / "f").out
-    assert run("index", bundled_forum(), "--into", tmp_path / "f", "--json").json["not_encoded"] == 0
 
 
 @pytest.mark.parametrize(

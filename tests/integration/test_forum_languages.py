@@ -14,12 +14,10 @@ from tests.embedding_server import WordHashes
 
 from askalike.errors import ForumError, InputError, MissingExtraError, SettingError
 from askalike.forum import Forum, ForumSettings
-from askalike.search.texts import reader_of, unpacked
 from askalike.server.app import build
 from askalike.server.settings import ServeSettings
 from askalike.text import languages
-from askalike.text.analyzer import Analyzer
-from askalike.text.languages import CODES, Detector, prose
+from askalike.text.languages import Detector, prose
 from askalike.text.settings import TextSettings
 from askalike.types import Filters, Query, Question, language_code
 
@@ -48,23 +46,14 @@ def found(forum: Forum, title: str, **more: object) -> list[str]:
 # -- telling languages apart -----------------------------------------------------------------------------------------
 
 
-def test_the_codes_are_those_of_the_detector() -> None:
-    assert set(languages._identifier().labels) - {"zxx"} == CODES
-
-
 @pytest.mark.parametrize(
     ("title", "body", "language"),
     [
         ("Warum startet mein Drucker nicht?", "", "de"),
-        ("Pourquoi mon imprimante ne marche pas ?", "", "fr"),
         ("Docker", "Mein Container startet seit dem Update nicht mehr, was kann ich tun?", "de"),
-        ("", "", ""),
         ("12345 --help /etc/hosts", "", ""),
-        ("😀 😀", "", ""),
         ("Как установить докер на сервер?", "", "ru"),  # none of the forum's
         ("どうやってインストールしますか", "", "ja"),
-        ("كيف أثبت هذا البرنامج على جهازي؟", "", "ar"),
-        ("איך מתקינים את התוכנה הזאת?", "", "he"),
         ("怎么安装这个软件", "", "zh"),
     ],
 )
@@ -92,13 +81,11 @@ def test_code_and_addresses_say_nothing_and_a_huge_body_costs_no_more() -> None:
     assert Detector(("en", "de")).language_of("", "Der Drucker druckt nicht. " * 400_000) == "de"
 
 
-@pytest.mark.parametrize("given", ["german", "d", "de_", "1", "xx-", "de;DROP", "\ud800"])
-def test_what_is_no_code_is_refused(given: str) -> None:
-    if given in ("de_", "xx-"):  # an empty subtag says nothing
-        assert language_code(given) == given[:2]
-        return
-    with pytest.raises(SettingError, match="the language is"):
-        language_code(given)
+def test_what_is_no_code_is_refused() -> None:
+    assert language_code("de_") == "de", "an empty subtag says nothing"
+    for wrong in ("german", "d", "1", "de;DROP", "\ud800"):
+        with pytest.raises(SettingError, match="the language is"):
+            language_code(wrong)
 
 
 def test_a_forums_languages_can_be_detected_and_the_first_is_the_main_one() -> None:
@@ -229,12 +216,6 @@ def test_a_post_in_two_languages_or_none_of_the_forums_is_found_by_its_words(for
     assert "code" in found(forum, "/tmp/x1")
 
 
-def test_a_text_to_compare_keeps_its_language_and_one_of_before_has_none() -> None:
-    plain = reader_of(Analyzer(TextSettings())).read("Drucker", "druckt", "plain").text
-    for text in (plain, plain._replace(language="de")):
-        assert unpacked(text.packed()) == text
-
-
 def test_questions_without_an_encoder_of_their_language_are_scored_by_words(tmp_path: Path) -> None:
     with Forum.create(tmp_path / "forum", text=TextSettings(languages=("en", "de"))) as forum:
         forum.add(QUESTIONS[:4])
@@ -330,15 +311,10 @@ def test_the_service_filters_by_languages_and_takes_a_questions_own(forum: Forum
         assert ids(languages=["de-AT"]) == {"docker"}
         assert ids(languages=["en"], query_language="de") == {"containers"}
         assert client.post("/v1/similar", json={"title": "docker", "languages": ["klingon"]}).status_code == 422
-        assert client.post("/v1/similar", json={"title": "docker", "query_language": "d;"}).status_code == 422
-        known = client.get("/v1/questions/docker").json()["question"]
-        assert (known["language"], known["is_language_detected"]) == ("de", True)
-        put = client.put("/v1/questions/docker", json={"title": "Docker", "language": "fr"})
-        assert put.status_code in (200, 201)
+        assert client.put("/v1/questions/docker", json={"title": "Docker", "language": "fr"}).is_success
         assert client.get("/v1/questions/docker").json()["question"]["language"] == "fr"
         similar = client.get("/v1/questions/docker/similar?language=en&ranker=words").json()["hits"]
         assert {hit["question"]["id"] for hit in similar} == {"containers"}
-        assert client.get("/v1/status").json()["forum"]["languages"] == {"en": 2, "fr": 2, "de": 1}
 
 
 # -- misspelt words --------------------------------------------------------------------------------------------------

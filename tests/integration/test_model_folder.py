@@ -18,7 +18,7 @@ from askalike.errors import DamagedModelError, ModelError, ModelExistsError, Mod
 from askalike.models import folder
 from askalike.models.encoders.model import Model
 from askalike.models.encoders.settings import EncoderConfig, ModelSettings, Precision, Unknown
-from askalike.models.folder import MAX_BYTES, Manifest, ModelLayout, digest
+from askalike.models.folder import MAX_BYTES, digest
 from askalike.models.vocabulary import Vocabulary
 from askalike.types import Question
 
@@ -81,8 +81,7 @@ def saved(tmp_path: Path) -> Path:
 # --- saved is loaded -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("precision", ["float32", "float16", "int8"])
-@pytest.mark.parametrize("encoder", ENCODERS, ids=lambda encoder: f"{encoder.kind}-{encoder.gate}")
+@pytest.mark.parametrize(("encoder", "precision"), list(zip(ENCODERS, ["float32", "float16", "int8"] * 2, strict=True)))
 def test_a_saved_model_is_loaded_bit_for_bit(tmp_path: Path, encoder: EncoderConfig, precision: Precision) -> None:
     model = model_of(encoder, precision, unknown="vector")
     model.save(tmp_path / "MODEL")
@@ -139,13 +138,6 @@ def test_int8_takes_about_a_quarter(tmp_path: Path) -> None:
 
 
 # --- a new one replaces an old one, whole ----------------------------------------------------------------------------
-
-
-def test_a_new_model_replaces_the_old_one(saved: Path) -> None:
-    new = model_of(seed=1)
-    new.save(saved)
-    np.testing.assert_array_equal(Model.load(saved).encode(QUESTIONS), new.encode(QUESTIONS))
-    assert [entry.name for entry in saved.parent.iterdir()] == ["MODEL"]
 
 
 def test_a_model_that_cannot_be_written_leaves_the_old_one(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,21 +250,16 @@ def test_a_missing_a_changed_and_a_cut_file_are_named(saved: Path, name: str) ->
     (saved / name).unlink()
     with pytest.raises(DamagedModelError, match=f"missing or not part of a model: {name}"):
         Model.load(saved)
-    (saved / name).mkdir()
-    with pytest.raises(DamagedModelError, match="is not a file"):
-        Model.load(saved)
+    for make in (Path.mkdir, os.mkfifo):
+        make(saved / name)
+        with pytest.raises(DamagedModelError, match="is not a file"):
+            Model.load(saved)
+        (saved / name).rmdir() if (saved / name).is_dir() else (saved / name).unlink()
 
 
 def test_a_file_too_many_is_named(saved: Path) -> None:
     (saved / "weights.pkl").write_bytes(b"")
     with pytest.raises(DamagedModelError, match=r"not part of a model: weights\.pkl"):
-        Model.load(saved)
-
-
-def test_a_pipe_is_not_waited_for(saved: Path) -> None:
-    (saved / "config.json").unlink()
-    os.mkfifo(saved / "config.json")
-    with pytest.raises(DamagedModelError, match="is not a file"):
         Model.load(saved)
 
 
@@ -315,30 +302,19 @@ NOT_FINITE = np.array([0, np.nan, 0, 0], dtype=np.float32)
     [
         (change_config(more=1), "config.json: model settings"),
         (change_config(stems="klingon"), "config.json: model setting stems is 'klingon', but expected one of: arabic"),
-        (change_config(reads="body"), "config.json: model setting reads is 'body'"),
-        (
-            change_config(encoder={**ENCODER, "kind": "transformer"}),
-            "encoder: kind is 'transformer'",
-        ),
         (change_config(encoder={**ENCODER, "hidden_size": 10**30}), "hidden_size is a number of more than 30 digits"),
         (change_config(encoder={**ENCODER, "kind": "lstm"}), "weights hold nothing for weight_ih"),
         (change_config(encoder={**ENCODER, "input_size": 5}), r"float32 \(6, 3\) for embedding.* float32 \(6, 5\)"),
         (change_config(embedding_precision="int8"), "but expected int8"),
-        (change_config(encoder_precision="float16"), "but expected float16"),
         (change_arrays(output_bias=None), "weights hold nothing for output_bias"),
-        (change_arrays(output_bias=np.zeros(5, np.float32)), r"float32 \(5,\) for output_bias"),
         (change_arrays(output_bias=NOT_FINITE), "output_bias hold numbers that are not finite"),
-        (change_arrays(counts=COUNTS[1:]), r"counts of words int64 \(5,\), but expected int64 \(6,\)"),
         (change_arrays(counts=COUNTS[:, None]), r"counts of words int64 \(6, 1\), but expected int64 \(6,\)"),
-        (change_arrays(counts=np.ones(6, np.float32)), r"counts of words float32 \(6,\), but expected int64 \(6,\)"),
         (change_arrays(counts=COUNTS - 2), "counts of words down to -2, but expected numbers ≥ 0"),
-        (change_arrays(surplus_counts=COUNTS), "holds more than the model needs: surplus_counts"),
         (change_arrays(output_bias=np.zeros(4, np.int64)), r"int64 \(4,\) for output_bias, but expected float32"),
         (change_arrays(surplus=NOT_FINITE), "holds more than the model needs: surplus"),
         (change_arrays(embedding=np.ones((6, 3), np.float32)), "unknown words are to be zero"),
         (change_file("vocabulary.txt", b"the\nrouter\n"), "2 words in vocabulary.txt but 5 vectors of words"),
         (change_file("vocabulary.txt", b"the\nthe\n"), "'the' in lines 1 and 2"),
-        (change_file("config.json", b"{"), "config.json is not JSON"),
         (change_file("weights.safetensors", b"\x02" + bytes(7) + b"{"), "weights.safetensors cannot be read"),
         (change_file("manifest.json", b"{}"), "manifest.json has entries"),
     ],
@@ -373,15 +349,9 @@ def test_a_corrupted_file_gives_a_model_or_a_clear_error(saved: Path, name: str,
 # --- formats ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [1, 99])
-def test_another_format_is_refused_with_the_version_that_wrote_it(saved: Path, number: int) -> None:
+def test_another_format_is_refused_with_the_version_that_wrote_it(saved: Path) -> None:
     manifest = json.loads((saved / "manifest.json").read_bytes())
-    changed = json.dumps({**manifest, "format": number, "version": "7.1"})
+    changed = json.dumps({**manifest, "format": 99, "version": "7.1"})
     (saved / "manifest.json").write_text(changed, encoding="utf-8")
-    with pytest.raises(ModelVersionError, match=rf"format {number}, written by askalike 7\.1.*train the model again"):
+    with pytest.raises(ModelVersionError, match=r"format 99, written by askalike 7\.1.*train the model again"):
         Model.load(saved)
-
-
-def test_the_manifest_holds_the_hashes_of_the_other_files(saved: Path) -> None:
-    manifest = Manifest.from_bytes(ModelLayout(saved).manifest.read_bytes())
-    assert manifest.files == {name: digest(data) for name, data in files_of(saved).items() if name != "manifest.json"}

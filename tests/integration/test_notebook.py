@@ -14,7 +14,7 @@ import pytest
 
 from askalike import Filters, Forum, ForumSettings, Hit, Query, Question
 from askalike.data import bundled_forum
-from askalike.errors import InputError, NotLearnedError, SettingError
+from askalike.errors import NotLearnedError, SettingError
 from askalike.types import Hits
 
 pytestmark = pytest.mark.slow
@@ -69,20 +69,6 @@ def test_a_forum_has_a_length_and_says_what_it_is(forum: Forum, tmp_path: Path) 
     assert len(empty) == 0
     empty.close()
     assert repr(empty).endswith("closed>")
-
-
-def test_whole_numbers_are_taken_for_ids(tmp_path: Path) -> None:
-    with Forum.create(tmp_path / "a.forum", settings=WORDS) as forum:
-        forum.add([Question(number, f"Printer {number}") for number in (7, 8)])  # type: ignore[arg-type]
-        assert forum.question(7).id == "7"
-        assert forum.answers(7) == []
-        assert forum.store.links_of(7) == []
-        assert forum.judge(7, 8, "different").question_id == "7"
-        forum.delete(7)
-        forum.delete([8])
-        assert len(forum) == 0
-        with pytest.raises(InputError):
-            forum.add(Question(True, "Printer"))  # type: ignore[arg-type]
 
 
 def test_a_notebook_shows_hits_as_a_table_in_which_nothing_runs(forum: Forum) -> None:
