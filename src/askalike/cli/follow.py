@@ -97,7 +97,7 @@ def follow(
     status: Annotated[bool, typer.Option("--status", help="Show how following does, and end.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Keep a forum in step with a site; create it where there is none.
+    """Keep a forum in step with a site, from its first question on.
 
     A poll finds what is new, a sweep what was moved, closed or deleted; webhooks, which askalike serve takes at
     /v1/follow, make it quick. What is followed is kept in the forum's folder: later, askalike follow FORUM is enough.
