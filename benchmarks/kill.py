@@ -12,7 +12,7 @@ the forum, and checks that
 - of the archive it holds one version whole: that of the last load, or of the one under way;
 - it holds exactly what was acknowledged beside it; the one write under way may be there or not, whole;
 - no date out of range was taken;
-- no file of a load is left, and nothing in the temporary directory;
+- nothing is left in the temporary directory, and no file of a load once another load is done;
 - once the whole archive is loaded again, every mark and judgement counts;
 - searches by words find the same questions as a forum built afresh from the same questions (each fifth kill), and so
   do searches by meaning where the package carries a model (each tenth), once what waits is encoded.
@@ -370,6 +370,7 @@ def check(folder: Path, versions: Versions, ledger: Ledger, compared: tuple[str,
         if compared:
             outcome.overlap = agreement(forum, folder.parent / "fresh.forum", compared)
         forum.load(versions.whole, options=ImportOptions(format="jsonl", source=SOURCE))
+        assert not list(folder.glob("loading.sqlite*")), "a file of a load is left"
         ledger.check(stored)
         marks = {(link.source_id, link.target_id, link.kind) for link in forum.links()}
         assert marks >= ledger.links, f"{len(ledger.links - marks)} marks do not count again"
