@@ -1,4 +1,4 @@
-"""Questions of every format link to the forum's site where ``--site-url`` says how."""
+"""What every format does alike: titles are plain text, and questions link to the site where ``--site-url`` says how."""
 
 from __future__ import annotations
 
@@ -29,14 +29,22 @@ FILES: dict[str, dict[str, str]] = {
     "yahoo": {"a.xml": "<vespaadd><document><uri>7</uri><subject>Why?</subject></document></vespaadd>"},
     "yahoo-liveqa": {"a": "20130824170310AA7\tBooks\tArts\t2013-08-25\tWhy?\tx\n"},
 }
+ESCAPES = dict.fromkeys(("stackexchange", "yahoo-liveqa"), "&amp;gt;") | {"yahoo": "&amp;amp;gt;"}
+"""How a title that speaks of ``&gt;`` is written where it is not written as it is."""
 
 
-def first_question(tmp_path: Path, name: str, site_url: str, told: list[str]) -> Question:
+def first_question(tmp_path: Path, name: str, site_url: str, told: list[str], title: str = "Why?") -> Question:
     for file, content in FILES[name].items():
-        (tmp_path / file).write_text(content, encoding="utf-8")
+        (tmp_path / file).write_text(content.replace("Why?", title), encoding="utf-8")
     path = tmp_path if len(FILES[name]) > 1 or name in ("beir", "askubuntu") else tmp_path / next(iter(FILES[name]))
     context = ReadContext(ReadOptions(site_url=site_url), notice=told.append)
     return next(record for record in READERS[name].read(path, context) if isinstance(record, Question))
+
+
+@pytest.mark.parametrize("name", ["stackexchange", "discourse", "jsonl", "table", "yahoo", "yahoo-liveqa"])
+def test_a_title_that_speaks_of_an_escape_survives(tmp_path: Path, name: str) -> None:
+    title = f"How does {ESCAPES.get(name, '&gt;')} work?"
+    assert first_question(tmp_path, name, "", [], title).title == "How does &gt; work?"
 
 
 @pytest.mark.parametrize("name", FILES)

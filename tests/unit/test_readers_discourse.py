@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from askalike.errors import DamagedInputError, FormatError, UnsafeInputError
+from askalike.errors import DamagedInputError, UnsafeInputError
 from askalike.readers.discourse import DiscourseReader, read_json_items
 from askalike.readers.frame import Limits, ReadContext, ReadOptions
 from askalike.types import Answer, Link, Question, Record
@@ -177,20 +177,6 @@ def test_topics_and_posts_that_cannot_be_used_are_rejected(tmp_path: Path) -> No
         "post 2 of topic 2: the post is empty",
         "the title is empty, and the body is html without text",
     ]
-
-
-def test_one_a_line_reads_like_a_list(tmp_path: Path) -> None:
-    values = [topic(1), topic(2)]
-    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, values)) + "\nnot json\n\n")
-    records, context, _ = read(tmp_path / "a.jsonl")
-    assert records == read_value(tmp_path, values)[0]
-    assert context.rejects.first[0].line == 3
-
-
-def test_a_folder_without_topics_is_another_format(tmp_path: Path) -> None:
-    assert not READER.matches(tmp_path)
-    with pytest.raises(FormatError, match="holds no topic"):
-        read(tmp_path)
 
 
 @pytest.mark.parametrize(

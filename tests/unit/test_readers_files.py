@@ -83,12 +83,6 @@ def test_a_small_file_that_unpacks_to_a_large_one_is_refused_on_the_way(
     assert caught.value.hint == "if you trust it, unpack it and give what was in it"
 
 
-def test_a_small_file_may_repeat_itself(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl.gz"
-    path.write_bytes(gzip.compress(b"{}\n" * 10_000_000))
-    assert sum(map(len, joined_blocks([path], ReadContext()))) == 30_000_000
-
-
 def test_a_file_that_is_not_there_is_an_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be opened: No such file"):
         lines(tmp_path / "none")
@@ -123,13 +117,6 @@ def test_a_pipe_is_refused_before_it_is_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InputError, match="is a device, a pipe or a socket"):
         lines(tmp_path / "pipe")
-
-
-def test_sniffing_never_raises_or_waits(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.csv")
-    assert first_bytes(tmp_path / "pipe.csv") == b""
-    assert first_bytes(tmp_path) == b""
-    assert first_bytes(tmp_path / "none") == b""
 
 
 def test_the_ending_is_seen_through_gz() -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
-import tracemalloc
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from askalike.errors import DamagedInputError, FormatError
+from askalike.errors import DamagedInputError
 from askalike.readers.frame import Limits, ReadContext, ReadOptions
 from askalike.readers.jsonl import JsonlReader
 from askalike.readers.pairs import PairsReader
@@ -103,7 +102,6 @@ def test_unknown_fields_are_left_out_and_named_once(tmp_path: Path) -> None:
     [
         ("{", "not JSON"),
         ("[1]", "a JSON list, expected an object"),
-        ('{"id": "1", "title": "cut off', "not JSON: Unterminated string"),
         ("[" * 100_000, "JSON nested too deep"),
         ('{"id": ' + "1" * 5000 + "}", "not JSON: Exceeds the limit"),
         ('{"title": "t"}', "no id"),
@@ -113,9 +111,7 @@ def test_unknown_fields_are_left_out_and_named_once(tmp_path: Path) -> None:
         ('{"id": "1", "title": "t", "markup": "rtf"}', "the markup is 'rtf', expected one of html, markdown, plain"),
         ('{"id": "1", "title": "t", "answers": {}}', "answers is a dict, expected a list"),
         ('{"id": "1", "title": "t", "links": [1]}', "links is expected to hold pairs"),
-        ('{"id": "1", "title": "t", "duplicate_of": [null]}', "no duplicate_of"),
         ('{"id": "a\\u0000", "title": "t"}', "the id holds NUL"),
-        ('{"id": "1", "title": "t", "markup": ["html"]}', "the markup is"),
         ('{"id": "1", "title": "t", "markup": {}}', "the markup is"),
     ],
 )
@@ -146,13 +142,6 @@ def test_a_line_that_is_not_utf8_is_rejected_by_its_number(tmp_path: Path) -> No
     assert context.rejects.first[0].reason == "not UTF-8 at byte 23 of the line"
 
 
-def test_surrogates_and_nul_can_be_stored_afterwards(tmp_path: Path) -> None:
-    records, context, _ = read_text(tmp_path, '{"id": "1", "title": "a\\ud800", "body": "b\\u0000"}')
-    assert isinstance(records[0], Question)
-    assert (records[0].title, records[0].body) == ("a\ufffd", "b\ufffd")
-    assert sum(context.repaired.values()) == 2
-
-
 def test_a_folder_holds_questions_duplicates_and_links(tmp_path: Path) -> None:
     (tmp_path / "questions.jsonl.gz").write_bytes(gzip.compress(b'{"id": "1", "title": "t"}\n'))
     (tmp_path / "duplicates.tsv.gz").write_bytes(gzip.compress(b"2\t1\tduplicate\n"))
@@ -170,32 +159,11 @@ def test_a_folder_holds_questions_duplicates_and_links(tmp_path: Path) -> None:
     assert told[0].endswith("not read: notes.txt")
 
 
-def test_a_folder_without_questions_is_another_format(tmp_path: Path) -> None:
-    assert not READER.matches(tmp_path)
-    with pytest.raises(FormatError, match=r"has no questions\.jsonl"):
-        read(tmp_path)
-
-
 def test_a_line_longer_than_the_limit_is_damage(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"id": "1", "title": "t"}\n' + b"x" * 2_000_000)
     with pytest.raises(DamagedInputError, match=r"a\.jsonl, line 2: a line longer than 1,000 bytes"):
         read(path, ReadOptions(limits=Limits(line_bytes=1000)))
-
-
-def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    with path.open("w") as file:
-        for number in range(10_000):
-            file.write(json.dumps({"id": str(number), "title": "t", "body": "x" * 500}) + "\n")
-    tracemalloc.start()
-    try:
-        count = sum(1 for _ in READER.read(path, ReadContext()))
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert count == 10_000
-    assert peak < 3 << 20
 
 
 def test_pairs_are_links_and_bad_lines_are_rejected(tmp_path: Path) -> None:
@@ -208,13 +176,6 @@ def test_pairs_are_links_and_bad_lines_are_rejected(tmp_path: Path) -> None:
     assert records == [Link("2", "1", "duplicate"), Link("3", "1", "related"), Link("7", "1", "duplicate")]
     assert [reject.line for reject in context.rejects.first] == [5, 6, 7, 8]
     assert context.records_in == len(records) + context.rejects.count
-
-
-def test_pairs_that_are_not_utf8_are_damage(tmp_path: Path) -> None:
-    path = tmp_path / "links.tsv"
-    path.write_bytes(b"2\t1\tduplicate\n\xff\t1\tduplicate\n")
-    with pytest.raises(DamagedInputError, match=r"links\.tsv, line 2: not UTF-8"):
-        list(PairsReader().read(path, ReadContext()))
 
 
 def test_a_file_without_any_id_has_ids_made_of_its_titles(tmp_path: Path) -> None:
@@ -246,12 +207,6 @@ def test_titles_that_were_escaped_throughout_are_plain_again(tmp_path: Path) -> 
     assert [question.title for question in found] == ["AT&T", "a < b", "x >= y"]
     assert found[0].body == "a &lt; b"
     assert any("titles are escaped for HTML" in line for line in told)
-
-
-@pytest.mark.parametrize("more", ["Tom & Jerry", "a < b"])
-def test_titles_are_plain_where_one_has_a_bare_sign(tmp_path: Path, more: str) -> None:
-    records, _, _ = read_text(tmp_path, *({"id": n, "title": title} for n, title in enumerate([*ESCAPED, more])))
-    assert [record.title for record in records if isinstance(record, Question)] == [*ESCAPED, more]
 
 
 def test_it_can_be_said_that_all_texts_are_escaped_or_none(tmp_path: Path) -> None:

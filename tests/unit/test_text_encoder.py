@@ -16,14 +16,6 @@ def test_vectors_are_brought_to_length_1_however_large_or_small_their_numbers_ar
         np.testing.assert_allclose(found, [[0.6, 0.8]], atol=1e-6)
 
 
-def test_a_vector_of_zeros_stays_one() -> None:
-    assert checked([[0, 0], [0, 2]], 2, 2, "mine").tolist() == [[0, 0], [0, 1]]
-
-
-def test_no_texts_have_no_vectors() -> None:
-    assert checked([], 0, 4, "mine").shape == (0, 4)
-
-
 @pytest.mark.parametrize(
     ("given", "said"),
     [

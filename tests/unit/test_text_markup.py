@@ -104,10 +104,6 @@ def test_markdown_text_indented_in_a_list_is_prose() -> None:
     assert [kind for kind, _ in _kinds(body, "markdown")] == ["prose", "code", "prose"]
 
 
-def test_plain_text_is_one_stretch_of_prose() -> None:
-    assert _kinds("a *b*\n\n    <c>", "plain") == [("prose", "a *b*\n\n    <c>")]
-
-
 def test_code_can_be_left_out_of_plain_text() -> None:
     assert plain_text("a\n\n    code\n\nb", "markdown", with_code=False) == "a\n\nb"
 
@@ -137,8 +133,3 @@ def test_an_unknown_markup_is_refused_with_the_choices() -> None:
 )
 def test_an_excerpt_is_cut_after_a_word(text: str, length: int, expected: str) -> None:
     assert excerpt(text, length) == expected
-
-
-def test_an_excerpt_without_length_is_refused() -> None:
-    with pytest.raises(SettingError, match="at least 1"):
-        excerpt("x", 0)

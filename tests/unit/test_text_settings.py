@@ -8,16 +8,12 @@ import pytest
 
 from askalike.errors import SettingError
 from askalike.text.analyzer import Analyzer
-from askalike.text.settings import _CODES, LANGUAGES, NO_LANGUAGE, TextSettings
+from askalike.text.settings import LANGUAGES, NO_LANGUAGE, TextSettings
 
 
 def test_settings_survive_json() -> None:
     settings = TextSettings(language="german", with_code=False, stem=False, stop_words=False)
     assert TextSettings.from_json(json.loads(json.dumps(settings.to_json()))) == settings
-
-
-def test_absent_settings_take_their_default() -> None:
-    assert TextSettings.from_json({}) == TextSettings()
 
 
 def test_an_unknown_language_is_refused_with_the_choices() -> None:
@@ -39,11 +35,6 @@ def test_a_language_may_be_given_by_code_or_tag_and_is_stored_under_its_name(giv
     assert TextSettings.from_json({"language": given}).to_json()["language"] == stored
 
 
-def test_every_language_has_a_code_but_the_second_stemmers_of_two() -> None:
-    assert set(LANGUAGES) - set(_CODES.values()) == {"dutch_porter", "porter"}
-    assert set(_CODES.values()) <= set(LANGUAGES)
-
-
 @pytest.mark.parametrize("given", ["ja", "zh-Hant", "klingon", "d", "", "-de"])
 def test_a_code_of_a_language_without_a_stemmer_is_refused_as_it_was_given(given: str) -> None:
     with pytest.raises(SettingError, match=f"text language '{given}'"):
@@ -62,8 +53,3 @@ def test_any_other_language_is_read_as_it_is_written() -> None:
 def test_a_switch_that_is_no_boolean_is_refused(name: str) -> None:
     with pytest.raises(SettingError, match=name):
         TextSettings.from_json({name: "yes"})
-
-
-def test_a_name_that_is_no_setting_is_refused() -> None:
-    with pytest.raises(SettingError, match="stemming"):
-        TextSettings.from_json({"stemming": True})

@@ -5,12 +5,8 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from askalike.text.analyzer import WordStemmer, stemmer_of
-from askalike.text.settings import LANGUAGES
-from askalike.text.tokens import words
 
 
 def test_words_of_a_language_become_stems() -> None:
@@ -31,19 +27,6 @@ def test_what_is_no_plain_word_stays_as_it_is_written(word: str) -> None:
 @pytest.mark.parametrize(("language", "word"), [("porter", "s"), ("irish", "d'"), ("turkish", "'")])
 def test_a_word_of_which_nothing_would_be_left_stays(language: str, word: str) -> None:
     assert stemmer_of(language).stems([word]) == [word]
-
-
-@given(st.sampled_from(LANGUAGES), st.text(max_size=30))
-def test_every_word_has_one_stem_without_white_space(language: str, text: str) -> None:
-    read = words(text)
-    stems = stemmer_of(language).stems(read)
-    assert len(stems) == len(read)
-    assert all(stem.split() == [stem] for stem in stems)
-
-
-def test_a_language_has_one_stemmer() -> None:
-    assert stemmer_of("english") is stemmer_of("english")
-    assert stemmer_of("english") is not stemmer_of("porter")
 
 
 def test_threads_that_share_a_stemmer_do_not_disturb_each_other() -> None:
