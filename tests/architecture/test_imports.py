@@ -261,31 +261,6 @@ def test_the_store_alone_knows_its_sqlite_file_and_who_asks_it_knows_only_its_pr
     assert wrong == []
 
 
-WITHOUT_HTTP = ("engine", "presentation", "duplicates", "maintenance", "metrics")
-"""Modules of ``server`` that know no HTTP."""
-
-
-def _names(path: Path) -> set[str]:
-    """Return the first parts of all names that a module imports."""
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom):
-            names.add((node.module or "").split(".")[0])
-        elif isinstance(node, ast.Import):
-            names.update(alias.name.split(".")[0] for alias in node.names)
-    return names
-
-
-def test_the_services_engine_knows_no_http_and_its_http_no_store() -> None:
-    assert [name for name in WITHOUT_HTTP if not (PACKAGE / "server" / f"{name}.py").is_file()] == []
-    wrong = []
-    for path in sorted((PACKAGE / "server").glob("*.py")):
-        forbidden = {"sqlite3", "tantivy", "numpy", "faiss"}
-        forbidden |= {"starlette", "uvicorn"} if path.stem in WITHOUT_HTTP else set()
-        wrong += [f"{path.name} imports {name}" for name in sorted(_names(path) & forbidden)]
-    assert wrong == []
-
-
 HEAVY = (
     "torch",
     "fastapi",

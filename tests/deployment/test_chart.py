@@ -80,20 +80,11 @@ def containers(pod: dict[str, Any]) -> list[dict[str, Any]]:
     return [*pod["spec"].get("initContainers", []), *pod["spec"]["containers"]]
 
 
-@pytest.fixture
-def copy(tmp_path: Path) -> Path:
-    return Path(shutil.copytree(CHART, tmp_path / "askalike"))
-
-
 @pytest.mark.parametrize("name", VALUES)
-def test_helms_linter_finds_nothing(name: str) -> None:
+def test_helm_and_kubernetes_find_no_fault_and_every_object_is_there_once(name: str) -> None:
     report = helm.lint(CHART, VALUES[name], strict=True, kube_version=f"v{KUBERNETES}.0")
     assert report["errors"] == []
     assert [one for one in report["messages"] if one["severity"] > 1] == []  # 1: it would like an icon
-
-
-@pytest.mark.parametrize("name", VALUES)
-def test_every_object_is_one_of_kubernetes_and_there_once(name: str) -> None:
     objects = rendered(VALUES[name])
     assert faults(objects) == []
     names = [(one["kind"], one["metadata"]["name"]) for one in objects]
@@ -134,6 +125,13 @@ def test_addresses_name_services_that_the_chart_makes() -> None:
     assert set(named) <= services
 
 
+def test_the_version_is_the_packages() -> None:
+    with helm.Chart.load(CHART) as loaded:
+        assert (loaded.metadata["version"], loaded.metadata["appVersion"]) == (__version__, __version__)
+    (serve,) = pods(rendered({}))["server"]["spec"]["containers"]
+    assert serve["image"].endswith(f":{__version__}")
+
+
 def test_names_of_any_release_are_short_enough() -> None:
     for release in ("askalike", "a" * 53, "my-askalike-" + "b" * 41):
         objects = rendered(VALUES["all"], release=release)
@@ -163,13 +161,6 @@ def test_no_pod_may_gain_rights_and_ours_write_nowhere_but_on_their_volumes() ->
             assert "askalike:" not in container["image"] or context["readOnlyRootFilesystem"] is True
 
 
-def test_the_version_is_the_packages() -> None:
-    with helm.Chart.load(CHART) as loaded:
-        assert (loaded.metadata["version"], loaded.metadata["appVersion"]) == (__version__, __version__)
-    (serve,) = pods(rendered({}))["server"]["spec"]["containers"]
-    assert serve["image"].endswith(f":{__version__}")
-
-
 @pytest.mark.parametrize(
     ("values", "told"),
     [
@@ -177,12 +168,9 @@ def test_the_version_is_the_packages() -> None:
         ({"database": "postgresql://me:secret@db.example.org/travel"}, "/database"),
         ({"engine": "opensearch://search.example.org"}, "/engine"),
         ({"server": {"replicas": "2"}}, "/server/replicas': got string, want integer"),
-        ({"server": {"replicas": 0}}, "/server/replicas"),
         ({"server": {"hosts": []}}, "/server/hosts"),
         ({"secrets": {"environment": "PGPASSWORD=x"}}, "/secrets/environment"),
-        ({"server": {"storage": {"size": "ten"}}}, "/server/storage/size"),
         ({"postgres": {"enabled": True}}, "'postgres' not allowed"),
-        ({"ray": {"worker": 2}}, "'worker' not allowed"),
         ({"forum": "../travel"}, "/forum"),
     ],
 )
@@ -190,32 +178,6 @@ def test_a_wrong_value_is_refused_by_its_name(values: dict[str, Any], told: str)
     with pytest.raises(helm.HelmValuesError) as found:
         rendered(values)
     assert told in str(found.value)
-
-
-@pytest.mark.parametrize(
-    ("file", "right", "wrong"),
-    [
-        ("server.yaml", "  replicas:", "  replica:"),
-        ("server.yaml", "httpGet: {path: /healthz", "httpget: {path: /healthz"),
-        ("_parts.tpl", "fsGroup: {{ . }}", "fsGroup: nobody"),
-        ("network.yaml", "operator: NotIn", "operatr: NotIn"),
-    ],
-)
-def test_a_field_that_kubernetes_does_not_know_is_found(copy: Path, file: str, right: str, wrong: str) -> None:
-    template = copy / "templates" / file
-    text = template.read_text(encoding="utf-8")
-    assert right in text
-    template.write_text(text.replace(right, wrong), encoding="utf-8")
-    assert faults(rendered({}, copy)) != []
-
-
-def test_a_template_that_names_no_value_and_one_that_is_no_yaml_are_found_by_the_linter(copy: Path) -> None:
-    template = copy / "templates" / "server.yaml"
-    text = template.read_text(encoding="utf-8")
-    for wrong in ("{{ .Values.servers.replicas }}", "{{ .Values.server.replicas }", "1\n replicas: 2"):
-        template.write_text(text.replace("{{ .Values.server.replicas }}", wrong), encoding="utf-8")
-        report = helm.lint(copy, {}, strict=True)
-        assert report["errors"] or [one for one in report["messages"] if one["severity"] > 1], wrong
 
 
 def test_the_command_line_knows_what_the_chart_calls() -> None:

@@ -41,11 +41,6 @@ def test_the_corpus_is_a_forum(folder: Path) -> None:
     assert sum(done) == BeirReader().size_bytes(folder)
 
 
-def test_native_lines_with_id_and_title_are_not_taken_for_beir(tmp_path: Path) -> None:
-    write_lines(tmp_path / "corpus.jsonl", {"id": "1", "title": "a", "body": "b"})
-    assert not BeirReader().matches(tmp_path)
-
-
 def test_lines_that_cannot_be_read_are_rejected(folder: Path) -> None:
     rows = ["[1]", "{", {"_id": "", "text": "x"}, {"_id": "a"}, {"_id": "b", "text": ["x"]}, {"_id": "c", "text": "ok"}]
     write_lines(folder / "corpus.jsonl", *rows)

@@ -56,24 +56,6 @@ def test_semeval_candidates_carry_the_engines_scores(data_dir: Path) -> None:
         assert scores == pytest.approx([float(row[3]) for row in rows], abs=1e-14)
 
 
-@pytest.mark.parametrize(
-    ("file", "questions", "pairs", "comments"),
-    [
-        ("SemEval2016-Task3-CQA-QL-train-part1.reconstructed.xml", 200, 1999, 0),
-        ("SemEval2016-Task3-CQA-QL-train-part2.xml", 67, 670, 6700),
-        ("SemEval2016-Task3-CQA-QL-dev.xml", 50, 500, 5000),
-        ("SemEval2016-Task3-CQA-QL-test.xml", 70, 700, 7000),
-        ("SemEval2017-Task3-CQA-QL-test.reconstructed.xml", 88, 880, 0),
-    ],
-)
-def test_every_semeval_file_is_a_forum(data_dir: Path, file: str, questions: int, pairs: int, comments: int) -> None:
-    context = ReadContext()
-    records = list(SemEvalReader().read(data_dir / "semeval-task3-b" / file, context))
-    kinds = Counter(type(record) for record in records)
-    assert (kinds[Question], kinds[Answer]) == (questions + pairs, comments)
-    assert (context.rejects.count, context.records_in, context.repaired) == (0, len(records), {})
-
-
 def test_the_whole_semeval_folder_is_a_forum(data_dir: Path) -> None:
     done: list[int] = []
     folder, reader = data_dir / "semeval-task3-b", SemEvalReader()
@@ -88,17 +70,14 @@ def test_the_whole_semeval_folder_is_a_forum(data_dir: Path) -> None:
     assert (last.id, last.title) == ("Q475_R72", "DUAL ???")
 
 
-@pytest.mark.parametrize(("split", "positives", "empty"), [("dev", 1177, 11), ("test", 1078, 14)])
-def test_askubuntu_ids_are_read_without_texts(data_dir: Path, split: str, positives: int, empty: int) -> None:
-    qrels, run = read_askubuntu(data_dir / "askubuntu-ids" / f"{split}.txt")
-    assert (len(run), {len(listed) for listed in run.values()}) == (200, {20})
-    assert sum(map(sum, (row.values() for row in qrels.values()))) == positives
-    assert sum(not any(row.values()) for row in qrels.values()) == empty
+def test_askubuntu_ids_are_read_without_texts(data_dir: Path) -> None:
+    for split, positives, empty in (("dev", 1177, 11), ("test", 1078, 14)):
+        qrels, run = read_askubuntu(data_dir / "askubuntu-ids" / f"{split}.txt")
+        assert (len(run), {len(listed) for listed in run.values()}) == (200, {20})
+        assert sum(map(sum, (row.values() for row in qrels.values()))) == positives
+        assert sum(not any(row.values()) for row in qrels.values()) == empty
     with pytest.raises(FormatError, match=r"text_tokenized.txt.gz is missing"):
-        read_judged(data_dir / "askubuntu-ids", "askubuntu", split)
-
-
-def test_askubuntu_first_and_last_lines_and_heldout_ids(data_dir: Path) -> None:
+        read_judged(data_dir / "askubuntu-ids", "askubuntu", "dev")
     _, run = read_askubuntu(data_dir / "askubuntu-ids" / "dev.txt")
     assert run["421122"][0] == ("502523", 136.66412)
     heldout = heldout_ids(data_dir / "askubuntu-ids")
@@ -116,12 +95,9 @@ def test_yahoo_liveqa_is_read_whole(data_dir: Path) -> None:
     assert records[3].title == "I'm 6'0 and 250 pounds, am I overweight or obese?"
 
 
-@pytest.mark.parametrize(
-    ("file", "questions", "answers"), [("threads-dataset.csv.gz", 777, 1606), ("threads-dataset2.csv.gz", 1175, 2430)]
-)
-def test_yahoo_threads_are_read_whole(data_dir: Path, file: str, questions: int, answers: int) -> None:
+def test_yahoo_threads_are_read_whole(data_dir: Path) -> None:
     context = ReadContext()
-    path = data_dir / "yahoo" / file
+    path, questions, answers = data_dir / "yahoo" / "threads-dataset2.csv.gz", 1175, 2430
     assert YahooThreadsReader().matches(path)
     records = list(YahooThreadsReader().read(path, context))
     assert Counter(type(record) for record in records) == {Question: questions, Answer: answers}

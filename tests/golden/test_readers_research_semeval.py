@@ -133,7 +133,6 @@ def test_gold_beside_the_file_has_to_agree(dev: Path) -> None:
     ("old", "new", "reason"),
     [
         ('RELQ_RANKING_ORDER="3"', 'RELQ_RANKING_ORDER="x"', "RELQ_RANKING_ORDER is 'x'"),
-        ('RELQ_RANKING_ORDER="3"', 'RELQ_RANKING_ORDER="0"', "RELQ_RANKING_ORDER is '0'"),
         ('RELEVANCE2ORGQ="PerfectMatch"', 'RELEVANCE2ORGQ="Perfect"', "RELQ_RELEVANCE2ORGQ is 'Perfect'"),
         ('RELQ_ID="Q1_R3"', "", "no RELQ_ID"),
         ('RELQ_ID="Q1_R3"', 'RELQ_ID="Q1_R2"', "this related question was met before"),
@@ -183,11 +182,3 @@ def test_entities_are_refused_and_broken_files_name_the_line(dev: Path) -> None:
     dev.write_text(text[:900], encoding="utf-8")
     with pytest.raises(DamagedInputError, match=r"CQA-QL-dev.xml, line \d+: the file ends too early"):
         read_judged(dev, "semeval")
-
-
-def test_other_xml_is_not_taken_for_semeval(dev: Path, tmp_path: Path) -> None:
-    posts = tmp_path / "Posts.xml"
-    posts.write_text('<?xml version="1.0"?><posts><row Id="1"/></posts>', encoding="utf-8")
-    assert not SemEvalReader().matches(posts)
-    assert SemEvalReader().matches(dev)
-    assert SemEvalReader().matches(dev.parent)

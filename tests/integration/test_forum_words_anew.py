@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import filelock
 import pytest
 from tests.children import in_child, printed_by
 
@@ -20,7 +19,6 @@ from askalike.errors import ForumError
 from askalike.forum import indexes
 from askalike.forum.indexes import remove_indexes
 from askalike.index import encoder_settings
-from askalike.index.word_indexer import fingerprint
 from askalike.index.words import WordIndex
 from askalike.progress import SilentProgress
 from askalike.store import ForumLayout, open_store
@@ -129,18 +127,6 @@ def test_others_find_everything_while_a_forum_is_reindexed(tmp_path: Path, monke
         assert progress.what is None
         assert found(forum) == ALL
         assert inode(tmp_path / "f") != before
-
-
-def test_an_answer_of_an_index_that_is_not_complete_says_so(tmp_path: Path) -> None:
-    with Forum.create(tmp_path / "f") as forum:
-        forum.add(QUESTIONS)
-        made_by = fingerprint(forum.analyzer)
-    layout = ForumLayout(tmp_path / "f")
-    WordIndex.create(layout.lexical, applied=0, fingerprint=made_by)
-    with filelock.FileLock(layout.lock), Forum.open(tmp_path / "f") as forum:  # another process builds it
-        assert forum.search("printer").notice == "indexing is not finished: 0 of 6 questions"
-    with Forum.open(tmp_path / "f") as forum:
-        assert found(forum) == ALL
 
 
 def test_postings_that_were_dropped_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -131,12 +131,6 @@ def test_a_data_frame_becomes_a_forum(library: str, tmp_path: Path) -> None:
         assert forum.store.sources() == ("dataframe",)
 
 
-def test_what_is_no_data_frame_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match="list is no data frame"):
-        Forum.from_dataframe(tmp_path / "a.forum", [{"id": 1}])
-    assert not (tmp_path / "a.forum").exists()
-
-
 def test_a_data_frame_whose_rows_are_left_out_says_so(tmp_path: Path) -> None:
     frame = pyarrow.table({"id": ["a", "a", "b"], "title": ["The printer is offline", "The printer", None]})
     warning = pytest.warns(UserWarning, match="2 rows were left out, the first with id 'a': a record with this id came")

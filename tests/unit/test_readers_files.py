@@ -63,19 +63,18 @@ def test_a_line_without_end_in_a_small_gzip_file_is_refused(tmp_path: Path) -> N
         lines(path)
 
 
-@pytest.mark.parametrize("name", ["bomb.jsonl.gz", "bomb.xml.bz2"])
 @pytest.mark.parametrize(
-    ("limits", "found"),
+    ("name", "limits", "found"),
     [
-        (Limits(archive_unpacked_bytes=9_000_000), "more than 9,000,000 bytes"),
-        (Limits(archive_free_bytes=9_000_000), "more than 200 times its size"),
+        ("bomb.jsonl.gz", Limits(archive_unpacked_bytes=9_000_000), "more than 9,000,000 bytes"),
+        ("bomb.xml.bz2", Limits(archive_free_bytes=9_000_000), "more than 200 times its size"),
     ],
 )
 def test_a_small_file_that_unpacks_to_a_large_one_is_refused_on_the_way(
     tmp_path: Path, name: str, limits: Limits, found: str
 ) -> None:
     path = tmp_path / name
-    path.write_bytes((gzip.compress if name.endswith(".gz") else bz2.compress)(b"{}\n" * 10_000_000))
+    path.write_bytes((gzip.compress if name.endswith(".gz") else bz2.compress)(b"{}\n" * 4_000_000))
     sizes: list[int] = []
     with pytest.raises(UnsafeInputError, match=f"{name} unpacks to {found}") as caught:
         sizes.extend(map(len, joined_blocks([path], ReadContext(ReadOptions(limits=limits)))))

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields
-from inspect import signature
 from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
 
-from askalike import Forum
 from askalike.errors import SettingError
 from askalike.models.encoders.settings import EncoderConfig, ModelSettings
-from askalike.models.folder import Manifest
 from askalike.papers.das2016.scqa import ScqaSettings
 from askalike.papers.zhang2018.ramn import RamnSettings
-from askalike.settings import RANGES, check_values, ranges_of
+from askalike.settings import check_values, ranges_of
 from askalike.training.encoder import TrainingRun
 from askalike.training.recipe import (
     OBJECTIVES,
@@ -49,25 +46,16 @@ epochs = {epochs}
 SMALL = {"size": 4, "max_size": 9, "hidden_size": 4, "share": 1.0, "epochs": 2}
 
 
-@pytest.mark.parametrize("kind", SETTINGS, ids=lambda kind: kind.__name__)
-def test_every_number_of_a_class_of_settings_has_a_range(kind: Any) -> None:
-    hints = get_type_hints(kind)
-    numbers = {one.name for one in fields(kind) if re.search(r"\b(int|float)\b", str(hints[one.name]))}
-    assert set(ranges_of(kind)) == numbers
+def test_every_number_of_a_class_of_settings_has_a_range() -> None:
+    for kind in SETTINGS:
+        hints = get_type_hints(kind)
+        numbers = {one.name for one in fields(kind) if re.search(r"\b(int|float)\b", str(hints[one.name]))}  # type: ignore[arg-type]
+        assert set(ranges_of(kind)) == numbers, kind
 
 
-def test_no_range_is_of_a_class_that_there_is_not() -> None:
-    with_arguments = (Forum,)
-    assert set(RANGES) == {kind.__name__ for kind in (*SETTINGS, Manifest, *with_arguments) if kind.__name__ in RANGES}
-    for kind in with_arguments:
-        named = {name for method in vars(kind).values() if callable(method) for name in signature(method).parameters}
-        assert ranges_of(kind).keys() <= named
-
-
-@pytest.mark.parametrize("kind", SETTINGS, ids=lambda kind: kind.__name__)
-def test_what_is_just_within_a_range_is_taken_and_what_is_beyond_is_refused(kind: type) -> None:
-    hints = get_type_hints(kind)
-    for name, (least, most) in ranges_of(kind).items():
+def test_what_is_just_within_a_range_is_taken_and_what_is_beyond_is_refused() -> None:
+    for kind, name, (least, most) in [(one, name, ends) for one in SETTINGS for name, ends in ranges_of(one).items()]:
+        hints = get_type_hints(kind)
         for bound in (least, most):
             value = bound if "float" in str(hints[name]) else int(bound)
             check_values(kind, {name: listed(hints[name], value)})
@@ -85,9 +73,7 @@ def listed(hint: Any, value: object) -> object:
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("size", 2_147_483_648, "words: size is 2147483648, but expected a whole number from 1 to 4,096"),
         ("max_size", 10**12, "words: max_size is 1000000000000, but expected a whole number from 1 to 10,000,000"),
-        ("hidden_size", 10**9, "encoder: hidden_size is 1000000000, but expected a whole number from 1 to 4,096"),
         ("share", 1e9, "stage 1 (contrastive): views.marked is 1000000000.0, but expected a number from 0 to 1,000"),
         (
             "epochs",
