@@ -54,7 +54,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "info": ("askalike info my.forum --json",),
     "similar": ("askalike similar my.forum q1156 -k 5",),
     "show": ("askalike show my.forum q1156",),
-    "delete": ("askalike delete my.forum q2001", "askalike delete my.forum --source homenet --yes"),
     "export": (
         "askalike export my.forum --into export --parquet",
         "askalike export my.forum --judgements --csv > judgements.csv",

@@ -318,8 +318,6 @@ def test_a_folder_of_forums_and_a_forum_in_place_of_an_archive_are_told(run: Run
     done = run("index", tmp_path / "f", "--into", tmp_path / "g", "--json")
     assert done.json["error"].endswith("is not recognised: it is a forum, not an archive")
     assert "export" in done.json["hint"]
-    done = run("delete", tmp_path / "f", "--source", "nothing", "--json")
-    assert done.json["hint"] == '"askalike info" lists them'
 
 
 def test_a_folder_that_cannot_be_made_is_explained(run: Run, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from tests.command import Run
 from askalike import Answer, Forum, Link, Question
 from askalike.cli.main import main
 from askalike.data import bundled_forum
+from askalike.errors import UnknownIdError
 
 ASKED = "ssh asks for the passphrase of my key every single time"
 
@@ -183,18 +184,16 @@ def test_a_search_for_what_is_like_a_question_does_not_find_it(run: Run, homenet
     assert run("similar", homenet, "none").code == 1
 
 
-def test_a_source_is_deleted_with_all_that_came_from_it(run: Run, tmp_path: Path) -> None:
-    forum = tmp_path / "a.forum"
+def test_a_forum_lists_its_sources_and_what_came_from_one_can_be_deleted(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "a.forum"
     for name in ("one", "two"):
         (tmp_path / f"{name}.csv").write_text(f"id,title\n{name}-1,Printer is offline\n", encoding="utf-8")
-        run("index", tmp_path / f"{name}.csv", "--into", forum, "--source", name, "--no-encode")
-    assert [source["name"] for source in run("info", forum, "--json").json["sources"]] == ["one", "two"]
-    assert "one (table, 1 questions)" in run("info", forum).out
-    assert run("delete", forum, "--source", "one", stdin=b"n\n").code != 0
-    assert run("delete", forum, "--source", "three", "--yes").code == 1
-    assert run("delete", forum, "one-1", "--source", "one").code == 2
-    assert "1 questions" in run("delete", forum, "--source", "one", "--yes").out
-    assert [source["name"] for source in run("info", forum, "--json").json["sources"]] == ["two"]
-    assert [hit["question"]["id"] for hit in run("search", forum, "printer", "--json").json] == ["two-1"]
-    assert run("delete", forum, "two-1").code == 0
-    assert run("info", forum, "--json").json["questions"] == 0
+        run("index", tmp_path / f"{name}.csv", "--into", path, "--source", name, "--no-encode")
+    assert [source["name"] for source in run("info", path, "--json").json["sources"]] == ["one", "two"]
+    assert "one (table, 1 questions)" in run("info", path).out
+    with Forum.open(path) as forum:
+        assert forum.remove_source("one").questions == 1
+        with pytest.raises(UnknownIdError, match="lists them"):
+            forum.remove_source("three")
+    assert [source["name"] for source in run("info", path, "--json").json["sources"]] == ["two"]
+    assert [hit["question"]["id"] for hit in run("search", path, "printer", "--json").json] == ["two-1"]

@@ -55,7 +55,6 @@ WALK: tuple[tuple[str, ...], ...] = (
     ("threshold", "FORUM", "--precision", "0.9"),
     ("keys", "FORUM", "--add", "read"),
     ("info", "FORUM"),
-    ("delete", "FORUM", "q1"),
     ("judge", "FORUM", "q1", "q2", "duplicate"),
     ("export", "FORUM", "--into", "NEW"),
     ("backup", "FORUM", "NEW"),

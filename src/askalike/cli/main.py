@@ -18,7 +18,6 @@ from askalike._version import __version__
 from askalike.cli import (
     attach,
     batch,
-    delete,
     demo,
     duplicates,
     encode,
@@ -63,7 +62,6 @@ app.command("train")(train.train)
 app.command("threshold")(judge.threshold)
 app.command("reindex")(index.reindex)
 app.command("check")(info.check)
-app.command("delete")(delete.delete)
 app.command("attach")(attach.attach)
 app.command("follow")(follow.follow)
 app.command("writeback")(follow.writeback)
