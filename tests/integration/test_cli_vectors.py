@@ -129,13 +129,6 @@ def test_explain_shows_scores_and_the_weight_of_each_word(run: Run, forum: Path,
         assert f"{one['word']}{bar(one['weight'])}{one['weight']:.2f}" in shown
 
 
-def test_explain_without_a_model_shows_the_lexical_score(run: Run, forum: Path) -> None:
-    shown = run("search", forum, "wifi", "--explain").out
-    assert "bm25 " in shown
-    assert "cosine" not in shown
-    assert run("search", forum, "zebra", "--explain").code == 0
-
-
 def test_index_encodes_unless_told_not_to(
     run: Run, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -159,12 +159,6 @@ def test_a_moment_of_pandas_that_is_none_is_named(small: Forum) -> None:
     small.delete("9")
 
 
-def test_filters_do_not_change_scores(small: Forum) -> None:
-    free = {hit.question.id: hit.score for hit in small.similar("router night")}
-    kept = {hit.question.id: hit.score for hit in small.similar("router night", filters=Filters(tags=("wifi",)))}
-    assert kept["2"] == pytest.approx(free["2"])
-
-
 def test_equal_scores_are_ordered_by_id(tmp_path: Path) -> None:
     with Forum.create(tmp_path / "f") as forum:
         forum.add([Question(name, "same words here") for name in ("c", "a", "b")])
@@ -245,14 +239,6 @@ def test_what_failed_for_one_thread_is_not_done_for_the_next(small: Forum, monke
 
 def failing(*_given: Any, **_named: Any) -> int:
     raise OSError("no room")
-
-
-def test_another_language_stems_its_own_words(tmp_path: Path) -> None:
-    with Forum.create(tmp_path / "f", text=TextSettings(language="german")) as forum:
-        forum.add(Question("1", "Drucker druckt keine Bilder"))
-    with Forum.open(tmp_path / "f") as forum:
-        assert forum.info().language == "german"
-        assert ids(forum, "drucken Bild") == ["1"]
 
 
 # -- loading again -------------------------------------------------------------------------------------------------
@@ -390,19 +376,6 @@ def test_what_is_no_question_is_not_stored(tmp_path: Path, given: Any) -> None:
             with pytest.raises(SettingError, match=r"was to be stored \(expected Question\("):
                 change(given)
         assert len(forum) == 0
-
-
-def test_a_forum_is_not_opened_by_its_class(tmp_path: Path) -> None:
-    made: Any = Forum
-    with pytest.raises(TypeError, match=r"write Forum.open\(path\)"):
-        made(tmp_path)
-
-
-def test_discarding_an_empty_forum_leaves_what_else_lies_in_its_folder(tmp_path: Path) -> None:
-    with Forum.create(tmp_path / "f") as forum:
-        (tmp_path / "f" / "letter.txt").write_text("dear", encoding="utf-8")
-        assert not forum.discard_if_empty()
-    assert [path.name for path in (tmp_path / "f").rglob("*")] == ["letter.txt"]
 
 
 def test_an_empty_forum_can_be_discarded_but_not_one_that_is_filled_or_being_filled(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from tests.tiny_models import synonym_model
 
 from askalike import Forum, Question
 from askalike.agreement import agreed_file
-from askalike.errors import DamagedForumError, EncoderError, NotLearnedError, SettingError
+from askalike.errors import EncoderError, NotLearnedError, SettingError
 from askalike.index.encoder_settings import EncoderSettings, agree
 from askalike.models.remote import Patience, RemoteEncoder
 from askalike.search.features import FEATURES
@@ -25,7 +25,7 @@ from askalike.search.margin import LEAST, SPREAD, TYPICAL
 from askalike.search.scorer import SENTENCES, scorers
 from askalike.server.app import build
 from askalike.server.settings import ServeSettings
-from askalike.store import ForumLayout, Margin, open_store
+from askalike.store import ForumLayout, Margin
 from askalike.types import Query
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -344,23 +344,6 @@ def test_texts_are_embedded_as_the_forums_questions_are(tmp_path: Path, server: 
         np.testing.assert_array_equal(forum.embed(["wifi drops"]), synonym_model().encode_text(["wifi drops"]))
 
 
-def test_vectors_of_another_size_than_their_encoders_are_damage(tmp_path: Path) -> None:
-    made_with(tmp_path / "forum", WordHashes())
-    (place,) = (tmp_path / "forum" / "vectors").glob("*/encoder.json")
-    settings = EncoderSettings.from_bytes(place.read_bytes())
-    other = replace(settings, dimensions=31)  # a forum made by hand, in which names and fingerprints fit
-    place.write_bytes(other.to_bytes())
-    ForumLayout(tmp_path / "forum").encoder.write_bytes(other.to_bytes())
-    place.parent.rename(place.parent.with_name(other.fingerprint))
-    for path in (tmp_path / "forum" / "vectors").rglob("*.json"):
-        path.write_bytes(path.read_bytes().replace(settings.fingerprint.encode(), other.fingerprint.encode()))
-    with (
-        pytest.raises(DamagedForumError, match="32 dimensions, and its encoder gives 31"),
-        Forum.open(tmp_path / "forum") as forum,
-    ):
-        forum.similar("wifi")
-
-
 def test_the_service_says_that_words_answered_while_the_encoder_is_down(
     tmp_path: Path, server: EmbeddingServer
 ) -> None:
@@ -424,17 +407,10 @@ def test_a_margin_moves_probabilities_in_every_process_that_has_the_forum_open(
             assert logits() == pytest.approx([logit + MOST * weight for logit in without], abs=1e-6)
 
 
-def test_a_forum_of_an_earlier_version_is_measured_when_nobody_waits_for_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_forum_is_measured_when_nobody_waits_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("askalike.forum.indexes.AT_ONCE", LEAST - 1)  # as if it were large
     with Forum.create(tmp_path / "forum", encoder=WordHashes()) as forum:
         forum.add(many(LEAST))
-    store = open_store(ForumLayout(tmp_path / "forum"))
-    with store.write() as connection:  # type: ignore[attr-defined]
-        connection.execute("DELETE FROM settings WHERE key = 'margin'")
-    store.close()
-    monkeypatch.setattr("askalike.forum.indexes.AT_ONCE", LEAST - 1)  # as if it were large
-    with Forum.open(tmp_path / "forum", encoder=WordHashes()) as forum:
         assert (forum.store.margin(), bool(forum.indexes.upkeep())) == (None, True)
         assert forum.info().upkeep == ("how far questions stand out is to be measured",)
         forum.upkeep()

@@ -23,7 +23,6 @@ from askalike.errors import (
 from askalike.index import vector_sets as vectors_module
 from askalike.index.catchup import Steps
 from askalike.index.vector_indexer import VectorIndexer
-from askalike.index.vector_set import VectorSet, forget_sets
 from askalike.progress import SilentProgress
 from askalike.search import Ranking, Searcher
 from askalike.store import ForumLayout, open_store
@@ -410,22 +409,6 @@ def test_vectors_behind_a_link_are_neither_deleted_nor_made(path: Path, tmp_path
     with pytest.raises(ForumError, match=f"{place.name} is a link"):
         Forum.reindex(path)
     assert sorted(elsewhere.rglob("*")) == before
-
-
-def test_words_answer_where_the_vectors_go_while_they_are_opened(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened = VectorSet.__init__
-
-    def going(*given: object, **named: object) -> None:
-        with monkeypatch.context() as patched:
-            patched.setattr(VectorSet, "__init__", opened)
-            forget_sets(ForumLayout(path).vectors)
-        opened(*given, **named)  # type: ignore[arg-type]
-
-    with Forum.open(path) as forum:
-        monkeypatch.setattr(VectorSet, "__init__", going)
-        current = (ForumLayout(path).vectors / "current.json").read_bytes()
-        (ForumLayout(path).vectors / "current.json").write_bytes(current + b" ")  # another switch
-        assert ids(forum.similar("wifi")) == ["wifi"]
 
 
 def test_the_model_of_another_process_is_taken_from_the_next_change_on(small: Forum, tmp_path: Path) -> None:

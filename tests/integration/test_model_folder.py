@@ -122,21 +122,6 @@ def test_the_same_model_gives_the_same_bytes_and_exactly_the_files_of_the_layout
     assert (saved / "vocabulary.txt").read_text(encoding="utf-8").splitlines() == WORDS
 
 
-def test_int8_takes_about_a_quarter(tmp_path: Path) -> None:
-    chance = np.random.default_rng(0)
-    encoder = EncoderConfig("cnn", 200, 8, order=1)
-    words = Vocabulary(f"w{number}" for number in range(500))
-    parameters = {name: chance.normal(0, 1, shape) for name, shape in encoder.shapes().items()}
-    sizes = {}
-    precisions: tuple[Precision, ...] = ("float32", "float16", "int8")
-    for precision in precisions:
-        settings_ = ModelSettings(encoder, embedding_precision=precision, encoder_precision=precision)
-        Model.build(settings_, words, chance.normal(0, 1, (501, 200)), parameters).save(tmp_path / precision)
-        sizes[precision] = (tmp_path / precision / "weights.safetensors").stat().st_size
-    assert sizes["float16"] / sizes["float32"] == pytest.approx(0.5, abs=0.01)
-    assert sizes["int8"] / sizes["float32"] == pytest.approx(0.255, abs=0.01)
-
-
 # --- a new one replaces an old one, whole ----------------------------------------------------------------------------
 
 

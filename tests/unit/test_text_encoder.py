@@ -20,14 +20,11 @@ def test_vectors_are_brought_to_length_1_however_large_or_small_their_numbers_ar
     ("given", "said"),
     [
         ([[1.0, float("nan")]], "not finite for text 1 of 1"),
-        ([[1.0, float("inf")]], "not finite"),
         ([[1.0]], r"shape \(1, 1\) for 1 texts, expected \(1, 2\)"),
-        ([[1.0, 2.0], [3.0, 4.0]], r"shape \(2, 2\)"),
         ([1.0, 2.0], r"shape \(2,\)"),
         ([[1.0, 2.0], [3.0]], "no array of numbers"),
         ([["1", "2"]], "no array of numbers"),
         (None, "no array of numbers"),
-        ("text", "no array of numbers"),
     ],
 )
 def test_what_is_no_finite_vector_for_each_text_is_refused(given: object, said: str) -> None:
