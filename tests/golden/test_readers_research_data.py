@@ -6,7 +6,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from benchmarks.labelled_pairs import read_labelled_pairs
 
 from askalike.errors import FormatError
 from askalike.evaluation.files import read_askubuntu
@@ -106,12 +105,3 @@ def test_yahoo_threads_are_read_whole(data_dir: Path) -> None:
     assert len(accepted) == questions
     assert isinstance(records[0], Question)
     assert records[0].title == "Why are yawns contagious?"
-
-
-def test_the_quora_pairs_are_read_whole(data_dir: Path) -> None:
-    context = ReadContext()
-    pairs = list(read_labelled_pairs(data_dir / "quora-pairs" / "dev.tsv.gz", context))
-    assert (len(pairs), sum(pair.is_duplicate for pair in pairs), context.rejects.count) == (10_000, 5_000, 0)
-    assert len({pair.id for pair in pairs}) == 10_000
-    assert [pairs[place].id for place in (0, -1)] == ["18", "404262"]
-    assert sum(context.repaired.values()) == 83

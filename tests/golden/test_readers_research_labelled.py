@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 
 import pytest
-from benchmarks.labelled_pairs import Pair, read_labelled_pairs
 
 from askalike.errors import DamagedInputError, FormatError, SettingError
 from askalike.readers.frame import ReadContext
@@ -31,6 +29,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_lines_are_grouped_by_query_and_ids_are_positions(file: Path) -> None:
     judged = read_judged(file, "labelled")
+    assert has_labelled_judgments(file)
     assert judged.name == "english"
     assert judged.queries == {"q1": Question("q1", "how to boil an egg"), "q2": Question("q2", "what do cats eat")}
     assert judged.qrels == {"q1": {"q1-1": 1, "q1-2": 0, "q1-3": 1}, "q2": {"q2-1": 0, "q2-2": 1}}
@@ -49,6 +48,9 @@ def test_an_order_that_gives_the_labels_away_is_told(file: Path) -> None:
 
 
 def test_a_line_that_cannot_be_read_stops_the_set_and_splits_are_refused(file: Path) -> None:
+    for odd in (b"", b"1\tone\ttwo\t18\n", b"\x1f\x8b\x00broken", b"{" * 5000):
+        file.write_bytes(odd)
+        assert not has_labelled_judgments(file)
     file.write_text("\n".join([*LINES, "a\tb\t2\tk6"]), encoding="utf-8")
     with pytest.raises(DamagedInputError, match=r"first english.tsv, line 6: expected query, candidate, label"):
         read_judged(file, "labelled")
@@ -64,17 +66,3 @@ def test_names_that_are_not_known_and_paths_that_are_not_there_are_errors(file: 
         read_judged(file, "trec")
     with pytest.raises(FormatError, match="there is nothing at"):
         read_judged(file.with_name("gone"), "labelled")
-
-
-def test_pairs_are_unquoted_and_lost_bytes_are_counted(tmp_path: Path) -> None:
-    file = tmp_path / "dev.tsv.gz"
-    content = b'1\tIs it so?\t"Who said ""so""?"\t18\n0\tcaf\xc3\xa9?\tbroken \xe2\x80?\t19\nx\ta\tb\t20\n'
-    file.write_bytes(gzip.compress(content))
-    context = ReadContext()
-    assert list(read_labelled_pairs(file, context)) == [
-        Pair("18", "Is it so?", 'Who said "so"?', True),
-        Pair("19", "café?", "broken \ufffd?", False),
-    ]
-    assert [(reject.line, reject.record_id) for reject in context.rejects.first] == [(3, "20")]
-    assert context.repaired == {"lines with bytes that are not UTF-8, written as U+FFFD": 1}
-    assert has_labelled_judgments(file) is False

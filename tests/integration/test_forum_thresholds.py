@@ -52,18 +52,17 @@ def test_a_forum_that_nobody_judged_rests_on_other_forums_and_says_so(forum: For
     assert forum.pairs.store.count() > 0, "it has compared questions for that"
 
 
-def test_pairs_that_chance_drew_carry_the_promise_and_pairs_of_the_queue_do_not(
-    forum: Forum, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for by, count in (("sample", 60), ("queue", 0), ("import", 0), ("search", 0)):
-        said = judged(60, by, is_same=True, likely=0.95)  # type: ignore[arg-type]
-        monkeypatch.setattr(forum.indexes, "judged", lambda said=said: said)
-        forum.thresholds._known.clear()
-        found = forum.threshold(precision=0.9)
-        assert found.judgements == count
-        if count:
-            assert (found.minimum, found.share.value) == (pytest.approx(0.95), 1.0)
-            assert found.about == "rests on 60 judged pairs that were drawn by chance"
+def test_pairs_that_chance_drew_carry_the_promise(forum: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forum.indexes, "judged", lambda: judged(60, "sample", is_same=True, likely=0.95))
+    threshold = forum.threshold(precision=0.9)
+    assert (threshold.judgements, threshold.minimum, threshold.share.value) == (60, pytest.approx(0.95), 1.0)
+    assert threshold.about == "rests on 60 judged pairs that were drawn by chance"
+
+
+@pytest.mark.parametrize("by", ["queue", "import", "search"])
+def test_pairs_that_somebody_chose_carry_no_promise(forum: Forum, monkeypatch: pytest.MonkeyPatch, by: DrawnBy) -> None:
+    monkeypatch.setattr(forum.indexes, "judged", lambda: judged(60, by, is_same=True, likely=0.95))
+    assert forum.threshold(precision=0.9).judgements == 0
 
 
 def test_a_pair_of_the_queue_counts_where_chance_would_have_drawn_it_by_now(

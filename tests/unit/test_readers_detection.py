@@ -69,9 +69,6 @@ def test_a_folder_stands_for_the_one_archive_in_it(tmp_path: Path) -> None:
         assert (path, reader.name) == (tmp_path / "posts.csv", "table")
         assert "README.md" in left_out
     assert find_archive(tmp_path / "posts.csv").path == tmp_path / "posts.csv"
-
-
-def test_a_folder_within_a_folder_is_found_too(tmp_path: Path) -> None:
     (tmp_path / "dump" / "site").mkdir(parents=True)
     (tmp_path / "dump" / "site" / "Posts.xml").write_text("<posts/>")
     assert find_archive(tmp_path / "dump").path == tmp_path / "dump" / "site"
