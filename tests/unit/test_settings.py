@@ -49,7 +49,7 @@ SMALL = {"size": 4, "max_size": 9, "hidden_size": 4, "share": 1.0, "epochs": 2}
 def test_every_number_of_a_class_of_settings_has_a_range() -> None:
     for kind in SETTINGS:
         hints = get_type_hints(kind)
-        numbers = {one.name for one in fields(kind) if re.search(r"\b(int|float)\b", str(hints[one.name]))}  # type: ignore[arg-type]
+        numbers = {one.name for one in fields(kind) if re.search(r"\b(int|float)\b", str(hints[one.name]))}
         assert set(ranges_of(kind)) == numbers, kind
 
 
