@@ -779,34 +779,6 @@ README: Final[Mapping[str, Table | Facts]] = {
         caption="{candidates[all][queries]} searches by title or with a body, drawn by chance from eight forums and"
         " graded by reading; the weights that order were learned without the forum.",
     ),
-    "readme-figures": Facts(
-        (
-            (
-                "",
-                "scale-224741",
-                "Among {questions:,} real questions a search takes {search[title][p50_ms]:.0f} ms by title and"
-                " {search[title and body][p50_ms]:.0f} ms with a body; indexing them takes {indexing[seconds]:.0f} s.",
-            ),
-            (
-                "",
-                "scale-224741",
-                "A new question is found {added until found[p50_ms]:.0f} ms after it was added.",
-            ),
-            (
-                "",
-                "kill",
-                "Killed {kills} times while writing, a forum lost {failures} of {acknowledged_writes:,} acknowledged"
-                " writes.",
-            ),
-            (
-                "",
-                "misspelling",
-                "With a typing error in each content word it finds {systems[the search][misspelled][mean]:.0f} of 100"
-                " duplicates among its ten best, BM25 {systems[bm25][misspelled][mean]:.0f} and MiniLM"
-                " {systems[all-MiniLM-L6-v2][misspelled][mean]:.0f}.",
-            ),
-        )
-    ),
 }
 
 TABLES: Final[Mapping[str, Table | Facts]] = {**QUALITY, **SPEED, **ROBUSTNESS, **PAPERS, **README}
