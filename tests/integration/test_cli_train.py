@@ -156,6 +156,7 @@ def test_a_training_keeps_the_parts_that_evaluate_then_scores(run: Run, forum: P
     assert "no duplicate link falls into the split 'test'" in run(*words, "test").err
 
 
+@pytest.mark.slow  # trains several times
 def test_evaluate_says_how_many_of_the_marks_the_own_model_has_learned(run: Run, forum: Path, to_the_end: Path) -> None:
     words = ("evaluate", forum, "--protocol", "retrieval", "--system")
     assert run(*words, "search", "--json").json["learned_queries"] == 0
@@ -229,6 +230,7 @@ def test_without_a_dev_part_a_model_that_is_there_stays_unless_told_to(
     assert run("info", tmp_path / "f", "--json").json["model"] == "own (rcnn, 8 dimensions)"
 
 
+@pytest.mark.slow  # trains several times
 def test_a_finished_model_is_taken_later_though_questions_came_and_not_after_other_changes(
     run: Run, forum: Path, recipe: Path, dev_says: Callable[[float, float], None], not_trained: Callable[[], None]
 ) -> None:
@@ -247,6 +249,7 @@ def test_a_finished_model_is_taken_later_though_questions_came_and_not_after_oth
     assert (kept["beginning"], kept["is_taken"]) == ("finished", True)
 
 
+@pytest.mark.slow  # trains several times
 def test_training_goes_on_from_the_forums_own_model(run: Run, forum: Path, to_the_end: Path) -> None:
     words = ("train", forum, "--recipe", to_the_end, "--keep", "--json")
     missing = run(*words, "--from", "own")

@@ -218,6 +218,7 @@ def count_steps(place: int) -> None:
         setattr(os, name, counting(getattr(os, name)))
 
 
+@pytest.mark.slow  # a process is killed at each of its steps
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_a_killed_process_leaves_one_of_both_indexes_wherever_it_is_killed(tmp_path: Path) -> None:
     told = printed_by("test_forum_words_anew", "kill_at_each_step", tmp_path)
