@@ -132,7 +132,7 @@ class Ledger:
         elif kind == "judge":
             first, second = chance.sample(self.bulk, 2)
             self.pending["judgement", fresh] = f"{first} {second}"
-            client.judge(first, second, "different", by=fresh)
+            client.decide(first, second, "different", by=fresh)
             self._acknowledge([("judgement", fresh)])
         else:
             one = chance.choice(own) if kind == "edit" and own else fresh

@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 from recipes.folders import WORK
@@ -70,13 +71,15 @@ def main() -> None:
             check=False,
             cwd=folder.parent,
         )
-        counts = running.client.status().latency_ms
+        counts = re.findall(r'askalike_requests_total\{route="([^"]+)",status="\d+"\} (\d+)', running.client.metrics())
     print(done.stdout[-4_000:])
     statuses = re.findall(r'"status": (\d+)', (folder.parent / "service.log").read_text(encoding="utf-8"))
     errors = sum(status.startswith("5") for status in statuses)
     if errors or done.returncode:
         sys.exit(f"{errors} server errors" if errors else "an answer is not as the document says")
-    routes = {route: found.count for route, found in counts.items()}
+    routes: Counter[str] = Counter()
+    for route, count in counts:
+        routes[route] += int(count)
     write("serve-schema", COMMAND, {"requests": len(statuses), "server_errors": errors, "by_route": routes})
 
 

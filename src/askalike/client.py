@@ -46,7 +46,7 @@ from askalike.schemas import (
     Status,
     Written,
 )
-from askalike.types import Draw, Feedback, LogEntry, Question, Verdict
+from askalike.types import Draw, LogEntry, Question, Verdict
 
 _Answer = TypeVar("_Answer", bound=msgspec.Struct)
 _Found = TypeVar("_Found")
@@ -137,13 +137,9 @@ class Client:
         """
         return self._ask(Similar, "POST", "/v1/similar", {"title": title, "body": body, "k": k, **more})
 
-    def similar_to(self, /, identifier: str, k: int = 10, **more: Any) -> Similar:
-        """Return what is similar to a stored question.
-
-        Args:
-            more: further names of the query: tag, not_tag, before, after, answered, closed, minimum, ranker, explain.
-        """
-        return self._ask(Similar, "GET", f"{_path(identifier)}/similar?{_query(k=k, **more)}")
+    def similar_to(self, identifier: str, k: int = 10) -> Similar:
+        """Return what is similar to a stored question; ``similar`` with its ``id`` and text takes filters too."""
+        return self._ask(Similar, "GET", f"{_path(identifier)}/similar?{_query(k=k)}")
 
     def questions(self, after: str | None = None, limit: int = 20) -> QuestionsPage:
         """Return a page of the forum's questions, newest first; ``after`` is the ``next`` of the page before."""
@@ -207,18 +203,6 @@ class Client:
                 batch = []
         if batch:
             yield from self._put_batch(batch)
-
-    def judge(
-        self, question: str, candidate: str, verdict: Verdict, by: str = "", draw: Draw | None = None
-    ) -> Feedback:
-        """Store a person's judgement on two questions.
-
-        Args:
-            draw: as it came with the pair.
-        """
-        judgement: dict[str, Any] = {"question": question, "candidate": candidate, "verdict": verdict, "by": by}
-        judgement |= {"draw": asdict(draw)} if draw else {}
-        return self._ask(Feedback, "POST", "/v1/feedback", judgement)
 
     def duplicates(
         self,
@@ -298,10 +282,6 @@ class Client:
             headers: those that say what it is, and who signed it.
         """
         return _read(self._send("POST", "/v1/follow", content, more=headers), Followed)
-
-    def feedback(self) -> list[Feedback]:
-        """Return all judgements, oldest first; who judged is named to keys that may write."""
-        return [_read(line, Feedback) for line in self._send("GET", "/v1/feedback").splitlines() if line]
 
     def metrics(self) -> str:
         """Return counts and times, as Prometheus reads them."""

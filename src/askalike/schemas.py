@@ -7,8 +7,7 @@ that nothing is nested deeper than its fields are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Final, Literal
 
@@ -31,7 +30,6 @@ from askalike.types import (
     Query,
     Question,
     ReliabilityBin,
-    Verdict,
     language_code,
 )
 
@@ -95,9 +93,12 @@ class _Request(Struct, frozen=True, forbid_unknown_fields=True):
     """The base of all that is sent: a field that is not known is refused."""
 
 
-class _Search(_Request, frozen=True):
-    """What both searches take."""
+class SimilarRequest(_Request, frozen=True):
+    """A question that may have been asked before."""
 
+    title: Annotated[Title, Meta(description="One line; title or body must hold something.")] = ""
+    body: Body = ""
+    markup: Annotated[Markup, Meta(description="How the body is written.")] = "plain"
     k: Annotated[int, Meta(ge=1, le=MOST_HITS, description="How many hits.")] = 10
     ranker: Annotated[Name, Meta(description="One of the forum's rankers; its default if omitted.")] | None = None
     explain: Annotated[bool, Meta(description="Report how much each word counts.")] = False
@@ -109,33 +110,6 @@ class _Search(_Request, frozen=True):
     order: Annotated[
         Order, Meta(description="help: the same hits, a good answer before others that are about as likely.")
     ] = "probability"
-
-    def filters(
-        self, tags: Sequence[str], not_tags: Sequence[str], languages: Sequence[str], exclude: Sequence[str] = ()
-    ) -> Filters:
-        """Return which questions may be found.
-
-        Raises:
-            InputError: ``before`` or ``after`` is no moment.
-        """
-        return Filters(
-            tags=tuple(tags),
-            before=parse_moment("before", self.before),
-            exclude_ids=frozenset(exclude),
-            exclude_tags=tuple(not_tags),
-            after=parse_moment("after", self.after),
-            is_answered=self.answered,
-            is_closed=self.closed,
-            languages=tuple(languages),
-        )
-
-
-class SimilarRequest(_Search, frozen=True):
-    """A question that may have been asked before."""
-
-    title: Annotated[Title, Meta(description="One line; title or body must hold something.")] = ""
-    body: Body = ""
-    markup: Annotated[Markup, Meta(description="How the body is written.")] = "plain"
     tags: Annotated[tuple[Tag, ...], Meta(max_length=20, description="Only questions with all of these.")] = ()
     exclude: Annotated[tuple[Id, ...], Meta(max_length=1_000, description="Never these questions.")] = ()
     id: Annotated[Id, Meta(description="The question's own id, where the forum holds it.")] | None = None
@@ -152,12 +126,22 @@ class SimilarRequest(_Search, frozen=True):
         Raises:
             InputError: ``before`` or ``after`` is no moment.
         """
+        filters = Filters(
+            tags=self.tags,
+            before=parse_moment("before", self.before),
+            exclude_ids=frozenset(self.exclude),
+            exclude_tags=self.not_tags,
+            after=parse_moment("after", self.after),
+            is_answered=self.answered,
+            is_closed=self.closed,
+            languages=self.languages,
+        )
         return Query(
             self.title,
             self.body,
             self.markup,
             self.k,
-            self.filters(self.tags, self.not_tags, self.languages, self.exclude),
+            filters,
             self.ranker,
             self.id or "",
             is_explained=self.explain,
@@ -245,16 +229,6 @@ class AnswerRequest(_Request, frozen=True):
         )
 
 
-class FeedbackRequest(_Request, frozen=True):
-    """A person's judgement on a pair."""
-
-    question: Id
-    candidate: Id
-    verdict: Annotated[Verdict, Meta(description="withdrawn: what was said before no longer counts.")]
-    by: Annotated[Name, Meta(description="Who judged.")] = ""
-    draw: Annotated[Draw, Meta(description="As it came with the pair; left out: a pair that was likely.")] = Draw()
-
-
 By = Annotated[
     Name, Meta(description="Who does it, where the request has no key; else it is as the key is named, if it is.")
 ]
@@ -287,27 +261,10 @@ class LogQuery(_Request, frozen=True):
     candidate: Id | None = None
 
 
-class SimilarQuery(_Search, frozen=True):
-    """How similar questions of a stored one are wanted."""
+class SimilarQuery(_Request, frozen=True):
+    """How many questions that are similar to a stored one are wanted."""
 
-    tag: Annotated[Tag, Meta(description="Only questions with this tag.")] | None = None
-    not_tag: Annotated[Tag, Meta(description="Only questions without this tag.")] | None = None
-    language: Annotated[Language, Meta(description="Only questions in this language.")] | None = None
-
-    def query(self, question: Question) -> Query:
-        """Return the search for a question that the forum holds.
-
-        Raises:
-            InputError: ``before`` or ``after`` is no moment.
-        """
-        named = ((self.tag,), (self.not_tag,), (self.language,))
-        filters = self.filters(*([name for name in names if name is not None] for names in named))
-        return replace(
-            Query.stored(question, self.k, filters, self.ranker),
-            is_explained=self.explain,
-            minimum=self.minimum,
-            order=self.order,
-        )
+    k: Annotated[int, Meta(ge=1, le=MOST_HITS, description="How many hits.")] = 10
 
 
 class QuestionsQuery(_Request, frozen=True):
@@ -676,15 +633,6 @@ class WorkerState(Struct, frozen=True):
     may: Permissions
 
 
-class Latency(Struct, frozen=True):
-    """How long the newest thousand answers of a route took; ``count`` is of all."""
-
-    p50: float
-    p95: float
-    p99: float
-    count: int
-
-
 class Status(Struct, frozen=True):
     """What a forum holds, how far its indexes are, and how the service does."""
 
@@ -699,4 +647,3 @@ class Status(Struct, frozen=True):
     helped: HelpedState
     reliability: tuple[ReliabilityBin, ...]
     service: WorkerState
-    latency_ms: dict[str, Latency]

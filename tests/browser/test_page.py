@@ -280,9 +280,9 @@ def test_a_question_is_found_by_its_words_and_an_unknown_one_is_said(opened: Ope
     assert "nowhere" in page.locator(".wrong").inner_text()
 
 
-def verdicts(service: str) -> list[dict[str, str]]:
-    with urlopen(f"{service}/v1/feedback") as answer:
-        return [json.loads(line) for line in answer.read().decode().splitlines()]
+def log(service: str) -> list[dict[str, str]]:
+    with urlopen(f"{service}/v1/log?limit=100") as answer:
+        return list(json.load(answer)["entries"])
 
 
 def test_a_moderator_judges_by_keyboard_and_takes_the_last_verdict_back(opened: Opened, service: str) -> None:
@@ -312,7 +312,7 @@ def test_a_moderator_judges_by_keyboard_and_takes_the_last_verdict_back(opened: 
     press("k")
     assert shown() == first
     assert page.get_by_text("judged the same").is_visible()
-    assert [one["verdict"] for one in verdicts(service)][:2] == ["duplicate", "different"]
+    assert {"duplicate", "different"} <= {entry["kind"] for entry in log(service)}
     assert page.locator("#pair mark.differs").count() > 0
     assert page.locator(".verdicts .main").count() == 0
 
@@ -413,12 +413,12 @@ def test_a_moderators_decision_is_in_the_log_under_the_name_and_is_undone_there(
 def test_shortcuts_can_be_switched_off(opened: Opened, service: str) -> None:
     page = opened("/#/review")
     page.wait_for_selector("#pair .question")
-    before, shown = verdicts(service), page.locator("#pair").get_attribute("data-pair")
+    before, shown = log(service), page.locator("#pair").get_attribute("data-pair")
     page.get_by_role("checkbox", name="Single-key").uncheck()
     page.keyboard.press("y")
     page.keyboard.press("j")
     page.wait_for_timeout(200)
-    assert verdicts(service) == before
+    assert log(service) == before
     assert page.locator("#pair").get_attribute("data-pair") == shown
 
 

@@ -44,7 +44,6 @@ ROUTE_ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "delete_answer": ("a",),
     "mark": ("3", "1"),
     "unmark": ("3", "1"),
-    "judge": ("1", "2", "different"),
     "decide": ("1", "2", "duplicate", "ann"),
     "undo": (1, "ann"),
     "put_many": ([{"id": "4", "title": "Disk is full"}],),
@@ -89,7 +88,7 @@ def test_every_route_has_a_method_that_asks_it_over_one_connection(
     document: Any = service_document()
     routes = {f"{method.upper()} {path}" for path, methods in document["paths"].items() for method in methods}
     client.close()
-    for name in (*ROUTE_ARGUMENTS, "questions", "duplicates", "log", "groups", "feedback", "status", "metrics"):
+    for name in (*ROUTE_ARGUMENTS, "questions", "duplicates", "log", "groups", "status", "metrics"):
         answer = getattr(client, name)(*ROUTE_ARGUMENTS.get(name, ()))
         list(answer) if name == "put_many" else answer
     client.health(), client.ready(), client.openapi()

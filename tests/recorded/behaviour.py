@@ -128,7 +128,6 @@ REQUESTS: Final[tuple[tuple[str, str, Any], ...]] = (
     ("POST", "/v1/decisions", {"question": "q1156", "candidate": "q1136", "verdict": "different"}),
     ("POST", "/v1/decisions/undo", {"number": 1}),
     ("POST", "/v1/decisions/undo", {"number": 2}),
-    ("POST", "/v1/feedback", {"question": "q1136", "candidate": "q1008", "verdict": "different"}),
     ("DELETE", "/v1/questions/none", None),
     ("GET", "/v1/nothing", None),
     ("GET", "/", None),

@@ -13,7 +13,7 @@ import pytest
 
 from askalike import Forum, Question
 from askalike.forum.queue import BORDERS, EVERY, Proposal, Queue, QueuePlace, stratum_of
-from askalike.schemas import FeedbackRequest, PairsQuery
+from askalike.schemas import DecisionRequest, PairsQuery
 from askalike.server.engine import Engine
 from askalike.store.pairs import Pair, permanent_number
 from askalike.types import Draw
@@ -101,7 +101,7 @@ def test_a_client_sends_back_how_a_pair_was_drawn_and_gets_none_unasked(forum: F
     page = engine.pairs(PairsQuery(limit=EVERY, sample=True))
     shown = page.pairs[-1]
     assert shown.draw.by == "sample"
-    engine.judge(FeedbackRequest(shown.question.id, shown.candidate.id, "different", draw=shown.draw))
+    engine.decide(DecisionRequest(shown.question.id, shown.candidate.id, "different", draw=shown.draw), "")
     assert next(forum.store.all_feedback()).draw == shown.draw
     following = engine.pairs(PairsQuery(page.next, EVERY, sample=True)).pairs
     assert {one.question.id + one.candidate.id for one in following}.isdisjoint(

@@ -15,7 +15,7 @@ from tests.tiny_models import gated_model
 
 from askalike import Answer, Forum, Link, Query, Question
 from askalike.errors import InputError, ModelError, SettingError, UnknownIdError
-from askalike.schemas import PairsQuery, SimilarQuery
+from askalike.schemas import PairsQuery
 from askalike.server.engine import SEARCHED_S, Engine, Stored
 from askalike.server.maintenance import MaintenanceWorker
 from askalike.server.metrics import Metrics
@@ -72,7 +72,7 @@ def test_what_several_are_shown_is_what_each_is_shown_alone(engine: Engine) -> N
         Query("router drops wifi"),
         Query("wifi", k=1, is_explained=True),
         Query("printer", ranker="words"),
-        Stored("1", SimilarQuery(k=2)),
+        Stored("1", 2),
     ]
     together = engine.similar_many(asked)
     for one, found in zip(asked, together, strict=True):
@@ -83,7 +83,7 @@ def test_what_several_are_shown_is_what_each_is_shown_alone(engine: Engine) -> N
     with pytest.raises(SettingError, match="empty"):
         engine.similar_many([asked[0], Query(" ")])
     with pytest.raises(UnknownIdError, match="nowhere"):
-        engine.similar_many([asked[0], Stored("nowhere", SimilarQuery())])
+        engine.similar_many([asked[0], Stored("nowhere")])
     assert "1" not in {hit.question.id for hit in together[-1].hits}
 
 
@@ -97,11 +97,11 @@ def test_stages_and_suggestions_are_counted(engine: Engine) -> None:
 
 
 def test_what_is_similar_to_a_stored_question_may_be_later_and_is_never_itself(engine: Engine) -> None:
-    assert [hit.question.id for hit in engine.similar(Stored("1", SimilarQuery(5))).hits] == ["2"]
+    assert [hit.question.id for hit in engine.similar(Stored("1", 5)).hits] == ["2"]
     engine.put(Question("empty", ""))
-    assert engine.similar(Stored("empty", SimilarQuery(5))).hits == ()
+    assert engine.similar(Stored("empty", 5)).hits == ()
     with pytest.raises(UnknownIdError):
-        engine.similar(Stored("none", SimilarQuery(5)))
+        engine.similar(Stored("none", 5))
 
 
 def test_a_question_comes_with_answers_links_and_safe_html(engine: Engine) -> None:

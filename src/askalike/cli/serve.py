@@ -51,7 +51,6 @@ def serve(
     mcp: Annotated[
         bool, typer.Option("--mcp", help="Serve an assistant on standard input and output, in place of HTTP.")
     ] = False,
-    log_titles: Annotated[bool, typer.Option("--log-titles", help="Log the titles that are searched for.")] = False,
 ) -> None:
     """Serve a forum over HTTP, with a page and a widget.
 
@@ -83,7 +82,6 @@ def serve(
         trusted_proxies=tuple(trusted_proxy or ()),
         is_insecure=insecure,
         is_read_open=open_read,
-        has_titles_logged=log_titles,
         wait_s=wait,
         limits=Limits(threads=threads, rate=rate, timeout_s=timeout, open_forums=open_forums),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Literal
@@ -16,7 +16,6 @@ from askalike.errors import AskalikeError, BusyForumError, DiskFullError, Settin
 from askalike.forum import Forum
 from askalike.schemas import (
     DecisionRequest,
-    FeedbackRequest,
     HelpedCount,
     LoggedEntry,
     LogPage,
@@ -29,7 +28,6 @@ from askalike.schemas import (
     ShownLink,
     ShownQuestion,
     Similar,
-    SimilarQuery,
     UndoRequest,
     Written,
 )
@@ -51,7 +49,7 @@ class Stored:
     """A question that the forum holds, of which the similar ones are wanted."""
 
     identifier: str
-    wanted: SimilarQuery
+    k: int = 10
 
 
 class Engine:
@@ -87,7 +85,7 @@ class Engine:
     def similar_many(self, searches: Sequence[Query | Stored]) -> list[Similar]:
         """Return what several askers are shown, each of whom is told how long it took for all of them."""
         queries = [
-            query if isinstance(query, Query) else query.wanted.query(self.forum.question(query.identifier))
+            query if isinstance(query, Query) else Query.stored(self.forum.question(query.identifier), query.k)
             for query in searches
         ]
         if any(not query.title.strip() and not query.body.strip() for query in queries):
@@ -222,15 +220,6 @@ class Engine:
     def pairs(self, query: PairsQuery, name: str = "") -> PairsPage:
         """Return a page of the pairs that may be duplicates; ``name`` is that of the request's key."""
         return structs.replace(self.duplicates.pairs(query, self.forum.thresholds.least_score(query.minimum)), you=name)
-
-    def judge(self, request: FeedbackRequest) -> Feedback:
-        """Store a person's judgement on a pair."""
-        return self.forum.judge(request.question, request.candidate, request.verdict, request.by, request.draw)
-
-    def labels(self, *, is_named: bool) -> Iterator[Feedback]:
-        """Yield all judgements, oldest first; who judged is left out unless ``is_named``."""
-        judgements = self.forum.store.all_feedback()
-        return judgements if is_named else (structs.replace(judgement, by="") for judgement in judgements)
 
     def decide(self, request: DecisionRequest, name: str) -> LogEntry:
         """Store a decision; ``name`` is that of the request's key, "" takes the name that is sent."""

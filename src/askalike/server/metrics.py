@@ -6,10 +6,8 @@ its own, and whichever is asked adds all of them up, those of workers that have 
 
 from __future__ import annotations
 
-import math
 import os
 import threading
-from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -26,8 +24,6 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 BUCKETS_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-KEPT: Final = 1_000
-"""So many of the newest times of a route give its percentiles."""
 FORUM: Final = "forum"
 """The label that says which forum, where a service has several."""
 SHARED: Final = "PROMETHEUS_MULTIPROC_DIR"
@@ -89,7 +85,7 @@ class _Families(Collector):
 
 
 class Metrics:
-    """The counts of a forum in one worker process, and the newest times of its routes; any thread may count.
+    """The counts of a forum in one worker process; any thread may count.
 
     Args:
         counters: of the process, where it has several forums.
@@ -101,16 +97,14 @@ class Metrics:
         self.forum = forum
         self._labels = (forum,) if forum else ()
         self._guard = threading.Lock()
-        self._counts: dict[str, int] = {}
-        self._newest: dict[str, deque[float]] = {}
+        self._answered = 0
 
     def request(self, route: str, status: int, seconds: float) -> None:
         """Count a request that was answered."""
         self._counters.requests.labels(*self._labels, route, str(status)).inc()
         self._counters.routes.labels(*self._labels, route).observe(seconds)
         with self._guard:
-            self._counts[route] = self._counts.get(route, 0) + 1
-            self._newest.setdefault(route, deque(maxlen=KEPT)).append(seconds)
+            self._answered += 1
 
     def stage(self, name: str, seconds: float) -> None:
         """Count a stage of a search."""
@@ -122,28 +116,8 @@ class Metrics:
 
     def requests(self) -> int:
         """Return how many requests this worker has answered."""
-        with self._guard:
-            return sum(self._counts.values())
-
-    def latencies_ms(self) -> dict[str, tuple[float, float, float, int]]:
-        """Return for each route the median, 95th and 99th percentile of newest times, and how often it was asked."""
-        with self._guard:
-            newest = [(route, sorted(times), self._counts[route]) for route, times in sorted(self._newest.items())]
-        percentiles = {}
-        for route, times, count in newest:
-            p50, p95, p99 = (round(1000 * percentile(times, share), 2) for share in (0.5, 0.95, 0.99))
-            percentiles[route] = (p50, p95, p99, count)
-        return percentiles
+        return self._answered
 
     def text(self, gauges: Iterable[Metric] = ()) -> bytes:
         """Return everything that all workers have counted for the forum, and its gauges, as Prometheus reads it."""
         return self._counters.text(gauges, self.forum)
-
-
-def percentile(ascending: list[float], share: float) -> float:
-    """Return the nearest-rank percentile.
-
-    >>> percentile([1.0, 2.0, 3.0, 4.0], 0.5), percentile([1.0, 2.0, 3.0, 4.0], 0.99)
-    (2.0, 4.0)
-    """
-    return ascending[max(0, math.ceil(share * len(ascending)) - 1)]

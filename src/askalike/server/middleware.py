@@ -113,15 +113,13 @@ def log_request(metrics: Metrics, scope: Mapping[str, Any], identifier: str, sta
     """Count and log a request that was answered; its path's values and its texts are left out."""
     route = scope["state"].get("route") or "none"
     metrics.request(route, status, seconds)
-    fields: dict[str, Any] = {
+    fields = {
         "request": identifier,
         "route": route,
         "status": status,
         "took_ms": round(1000 * seconds, 2),
         "client": (scope.get("client") or ("",))[0],
     }
-    if title := scope["state"].get("title"):
-        fields["title"] = title
     REQUESTS.info("", extra={"fields": fields})
 
 

@@ -32,9 +32,9 @@ from askalike.server.requests import (
 )
 from askalike.server.service import ServedForum, Service
 from askalike.server.status import metrics_text, status
-from askalike.server.streams import NDJSON, BulkResponse, stream
+from askalike.server.streams import NDJSON, BulkResponse
 from askalike.store import ForumLayout
-from askalike.types import Feedback, LogEntry, Query
+from askalike.types import LogEntry, Query
 
 LARGE_BYTES: Final = 20_000
 """A search for a longer text takes its time: with 200 kB, some twenty times that of a title."""
@@ -115,8 +115,6 @@ def endpoint(rows: dict[str, Route]) -> Callable[[Request], Awaitable[Response]]
         query = parse_query(row.query, sent) if sent or row.query else None
         content = await read_body(request, limits.body_bytes, limits.timeout_s) if row.body else b""
         body = parse_body(row.body, content) if row.body else None
-        if access.settings.has_titles_logged:
-            request.scope["state"]["title"] = getattr(body, "title", "")
         path = path_values(request.path_params) if request.path_params else {}
         call = Call(path, query, body, rights, access.name(request.headers) if row.is_signed else "")
         pool = service.writer if row.permission == "write" else service.readers
@@ -147,11 +145,6 @@ async def _follow(request: Request, service: Service, rights: frozenset[str]) ->
     except webhook.WebhookError as error:
         raise Refused(error.status, error.message, error.hint) from error
     return Response(msgspec.json.encode(schemas.Followed(outcome)), media_type=JSON)
-
-
-async def _feedback(request: Request, service: Service, rights: frozenset[str]) -> Response:
-    labels = partial(service.engine.labels, is_named="write" in rights)
-    return stream(service, labels, request.scope["state"]["client"])
 
 
 async def _ready(request: Request, service: Service, rights: frozenset[str]) -> Response:
@@ -191,8 +184,8 @@ ROUTES: Final[tuple[Route, ...]] = (
         "GET /v1/questions/{id}/similar",
         "Questions that are similar to a stored one, later ones too.",
         schemas.Similar,
-        lambda service, call: service.engine.similar(Stored(call.path["id"], call.query)),
-        lambda call: Stored(call.path["id"], call.query),
+        lambda service, call: service.engine.similar(Stored(call.path["id"], call.query.k)),
+        lambda call: Stored(call.path["id"], call.query.k),
         query=schemas.SimilarQuery,
         refusals=(404, 409),
     ),
@@ -249,15 +242,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         "Delete an answer.",
         schemas.Written,
         lambda service, call: service.engine.delete_answer(call.path["id"]),
-        permission="write",
-        refusals=(404,),
-    ),
-    Route(
-        "POST /v1/feedback",
-        "A person's judgement on two questions: a label to train with; a pair that differs is proposed no more.",
-        Feedback,
-        lambda service, call: service.engine.judge(call.body),
-        body=schemas.FeedbackRequest,
         permission="write",
         refusals=(404,),
     ),
@@ -335,13 +319,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         respond=_follow,
         permission=None,
         refusals=(401, 403, 404, 408, 415),
-    ),
-    Route(
-        "GET /v1/feedback",
-        "All judgements, oldest first, a JSON object a line; who judged is sent to keys that may write.",
-        str,
-        respond=_feedback,
-        media=NDJSON,
     ),
     Route(
         "GET /v1/status",

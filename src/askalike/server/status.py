@@ -76,7 +76,6 @@ def status(service: Service, rights: Collection[str]) -> schemas.Status:
             open_without_key=not service.settings.needs_keys,
             may=schemas.Permissions(read="read" in rights, write="write" in rights),
         ),
-        latency_ms={route: schemas.Latency(*times) for route, times in service.metrics.latencies_ms().items()},
     )
 
 

@@ -1,4 +1,4 @@
-"""Many records in, many records out: NDJSON, a line for a record, none held longer than its batch.
+"""Many records in one request: NDJSON, a line for a record, none held longer than its batch.
 
 A record of a bulk stream is acknowledged when it is on disk. Acknowledgements are sent while the stream still comes, so
 that a client knows after a cut what is stored; the last line says that all were seen.
@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
-from itertools import islice
 from typing import Any, Final
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from askalike.errors import AskalikeError, InputError
@@ -30,7 +29,6 @@ from askalike.types import Question
 
 NDJSON: Final = "application/x-ndjson"
 BATCH: Final = 50
-PART: Final = 500
 CATCH_UP_S: Final = 0.5
 """What was stored is found after so long, or a batch later."""
 MOST_WAITING: Final = 16_000_000
@@ -230,17 +228,6 @@ async def batches(parts: AsyncIterator[list[Line]]) -> AsyncIterator[list[Line]]
     async for part in parts:
         for start in range(0, len(part), BATCH):
             yield part[start : start + BATCH]
-
-
-def stream(service: Service, make: Callable[[], Iterator[Any]], client: str) -> StreamingResponse:
-    """Return values as lines, a part at a time."""
-
-    async def parts() -> AsyncIterator[bytes]:
-        values, timeout_s = make(), service.settings.limits.timeout_s
-        while part := await service.readers.run(lambda: list(islice(values, PART)), timeout_s, client):
-            yield b"".join(map(_line, part))
-
-    return StreamingResponse(parts(), media_type=NDJSON)
 
 
 def _refusal(number: int, identifier: str | None, problem: Refused) -> Acknowledgement:

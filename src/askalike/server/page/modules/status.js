@@ -1,14 +1,12 @@
-// Status: what the forum holds, whether its indexes are in step, how fast answers are; looked at again every few seconds.
+// Status: what the forum holds, whether its indexes are in step; looked at again every few seconds.
 
 import { status } from "./api.js";
-import { fill, h, s } from "./dom.js";
+import { fill, h } from "./dom.js";
 import { note, waiting, wrong } from "./notes.js";
 import { reliabilityPicture } from "./reliability.js";
-import { count, date, duration, milliseconds, percent, size, whole } from "./words.js";
+import { count, date, duration, percent, size, whole } from "./words.js";
 
 const EVERY_MS = 5000;
-const KEPT_POINTS = 60;
-const history = [];
 
 /** Fills the view and keeps it fresh until it is left or paused. */
 export function showStatus(section) {
@@ -28,7 +26,6 @@ export function showStatus(section) {
   const look = async () => {
     try {
       const found = await status(running.signal);
-      remember(found);
       if (!running.signal.aborted) draw(place, found);
     } catch (error) {
       if (error.name !== "AbortError") fill(place, wrong(error, look));
@@ -42,12 +39,6 @@ export function showStatus(section) {
   };
 }
 
-function remember({ latency_ms: latency }) {
-  const busiest = busiestRoute(latency);
-  if (busiest) history.push(busiest[1].p50);
-  if (history.length > KEPT_POINTS) history.shift();
-}
-
 function draw(place, found) {
   fill(
     place,
@@ -59,12 +50,10 @@ function draw(place, found) {
       stepTile(found),
       modelTile(found),
       reviewTile(found),
-      speedTile(found),
       serviceTile(found),
     ),
     reliabilityCard(found.reliability),
-    latencyTable(found.latency_ms),
-    h("p", { class: "aside" }, "For monitoring: ", h("a", { href: "metrics" }, "metrics"), " in Prometheus format."),
+    h("p", { class: "aside" }, "How fast answers are: ", h("a", { href: "metrics" }, "metrics"), " in Prometheus format."),
   );
 }
 
@@ -73,7 +62,7 @@ function isOpen(service) {
   return service.open_without_key && service.may.write && !/^(localhost|127\.[\d.]+|\[::1\])$/.test(location.hostname);
 }
 
-function tile(name, figure, facts, picture = null) {
+function tile(name, figure, facts) {
   return h(
     "section",
     { class: "card tile" },
@@ -84,7 +73,6 @@ function tile(name, figure, facts, picture = null) {
       {},
       facts.filter(Boolean).map(([term, value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value))),
     ),
-    picture,
   );
 }
 
@@ -139,38 +127,6 @@ function serviceTile({ service, version }) {
   ]);
 }
 
-function speedTile({ latency_ms: latency }) {
-  const [name, busiest] = busiestRoute(latency) ?? [];
-  if (!busiest) return tile("Answers", "None yet", [["Requests", "0"]]);
-  const facts = [
-    ["Median", milliseconds(busiest.p50)],
-    ["95 of 100 within", milliseconds(busiest.p95)],
-    ["99 of 100 within", milliseconds(busiest.p99)],
-    ["Route", name],
-  ];
-  return tile("Answers", milliseconds(busiest.p50), facts, history.length > 1 ? spark(history) : null);
-}
-
-/** Searching, or what is asked most where nobody has searched yet; the page's own files do not count. */
-function busiestRoute(latency) {
-  const routes = Object.entries(latency).filter(([name]) => name.includes("/v1/"));
-  const search = routes.find(([name]) => name.endsWith("/v1/similar"));
-  return search ?? routes.sort(([, one], [, other]) => other.count - one.count)[0];
-}
-
-/** The last medians as a line. */
-function spark(points) {
-  const most = Math.max(...points, 1);
-  const line = points
-    .map((point, at) => `${((at * 100) / (points.length - 1)).toFixed(1)},${(22 - (20 * point) / most).toFixed(1)}`)
-    .join(" ");
-  return s(
-    "svg",
-    { class: "spark", viewBox: "0 0 100 24", preserveAspectRatio: "none", "aria-hidden": "true" },
-    s("polyline", { points: line }),
-  );
-}
-
 /** What was said of pairs beside what people judged, as a picture and as a table. */
 function reliabilityCard(bins) {
   const heading = h("h2", { id: "reliability" }, "Do the probabilities hold?");
@@ -205,46 +161,6 @@ function reliabilityCard(bins) {
         "div",
         { class: "scrolled", tabindex: "0", role: "region", "aria-label": "Judged pairs by probability" },
         h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows)),
-      ),
-    ),
-  );
-}
-
-function latencyTable(latency) {
-  const rows = Object.entries(latency).sort(([, one], [, other]) => other.count - one.count);
-  if (!rows.length) return null;
-  return h(
-    "section",
-    { class: "card table" },
-    h("h2", { id: "latency" }, "Response times"),
-    h(
-      "div",
-      { class: "scrolled", tabindex: "0", role: "region", "aria-labelledby": "latency" },
-      h(
-        "table",
-        {},
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            ["Route", "Median", "95 %", "99 %", "Requests"].map((name) => h("th", { scope: "col" }, name)),
-          ),
-        ),
-        h(
-          "tbody",
-          {},
-          rows.map(([route, one]) =>
-            h(
-              "tr",
-              {},
-              h("th", { scope: "row" }, route),
-              [one.p50, one.p95, one.p99].map((ms) => h("td", {}, milliseconds(ms))),
-              h("td", {}, whole(one.count)),
-            ),
-          ),
-        ),
       ),
     ),
   );
