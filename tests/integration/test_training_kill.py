@@ -59,6 +59,7 @@ def without_seconds(folder: Path) -> list[Any]:
     return [row for row in read_log(folder / "log.csv") if row.measure != "seconds"]
 
 
+@pytest.mark.slow
 def test_a_killed_training_goes_on_to_the_same_model(tmp_path: Path) -> None:
     train_encoder(RECIPE, tiny_data(), TrainingRun(tmp_path / "whole")).save(tmp_path / "expected")
     with begun(tmp_path / "work", tmp_path / "none") as process:

@@ -187,6 +187,7 @@ def test_questions_of_the_same_text_still_hang_together_when_one_goes(
     assert groups(forum)[0] == (ids - {going}) | {"a"}
 
 
+@pytest.mark.slow
 def test_questions_of_the_same_text_still_hang_together_when_the_first_of_many_go_at_once(forum: Forum) -> None:
     ids = copied(forum, 300)
     assert groups(forum)[0] == ids

@@ -448,6 +448,7 @@ print(steps)
 """
 
 
+@pytest.mark.slow
 def test_a_writer_may_be_killed_at_every_step(tmp_path: Path) -> None:
     entries = drawn(range(1, 101))
     put = list(drawn(range(80, 130), seed=5).values())

@@ -162,6 +162,7 @@ def test_a_reranker_that_fails_is_a_clear_error_and_not_asked_for_a_while(
     assert len(server.requests) == 2
 
 
+@pytest.mark.slow
 def test_the_memory_of_a_client_stays_flat_while_its_endpoint_fails_in_every_way(server: EmbeddingServer) -> None:
     encoder = encoder_of(server, tries=12)
     encoder.encode_document(["first"])

@@ -123,6 +123,7 @@ def test_the_least_number_that_proves_a_share(share: float, count: int) -> None:
     assert clopper_pearson(count, count)[0] >= share > clopper_pearson(count - 1, count - 1)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "share"), [("precision", 0.6), ("recall", 0.7)])
 @pytest.mark.parametrize("spread", [1.5, 2.5])
 def test_a_promise_is_broken_in_at_most_one_of_twenty_samples(kind: str, share: float, spread: float) -> None:
