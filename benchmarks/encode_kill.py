@@ -24,7 +24,7 @@ from recipes.folders import WORK
 
 from askalike.forum import Forum, ForumSettings
 from askalike.index.encoder_settings import EncoderSettings
-from askalike.index.vector_indexer import STEPS_OF_TEXTS
+from askalike.index.vector_sets import STEPS_OF_TEXTS
 from askalike.index.vectors import VectorIndex
 from askalike.store import ForumLayout
 from askalike.types import Question

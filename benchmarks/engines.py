@@ -27,7 +27,7 @@ from recipes.folders import WORK
 
 from askalike.forum import Forum
 from askalike.index.milvus import client
-from askalike.index.milvus.conditions import listed
+from askalike.index.milvus.client import listed
 from askalike.index.milvus.vectors import MilvusVectors
 from askalike.index.vectors import VectorIndex
 from askalike.processes import one_blas_thread

@@ -16,7 +16,7 @@ from askalike import Forum, ForumSettings, Question
 from askalike.cli.display import bar
 from askalike.data import bundled_forum
 from askalike.index.catchup import Steps
-from askalike.index.vector_indexer import VectorIndexer
+from askalike.index.vector_sets import VectorIndexer
 from askalike.index.word_indexer import fingerprint
 from askalike.index.words import WordIndex
 from askalike.models.encoders.model import Model

@@ -20,8 +20,8 @@ from askalike import Forum, ForumSettings, Query, Question
 from askalike.data import bundled_forum, default_model
 from askalike.executors import Task
 from askalike.executors.processes import Processes
+from askalike.forum.groups import hashes_by_number
 from askalike.forum.pairs import side_by_side
-from askalike.forum.same_text import hashes_by_number
 from askalike.index.catchup import Steps
 from askalike.index.word_indexer import WordIndexer
 from askalike.search import Searcher
@@ -237,7 +237,7 @@ def test_a_worker_ends_with_a_parent_that_is_killed(tmp_path: Path) -> None:
         import os, signal, subprocess
         from askalike import Question
         from askalike.executors.processes import Processes
-        from askalike.forum.same_text import HASHING
+        from askalike.forum.groups import HASHING
         begin, pids = subprocess.Popen, []
         def started(*given, **named):
             process = begin(*given, **named)
@@ -286,5 +286,5 @@ def test_a_script_without_a_guard_may_index(tmp_path: Path) -> None:
 
 def test_hashes_need_no_processes_for_few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subprocess, "Popen", refused)
-    task = Task(hashes_by_number, "askalike.forum.same_text", "", lambda _: {})
+    task = Task(hashes_by_number, "askalike.forum.groups", "", lambda _: {})
     assert [num for *_, found in Processes(2).map(task, PARTS, 60) for num in found] == list(range(1, 61))

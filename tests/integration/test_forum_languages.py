@@ -326,7 +326,7 @@ SPANISH = ("El avión no llega", "Quiero un avión nuevo", "Sin batería", "Otra
 def test_misspelt_words_of_a_language_are_read_by_the_forums_own_in_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("askalike.forum.query_encoders.LEAST_READ", 4)
+    monkeypatch.setattr("askalike.forum.encoders.LEAST_READ", 4)
     text = TextSettings(languages=("en", "de", "es", "fr"))
     with Forum.create(tmp_path / "many", text=text, encoder=WordHashes()) as forum:
         forum.add([Question(f"de{place}", title, language="de") for place, title in enumerate(GERMAN)])
@@ -343,6 +343,6 @@ def test_misspelt_words_of_a_language_are_read_by_the_forums_own_in_it(
         assert read("donde esta la baterña", "es") == {"baterña": "batería"}
         assert read("mein drunker", "de") == {}  # a word of the forum, though of another language
         assert read("mein druckre streikt", "fr") == {}  # too few questions are in French
-        monkeypatch.setattr("askalike.forum.query_encoders.LEAST_READ", 5)
+        monkeypatch.setattr("askalike.forum.encoders.LEAST_READ", 5)
     with Forum.open(tmp_path / "many", encoder=WordHashes()) as forum:
         assert read("mein druckre streikt", "de") == {}

@@ -22,7 +22,7 @@ from askalike.errors import (
 )
 from askalike.index import vector_sets as vectors_module
 from askalike.index.catchup import Steps
-from askalike.index.vector_indexer import VectorIndexer
+from askalike.index.vector_sets import VectorIndexer
 from askalike.progress import SilentProgress
 from askalike.search import Ranking, Searcher
 from askalike.store import ForumLayout, open_store

@@ -224,7 +224,7 @@ def test_parameters_that_do_not_fit_the_config_are_refused(kind: Mapping[str, An
 
 
 def test_a_kind_that_runs_in_torch_names_the_extra_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "askalike.models.encoders.networks.inference", None)
+    monkeypatch.setitem(sys.modules, "askalike.models.encoders.networks.encoder", None)
     config = EncoderConfig("gru", 1, 1)
     with pytest.raises(MissingExtraError, match="gru encoders run in torch"):
         runtime_of(config, random_arrays(config))

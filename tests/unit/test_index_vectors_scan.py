@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from askalike.errors import DamagedForumError
 from askalike.index.vectors import VectorIndex, cells
-from askalike.index.vectors.cells import Cells, divided, read_cells
 from askalike.index.vectors.codes import decode, encode
 from askalike.index.vectors.nearest import FEW, UNCODED
-from askalike.index.vectors.scan import Quantiser
+from askalike.index.vectors.scan import Cells, Quantiser, divided, read_cells
 
 COUNT, D = 6_000, 130
 RNG = np.random.default_rng(0)

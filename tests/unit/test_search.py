@@ -25,10 +25,10 @@ from askalike.search import (
     SearchSettings,
 )
 from askalike.search.engine import DuplicateLinks, Needed, TermStatistics
-from askalike.search.explanation import explanations, matches
 from askalike.search.pool import Laps, Pool, Source, _needed, gather
 from askalike.search.query import PreparedQuery, TermCounts, weigh
 from askalike.search.rankers import best_of_sum
+from askalike.search.searcher import explanations, matches
 from askalike.search.texts import Text
 from askalike.text.analyzer import Analyzer, Prepared
 from askalike.text.settings import TextSettings

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.forum.query_encoders import EncoderWords
+from askalike.forum.encoders import EncoderWords
 from askalike.index.local import COUNTED_EXACTLY
 from askalike.index.vector_set import VectorSet
 from askalike.models.encoders.model import Model

@@ -1,21 +1,38 @@
-"""What encodes a forum's texts and what orders its best hits: named by its user, or given as an object."""
+"""A forum's encoders and reranker, named by its user or given as objects; queries as the encoders read them, and the
+words that misspelt ones are corrected by.
+"""
 
 from __future__ import annotations
 
+import math
 import threading
+from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
+from string import ascii_lowercase
+from typing import ClassVar, Final, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
+from askalike.data import DEFAULT_MODEL_CODE
 from askalike.errors import EncoderError
 from askalike.files import remove_file, replace_whole, sync_folder
 from askalike.index.encoder_settings import PROBED, EncoderSettings, RerankerSettings, read_settings
 from askalike.index.text_questions import is_same, loaded_reranker, taken
+from askalike.index.vector_set import VectorSet
+from askalike.models.encoders.model import Model
 from askalike.models.text_encoder import TextEncoder
-from askalike.search import Reranker
+from askalike.processes import one_blas_thread
+from askalike.search import Query, Reranker
+from askalike.search.features import rarities
 from askalike.search.reranker import checked_scores
-from askalike.store import ForumLayout
+from askalike.store import ForumLayout, Store
+from askalike.text.analyzer import Analyzer
+from askalike.text.markup import readable
+from askalike.text.tokens import words
 from askalike.types import Question
 
 AnyEncoder = TextEncoder | EncoderSettings | str
@@ -97,3 +114,206 @@ def _is_same_endpoint(before: EncoderSettings, now: EncoderSettings) -> bool:
     """Return whether an endpoint or a model of fastembed gives the vectors that it gave before, wherever it is now."""
     is_alike = now.kind in PROBED and before.has_same_vectors(now)
     return is_alike and is_same(np.array(now.probe, dtype=np.float32), before.probe)
+
+
+LEAST_READ: Final = 2_000
+MOST_READ: Final = 5_000
+LEAST_HAVING: Final = 2
+MOST_LETTERS: Final = 48
+RECOUNTED: Final = 1_000
+"""Changes until the words of a language are counted anew."""
+_READ_TOGETHER: Final = 500
+
+
+class HasModel(Protocol):
+    """What has a model, which is read when it is first asked for, such as a set of vectors."""
+
+    @property
+    def model(self) -> Model:
+        """Return the model."""
+
+
+class EncoderWords:
+    """``search.features.WordTable`` over the model of a set of vectors; what is asked of it reads the model.
+
+    Raises:
+        ModelError: the model cannot be read.
+    """
+
+    def __init__(self, vectors: HasModel) -> None:
+        self._vectors = vectors
+
+    def ids(self, words: Sequence[str]) -> NDArray[np.intp]:
+        """Return the id of each word as it is written, 1 for the most frequent, 0 for one without a vector.  # (N,)"""
+        return self._vectors.model.word_ids(words)
+
+    def rows(self, ids: NDArray[np.intp]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return the vectors of these words at length 1, and how much each counts.  # (N, D), (N,)"""
+        model = self._vectors.model
+        return model.word_vectors(ids), rarities(ids, len(model.vocabulary)).astype(np.float32)
+
+
+class TextQueryEncoder:
+    """``search.Encoder`` through the text encoder of a set of vectors; it knows no single words.
+
+    Args:
+        analyzer: the forum's; a query that it makes no term of says nothing.
+    """
+
+    def __init__(self, vectors: VectorSet, analyzer: Analyzer) -> None:
+        self._vectors = vectors
+        self._analyzer = analyzer
+
+    def encode(self, queries: Sequence[Query]) -> NDArray[np.float32]:
+        """Return the vectors (N, D) of queries, zeros where one has no informative word.
+
+        Raises:
+            EncoderError: the encoder cannot be had, does not answer, or gave something else than vectors.
+        """
+        found = np.zeros((len(queries), self._vectors.dimensions), dtype=np.float32)
+        said = [
+            place
+            for place, one in enumerate(queries)
+            if self._analyzer.settings.is_encoded(one.language, self._vectors.languages) and self._has_terms(one)
+        ]
+        if said:
+            asked = [Question("", one.title, one.body, one.markup) for one in map(queries.__getitem__, said)]
+            found[said] = self._vectors.texts.encode_queries(asked)
+        return found
+
+    def _has_terms(self, query: Query) -> bool:
+        prepared = self._analyzer.of(query.language).prepare(query.title, query.body, query.markup)
+        return bool(prepared.title or prepared.body)
+
+
+class GeneralWords:
+    """``search.correction.Speller`` by the words of the general model, read when they are first needed."""
+
+    letters: ClassVar[str] = ascii_lowercase
+    is_well_read: ClassVar[bool] = True
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._reading = threading.Lock()
+        self._model: Model | None = None
+
+    @staticmethod
+    def reads(language: str) -> bool:
+        """Return whether a language, given by its code, is that of the model; "" is the forum's one."""
+        return language in ("", DEFAULT_MODEL_CODE)
+
+    def rank(self, word: str) -> int | None:
+        """Return the place of a word among those that the model has vectors for, most frequent first.
+
+        Raises:
+            ModelError: the model cannot be read.
+        """
+        with self._reading:
+            if self._model is None:
+                self._model = Model.load(self._folder)
+        return self._model.rank(word)
+
+
+class LanguageWords:
+    """``search.correction.Speller`` by the words of a forum's own questions in a language, counted when first needed.
+
+    A word is one that at least ``LEAST_HAVING`` of up to ``MOST_READ`` questions have, or of as many in the forum's
+    other languages: names are the same in all. Where fewer than ``LEAST_READ`` are in the language, every word is taken
+    to be right: too many of them have been written by nobody yet.
+
+    Args:
+        language: its code; "" for a forum in one.
+    """
+
+    is_well_read: ClassVar[bool] = False
+
+    def __init__(self, store: Store, language: str) -> None:
+        self._store, self._language = store, language
+        self._guard = threading.Lock()
+        self._read: tuple[int, dict[str, int] | None, str] = (-1, None, "")
+
+    def rank(self, word: str) -> int | None:
+        """Return the place of a word among those that questions have, most frequent first; None for any other."""
+        ranks = self._words()[1]
+        return 0 if ranks is None else ranks.get(word)
+
+    @property
+    def letters(self) -> str:
+        """Return what the words are made of."""
+        return self._words()[2]
+
+    def _words(self) -> tuple[int, dict[str, int] | None, str]:
+        now = self._store.last_change() // RECOUNTED
+        with self._guard:
+            if self._read[0] != now:
+                self._read = (now, *self._counted())
+            return self._read
+
+    def _counted(self) -> tuple[dict[str, int] | None, str]:
+        numbers = self._store.numbers(languages=(self._language,) if self._language else ())
+        if len(numbers) < LEAST_READ:
+            return None, ""
+        known = self._known(numbers)
+        letters = Counter(letter for word in known for letter in word)
+        usual = "".join(letter for letter, _ in letters.most_common(MOST_LETTERS))
+        others = self._known(sorted(set(self._store.numbers()).difference(numbers))) if self._language else []
+        return {word: rank for rank, word in enumerate(dict.fromkeys([*known, *others]))}, usual
+
+    def _known(self, numbers: Sequence[int]) -> list[str]:
+        """Return the words that enough of some questions have, most frequent first."""
+        chosen = numbers[:: math.ceil(len(numbers) / MOST_READ) or 1]
+        counts: Counter[str] = Counter()
+        for start in range(0, len(chosen), _READ_TOGETHER):
+            for one in self._store.questions_by_num(chosen[start : start + _READ_TOGETHER]).values():
+                text = f"{one.title}\n{readable(one.body, one.markup, with_code=False)}"
+                counts.update({word for word in words(text) if word.isalpha()})
+        return [word for word, count in counts.most_common() if count >= LEAST_HAVING]
+
+
+@dataclass(frozen=True)
+class QueryEncoder:
+    """``search.WordEncoder`` and ``search.correction.Speller`` through the model of a set of vectors.
+
+    Args:
+        analyzer: the forum's; a word that it makes no term of (a stop word) tells nothing.
+
+    Raises:
+        ModelError: of every method: the model cannot be read.
+    """
+
+    vectors: VectorSet
+    analyzer: Analyzer
+    letters: ClassVar[str] = ascii_lowercase
+    is_well_read: ClassVar[bool] = True
+
+    def encode(self, queries: Sequence[Query]) -> NDArray[np.float32]:
+        """Return the vectors (N, D) of queries, read as questions of the forum are; zeros where the model knows no
+        informative word of one, since such a query would be as near to one question as to another.
+        """
+        model = self.vectors.model
+        found = np.zeros((len(queries), model.dimensions), dtype=np.float32)
+        asked = [Question("", one.title, one.body, one.markup) for one in queries]
+        terms = [self.analyzer.of(one.language).terms for one in queries]
+        known = [
+            place
+            for place, one in enumerate(asked)  # the title is mostly enough to see that something is known
+            if self.analyzer.settings.is_encoded(queries[place].language, self.vectors.languages)
+            and any(any(map(terms[place], model.known_words(part))) for part in (Question("", one.title), one))
+        ]
+        if known:
+            with one_blas_thread():
+                found[known] = model.encode([asked[place] for place in known])
+        return found
+
+    def reads(self, language: str) -> bool:
+        """Return whether the model reads one of the forum's languages, given by its code."""
+        return self.analyzer.settings.is_encoded(language, self.vectors.languages)
+
+    def rank(self, word: str) -> int | None:
+        """Return the place of a word among those that the model has vectors for, most frequent first."""
+        return self.vectors.model.rank(word)
+
+    def word_weights(self, text: str) -> list[tuple[str, float]]:
+        """Return how much of each word the model lets in."""
+        with one_blas_thread():
+            return self.vectors.model.word_weights(text)

@@ -26,10 +26,10 @@ from askalike.executors import Executor
 from askalike.executors.processes import Processes
 from askalike.files import UnlockableError, held
 from askalike.forum.calibrations import Encode, JudgedPair, PairProbabilities, Scorings
-from askalike.forum.encoders import NamedReranker
-from askalike.forum.query_encoders import (
+from askalike.forum.encoders import (
     GeneralWords,
     LanguageWords,
+    NamedReranker,
     QueryEncoder,
     TextQueryEncoder,
 )

@@ -33,10 +33,9 @@ from numpy.typing import NDArray
 from askalike.executors import Executor, Numbered, Task
 from askalike.executors.processes import Processes
 from askalike.files import held
-from askalike.forum.groups import LEAST, MOST_PARTIAL, EvidenceReader
+from askalike.forum.groups import HASHED, HASHING, LEAST, MOST_PARTIAL, EvidenceReader, HashesByNumber
 from askalike.forum.indexes import Indexes
 from askalike.forum.linkage import MOST_REFUSED, Ends, lacking
-from askalike.forum.same_text import HASHED, HASHING, HashesByNumber
 from askalike.forum.settings import ForumSettings, stored_text_settings
 from askalike.search import Query, Searcher
 from askalike.search.calibration import UNMOVED

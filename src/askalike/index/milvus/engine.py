@@ -18,8 +18,7 @@ from askalike.errors import EngineError
 from askalike.executors import Executor
 from askalike.index.catchup import catch_up
 from askalike.index.local import MOST_LISTED, RENEWAL_TIMEOUT_S, Locked, QuestionStates, Records
-from askalike.index.milvus.client import MOST_FOUND, Milvus, MilvusIndex, Rows
-from askalike.index.milvus.conditions import condition, has_one, listed, tag_key
+from askalike.index.milvus.client import MOST_FOUND, Milvus, MilvusIndex, Rows, condition, has_one, listed, tag_key
 from askalike.index.milvus.vectors import MilvusVectors
 from askalike.index.milvus.words import USUAL_LENGTHS, Counts, Lengths, MilvusWords, asked, packed_text
 from askalike.index.word_indexer import WordIndexer, entries_of, fingerprint

@@ -28,12 +28,12 @@ from askalike.index.milvus.client import (
     Milvus,
     MilvusIndex,
     bits,
+    conditions_of,
     dense,
     generation,
     number_field,
     text_field,
 )
-from askalike.index.milvus.conditions import conditions_of
 from askalike.types import Question
 
 MOST_ROWS = 2_000

@@ -35,12 +35,12 @@ from askalike.index.milvus.client import (
     ROWS_TOGETHER,
     MilvusIndex,
     Rows,
+    fields_of,
     generation,
     number_field,
     sparse,
     text_field,
 )
-from askalike.index.milvus.conditions import fields_of
 from askalike.index.words.index import IndexEntry
 from askalike.index.words.postings import idf, saturated
 from askalike.index.words.snapshot import FieldWeights

@@ -32,7 +32,7 @@ from askalike.text.analyzer import stemmer_of
 from askalike.types import Question
 
 if TYPE_CHECKING:
-    from askalike.models.encoders.networks.inference import TorchRuntime
+    from askalike.models.encoders.networks.encoder import TorchRuntime
 
     AnyRuntime = Runtime | TorchRuntime
 
@@ -137,7 +137,7 @@ def runtime_of(config: EncoderConfig, arrays: Mapping[str, NDArray[np.floating]]
     if config.kind == "rcnn" and config.gate != "constant":
         return Runtime(config, arrays)
     try:
-        from askalike.models.encoders.networks.inference import TorchRuntime
+        from askalike.models.encoders.networks.encoder import TorchRuntime
     except ImportError as error:
         raise MissingExtraError(f"{config.kind} encoders run in torch, which is not installed", "train") from error
     return TorchRuntime(config, arrays)

@@ -8,7 +8,7 @@ zero vector under every pooling, and in ``normalised-mean`` a zero state stays z
 Differs: in how it is computed, not in what. σ(z) is taken as (1 + tanh(z/2))/2, the halving being done once in the
 weights; b is added to W_n x and to cⁿ_0, which adds it to every cⁿ_t, as λ and 1 - λ sum to one.
 
-Encoders of other kinds run in torch (``networks.inference``): they are those that RCNNs were compared with.
+Encoders of other kinds run in torch (``networks.encoder``): they are those that RCNNs were compared with.
 """
 
 from __future__ import annotations

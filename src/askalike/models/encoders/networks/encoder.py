@@ -12,7 +12,8 @@ normalised first); first values: Glorot and Bengio 2010 (AISTATS), equation 16, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from math import sqrt
 from typing import Final, Literal
 
@@ -268,3 +269,60 @@ def _parameters(encoder: EncoderNetwork) -> dict[str, nn.Parameter]:
     """Return the parameters by their names in ``config.shapes()``; torch's own recurrences have other names."""
     own = dict(encoder.network.named_parameters())
     return {name: own[name] if name in own else own[f"core.{torch_name(name)}"] for name in encoder.config.shapes()}
+
+
+@contextmanager
+def _exact() -> Iterator[None]:
+    """Work without gradient and in float32 throughout, whatever a training around it has set."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+class TorchRuntime:
+    """An encoder that is ready to run; methods and arguments as those of ``runtime.Runtime``.
+
+    Args:
+        arrays: its parameters, with the names and shapes of ``config.shapes()``.
+
+    Raises:
+        SettingError: a parameter is missing, unknown or of another shape.
+    """
+
+    def __init__(self, config: EncoderConfig, arrays: Mapping[str, NDArray[np.floating]]) -> None:
+        self.config: Final = config
+        self._network = from_arrays(config, arrays)
+
+    def pooled(
+        self, vectors: NDArray[np.floating], places: NDArray[np.intp], lengths: NDArray[np.integer]
+    ) -> NDArray[np.float32]:
+        """Return one vector for each text.  # (B, D) float32"""
+        with _exact():
+            return self._network.pooled(*_packed(vectors, places, lengths)).numpy()
+
+    def states(
+        self, vectors: NDArray[np.floating], places: NDArray[np.intp], lengths: NDArray[np.integer]
+    ) -> NDArray[np.float32]:
+        """Return every state, zero after a text's end.  # (T, B, D) float32"""
+        with _exact():
+            words, packing = _packed(vectors, places, lengths)
+            return packing.unpack(self._network.packed_states(words, packing), len(places)).numpy()
+
+    def gates(
+        self, vectors: NDArray[np.floating], places: NDArray[np.intp], lengths: NDArray[np.integer]
+    ) -> NDArray[np.float32]:
+        """Return nothing of each word: no kind that runs here weighs words.  # (T, B, 0) float32"""
+        return np.zeros((*places.shape, 0), dtype=np.float32)
+
+
+def _packed(
+    vectors: NDArray[np.floating], places: NDArray[np.intp], lengths: NDArray[np.integer]
+) -> tuple[Tensor, Packing]:
+    """Return the packed word vectors (N, D_in) of texts, and their packing."""
+    packing = Packing.of(torch.from_numpy(np.asarray(lengths, dtype=np.int64)))
+    rows = torch.from_numpy(np.asarray(places, dtype=np.int64)).reshape(-1)[packing.rows()]
+    return torch.from_numpy(np.asarray(vectors, dtype=np.float32))[rows], packing
