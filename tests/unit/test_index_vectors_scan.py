@@ -16,7 +16,7 @@ import pytest
 from numpy.typing import NDArray
 
 from askalike.errors import DamagedForumError
-from askalike.index.vectors import VectorIndex, cells
+from askalike.index.vectors import VectorIndex, scan
 from askalike.index.vectors.codes import decode, encode
 from askalike.index.vectors.nearest import FEW, UNCODED
 from askalike.index.vectors.scan import Cells, Quantiser, divided, read_cells
@@ -52,8 +52,8 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     """An index of one large segment; what makes cells in a very large one makes them here."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "with cells":
-            patch.setattr(cells, "CELLS", 32)
-            patch.setattr(cells, "DIVIDED", 2_000)
+            patch.setattr(scan, "CELLS", 32)
+            patch.setattr(scan, "DIVIDED", 2_000)
         yield filled(tmp_path_factory.mktemp("made") / "vectors", VECTORS).folder
 
 
@@ -245,8 +245,8 @@ def test_threads_search_while_a_writer_folds(index: VectorIndex) -> None:
 def test_each_vector_is_in_the_cell_of_the_nearest_direction_and_few_are_not_divided(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cells, "CELLS", 32)
-    monkeypatch.setattr(cells, "DIVIDED", 2_000)
+    monkeypatch.setattr(scan, "CELLS", 32)
+    monkeypatch.setattr(scan, "DIVIDED", 2_000)
     stored = encode(VECTORS)
     assert divided(stored[:2_000]) is None
     one, other = divided(stored), divided(stored)
@@ -261,8 +261,8 @@ def test_where_the_cells_that_are_read_hold_too_few_all_vectors_are_scored(
 ) -> None:
     if not front_bytes(index):
         pytest.skip("it has no cells")
-    monkeypatch.setattr(cells, "ROOM", 0)
-    monkeypatch.setattr(cells, "PROBED", 0.01)
+    monkeypatch.setattr(scan, "ROOM", 0)
+    monkeypatch.setattr(scan, "PROBED", 0.01)
     assert index.search(QUERIES, 100) == index.search_exactly(QUERIES, 100)
 
 

@@ -32,7 +32,6 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import starmap
 from math import ceil
 from pathlib import Path
@@ -706,9 +705,9 @@ def condition(filters: Filters) -> str:
     """Return what tags and dates ask for; tags that must not be there are looked at in what was found."""
     parts = [f'tags like "%,{tag_key(tag)},%"' for tag in filters.tags]
     if filters.after is not None:
-        parts.append(f"created_us >= {_microseconds(filters.after)}")
+        parts.append(f"created_us >= {to_microseconds(filters.after)}")
     if filters.before is not None:
-        parts.extend((f"created_us > {UNDATED}", f"created_us < {_microseconds(filters.before)}"))
+        parts.extend((f"created_us > {UNDATED}", f"created_us < {to_microseconds(filters.before)}"))
     return " and ".join(parts)
 
 
@@ -724,7 +723,3 @@ def listed(what: str, nums: Collection[int]) -> str:
 def has_one(tags: str, keys: Collection[str]) -> bool:
     """Return whether a row has one of these tags."""
     return any(f",{key}," in tags for key in keys)
-
-
-def _microseconds(moment: datetime) -> int:
-    return round(moment.timestamp() * 1_000_000)
