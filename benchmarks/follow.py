@@ -47,9 +47,9 @@ from recipes.folders import REPOSITORY, WORK
 from askalike import Forum
 from askalike.follow.discourse import Discourse
 from askalike.follow.follower import Follower, Rhythm
-from askalike.follow.pace import Clock as FollowClock
-from askalike.follow.pace import Pace
 from askalike.follow.settings import FollowSettings
+from askalike.follow.site import Clock as FollowClock
+from askalike.follow.site import Pace
 from askalike.follow.state import State
 from askalike.follow.webhook import MAX_BYTES, WebhookError, receive
 from askalike.forum import ForumSettings, ImportOptions

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from askalike.follow.pace import Clock
+from askalike.follow.site import Clock
 
 Answer = tuple[int, Mapping[str, str], bytes | None]
 """Status, headers and body; None for a connection that is hung up."""

@@ -13,8 +13,8 @@ from tests.fake_discourse import FakeDiscourse, serving
 from askalike import Forum
 from askalike.follow.discourse import Discourse
 from askalike.follow.follower import Follower, Rhythm
-from askalike.follow.pace import Clock, Pace
 from askalike.follow.settings import FollowSettings
+from askalike.follow.site import Clock, Pace
 from askalike.follow.state import State
 from askalike.follow.webhook import receive
 from askalike.store import ForumLayout

@@ -17,7 +17,7 @@ from tests.living import Following, Killed, living
 from askalike import Forum
 from askalike.errors import DatabaseError, SourceError
 from askalike.follow.discourse import Discourse
-from askalike.follow.pace import Pace
+from askalike.follow.site import Pace
 from askalike.follow.state import State
 from askalike.progress import SilentProgress
 from askalike.readers.values import Unreadable

@@ -16,8 +16,8 @@ from askalike import Forum
 from askalike.errors import SourceError
 from askalike.follow.follower import Follower, Rhythm
 from askalike.follow.github import GitHub
-from askalike.follow.pace import Pace
 from askalike.follow.settings import FollowSettings
+from askalike.follow.site import Pace
 from askalike.follow.state import State
 from askalike.store import ForumLayout
 from askalike.types import Link

@@ -243,7 +243,7 @@ class Turn(threading.Semaphore):
 def test_a_forum_closes_while_another_has_the_turn_to_work_in_the_background(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("askalike.server.maintenance.PAUSE_S", 0.01)
+    monkeypatch.setattr("askalike.server.service.PAUSE_S", 0.01)
     turn = Turn()
     service = Service.open(ServeSettings(str(folder / "travel")), turn=turn)
     assert turn.is_wanted.wait(60)

@@ -20,8 +20,8 @@ from tests.fake_site import Answer, FakeClock, as_json
 
 from askalike import Forum, Question
 from askalike.errors import SourceError
-from askalike.follow.pace import Pace
 from askalike.follow.settings import FollowSettings, Kind
+from askalike.follow.site import Pace
 from askalike.follow.state import State
 from askalike.follow.writeback import DiscourseTarget, GitHubTarget, Target, WriteBack, WriteSettings
 from askalike.store import ForumLayout

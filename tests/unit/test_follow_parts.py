@@ -19,8 +19,8 @@ from tests.fake_github import FakeGitHub
 
 from askalike.errors import BusyForumError, DamagedForumError, ForumError, SettingError
 from askalike.follow import state as states
-from askalike.follow.pace import Clock, Pace
 from askalike.follow.settings import FollowSettings
+from askalike.follow.site import Clock, Pace
 from askalike.follow.state import State
 from askalike.follow.webhook import FORM, JSON, MAX_BYTES, WebhookError, receive
 from askalike.store import ForumLayout

@@ -17,8 +17,8 @@ from askalike import Answer, Forum, Link, Query, Question
 from askalike.errors import InputError, ModelError, SettingError, UnknownIdError
 from askalike.schemas import PairsQuery
 from askalike.server.engine import SEARCHED_S, Engine, Stored
-from askalike.server.maintenance import MaintenanceWorker
 from askalike.server.metrics import Metrics
+from askalike.server.service import MaintenanceWorker
 from askalike.store import ForumLayout
 
 pytestmark = pytest.mark.usefixtures("words_alone")
@@ -188,7 +188,7 @@ def test_while_searches_are_under_way_comparing_rests_twenty_times_as_long_as_it
     pairs = SimpleNamespace(advance=advance)
     indexes = SimpleNamespace(behind=lambda: 0, upkeep=lambda: ())
     forum = SimpleNamespace(indexes=indexes, vectors=SimpleNamespace(is_behind=False), pairs=pairs)
-    monkeypatch.setattr("askalike.server.maintenance.time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr("askalike.server.service.time", SimpleNamespace(monotonic=lambda: clock[0]))
     busy = [1]
     worker = MaintenanceWorker(SimpleNamespace(forum=forum), lambda: busy[0])  # type: ignore[arg-type]
     assert worker.keep()
@@ -217,24 +217,24 @@ def test_pairs_and_groups_come_page_by_page(engine: Engine) -> None:
     engine.put(Question("w", "Wifi drops at night"))
     while MaintenanceWorker(engine, lambda: False).keep():
         pass
-    assert engine.duplicates.progress().done == engine.duplicates.progress().questions == 8
-    page = engine.duplicates.pairs(PairsQuery(limit=2), 0.1)
+    assert engine.progress().done == engine.progress().questions == 8
+    page = engine.pairs(PairsQuery(limit=2, minimum=0.1))
     assert all(one.score == 1.0 and one.cosine is None for one in page.pairs)
     assert [(one.question.id, one.candidate.id) for one in page.pairs] == [("p1", "p0"), ("p2", "p0")]
     seen = [(one.question.id, one.candidate.id) for one in page.pairs]
     while page.next:
-        page = engine.duplicates.pairs(PairsQuery(page.next, 2), 0.1)
+        page = engine.pairs(PairsQuery(page.next, 2, 0.1))
         seen += [(one.question.id, one.candidate.id) for one in page.pairs]
     assert len(seen) == len(set(seen)) == engine.forum.pairs.store.count()
 
-    groups = engine.duplicates.groups(None, 1, 0.5)
+    groups = engine.groups(None, 1, 0.5)
     (largest,) = groups.groups
     members = {one.id for one in largest.questions}
     assert (largest.size, largest.canonical.id) == (len(members), "p2")  # it alone is answered
     assert {"p0", "p1", "p2", "p3"} <= members <= {"3", "p0", "p1", "p2", "p3"}
     assert largest.kind == ("same question" if "3" in members else "same text")
     if groups.next:
-        rest = engine.duplicates.groups(groups.next, 5, 0.5)
+        rest = engine.groups(groups.next, 5, 0.5)
         assert not any(members & {one.id for one in group.questions} for group in rest.groups)
         assert rest.next is None
 
@@ -260,7 +260,7 @@ def test_groups_that_are_brought_in_step_hold_up_no_request_for_others(
         return touched(after)
 
     def size() -> int:
-        return compared.duplicates.groups(None, 5, 0.5).groups[0].size
+        return compared.groups(None, 5, 0.5).groups[0].size
 
     assert size() == 4
     compared.put(Question("p4", "Printer offline again"))
@@ -279,9 +279,9 @@ def test_groups_that_are_brought_in_step_hold_up_no_request_for_others(
 @pytest.mark.parametrize("cursor", ["x", "1", "nan_1_2", "1e999_1_2", "_"])
 def test_a_cursor_of_nobody_is_refused(engine: Engine, cursor: str) -> None:
     with pytest.raises(SettingError):
-        engine.duplicates.pairs(PairsQuery(cursor, 2), 0.3)
+        engine.pairs(PairsQuery(cursor, 2, 0.3))
     with pytest.raises(SettingError):
-        engine.duplicates.groups(cursor, 2, 0.6)
+        engine.groups(cursor, 2, 0.6)
 
 
 def test_the_keeper_lets_be_found_what_another_process_left(engine: Engine) -> None:

@@ -21,9 +21,8 @@ from askalike.cli.display import BarProgress, console, messages, print_json, pri
 from askalike.errors import BusyForumError, DatabaseError, ForumNotFoundError, SettingError
 from askalike.files import held
 from askalike.follow.follower import FIRST_REST_S, LONGEST_REST_S, Follower, Rhythm, retry_in_s
-from askalike.follow.pace import Clock, Pace, Stopped
 from askalike.follow.settings import FollowSettings, kind_of, open_site
-from askalike.follow.site import as_object
+from askalike.follow.site import Clock, Pace, Stopped, as_object
 from askalike.follow.state import State
 from askalike.follow.writeback import RATE, WriteBack, WriteSettings, open_target
 from askalike.forum import Forum

@@ -18,12 +18,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from askalike.errors import SourceError
-from askalike.follow.pace import Pace
 from askalike.follow.site import (
     MAX_LIST_PAGES,
     Api,
     Cursor,
     Listing,
+    Pace,
     Reading,
     as_object,
     as_objects,

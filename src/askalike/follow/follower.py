@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from askalike.errors import BusyForumError, DatabaseError, InputError, ModelError, SourceError
-from askalike.follow.pace import Stopped
 from askalike.follow.settings import Site
-from askalike.follow.site import Reading
+from askalike.follow.site import Reading, Stopped
 from askalike.follow.state import EVENTS_KEPT_S, LONGEST_WAIT_S, Rank, State, Waiting
 from askalike.forum import Forum
 from askalike.progress import Progress, SilentProgress

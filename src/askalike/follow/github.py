@@ -16,12 +16,12 @@ from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from askalike.errors import SourceError
-from askalike.follow.pace import Pace
 from askalike.follow.site import (
     MAX_LIST_PAGES,
     Api,
     Cursor,
     Listing,
+    Pace,
     Reading,
     as_object,
     as_objects,

@@ -13,7 +13,7 @@ import msgspec
 from askalike.errors import SettingError
 from askalike.follow.discourse import Discourse
 from askalike.follow.github import API, GitHub
-from askalike.follow.pace import Pace
+from askalike.follow.site import Pace
 from askalike.types import Source
 
 Site = Discourse | GitHub

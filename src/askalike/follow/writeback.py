@@ -18,9 +18,8 @@ from urllib.parse import urlsplit
 from askalike.errors import SettingError, SourceError
 from askalike.follow.discourse import Discourse
 from askalike.follow.github import GitHub, next_place
-from askalike.follow.pace import Pace, Stopped
 from askalike.follow.settings import FollowSettings
-from askalike.follow.site import as_object, as_objects
+from askalike.follow.site import Pace, Stopped, as_object, as_objects
 from askalike.progress import Progress, SilentProgress
 from askalike.readers.values import Unreadable
 from askalike.store import Store
