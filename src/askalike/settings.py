@@ -1,19 +1,16 @@
-"""Settings and methods that check what they are given: types by their annotations, numbers by one table of ranges.
+"""Settings and queries that check what they are given: types by their annotations, numbers by one table of ranges.
 
 What does not go together, such as a vector gate of a network that has none, a class of settings refuses by itself.
 """
 
 from __future__ import annotations
 
-import inspect
-import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
-from datetime import datetime, timedelta
-from functools import cache, wraps
+from datetime import datetime
+from functools import cache
 from numbers import Integral, Real
-from pathlib import Path
-from types import FunctionType, NoneType, UnionType
+from types import NoneType, UnionType
 from typing import (
     Any,
     Final,
@@ -49,11 +46,6 @@ _SIAMESE: Final[Mapping[str, Range]] = {
 }
 
 RANGES: Final[Mapping[str, Mapping[str, Range]]] = {
-    "Forum": {
-        "dimensions": (1, 1 << 16),
-        "seed": _SEED,
-        "threads": (0, 1_024),
-    },
     "EncoderConfig": {
         "input_size": _SIZE,
         "hidden_size": _SIZE,
@@ -184,27 +176,6 @@ def _shown(value: object) -> str:
     return "a number of more than 30 digits" if is_long else repr(value)[:200]
 
 
-_Class = TypeVar("_Class", bound=type)
-
-
-def check_arguments(kind: _Class) -> _Class:
-    """Let the public methods of a class check what they are given, by their annotations: notebooks check no types.
-
-    Numbers of NumPy are taken for Python's; what can be iterated over, and is no text, where several are expected.
-
-    Raises:
-        SettingError: of the methods; it names the argument, what was given, and what was expected.
-    """
-    for name, member in vars(kind).copy().items():
-        if name.startswith("_"):
-            continue
-        if isinstance(member, classmethod | staticmethod):
-            setattr(kind, name, type(member)(_checking(member.__func__, kind.__name__)))
-        elif isinstance(member, FunctionType):
-            setattr(kind, name, _checking(member, kind.__name__))
-    return kind
-
-
 def check_fields(value: Any) -> None:
     """Check the fields of a value by their annotations; numbers of NumPy become Python's, what yields becomes a tuple.
 
@@ -243,39 +214,6 @@ def _all_hints(kind: Any) -> list[tuple[str, Any, frozenset[Any], Any]]:
     return found
 
 
-def _checking(method: Any, owner: str) -> Any:
-    signature, ranges, hints = inspect.signature(method), RANGES.get(owner, {}), dict[str, Any]()
-    if len(signature.parameters) < 2 or [*signature.parameters][1:] == ["query"]:
-        return method  # it takes nothing, or a query, which is checked when it is asked: searches pass few functions
-
-    @wraps(method)
-    def call(*given: Any, **named: Any) -> Any:
-        try:
-            bound = signature.bind(*given, **named)
-        except TypeError:
-            return method(*given, **named)  # which says it with the method's name
-        if not hints:  # at the first call: what they name is not imported before
-            hints.update(
-                (name, Any if name in _SAID_ELSEWHERE else _hint(one.annotation, method))
-                for name, one in signature.parameters.items()
-            )
-        for name, value in bound.arguments.items():
-            bound.arguments[name] = _argument(name, value, hints[name], ranges.get(name))
-        return method(*bound.args, **bound.kwargs)
-
-    return call
-
-
-def _hint(annotation: Any, method: Any) -> Any:
-    """Return what an annotation says; Any where it says nothing, or names what type checkers alone import."""
-    if annotation in (inspect.Parameter.empty, "str | int") or "Query" in str(annotation):
-        return Any  # what is no id is not there, and a search says itself what it takes
-    try:
-        return eval(annotation, method.__globals__) if isinstance(annotation, str) else annotation
-    except NameError:
-        return Any
-
-
 _SAID_ELSEWHERE: Final = ("title", "body", "k", "questions")
 """What a search or a store of questions looks at itself, and says what it would take."""
 
@@ -284,46 +222,23 @@ class _UnfitError(Exception):
     """A value is not of a type."""
 
 
-def _argument(name: str, value: Any, hint: Any, within: Range | None) -> Any:
-    try:
-        found = _fitting(value, hint)
-    except _UnfitError:
-        raise SettingError(f"{name} is {_shown(value)}", f"expected {_described(hint)}") from None
-    if within is not None:
-        for one in found if isinstance(found, list | tuple) else (found,):
-            if isinstance(one, int | float) and not within[0] <= one <= within[1]:
-                raise SettingError(f"{name} is {_shown(one)}", f"expected a number {_bounds(within)}")
-    return found
-
-
-def _bounds(within: Range) -> str:
-    return f"of at least {within[0]}" if within[1] == float("inf") else f"from {_written(within)}"
-
-
 def _fitting(value: Any, hint: Any) -> Any:
     """Return a value as a type has it, or raise _UnfitError."""
     origin, kinds = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return _first_fitting(value, kinds)
-    if origin in _SEVERAL:
-        return _all_fitting(value, kinds[0])
     if origin is frozenset or (origin is tuple and kinds[-1] is ...):
         return origin(_all_fitting(value, kinds[0]))
-    if origin is tuple:
-        is_fitting = isinstance(value, tuple | list) and len(value) == len(kinds)
-        return tuple(map(_fitting, value, kinds)) if is_fitting else _refuse()
     if hint in _FITTING:
         if hasattr(value, "dtype") and getattr(value, "shape", None) == ():
             value = value.item()  # a number of NumPy
         return _FITTING[hint](value)
-    if getattr(hint, "_is_protocol", False):
-        return value if all(hasattr(value, name) for name in vars(hint) if not name.startswith("_")) else _refuse()
     wanted_kind: Any = str if origin is Literal else origin or hint
     return value if not isinstance(wanted_kind, type) or isinstance(value, wanted_kind) else _refuse()
 
 
 def _first_fitting(value: Any, kinds: Sequence[Any]) -> Any:
-    for kind in kinds if Path not in kinds else [one for one in kinds if one is not str]:
+    for kind in kinds:
         try:
             return _fitting(value, kind)
         except _UnfitError:
@@ -338,9 +253,7 @@ def _all_fitting(value: Any, kind: Any) -> Any:
         listed = value if isinstance(value, list | tuple) else list(value)
     except TypeError:  # a number of NumPy
         _refuse()
-    if kind is not float and isinstance(kind, type) and all(type(one) is kind for one in listed):
-        return listed
-    if kind is float and all(type(one) is float and -1e300 <= one <= 1e300 for one in listed):
+    if isinstance(kind, type) and kind is not float and all(type(one) is kind for one in listed):
         return listed
     return [_fitting(one, kind) for one in listed]
 
@@ -359,34 +272,22 @@ def _number(value: Any) -> float:
     return float(value) if -1e300 <= value <= 1e300 else _refuse()  # nan is not
 
 
-def _path(value: Any) -> Any:
-    try:
-        is_path = isinstance(value, str | os.PathLike) and isinstance(found := os.fspath(value), str)
-        return value if is_path and b"\0" not in os.fsencode(found) else _refuse()
-    except UnicodeEncodeError:
-        return _refuse()
-
-
-def _moment(kind: type) -> Callable[[Any], Any]:
-    return lambda value: value if isinstance(value, kind) and value == value else _refuse()  # pandas' NaT is not
+def _moment(value: Any) -> datetime:
+    return value if isinstance(value, datetime) and value == value else _refuse()  # pandas' NaT is not
 
 
 def _plain(kind: type) -> Callable[[Any], Any]:
     return lambda value: value if isinstance(value, kind) else _refuse()
 
 
-_SEVERAL: Final = (Sequence, Collection, Iterable)
 _FITTING: Final[Mapping[Any, Callable[[Any], Any]]] = {
     Any: lambda value: value,
     NoneType: lambda value: value if value is None else _refuse(),
-    None: lambda value: value if value is None else _refuse(),
     bool: _plain(bool),
     int: _whole,
     float: _number,
     str: _plain(str),
-    Path: _path,
-    datetime: _moment(datetime),
-    timedelta: _moment(timedelta),
+    datetime: _moment,
 }
 _NAMES: Final[Mapping[Any, str]] = {
     NoneType: "None",
@@ -394,9 +295,7 @@ _NAMES: Final[Mapping[Any, str]] = {
     int: "a whole number",
     float: "a finite number",
     str: "a text",
-    Path: "a path",
     datetime: "a datetime",
-    timedelta: "a timedelta",
 }
 
 
@@ -404,12 +303,10 @@ def _described(hint: Any) -> str:
     origin, kinds = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return " or ".join(dict.fromkeys(map(_described, kinds)))
-    if origin in _SEVERAL or origin is frozenset or (origin is tuple and kinds[-1] is ...):
+    if origin is frozenset or (origin is tuple and kinds[-1] is ...):
         return f"several, each {_described(kinds[0])}"
     if origin is Literal:
         return f"one of {', '.join(map(str, kinds))}"
-    if origin is tuple:
-        return f"a tuple of {', '.join(map(_described, kinds))}"
     return _NAMES.get(hint, getattr(hint, "__name__", str(hint)))
 
 

@@ -373,7 +373,7 @@ def test_a_search_takes_a_title_and_says_what_else_was_given(tmp_path: Path) -> 
 def test_what_is_no_question_is_not_stored(tmp_path: Path, given: Any) -> None:
     with Forum.create(tmp_path / "f") as forum:
         for change in (forum.add, forum.put, forum.edit):
-            with pytest.raises(SettingError, match=r"was to be stored \(expected Question\("):
+            with pytest.raises(SettingError, match=r"was given \(expected several, each Question"):
                 change(given)
         assert len(forum) == 0
 

@@ -9,10 +9,10 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from numbers import Integral
+from numbers import Integral, Real
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +62,7 @@ from askalike.search import RANKERS, Searcher
 from askalike.search.rankers import MEANING, PROBABILITY
 from askalike.search.reranker import RERANKER
 from askalike.search.thresholds import Promise, Threshold, parse_minimum
-from askalike.settings import check_arguments, check_fields
+from askalike.settings import check_fields
 from askalike.store import (
     Counts,
     ForumLayout,
@@ -104,6 +104,8 @@ if TYPE_CHECKING:
     from askalike.training.session import TrainingResult
 
 
+_Value = TypeVar("_Value")
+
 MANY = 256
 """So many queries are answered together."""
 
@@ -139,7 +141,6 @@ class Info:
     upkeep: tuple[str, ...] = ()
 
 
-@check_arguments
 class Forum:
     """A forum on disk that finds its earlier questions that ask the same.
 
@@ -295,7 +296,7 @@ class Forum:
         if report.rejected:
             first = report.first_rejects[0]
             told = f"{report.rejected:,} rows were left out, the first with id {first.record_id!r}: {first.reason}"
-            warnings.warn(told, stacklevel=3)  # of who calls: the method checks its arguments
+            warnings.warn(told, stacklevel=2)
         return forum
 
     @classmethod
@@ -464,13 +465,14 @@ class Forum:
         Raises:
             SettingError: not one of both is given, in (0, 1).
         """
-        given = [(name, one) for name, one in (("precision", precision), ("recall", recall)) if one is not None]
-        if len(given) != 1:
-            raise SettingError(f"{len(given)} promises", "give a precision or a recall, such as precision=0.9")
-        ((kind, given_share),) = given
-        share = round(given_share, 6)
-        if not 0 < share < 1:
-            raise SettingError(f"the {kind} is {given_share:g}", "expected a share above 0 and below 1, such as 0.9")
+        shares: Any = {
+            name: share for name, share in (("precision", precision), ("recall", recall)) if share is not None
+        }
+        if len(shares) != 1:
+            raise SettingError(f"{len(shares)} promises", "give a precision or a recall, such as precision=0.9")
+        ((kind, wanted),) = shares.items()
+        if not isinstance(wanted, Real) or not 0 < (share := round(float(wanted), 6)) < 1:
+            raise SettingError(f"the {kind} is {wanted}", "expected a share above 0 and below 1, such as 0.9")
         return self.thresholds.of(Promise("recall" if precision is None else "precision", share))
 
     def _settled(self, query: Query | str) -> Query:
@@ -725,7 +727,7 @@ class Forum:
             InputError: an id is taken, or a value cannot be stored; nothing is stored then.
             UnknownIdError: an end of a link is not there; nothing is stored then.
         """
-        self.store.add_questions(self._told(questions), list(links))
+        self.store.add_questions(self._told(questions), _several(links, Link))
         self.catch_up()
 
     def replace_threads(self, threads: Sequence[Thread], gone: Sequence[str], source: Source) -> LoadReport:
@@ -743,8 +745,8 @@ class Forum:
         """
         check_fields(source)
         told = self._teller()
-        threads = [replace(one, question=told(one.question)) for one in threads]
-        return self.store.replace_threads(threads, gone, source)
+        threads = [replace(one, question=told(one.question)) for one in _several(threads, Thread)]
+        return self.store.replace_threads(threads, _several(gone, str), source)
 
     def edit(self, questions: Question | Iterable[Question]) -> None:
         """Replace questions that the forum holds, by id.
@@ -770,7 +772,7 @@ class Forum:
         Raises:
             UnknownIdError, InputError: as ``delete`` and ``put``; nothing is changed then.
         """
-        return self.store.put_questions(self._told(questions), list(gone))
+        return self.store.put_questions(self._told(questions), _several(gone, str))
 
     def delete(self, ids: str | int | Iterable[str | int]) -> None:
         """Delete questions with their answers, links and judgements.
@@ -780,7 +782,7 @@ class Forum:
         Raises:
             UnknownIdError: there is no such question; nothing is deleted then.
         """
-        listed: Any = [ids] if isinstance(ids, str | Integral) else ids
+        listed: Any = [ids] if isinstance(ids, str) or not isinstance(ids, Iterable) else ids
         self.store.put_questions((), [_id(one) for one in listed])
         self.catch_up()
 
@@ -791,7 +793,7 @@ class Forum:
             UnknownIdError: an answer's question is not there; nothing is stored then.
             InputError: an id is taken, or a value cannot be stored; nothing is stored then.
         """
-        self.store.add_answers(list(answers))
+        self.store.add_answers(_several(answers, Answer))
 
     def add_links(self, links: Iterable[Link]) -> int:
         """Mark questions as duplicates of, or related to, others; return how many marks were new.
@@ -799,11 +801,11 @@ class Forum:
         Raises:
             UnknownIdError: an end of a link is not there; nothing is stored then.
         """
-        return self.store.put_links(list(links))
+        return self.store.put_links(_several(links, Link))
 
     def remove_links(self, links: Iterable[Link]) -> int:
         """Take marks away; return how many there were."""
-        return self.store.delete_links(list(links))
+        return self.store.delete_links(_several(links, Link))
 
     def judge(
         self,
@@ -1002,7 +1004,7 @@ class Forum:
             SettingError: the vectors do not have so many dimensions.
             ModelError, EncoderError: its model cannot be read, or its encoder cannot be had.
         """
-        return self.indexes.embed(list(texts), is_query=is_query, dimensions=dimensions)
+        return self.indexes.embed(_several(texts, str), is_query=is_query, dimensions=dimensions)
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
         """Return how likely each plain text asks the same as a query, in [0, 1], by the forum's reranker or its scorer.
@@ -1012,7 +1014,8 @@ class Forum:
         Raises:
             ModelError, EncoderError: its model cannot be read, or what scores or encodes cannot be had.
         """
-        return self.indexes.score(query, list(texts))
+        first, *others = _several([query, *_several(texts, str)], str)
+        return self.indexes.score(first, others)
 
     def train(
         self,
@@ -1179,13 +1182,29 @@ class Forum:
 
 
 def _listed(questions: Question | Iterable[Question]) -> Sequence[Question]:
-    given: Any = questions  # notebooks check no types
-    is_one = isinstance(given, (Question, str)) or not isinstance(given, Iterable)
-    listed = [given] if is_one else list(given)
-    for one in listed:
-        if not isinstance(one, Question):
-            raise SettingError(f"{one!r:.100} was to be stored", 'expected Question("id", "title", "body")')
+    """Return questions as a list, with texts as ids.
+
+    Raises:
+        SettingError: one is no question.
+    """
+    listed = _several([questions] if isinstance(questions, Question) else questions, Question)
     return [one if isinstance(one.id, str) else replace(one, id=_id(one.id)) for one in listed]
+
+
+def _several(values: Iterable[_Value], kind: type[_Value]) -> list[_Value]:
+    """Return values as a list, after a look at their types: notebooks check none, and a text is many letters.
+
+    Raises:
+        SettingError: they are not several, or one is of another type.
+    """
+    expected = f"expected several, each {'a text' if kind is str else kind.__name__}"
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise SettingError(f"{values!r:.100} was given", expected)
+    listed = list(values)
+    for value in listed:
+        if not isinstance(value, kind):
+            raise SettingError(f"{value!r:.100} was given", expected)
+    return listed
 
 
 def _is_read_anew(before: str, now: str, held: TextSettings, text: TextSettings) -> bool:
