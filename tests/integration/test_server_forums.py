@@ -1,9 +1,8 @@
-"""Several forums in one service: their paths, keys and counts, opened when they are asked for and closed when idle."""
+"""Several forums in one service: their paths, keys and counts, opened when they are asked for and closed for others."""
 
 from __future__ import annotations
 
 import asyncio
-import math
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -149,19 +148,6 @@ def test_what_was_asked_least_recently_is_closed_for_another(serve: Serve) -> No
         assert opened == [name]
 
 
-def test_what_is_idle_is_closed_and_opens_again(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("askalike.server.forums.LOOK_S", 0.01)
-    client = serve(limits=Limits(rate=0, timeout_s=30, forum_idle_s=0.0))
-    assert client.get("/travel/v1/status").status_code == 200
-    for _ in range(1_000):
-        if not any(one["is_open"] for one in client.get("/v1/forums").json()["forums"]):
-            break
-        threading.Event().wait(0.01)
-    else:
-        pytest.fail("it stays open")
-    assert client.get("/travel/v1/status").status_code == 200
-
-
 @pytest.fixture
 def slow_close(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event]:
     """Let the forum ``travel`` close slowly; return what is set once it begins, and what lets it end."""
@@ -175,29 +161,6 @@ def slow_close(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, thread
 
     monkeypatch.setattr(Service, "close", slowly)
     return begins, may_end
-
-
-def test_a_forum_that_is_asked_while_another_closes_for_idleness_stays_open(
-    folder: Path, slow_close: tuple[threading.Event, threading.Event], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    begins, may_end = slow_close
-    forums = Forums(ServeSettings(str(folder), limits=LIMITS))
-
-    async def steps() -> None:
-        async with forums.lifespan():
-            for name in ("travel", "cooking"):
-                await forums.opened(name)
-            for one in forums.served.values():
-                one.used_s = -math.inf
-            assert await asyncio.to_thread(begins.wait, 60)
-            asked = forums.served["cooking"].service
-            forums.served["cooking"].busy += 1
-            may_end.set()
-            await asyncio.sleep(0.1)  # many looks
-            assert forums.services == {"cooking": asked}
-
-    monkeypatch.setattr("askalike.server.forums.LOOK_S", 0.001)
-    asyncio.run(steps())
 
 
 def test_a_forum_that_is_asked_while_another_closes_for_a_third_stays_open(

@@ -1,4 +1,4 @@
-"""Several forums in one service: each under a path of its own, opened when it is asked for, closed when it is idle.
+"""Several forums in one service: each under a path of its own, opened when it is asked for, closed for another.
 
 ::
 
@@ -43,8 +43,6 @@ from askalike.store.layout import forum_names, holds_forum
 
 LOG: Final = logging.getLogger("askalike.server")
 
-LOOK_S: Final = 5.0
-"""Between two looks for forums that are idle."""
 OPENED_AT_ONCE: Final = 2
 
 _PAGE: Final = """<!doctype html>
@@ -180,23 +178,12 @@ class Forums:
         if service is not None:
             await asyncio.to_thread(service.close)
 
-    async def _close_idle(self) -> None:
-        """Close what nobody has asked for some time, again and again."""
-        while True:
-            await asyncio.sleep(LOOK_S)
-            latest_s = time.monotonic() - self.settings.limits.forum_idle_s
-            for name in self.services:  # others may be asked, or go, while one closes: each is looked at in its turn
-                if not self.served[name].busy and self.served[name].used_s < latest_s:
-                    await self.close(name)
-
     @contextlib.asynccontextmanager
     async def lifespan(self, app: Starlette | None = None) -> AsyncIterator[None]:
-        """Close what is idle as long as the service lives, and all at its end."""
-        closing = asyncio.create_task(self._close_idle())
+        """Close all forums when the service ends."""
         try:
             yield
         finally:
-            closing.cancel()
             self.stop_soon()
             opening = [forum.opening for forum in self.served.values() if forum.opening is not None]
             await asyncio.gather(*opening, return_exceptions=True)

@@ -39,7 +39,7 @@ class Call:
         query: a checked struct, None where the route takes no query.
         body: a checked struct, None where the route takes no body.
         rights: what the request's key may do: "read", "write".
-        name: of the request's key, for those routes that keep who asked.
+        name: of the request's key, which some routes keep.
     """
 
     path: Mapping[str, str]

@@ -33,7 +33,7 @@ from askalike.server.requests import (
     read_body,
 )
 from askalike.server.service import ServedForum, Service
-from askalike.server.status import metrics_text, status
+from askalike.server.status import gauges, status
 from askalike.server.streams import NDJSON, BulkResponse
 from askalike.store import ForumLayout
 from askalike.types import LogEntry, Query
@@ -67,7 +67,6 @@ class Route:
         permission: the right that a key needs; None where none is needed.
         media: the type of the answer, and of the body where there is one.
         refusals: statuses that it may be refused with, beside those that all may.
-        is_signed: it is kept who asked, by the name of the key.
         is_search: it changes nothing, whatever its method.
     """
 
@@ -83,7 +82,6 @@ class Route:
     permission: Right | None = "read"
     media: str = JSON
     refusals: tuple[int, ...] = ()
-    is_signed: bool = False
     is_search: bool = False
 
     @property
@@ -127,7 +125,7 @@ def endpoint(rows: dict[str, Route]) -> Callable[[Request], Awaitable[Response]]
         content = await read_body(request, limits.body_bytes, limits.timeout_s) if row.body else b""
         body = parse_body(row.body, content) if row.body else None
         path = path_values(request.path_params) if request.path_params else {}
-        call = Call(path, query, body, rights, access.name(request.headers) if row.is_signed else "")
+        call = Call(path, query, body, rights, access.name(request.headers))
         pool = service.writer if row.permission == "write" else service.readers
         client, is_large = request.scope["state"]["client"], len(content) > LARGE_BYTES
         assert row.handler is not None
@@ -271,7 +269,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         schemas.PairsPage,
         lambda service, call: service.engine.pairs(call.query, call.name),
         query=schemas.PairsQuery,
-        is_signed=True,
     ),
     Route(
         "POST /v1/decisions",
@@ -281,7 +278,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         body=schemas.DecisionRequest,
         permission="write",
         refusals=(404,),
-        is_signed=True,
     ),
     Route(
         "POST /v1/decisions/undo",
@@ -291,7 +287,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         body=schemas.UndoRequest,
         permission="write",
         refusals=(404,),
-        is_signed=True,
     ),
     Route(
         "GET /v1/log",
@@ -300,7 +295,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         lambda service, call: service.engine.log(call.query, call.name),
         query=schemas.LogQuery,
         permission="write",
-        is_signed=True,
     ),
     Route(
         "GET /v1/duplicates/groups",
@@ -336,7 +330,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "GET /metrics",
         "Counts and times, as Prometheus reads them.",
         str,
-        lambda service, call: metrics_text(service),
+        lambda service, call: service.metrics.text(gauges([service])),
         media=PROMETHEUS,
     ),
     Route(

@@ -42,7 +42,6 @@ class Limits:
         stream_s: between two lines of a bulk stream, and until a client reads what it is told of them.
         open_forums: of a folder of forums, open at once in each worker, or as many as it has file handles for; for the
             next, the one that was asked least recently is closed.
-        forum_idle_s: a forum of several that nobody has asked for so long is closed.
     """
 
     body_bytes: int = 1_000_000
@@ -62,7 +61,6 @@ class Limits:
     write_s: float = 20.0
     stream_s: float = 60.0
     open_forums: int = 100
-    forum_idle_s: float = 900.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,8 +115,3 @@ def _is_database_up(service: Service) -> bool:
     except AskalikeError:
         return False
     return True
-
-
-def metrics_text(service: Service) -> bytes:
-    """Return everything that is counted, by all workers, as Prometheus reads it."""
-    return service.metrics.text(gauges([service]))
