@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
 from tests.embedding_server import EmbeddingServer, WordHashes, serving
 from tests.tiny_models import synonym_model
 
@@ -23,8 +22,6 @@ from askalike.search.features import FEATURES
 from askalike.search.margin import LARGEST as MOST
 from askalike.search.margin import LEAST, SPREAD, TYPICAL
 from askalike.search.scorer import SENTENCES, scorers
-from askalike.server.app import build
-from askalike.server.settings import ServeSettings
 from askalike.store import ForumLayout, Margin
 from askalike.types import Query
 
@@ -97,30 +94,6 @@ def test_an_object_has_to_be_given_again_and_words_answer_without_it(tmp_path: P
         hit = forum.similar("wireless disconnects")[0]
         assert (hit.question.id, hit.notice) == ("wifi", "")
         assert len(again.documents) == 1  # the probe: nothing is encoded again
-
-
-def test_the_old_vectors_answer_until_the_new_are_complete(tmp_path: Path) -> None:
-    class Failing(WordHashes):
-        def encode_document(self, texts: object) -> np.ndarray:
-            found = super().encode_document(texts)  # type: ignore[arg-type]
-            return found if len(self.documents) < 2 else np.full_like(found, np.nan)
-
-    synonym_model().save(tmp_path / "synonyms")
-    with Forum.create(tmp_path / "forum") as forum:
-        forum.add(QUESTIONS)
-        forum.use_model(tmp_path / "synonyms")
-        forum.encode()
-        forum.use_encoder(Failing("python:failing@1"))
-        with pytest.raises(EncoderError, match="not finite"):
-            forum.encode()
-        assert ids(forum.similar("wireless disconnects"))[0] == "wifi"
-        state = forum.vectors
-        assert state.model == "own (rcnn, 4 dimensions)"
-        assert (state.next_model, state.waiting) == ("python:failing@1 (32 dimensions)", 3)
-        forum.use_encoder(WordHashes())
-        forum.encode()
-        assert forum.vectors.model == "python:hashes@1 (32 dimensions)"
-        assert len(list((tmp_path / "forum" / "vectors").glob("*/index"))) == 1
 
 
 def test_a_new_encoder_of_another_name_encodes_anew_and_one_of_the_same_name_does_not(tmp_path: Path) -> None:
@@ -342,21 +315,6 @@ def test_texts_are_embedded_as_the_forums_questions_are(tmp_path: Path, server: 
         forum.use_model(tmp_path / "synonyms")
         forum.encode()
         np.testing.assert_array_equal(forum.embed(["wifi drops"]), synonym_model().encode_text(["wifi drops"]))
-
-
-def test_the_service_says_that_words_answered_while_the_encoder_is_down(
-    tmp_path: Path, server: EmbeddingServer
-) -> None:
-    made_with(tmp_path / "f", server.named)
-    agree(EncoderSettings.parse(server.named))
-    with TestClient(build(ServeSettings(str(tmp_path / "f"))), base_url="http://localhost:8765") as client:
-        answer = client.post("/v1/similar", json={"title": "wifi drops"}).json()
-        assert (answer["hits"][0]["question"]["id"], answer["notice"]) == ("wifi", "")
-        server.plan = ["500"]
-        answer = client.post("/v1/similar", json={"title": "wifi drops"}).json()
-        assert [hit["question"]["id"] for hit in answer["hits"]] == ["wifi"]
-        assert answer["notice"].startswith("found by words alone: the encoder openai:served")
-        assert "answered 500" in answer["notice"]
 
 
 def many(count: int, first: int = 0) -> list[Question]:

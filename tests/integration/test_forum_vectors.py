@@ -86,15 +86,6 @@ def sets(path: Path) -> list[str]:
 # -- finding -------------------------------------------------------------------------------------------------------
 
 
-def test_a_duplicate_without_a_shared_word_is_found(small: Forum) -> None:
-    asked = "wireless disconnects"
-    assert ids(small.similar(asked, ranker="words")) == []
-    hit = small.similar(asked)[0]
-    assert (hit.question.id, hit.likelihood) == ("wifi", hit.score)
-    parts = {name: value for name, value in hit.components.items() if name != "same"}
-    assert parts == {"bm25": 0.0, "bm25_share": 0.0, "cosine": pytest.approx(1.0)}
-
-
 def test_hits_corrections_and_explanations_of_a_search_are_of_one_state(
     small: Forum, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,15 +130,6 @@ def test_verdicts_move_likelihoods_and_what_is_withdrawn_does_not(small: Forum) 
     assert small.thresholds.likelihoods(pairs) == known
 
 
-def test_words_and_vectors_add_up_to_the_score(small: Forum) -> None:
-    hit = small.similar("wifi offline", k=1)[0]  # cosine to each: 1/2
-    parts = hit.components
-    assert parts["cosine"] == pytest.approx(0.5)
-    alone = {one.question.id: one.score for one in small.similar("wifi offline", ranker="words")}
-    assert parts["bm25"] == pytest.approx(alone[hit.question.id])
-    assert parts["bm25_share"] == pytest.approx(alone[hit.question.id] / max(alone.values()))
-
-
 @pytest.mark.parametrize("asked", ["the is", "the zebra", ""])
 def test_a_query_without_a_telling_word_that_the_model_knows_has_no_neighbours(tmp_path: Path, asked: str) -> None:
     with Forum.create(tmp_path / "f") as forum:
@@ -157,19 +139,6 @@ def test_a_query_without_a_telling_word_that_the_model_knows_has_no_neighbours(t
         assert forum.similar(asked) == []
         assert forum.similar(asked, ranker="meaning") == []
         assert ids(forum.similar(f"{asked} keyboard")) == ["other"]
-
-
-def test_explanations_weigh_words_where_the_model_has_a_gate(small: Forum, tmp_path: Path) -> None:
-    hits = small.search(Query("wireless disconnects", is_explained=True)).hits
-    assert [hit.explanation.title for hit in hits if hit.explanation is not None] == [() for _ in hits]
-    small.use_model(saved(gated_model(), tmp_path / "gated"))
-    small.encode()
-    for hit in small.search(Query("printer drops", "the wifi", is_explained=True)).hits:
-        one = hit.explanation
-        assert one is not None
-        assert [word.word for word in one.query_title + one.query_body] == ["printer", "drops", "the", "wifi"]
-        assert [word.word for word in one.title] == hit.question.title.lower().split()
-        assert all(0 <= word.weight <= 1 for word in one.title)
 
 
 def test_a_forum_without_a_model_is_searched_by_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -510,6 +479,3 @@ def test_a_model_whose_making_was_killed_between_two_renames_is_still_the_forums
     with Forum.open(path) as forum:
         assert forum.vectors.model == "own (rcnn, 4 dimensions)"
         assert forum.vectors.next_model == ""
-
-
-# -- likely pairs --------------------------------------------------------------------------------------------------

@@ -81,25 +81,6 @@ def test_states_are_those_of_a_plain_loop(config: EncoderConfig) -> None:
         assert not found[length:, row].any()
 
 
-@every_stack
-def test_words_in_another_order_have_the_same_states_in_that_order(config: EncoderConfig) -> None:
-    arrays, inputs = random_arrays(config), random_inputs()
-    mixed, orders = inputs.copy(), [np.random.default_rng(row).permutation(n) for row, n in enumerate(LENGTHS)]
-    for row, order in enumerate(orders):
-        mixed[: len(order), row] = inputs[order, row]
-    before, after = (states_of(config, arrays, given, LENGTHS) for given in (inputs, mixed))
-    for row, order in enumerate(orders):
-        np.testing.assert_allclose(after[: len(order), row], before[order, row], atol=1e-5, rtol=0)
-
-
-def test_a_text_sees_no_word_of_another() -> None:
-    config, inputs = STACKS[1], random_inputs()
-    arrays, others = random_arrays(config), random_inputs() + 1
-    others[:, 2] = inputs[:, 2]
-    before, after = (states_of(config, arrays, given, LENGTHS)[:, 2] for given in (inputs, others))
-    np.testing.assert_allclose(after, before, atol=1e-6, rtol=0)
-
-
 def test_large_scores_do_not_overflow() -> None:
     config = STACKS[1]
     arrays = {name: 50 * array for name, array in random_arrays(config).items()}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -72,11 +70,6 @@ def test_a_value_that_cannot_be_used_is_refused_and_the_choices_are_listed(
     assert all(choice in str(caught.value) for choice in listed)
 
 
-def test_states_of_attention_have_the_size_of_its_words() -> None:
-    with pytest.raises(SettingError, match="words of 3 numbers with states of 2, but expected the same for both"):
-        EncoderConfig("attention", 3, 2)
-
-
 @pytest.mark.parametrize("kind", ENCODER_KINDS)
 def test_settings_survive_json(kind: Any) -> None:
     layers = 2 if kind in STACKED else 1
@@ -86,54 +79,9 @@ def test_settings_survive_json(kind: Any) -> None:
     assert EncoderConfig.from_json(stored) == config
 
 
-def test_settings_that_were_stored_without_layers_have_one() -> None:
-    stored = {"kind": "gru", "input_size": 3, "hidden_size": 2, "order": 2, "gate": "vector", "decay": 0.5}
-    config = EncoderConfig.from_json(stored)
-    assert config.layers == 1
-    assert "layers" not in config.to_json(), "the folder of a model stays what it was"
-    assert list(config.shapes()) == ["weight_ih", "weight_hh", "bias_ih", "bias_hh"]
-
-
-def test_the_first_layer_of_a_gru_keeps_its_names_and_the_others_have_numbers() -> None:
-    shapes = EncoderConfig("gru", 3, 2, layers=3).shapes()
-    assert list(shapes.items())[:4] == list(EncoderConfig("gru", 3, 2).shapes().items())
-    for layer in (2, 3):
-        own = {name: shape for name, shape in shapes.items() if name.endswith(f"_{layer}")}
-        assert own == {
-            f"weight_ih_{layer}": (6, 2),
-            f"weight_hh_{layer}": (6, 2),
-            f"bias_ih_{layer}": (6,),
-            f"bias_hh_{layer}": (6,),
-        }
-
-
-def test_every_layer_of_attention_has_its_number() -> None:
-    assert EncoderConfig("attention", 3, 3).shapes() == {
-        "attention_1": (9, 3),
-        "attention_norm_1": (2, 3),
-        "inner_1": (3, 3),
-        "inner_bias_1": (3,),
-        "outer_1": (3, 3),
-        "outer_bias_1": (3,),
-        "outer_norm_1": (2, 3),
-    }
-    assert [name for name in EncoderConfig("attention", 3, 3, layers=2).shapes() if name.startswith("inner")] == [
-        "inner_1",
-        "inner_bias_1",
-        "inner_2",
-        "inner_bias_2",
-    ]
-
-
 @pytest.mark.parametrize(
     "stored", [{"kind": "rcnn"}, {"kind": "rcnn", "input_size": 3, "hidden_size": 2, "heads": 8}, {}]
 )
 def test_stored_settings_with_missing_or_unknown_names_are_refused(stored: dict[str, object]) -> None:
     with pytest.raises(SettingError):
         EncoderConfig.from_json(stored)
-
-
-def test_importing_the_settings_does_not_load_torch() -> None:
-    program = "import sys; import askalike.models.encoders.settings; print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,9 +17,8 @@ from askalike.errors import DamagedModelError, SettingError
 from askalike.models import folder
 from askalike.models.encoders.settings import PRECISIONS, EncoderConfig, ModelSettings, Precision
 from askalike.models.encoders.weights import Packed
-from askalike.models.folder import FORMAT, MAX_BYTES, Manifest, ModelLayout
-from askalike.models.vocabulary import UNKNOWN, Vocabulary
-from askalike.text.tokens import words
+from askalike.models.folder import FORMAT, MAX_BYTES, Manifest
+from askalike.models.vocabulary import Vocabulary
 
 # --- vocabulary ------------------------------------------------------------------------------------------------------
 
@@ -32,14 +30,6 @@ def test_a_vocabulary_is_ordered_by_falling_count_and_then_by_word() -> None:
     assert Vocabulary.build(texts, min_count=2).words == ("the", "a", "c")
     assert Vocabulary.build(texts, max_size=2).words == ("the", "a")
     assert Vocabulary.build([], max_size=2).words == ()
-
-
-def test_words_outside_a_vocabulary_have_the_id_of_the_unknown() -> None:
-    vocabulary = Vocabulary(["the", "router"])
-    assert vocabulary.ids(words("The ROUTER, unplugged")) == [1, 2, UNKNOWN]
-    assert "router" in vocabulary
-    assert "Router" not in vocabulary
-    assert len(vocabulary) == 3
 
 
 @given(st.lists(st.text(max_size=12), max_size=8))
@@ -114,10 +104,6 @@ def test_numbers_that_are_not_finite_are_not_stored() -> None:
 SETTINGS = ModelSettings(EncoderConfig("rcnn", 4, 6), "title", 50, "zero", "int8", "float16")
 
 
-def test_settings_are_read_as_they_were_written() -> None:
-    assert ModelSettings.from_json(json.loads(json.dumps(SETTINGS.to_json()))) == SETTINGS
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -147,10 +133,6 @@ MANIFEST = Manifest(
 )
 
 
-def test_a_manifest_is_read_as_it_was_written() -> None:
-    assert Manifest.from_bytes(MANIFEST.to_bytes()) == MANIFEST
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -178,14 +160,6 @@ def test_a_manifest_that_says_something_else_is_refused(change: Mapping[str, obj
 def test_what_is_no_json_object_is_refused(data: bytes) -> None:
     with pytest.raises(DamagedModelError, match=r"manifest\.json"):
         Manifest.from_bytes(data)
-
-
-def test_the_layout_names_every_file_that_a_folder_holds() -> None:
-    layout = ModelLayout(Path("MODEL"))
-    named = {layout.weights, layout.vocabulary, layout.config, layout.manifest}
-    assert named == {layout.folder / name for name in MAX_BYTES}
-    assert ModelLayout.__doc__ is not None
-    assert all(name in ModelLayout.__doc__ for name in MAX_BYTES)
 
 
 # --- weights ---------------------------------------------------------------------------------------------------------

@@ -181,18 +181,6 @@ def test_memory_comes_back_when_its_last_view_is_gone() -> None:
     assert buffers.free_bytes == 1 << 22  # what is beyond goes back to the system
 
 
-@pytest.mark.parametrize("lanes", [1, 2, 3, 9])
-def test_packing_moves_words_and_back(lanes: int) -> None:
-    inputs, lengths = texts()
-    packing = Packing.of(lengths, lanes)
-    packed = packing.pack(inputs)
-    assert len(packed) == 14
-    back = packing.unpack(packed, 6)
-    for text, n in enumerate(lengths.tolist()):
-        assert torch.equal(back[:n, text], inputs[:n, text])
-        assert not back[n:, text].any()
-
-
 def test_a_gate_bias_is_where_decay_begins_and_nothing_else_changes() -> None:
     config = EncoderConfig("rcnn", 3, 2)
     plain, biased = (to_arrays(build(config, 5, bias)) for bias in (0.0, 3.0))

@@ -109,26 +109,6 @@ def test_without_gradient_the_results_are_the_same(order: int, gate: str, device
     torch.testing.assert_close(asked.gates, kept.gates, **exactly)
 
 
-@pytest.mark.parametrize("gate", GATES)
-def test_gradients_are_those_of_small_differences(gate: str, device: Any) -> None:
-    words, weights, plan, start = made(2, gate, [2, 0, 3], device=device)
-
-    def run(*leaves: Any) -> tuple[Any, Any]:
-        result = recur(leaves[0], Weights(*leaves[1:5]), plan, leaves[5])
-        return result.states, result.carry
-
-    assert torch.autograd.gradcheck(run, (words, *parameters(weights), start))
-
-
-def test_a_run_goes_on_from_the_carry_of_another(device: Any) -> None:
-    words, weights, plan, start = made(2, "vector", [5, 5], device=device)
-    whole = recur(words, weights, plan, start)
-    first = recur(words[:4], weights, Plan(Packing.of(torch.tensor([2, 2], device=device)), 2), start)
-    second = recur(words[4:], weights, Plan(Packing.of(torch.tensor([3, 3], device=device)), 2), first.carry)
-    torch.testing.assert_close(torch.cat([first.states, second.states]), whole.states)
-    torch.testing.assert_close(second.carry, whole.carry)
-
-
 def test_a_hand_worked_example(device: Any) -> None:
     # D_in = D = 1, order 2, λ = 0.5, W_1 = 1, W_2 = 2, b = 0, words 1 and 3:
     # c¹ = 0.5, then 0.25 + 1.5 = 1.75; c² = 0.5·(0 + 2) = 1, then 0.5·1 + 0.5·(0.5 + 6) = 3.75

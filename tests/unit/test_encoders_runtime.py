@@ -15,7 +15,6 @@ from tests.pairwise import pairwise
 
 from askalike.errors import MissingExtraError, SettingError
 from askalike.models.encoders.model import runtime_of
-from askalike.models.encoders.runtime import by_length
 from askalike.models.encoders.settings import GATES, POOLINGS, STACKED, EncoderConfig
 
 KINDS = [
@@ -168,28 +167,6 @@ def test_states_gates_and_vectors_are_those_of_a_plain_loop(config: EncoderConfi
 # --- laws ------------------------------------------------------------------------------------------------------------
 
 
-@everywhere
-def test_padding_company_and_order_change_no_vector_and_no_input(
-    config: EncoderConfig, lengths: NDArray[np.intp]
-) -> None:
-    arrays, inputs = random_arrays(config), random_inputs(config, lengths)
-    kept, before = inputs.copy(), {name: array.copy() for name, array in arrays.items()}
-    runtime = runtime_of(config, arrays)
-    together = runtime.pooled(*rows(inputs), lengths)
-    padded = np.full((len(inputs) + 3, *inputs.shape[1:]), np.nan, dtype=np.float32)
-    for row, length in enumerate(lengths):
-        padded[:length, row] = inputs[:length, row]
-    np.testing.assert_array_equal(runtime.pooled(*rows(padded), lengths), together)
-    alone = [runtime.pooled(*rows(inputs[:, [row]]), lengths[[row]])[0] for row in range(len(lengths))]
-    np.testing.assert_allclose(together, alone, atol=1e-6, rtol=0)
-    order = np.random.default_rng(3).permutation(len(lengths))
-    shuffled = runtime.pooled(*rows(inputs[:, order]), lengths[order])
-    np.testing.assert_allclose(shuffled, together[order], atol=1e-6, rtol=0)
-    assert not together[lengths == 0].any()
-    np.testing.assert_array_equal(inputs, kept)
-    assert all(np.array_equal(arrays[name], before[name]) for name in before)
-
-
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_words_may_be_rows_of_a_small_table_and_texts_may_lack(kind: Mapping[str, Any]) -> None:
     config = config_of(kind, 2, "mean")
@@ -204,13 +181,6 @@ def test_words_may_be_rows_of_a_small_table_and_texts_may_lack(kind: Mapping[str
     assert not runtime.pooled(*rows(np.ones((0, 2, d_in), dtype=np.float32)), empty).any()
     assert runtime.pooled(np.ones((1, d_in), np.float32), np.zeros((0, 0), np.intp), empty[:0]).shape == (0, 7)
     assert runtime.states(*rows(np.ones((4, 0, d_in), dtype=np.float32)), empty[:0]).shape == (4, 0, 7)
-
-
-def test_a_packing_takes_the_longest_first_and_narrows() -> None:
-    packing = by_length(np.array([3, 0, 6, 1, 6, 4]))
-    assert packing.order.tolist() == [2, 4, 5, 0, 3, 1]
-    assert packing.counts == (5, 4, 4, 3, 2, 2)
-    assert by_length(np.zeros(3, dtype=np.intp)).counts == ()
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)

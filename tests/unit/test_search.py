@@ -28,11 +28,10 @@ from askalike.search.engine import DuplicateLinks, Needed, TermStatistics
 from askalike.search.pool import Laps, Pool, Source, _needed, gather
 from askalike.search.query import PreparedQuery, TermCounts, weigh
 from askalike.search.rankers import best_of_sum
-from askalike.search.searcher import explanations, matches
 from askalike.search.texts import Text
 from askalike.text.analyzer import Analyzer, Prepared
 from askalike.text.settings import TextSettings
-from askalike.types import Answer, Filters, Hit, Question, WordWeight
+from askalike.types import Answer, Filters, Hit, Question
 
 ANALYZER = Analyzer(TextSettings())
 
@@ -272,17 +271,6 @@ def test_settings_out_of_range_are_refused(body_weight: float, max_terms: int) -
         QuerySettings(body_weight, max_terms)
 
 
-def test_matches_show_the_words_of_the_found_question() -> None:
-    question = Question("1", "Printers are offline", "The <b>printer</b> prints nothing", "html")
-    terms = {"printer": QueryTerm(2.0, 1.0), "offlin": QueryTerm(0.5, 2.0), "print": QueryTerm(0.5, 1.0)}
-    found = matches(question, terms, ANALYZER)
-    assert {term: [(match.word, match.field, match.weight) for match in one] for term, one in found.items()} == {
-        "printer": [("Printers", "title", 2.0), ("printer", "body", 2.0)],
-        "offlin": [("offline", "title", 1.0)],
-        "print": [("prints", "body", 0.5)],
-    }
-
-
 def test_a_hit_shows_the_words_that_matched_strongest_first() -> None:
     engine = ListEngine([Question("1", "Offline printers", "The printer is offline")])
     (hit,) = Searcher(engine, ANALYZER).search(Query("printer", "offline")).hits
@@ -469,15 +457,6 @@ def test_join_settings_out_of_range_are_refused(wrong: dict[str, float]) -> None
         JoinSettings(**wrong)  # type: ignore[arg-type]
 
 
-def test_an_explanation_weighs_the_words_of_query_and_hit() -> None:
-    hits = printers().search(replace(ASKED, k=1)).hits
-    found = explanations(Query("printer", "is <b>off</b>", "html"), hits, FixedEncoder(1.0))[0]
-    assert found.query_title == (WordWeight("printer", 1 / 7),)
-    assert [one.word for one in found.query_body] == ["is", "off"]
-    assert [one.word for one in found.title] == ["printer", "offline"]
-    assert explanations(ASKED, hits, None)[0].title == ()
-
-
 def test_what_meaning_alone_found_is_scored_by_words_where_it_may_be_among_the_best() -> None:
     # words: most 10, least 4; of the others at most 4 / 10. With w = .5 the sums of 1 and 2 are .5 · .2 + .5 · 1 = .6
     # and .5 · .1 + .5 · .4 = .25; 7 has .5 · .9 = .45 at least, 8 .5 · .2 = .1, 9 .5 · .05 = .025.
@@ -489,13 +468,6 @@ def test_what_meaning_alone_found_is_scored_by_words_where_it_may_be_among_the_b
     assert _needed(matched, 2, known, [7, 8, 9], 3, 0.5, {2: 0.1}) == [7, 8]  # the third best is .25
     assert _needed(matched, 2, known, [7, 8, 9], 9, 0.5, {2: 0.1}) == [7, 8, 9]  # all are among so many
     assert _needed(matched, 3, known, [7, 8, 9], 2, 0.5, {2: 0.1}) == []  # no other has a word
-
-
-def test_what_words_found_further_down_is_known() -> None:
-    known: dict[Source, dict[int, float]] = {"lexical": {1: 10.0}, "vectors": {7: 0.9, 8: 0.8}}
-    # sums: .5 · 1 of 1, .5 · .9 + .5 · .5 = .7 of 7; 8 may reach .5 · .8 + .5 · .5 = .65
-    assert _needed([(1, 10.0), (7, 5.0)], 2, known, [7, 8], 2, 0.5, {1: 0.0}) == [8]
-    assert known["lexical"] == {1: 10.0, 7: 5.0}
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -276,13 +276,6 @@ def test_words_are_compared_as_the_formulas_say_in_any_text(texts: list[tuple[st
     agrees_with_the_formula(texts[0], texts, markup)
 
 
-def test_words_are_compared_as_the_formulas_say_in_real_text(forum: Forum) -> None:
-    held = list(forum.questions())
-    texts = [(one.title, one.body * 3) for one in held]
-    for query in texts[::20]:
-        agrees_with_the_formula(query, texts, held[0].markup)
-
-
 def test_an_encoder_that_puts_all_questions_near_each_other_is_brought_to_the_same_scale() -> None:
     chance = np.random.default_rng(0)
     apart = chance.normal(0, 1, (400, 50))
@@ -305,12 +298,6 @@ def test_more_that_is_alike_never_lowers_a_probability(place: int, given_feature
     for scorer in scorers().values():
         assert scorer.logits(more)[0] >= scorer.logits(less)[0]
         assert scorer.same <= scorer.related
-
-
-def test_equal_rows_have_equal_scores_wherever_they_stand() -> None:
-    rows = np.repeat(np.random.default_rng(0).random((1, len(FEATURES))), 31, axis=0)
-    for scorer in scorers().values():
-        assert len(set(scorer.logits(rows).tolist())) == 1
 
 
 @pytest.mark.parametrize(
@@ -357,18 +344,6 @@ def test_hits_are_ordered_by_the_probability_that_they_show(forum: Forum) -> Non
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
     assert all(hit.likelihood == hit.score and 0 < hit.components["same"] <= hit.score < 1 for hit in hits)
     assert all(hit.likelihood is None for hit in forum.similar("Wifi drops every evening", ranker="meaning"))
-
-
-@needs_model
-def test_one_different_leaves_a_perfect_hit(tmp_path: Path) -> None:
-    with Forum.create(tmp_path / "f") as made:
-        made.load(bundled_forum())
-        first, *others = list(made.questions())[:9]
-        before = made.similar(first.title, first.body, 1, markup=first.markup)[0].score
-        for other in others:
-            made.judge(first.id, other.id, "different")
-        after = made.similar(first.title, first.body, 1, markup=first.markup)[0].score
-        assert after >= before - 0.05
 
 
 def test_a_forum_without_vectors_has_probabilities_too(tmp_path: Path) -> None:

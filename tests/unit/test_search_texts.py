@@ -15,7 +15,7 @@ from askalike.data import bundled_forum
 from askalike.index.cursor import Cursor
 from askalike.index.words import IndexEntry, WordIndex
 from askalike.index.words.texts import TEXTS_FILE
-from askalike.search.texts import MOST_WORDS, TextReader, reader_of, unpacked
+from askalike.search.texts import MOST_WORDS, TextReader, unpacked
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 
@@ -118,7 +118,3 @@ def test_without_what_is_kept_a_search_finds_the_same(forum: Forum, harm: object
     with Forum.open(forum.path, settings=ForumSettings(has_vectors=False)) as again:
         assert again.similar(TITLE, "The laptop loses the wireless connection.") == expected
         assert kept(again, 1) == read(again.store.questions_by_num([1])[1])
-
-
-def test_an_analyzer_has_one_reader() -> None:
-    assert reader_of(READER.analyzer) is reader_of(READER.analyzer)
