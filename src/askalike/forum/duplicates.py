@@ -147,7 +147,7 @@ def open_duplicates(
     position = None
     while True:
         pairs, position = forum.pairs.page(1.0 if is_exact else minimum, _PAGE, position)
-        for found in _described(forum, pairs):
+        for found in describe_pairs(forum, pairs):
             moments = (found.question.created, found.candidate.created)
             is_recent = since is None or any(one is not None and one >= since for one in moments)
             has_tag = not tag or tag in (*found.question.tags, *found.candidate.tags)
@@ -162,14 +162,14 @@ def proposals(forum: Forum, minimum: float, tag: str = "") -> Iterator[Duplicate
     place = None
     while True:
         queued, place = forum.queue.page(minimum, _QUEUED, place)
-        for pair in _described(forum, [one.pair for one in queued], [one.draw for one in queued]):
+        for pair in describe_pairs(forum, [one.pair for one in queued], [one.draw for one in queued]):
             if not tag or tag in (*pair.question.tags, *pair.candidate.tags):
                 yield pair
         if place is None:
             return
 
 
-def _described(forum: Forum, pairs: Sequence[Pair], draws: Sequence[Draw] = ()) -> Iterator[Duplicate]:
+def describe_pairs(forum: Forum, pairs: Sequence[Pair], draws: Sequence[Draw] = ()) -> Iterator[Duplicate]:
     """Yield pairs with their questions; one of which a question was deleted meanwhile is left out."""
     held = forum.store.questions_by_num(list({num for pair in pairs for num in (pair.first, pair.second)}))
     likelihoods = forum.thresholds.likelihoods([pair.score for pair in pairs])

@@ -8,7 +8,6 @@ import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Final, Literal
 
@@ -16,6 +15,7 @@ from msgspec import structs
 
 from askalike.errors import AskalikeError, BusyForumError, DiskFullError, SettingError, UnknownIdError
 from askalike.forum import Forum
+from askalike.forum.duplicates import describe_pairs
 from askalike.forum.queue import QueuePlace
 from askalike.schemas import (
     Compared,
@@ -42,7 +42,7 @@ from askalike.schemas import (
 )
 from askalike.server.metrics import Metrics
 from askalike.server.presentation import listed, safe_html, shown_answer, shown_hit, shown_likelihood
-from askalike.store.pairs import Pair, PairPosition
+from askalike.store.pairs import PairPosition
 from askalike.text.markup import plain_text
 from askalike.types import Answer, Draw, Feedback, Group, Link, LogEntry, Query, Question
 
@@ -51,7 +51,6 @@ MOST_LOOKED: Final = 50
 """So many pages are looked through for one with a pair of a tag; then an empty one is answered, which leads on."""
 
 _WHOLE: Final = re.compile("-?[0-9]{1,19}")
-_LATEST: Final = datetime.max.replace(tzinfo=UTC)
 
 PROBE_CHARACTERS: Final = 200
 SEARCHED_S: Final = 1.0
@@ -164,9 +163,8 @@ class Engine:
         """
         moment, num = read_cursor(cursor, 2, optional=1) if cursor else (None, 0)
         newest = self.forum.store.newest(limit, (moment, num) if cursor else None)
-        counts = self.forum.store.answer_counts([question.id for _, question in newest])
         return QuestionsPage(
-            tuple(listed(question, counts.get(question.id, 0)) for _, question in newest),
+            tuple(self._listed(question for _, question in newest).values()),
             make_cursor(*newest[-1][0]) if len(newest) == limit else None,
             len(self.forum),
         )
@@ -256,13 +254,18 @@ class Engine:
         else:
             pairs, place = self.forum.pairs.page(minimum, limit, _place(cursor) if cursor else None)
             draws, ended = [Draw()] * len(pairs), make_cursor(place.score, place.first, place.second) if place else None
-        nums = [num for pair in pairs for num in (pair.first, pair.second)]
-        questions, briefs = self._briefs(nums)
-        likely = self.forum.thresholds.likelihoods([pair.score for pair in pairs])
+        described = list(describe_pairs(self.forum, pairs, draws))
+        by_id = self._listed([question for pair in described for question in (pair.question, pair.candidate)])
         shown = tuple(
-            _shown_pair(pair, questions, briefs, structs.replace(draw, probability=likelihood))
-            for pair, draw, likelihood in zip(pairs, draws, likely, strict=True)
-            if questions.keys() >= {pair.first, pair.second}
+            ShownPair(
+                by_id[pair.question.id],
+                by_id[pair.candidate.id],
+                pair.score,
+                pair.cosine,
+                shown_likelihood(pair.likelihood),
+                pair.draw or Draw(),
+            )
+            for pair in described
         )
         return PairsPage(shown, ended, self.progress())
 
@@ -289,9 +292,7 @@ class Engine:
         weakest = group.weakest
         ends = () if weakest is None else (weakest.first, weakest.second)
         wanted = list(dict.fromkeys([*group.members[:MOST_SHOWN], *ends]))
-        nums = self.forum.store.nums_by_id(wanted)
-        _, briefs = self._briefs(list(nums.values()))
-        by_id = {brief.id: brief for brief in briefs.values()}
+        by_id = self._listed(self.forum.store.questions_by_id(wanted).values())
         first_ids = wanted[: min(MOST_SHOWN, len(group.members))]
         shown = tuple(by_id[identifier] for identifier in first_ids if identifier in by_id)
         pair = None
@@ -300,10 +301,11 @@ class Engine:
             pair = ShownWeakest(first, second, shown_likelihood(weakest.probability))
         return ShownGroup(shown[0], len(group.members), group.kind, pair, shown)
 
-    def _briefs(self, nums: Sequence[int]) -> tuple[dict[int, Question], dict[int, ListedQuestion]]:
-        questions = self.forum.store.questions_by_num(list(dict.fromkeys(nums)))
-        counts = self.forum.store.answer_counts([question.id for question in questions.values()])
-        return questions, {num: listed(question, counts.get(question.id, 0)) for num, question in questions.items()}
+    def _listed(self, questions: Iterable[Question]) -> dict[str, ListedQuestion]:
+        """Return questions as lists show them, by their ids."""
+        by_id = {question.id: question for question in questions}
+        counts = self.forum.store.answer_counts(list(by_id))
+        return {identifier: listed(question, counts.get(identifier, 0)) for identifier, question in by_id.items()}
 
     # -- moderation --------------------------------------------------------------------------------------------
 
@@ -337,14 +339,6 @@ class Engine:
 
 def _operation(done: Mapping[str, str], identifier: str) -> Operation:
     return _OPERATIONS.get(done.get(identifier, ""), "unchanged")
-
-
-def _shown_pair(
-    pair: Pair, questions: Mapping[int, Question], briefs: Mapping[int, ListedQuestion], draw: Draw
-) -> ShownPair:
-    earlier, later = sorted((pair.first, pair.second), key=lambda num: (questions[num].created or _LATEST, num))
-    likelihood = shown_likelihood(draw.probability)
-    return ShownPair(briefs[later], briefs[earlier], pair.score, pair.cosine, likelihood, draw)
 
 
 def _has_tag(questions: Iterable[ListedQuestion], tag: str) -> bool:
