@@ -28,7 +28,6 @@ torch = pytest.importorskip("torch", reason="the siamese network is trained with
 from torch.nn import functional  # noqa: E402
 
 from askalike.papers.das2016.scqa_network import (  # noqa: E402
-    STAGE,
     PairCorpus,
     QuestionAnswer,
     SiameseModel,
@@ -169,27 +168,6 @@ def toy_data() -> TrainingData:
     return TrainingData(questions, answers=answers, dev={"toy": dev})
 
 
-class Stopper:
-    """Stops the training at a step, counted over all epochs."""
-
-    def __init__(self, stop_at: int = -1) -> None:
-        self.left = stop_at
-        self._is_training = False
-        self.told: list[str] = []
-
-    def start(self, phase: str, total: int, unit: str) -> None:
-        self._is_training = unit == "batches"
-
-    def advance(self, count: int) -> None:
-        if self._is_training and count == 1:
-            self.left -= 1
-            if self.left == 0:
-                raise KeyboardInterrupt
-
-    def notice(self, text: str) -> None:
-        self.told.append(text)
-
-
 @pytest.fixture(scope="module")
 def corpus() -> PairCorpus:
     return read_pairs(toy_data(), 4, 0)
@@ -291,26 +269,6 @@ def test_the_same_seed_gives_the_same_model_and_a_saved_one_is_loaded_bit_for_bi
     weights.write_bytes(weights.read_bytes()[:-5])
     with pytest.raises(DamagedModelError):
         SiameseModel.load(tmp_path / "x")
-
-
-@pytest.mark.parametrize(("stop_at", "shared"), [(6, False), (11, True)])
-def test_a_training_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path: Path, stop_at: int, shared: bool) -> None:
-    loop = SgdSettings(epochs=3, patience=2, learning_rate=0.05, momentum=0.5, clip=1e9, stop_on=HELD_OUT_LOSS)
-    settings = replace(SMALL, is_shared=shared, loop=loop)
-    whole = fit_siamese(settings, toy_data(), TrainingRun(tmp_path / "whole", checkpoint_s=0))
-    with pytest.raises(KeyboardInterrupt):
-        fit_siamese(settings, toy_data(), TrainingRun(tmp_path / "part", checkpoint_s=0, progress=Stopper(stop_at)))
-    again = Stopper()
-    resumed = fit_siamese(settings, toy_data(), TrainingRun(tmp_path / "part", checkpoint_s=0, progress=again))
-    assert again.told[0] == f"{STAGE} goes on from epoch {1 + (stop_at - 1) // 6}, batch {1 + (stop_at - 1) % 6}"
-    assert is_same(whole, resumed)
-    logs = [read_log(tmp_path / name / "log.csv") for name in ("whole", "part")]
-    first, second = ([row for row in log if row.measure != "seconds"] for log in logs)
-    assert first == second
-    assert is_same(whole, fit_siamese(settings, toy_data(), TrainingRun(tmp_path / "part", progress=Stopper(1))))
-    other = replace(settings, margin=0.4)
-    fit_siamese(other, toy_data(), TrainingRun(tmp_path / "part"))
-    assert (tmp_path / "part" / f"{STAGE}.other.safetensors").exists(), "that of another training is set aside"
 
 
 # -- settings ------------------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ from math import log2
 
 import pytest
 
-import askalike.evaluation
 from askalike.errors import EvaluationError
 from askalike.evaluation import MEASURES
 from askalike.evaluation.measures import (
@@ -89,9 +88,3 @@ def test_a_name_is_read_with_its_k_and_an_unknown_one_refused_with_the_choices()
         with pytest.raises(EvaluationError) as caught:
             parse_measure(name)
         assert all(pattern in str(caught.value) for pattern in MEASURES)
-
-
-def test_every_public_name_of_the_evaluation_exists_once() -> None:
-    names = askalike.evaluation.__all__
-    assert all(hasattr(askalike.evaluation, name) for name in names)
-    assert len(set(names)) == len(names)

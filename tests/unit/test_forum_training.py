@@ -305,26 +305,3 @@ def test_a_model_is_taken_only_where_dev_says_it_is_better_beyond_chance(present
     worse = compared(*(dev_score_of(*one) for one in reversed(BETTER)), present, is_kept=False)
     assert (worse.is_better, worse.is_taken) == (False, False)
     assert compared(*(dev_score_of(*one) for one in PERHAPS), present, is_kept=True).is_taken
-
-
-def test_a_gain_that_may_be_chance_is_said_to_be_so_in_one_sentence() -> None:
-    before, after = [0.5] * 10 + [1.0] * 10, [1.0] * 7 + [0.5] * 6 + [1.0] * 7
-    found = compared(dev_score_of(*before), dev_score_of(*after), "general", is_kept=False)
-    lines = list(result_lines(found, Path("a.forum")))
-    assert any(
-        line.startswith("the new model is better on dev by no more than chance may bring: the general model stays")
-        for line in lines
-    )
-
-
-@pytest.mark.parametrize(("different", "said"), [(5, "too few dev queries differ"), (6, "training did not help")])
-def test_too_few_queries_to_tell_by_are_said_to_be_too_few(different: int, said: str) -> None:
-    right, wrong = [("right", 2.0), ("wrong", 1.0)], [("wrong", 2.0), ("right", 1.0)]
-    qrels = {f"q{number}": {"right": 1, "wrong": 0} for number in range(9)}
-    worse = {query: wrong if number < different else right for number, query in enumerate(qrels)}
-    before, after = (
-        DevScore(mean, 0.0, evaluate(qrels, run, "trec", ["mrr"]))
-        for mean, run in ((1.0, dict.fromkeys(qrels, right)), (0.5, worse))
-    )
-    lines = list(result_lines(compared(before, after, "general", is_kept=False), Path("a.forum")))
-    assert any(line.startswith(said) for line in lines)

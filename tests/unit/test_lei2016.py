@@ -116,42 +116,6 @@ def test_rows_have_their_figures_and_encoders_of_all_kinds_about_as_many_paramet
         chosen_rows(ROWS, ["bert"])
 
 
-def test_a_variant_is_a_row_of_its_own_and_leaves_the_others_as_they_were() -> None:
-    plain = {"id", "system", "scorer", "reads", "encoder", "is_pretrained"}
-    assert set(ROWS["rcnn-last"].decides()) == plain, "outcomes from before there were variants are found again"
-    biased, program = ROWS["rcnn-last-bias"], ROWS["rcnn-mean-program"]
-    assert biased.decides()["gate_bias"] == 3.0
-    assert "no setting of the authors" in biased.about
-    assert program.decides()["recipe"]["words"]["weighted"] == "by idf"
-    assert "not the paper's" in program.about
-    constant = ROWS["rcnn-last-constant"].encoder
-    assert constant is not None
-    assert (constant.gate, constant.decay, constant.gate_size) == ("constant", 0.5, 0)
-
-
-def test_a_row_of_the_official_program_is_trained_by_its_recipe(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("torch", reason="training needs torch, which is not installed")
-    from askalike.training import encoder
-
-    seen: dict[str, Recipe] = {}
-
-    def train(recipe: Recipe, data: object, run: Any) -> str:
-        seen[run.folder.name] = recipe
-        return "model"
-
-    monkeypatch.setattr(encoder, "train_encoder", train)
-    data = find_sets(write_askubuntu(tmp_path / "set"))["askubuntu"]()
-    trainer = EncoderTrainer(network_recipe("lei2016"), {"askubuntu": data}, vectors=tmp_path / "words.txt")
-    for name in ("rcnn-last", "rcnn-last-bias", "rcnn-last-program"):
-        trainer(ROWS[name], 0, data, tmp_path / "out" / "askubuntu" / name)
-    assert [recipe.gate_bias for recipe in seen.values()] == [0.0, 3.0, 0.0]
-    assert [recipe.words.weighted for recipe in seen.values()] == ["equally", "equally", "by idf"]
-    assert {recipe.words.vectors for recipe in seen.values()} == {str(tmp_path / "words.txt")}
-    assert seen["rcnn-last-program"].encoder.pooling == "normalised-last"
-
-
 def test_askubuntu_is_read_as_it_was_released(askubuntu: LeiSet) -> None:
     assert askubuntu.is_original
     assert len(askubuntu.questions) == 12
@@ -331,12 +295,3 @@ def test_two_readings_of_pretraining_lie_in_folders_of_their_own(
     folders = {name.partition(" ")[0] for name in before}
     assert len(folders) == 2
     assert all(name.startswith("rcnn-400-title-and-body-") and name.endswith("-seed0") for name in folders)
-
-
-def test_perplexity_is_measured_on_the_questions_that_were_released_to_be_held_out(askubuntu: LeiSet) -> None:
-    trainer = EncoderTrainer(network_recipe("lei2016"), {"askubuntu": askubuntu})
-    asked, learned = trainer._with_held_out(), trainer._learned()
-    assert askubuntu.heldout == {"1"}
-    assert asked.held_out == {"askubuntu/1"}
-    assert {question.id for question in asked.questions} - {question.id for question in learned} == {"askubuntu/1"}
-    assert not any("askubuntu/1" in pair for pair in asked.pairs)

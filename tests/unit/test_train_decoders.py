@@ -146,35 +146,6 @@ def test_the_conditional_gru_is_a_gru_that_reads_the_mean_at_every_step(layers: 
 
 
 @every_decoder
-def test_a_word_changes_no_state_before_it(kind: str) -> None:
-    decoder = made(kind)
-    read, words = texts(LENGTHS, 1), texts([length + 1 for length in LENGTHS], 2)
-    before = decoded(decoder, read, words)
-    for step in range(6):
-        changed = [torch.cat([text[:step], text[step:] + 1]) for text in words]
-        for text, first, other in zip(words, before, decoded(decoder, read, changed), strict=True):
-            assert torch.equal(first[:step], other[:step])
-            assert step >= len(text) or not torch.allclose(first[step], other[step])
-
-
-@every_decoder
-def test_every_word_that_was_read_counts(kind: str) -> None:
-    decoder = made(kind)
-    read = [text.requires_grad_() for text in texts([3, 5], 1)]
-    decoded(decoder, read, texts([4, 6], 2))[0][0].sum().backward()
-    assert read[0].grad.any(dim=1).all()
-    assert not read[1].grad.any()  # of another text
-
-
-@every_decoder
-def test_other_texts_and_their_padding_change_nothing(kind: str) -> None:
-    decoder = made(kind)
-    read, words = texts(LENGTHS, 1), texts([length + 1 for length in LENGTHS], 2)
-    for source, text, states in zip(read, words, decoded(decoder, read, words), strict=True):
-        torch.testing.assert_close(decoded(decoder, [source], [text])[0], states, atol=1e-5, rtol=1e-5)
-
-
-@every_decoder
 @every_depth
 def test_word_by_word_is_the_same_as_all_at_once(kind: str, layers: int) -> None:
     decoder = made(kind, layers)

@@ -78,17 +78,6 @@ def test_perplexity_is_that_of_the_held_out_titles_taken_one_by_one(kind: str) -
     )
 
 
-@with_state
-def test_the_decoder_starts_from_what_the_encoder_left(kind: str) -> None:
-    objective = trained(kind=kind)
-    objective.eval()
-    titles = [2 * question for question in (0, 5, 9)]
-    first, other = ([objective(np.array([[context, title, 0]])).item() for title in titles] for context in (3, 7))
-    assert all(abs(one - two) > 1e-6 for one, two in zip(first, other, strict=True))
-    objective(np.array([[3, 0, 0]])).backward()
-    assert all(value.grad.any() for value in objective.network.encoder.parameters() if value.ndim > 1)
-
-
 @pytest.mark.parametrize("heads", [(2_000,), (6, 12, 20)])
 @pytest.mark.parametrize("size", [4, 8])
 def test_the_probabilities_of_all_words_add_up_to_one(

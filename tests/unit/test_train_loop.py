@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from tests.tiny_training import tiny_corpus
 
 from askalike.errors import DamagedModelError, ModelError
 from askalike.models.encoders.settings import EncoderConfig
-from askalike.training.loop import Log, read_log
+from askalike.training.loop import read_log
 from askalike.training.recipe import LoopSettings, SgdSettings
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
@@ -108,17 +107,6 @@ def test_the_steps_are_those_of_adam(tmp_path: Path) -> None:
     assert (ended.epoch, ended.is_done, ended.best) == (1, True, None)
 
 
-def test_moments_are_cleared_every_64_steps_and_at_the_end_of_an_epoch(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    heard = Heard()
-    cleared: list[int] = []
-    monkeypatch.setattr("askalike.training.loop.clear_moments", lambda _: cleared.append(heard.steps + 1))
-    bowl = Bowl(targets=[1.0] * 130)
-    run_stage(bowl, LoopSettings(epochs=2, patience=0), dict, place(tmp_path, progress=heard))
-    assert cleared == [64, 128, 130, 194, 258, 260]
-
-
 def test_the_steps_are_those_of_gradient_descent(tmp_path: Path) -> None:
     bowl = Bowl()
     settings = SgdSettings(epochs=2, patience=0, learning_rate=0.1, momentum=0.5, clip=100)
@@ -184,22 +172,6 @@ def test_an_epoch_before_the_first_that_counts_is_not_the_best(tmp_path: Path) -
     assert (ended.epoch, ended.best_epoch, ended.best) == (3, 2, 0.3)
 
 
-@pytest.mark.parametrize("scores", list(permutations([0.1, 0.2, 0.3, 0.4])))
-def test_a_training_that_kept_a_later_epoch_keeps_it_where_the_beginning_does_not_count(
-    tmp_path: Path, scores: Sequence[float]
-) -> None:
-    settings = LoopSettings(epochs=3, patience=2)
-    before, now = (
-        run_stage(Bowl(), settings, scripted(scores), place(tmp_path / str(first), first_epoch=first))
-        for first in (0, 1)
-    )
-    if before.best_epoch:
-        assert (now.epoch, now.best_epoch, now.best) == (before.epoch, before.best_epoch, before.best)
-    else:
-        assert now.epoch >= before.epoch
-        assert now.best_epoch > 0
-
-
 def test_without_patience_the_last_epoch_is_kept(tmp_path: Path) -> None:
     bowl = Bowl()
     ended = run_stage(bowl, LoopSettings(epochs=3, patience=0), scripted([0.9, 0.5, 0.4, 0.1]), place(tmp_path))
@@ -262,29 +234,6 @@ def test_a_training_stopped_at_any_step_goes_on_as_if_it_had_not_been(
     logs = [read_log(tmp_path / folder / "log.csv") for folder in ("whole", "stopped")]
     first, second = ([row for row in log if row.measure != "seconds"] for log in logs)
     assert first == second
-
-
-def test_a_stage_that_has_ended_is_only_loaded(tmp_path: Path) -> None:
-    settings = LoopSettings(epochs=2, patience=1)
-    bowl, again = Bowl(), Bowl()
-    run_stage(bowl, settings, scripted([0.1, 0.2, 0.1]), place(tmp_path))
-    log = (tmp_path / "log.csv").read_bytes()
-    Log(tmp_path / "log.csv").add("2-later", 0, 0, {"mrr": 0.5})
-    run_stage(again, settings, scripted([]), place(tmp_path))
-    assert again.x.item() == bowl.x.item()
-    assert (tmp_path / "log.csv").read_bytes().startswith(log)
-    assert read_log(tmp_path / "log.csv")[-1].stage == "2-later"
-
-
-def test_a_checkpoint_of_another_training_is_set_aside_and_said(tmp_path: Path) -> None:
-    settings, heard = LoopSettings(epochs=1, patience=0), Heard()
-    run_stage(Bowl(), settings, dict, place(tmp_path))
-    before = (tmp_path / "1-bowl.safetensors").read_bytes()
-    ended = run_stage(Bowl(), settings, dict, place(tmp_path, identity="b", progress=heard))
-    assert ended.epoch == 1
-    assert "belongs to another training" in heard.notices[0]
-    assert (tmp_path / "1-bowl.other.safetensors").read_bytes() == before
-    assert Checkpoint.load(tmp_path / "1-bowl.safetensors", "b") is not None
 
 
 @pytest.mark.parametrize("damage", ["short", "empty", "noise", "no state", "a folder", "other parameters"])

@@ -93,46 +93,22 @@ def test_a_recipe_that_is_not_there_is_named_with_those_that_ship() -> None:
         ("word_limit = 50", "word_limits = 50", "top level: word_limits is unknown, expected only: encoder, stages, "),
         (
             "word_limit = 50",
-            "word_limit = 'x'",
-            "top level: word_limit is 'x', but expected a whole number from",
-        ),
-        (
-            "word_limit = 50",
             "word_limit = 0",
             "top level: word_limit is 0, but expected a whole number from 1",
         ),
-        ("word_limit = 50", "arithmetic = 'float8'", "top level: arithmetic is 'float8', but expected one of: float32"),
-        (
-            "word_limit = 50",
-            "reads = 'body'",
-            "top level: reads is 'body', but expected one of: title and body",
-        ),
-        ("word_limit = 50", "embedding_precision = 'int4'", "top level: embedding_precision is 'int4'"),
         ("word_limit = 50", "stems = 'klingon'", "top level: model setting stems is 'klingon', but expected one of"),
-        ("word_limit = 50", "stems = true", "top level: stems is True, but expected a text"),
-        ("word_limit = 50", "stages = 3", "top level: stages, but expected [[stage]]"),
-        ("size = 4", "size = 4.0", "words: size is 4.0, but expected a whole number"),
         ("size = 4", "size = 0", "words: size is 0, but expected a whole number from 1 to 4,096"),
-        ("size = 4", "size = 4\nmin_count = 0", "words: min_count is 0"),
-        ("size = 4", "size = 4\nmax_size = -1", "words: max_size is -1"),
-        ("size = 4", "size = 4\nvectors = ''", "words: vectors is ''"),
-        ("size = 4", "size = 4\nunknown = 'maybe'", "words: unknown is 'maybe'"),
-        ("size = 4", "size = 4\nsizes = 4", "words: sizes is unknown, expected only: max_size"),
         ("is_trained = true", "is_trained = 1", "words: is_trained is 1, but expected true or false"),
         ("[encoder]", "[encoders]", "expected a table [encoder], but found a recipe without it"),
         ("[words]\nsize = 4\nis_trained = true", "words = 3", "expected a table [words], but found 3"),
         ("hidden_size = 3", "", "encoder: hidden_size is missing"),
-        ("hidden_size = 3", "hidden_size = 3\nwidth = 1", "encoder: width is unknown, expected only: kind"),
         ("hidden_size = 3", "hidden_size = 3\ninput_size = 9", "top level: an encoder of 9 numbers a word, but word"),
-        ('kind = "gru"', 'kind = "bert"', "encoder: kind is 'bert', but expected one of: rcnn"),
         ('"decoding"', '"guessing"', "stage 1: objective is 'guessing', but expected one of: decoding, max-margin"),
-        ('objective = "decoding"', "", "stage 1: objective is None"),
         (
             "held_out = 7",
             "negatives = 7",
             "stage 1 (decoding): negatives is unknown, expected only: objective, dropout",
         ),
-        ("held_out = 7", "held_out = -7", "stage 1 (decoding): held_out is -7"),
         ('["title"]', '"title"', "stage 1 (decoding): contexts is 'title', but expected a list"),
         ('["title"]', "[1]", "stage 1 (decoding): contexts, number 1, is 1, but expected one of"),
         (
@@ -140,42 +116,19 @@ def test_a_recipe_that_is_not_there_is_named_with_those_that_ship() -> None:
             "dropout = 1.0",
             "stage 1 (decoding): dropout is 1.0, but expected a number from 0 to 0.999",
         ),
-        ("dropout = 0.25", "dropout = nan", "stage 1 (decoding): dropout is nan"),
         ("from title", "from body", "stage 1 (decoding): stop_on is 'perplexity from body', but expected one of: mrr"),
-        ("views = {", "view = {", "stage 2 (contrastive): view is unknown"),
         ("views = { marked = 2.0, title-body = 1 }", "", "stage 2 (contrastive): views is missing"),
-        (
-            "views = { marked = 2.0, title-body = 1 }",
-            "views = 1",
-            "stage 2 (contrastive): views is 1, but expected a tab",
-        ),
         ('needs = "pairs"', 'needs = "luck"', "stage 2 (contrastive): needs is 'luck'"),
-        ("learning_rate = 1", "learning_rate = inf", "stage 2 (contrastive): learning_rate is inf"),
-        ("learning_rate = 1", "learning_rate = nan", "stage 2 (contrastive): learning_rate is nan"),
         (
             "learning_rate = 1",
             "learning_rate = 0",
             "stage 2 (contrastive): learning_rate is 0, but expected a number fro",
-        ),
-        ("learning_rate = 1", "clip = -1.0", "stage 2 (contrastive): clip is -1.0"),
-        (
-            "learning_rate = 1",
-            "epochs = 0",
-            "stage 2 (contrastive): epochs is 0, but expected a whole number from 1",
-        ),
-        ("learning_rate = 1", "patience = -1", "stage 2 (contrastive): patience is -1"),
-        (
-            "learning_rate = 1",
-            "schedule = 'cosine'",
-            "stage 2 (contrastive): schedule is 'cosine', but expected one of: c",
         ),
         (
             "learning_rate = 1",
             "stop_on = 'mmr'",
             "stage 2 (contrastive): stop_on is 'mmr', but expected one of: mrr, map",
         ),
-        ("learning_rate = 1", "temperature = 0.0", "stage 2 (contrastive): temperature is 0.0"),
-        ("learning_rate = 1", "batch_size = 1", "stage 2 (contrastive): batch_size is 1"),
     ],
 )
 def test_what_cannot_be_used_is_refused_with_file_and_place(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -197,10 +150,6 @@ def test_a_recipe_without_stages_or_with_a_single_table_is_refused(tmp_path: Pat
     assert refused(tmp_path, "stage = [3]\n" + head).startswith("stage 1 is 3, but expected a table")
 
 
-def test_a_dev_set_can_be_named_to_stop_on() -> None:
-    assert stage("max-margin", LoopSettings(stop_on="travel mrr")).loop.stop_on == "travel mrr"
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -219,11 +168,6 @@ def test_a_recipe_says_how_its_model_reads(tmp_path: Path) -> None:
     path.write_text(f"reads = 'joined'\nstems = 'english'\n{TEXT}", encoding="utf-8")
     found = network_recipe(path).model_settings()
     assert (found.reads, found.stems, found.word_limit) == ("joined", "english", 50)
-
-
-def test_a_recipe_of_other_stems_has_another_name() -> None:
-    base = recipe(stage("max-margin"))
-    assert replace(base, stems="english").to_json() != replace(base, stems="german").to_json() != base.to_json()
 
 
 def test_the_name_of_a_recipe_changes_with_every_choice() -> None:

@@ -13,10 +13,8 @@ import pytest
 from tests.tiny_training import recipe, stage, tiny_corpus, tiny_data
 
 from askalike.errors import SettingError
-from askalike.models.encoders.model import Model
 from askalike.models.encoders.settings import EncoderConfig
 from askalike.training.corpus import Corpus, TrainingData
-from askalike.training.loop import Entry, read_log
 from askalike.training.recipe import LoopSettings, ReconstructionOptions
 from askalike.types import Answer, Question
 
@@ -204,60 +202,11 @@ def test_the_decoder_and_the_output_depend_on_the_seed_alone(kind: str) -> None:
         assert any(not torch.equal(first[name], other[name]) for name in first if name.startswith(part))
 
 
-class Stopping:
-    """Stops a training after so many batches."""
-
-    def __init__(self, stop_at: int = -1) -> None:
-        self.batches = 0
-        self._stop_at = stop_at
-
-    def start(self, phase: str, total: int, unit: str) -> None:
-        """Told of a phase."""
-
-    def advance(self, count: int) -> None:
-        self.batches += count == 1
-        if self.batches == self._stop_at:
-            raise KeyboardInterrupt
-
-    def notice(self, text: str) -> None:
-        """Told something."""
-
-
-def contents(model: Model, folder: Path) -> dict[str, bytes]:
-    model.save(folder)
-    return {file.name: file.read_bytes() for file in folder.iterdir()}
-
-
-def without_seconds(folder: Path) -> list[Entry]:
-    return [row for row in read_log(folder / "log.csv") if row.measure != "seconds"]
-
-
 def chosen_recipe(kind: str) -> Any:
     loop = LoopSettings(epochs=3, patience=2, learning_rate=0.01, stop_on="perplexity")
     return recipe(
         stage("reconstruction", loop, dropout=0.2), kind=kind, layers=2, pooling="mean", reads="joined", is_trained=True
     )
-
-
-@every_kind
-def test_a_stopped_training_goes_on_to_the_same_model_and_examples(tmp_path: Path, kind: str) -> None:
-    chosen = chosen_recipe(kind)
-    whole = contents(train_encoder(chosen, tiny_data(), TrainingRun(tmp_path / "whole")), tmp_path / "model")
-    model, stops = None, 0
-    while model is None and stops < 20:
-        try:
-            run = TrainingRun(tmp_path / "stopped", progress=Stopping(3 + stops % 2), checkpoint_s=0.0)
-            model = train_encoder(chosen, tiny_data(), run)
-        except KeyboardInterrupt:
-            stops += 1
-    assert model is not None
-    assert stops > 2
-    assert contents(model, tmp_path / "again") == whole
-    assert without_seconds(tmp_path / "stopped") == without_seconds(tmp_path / "whole")
-    measures = {row.measure for row in without_seconds(tmp_path / "whole")}
-    assert {"loss", "perplexity"} <= measures
-    examples = [(tmp_path / folder / "examples.json").read_bytes() for folder in ("whole", "stopped")]
-    assert examples[0] == examples[1]
 
 
 def test_examples_are_words_that_were_read_and_written(tmp_path: Path) -> None:
@@ -274,11 +223,3 @@ def test_examples_are_words_that_were_read_and_written(tmp_path: Path) -> None:
     rare = recipe(stage("reconstruction"), kind="attention", pooling="mean", min_count=9)
     train_encoder(rare, data, TrainingRun(tmp_path / "rare"))
     assert "[unknown]" in (tmp_path / "rare" / "examples.json").read_text(encoding="utf-8")
-
-
-def test_a_stage_can_stop_on_perplexity_where_it_is_measured() -> None:
-    assert stage("reconstruction", LoopSettings(stop_on="perplexity")).loop.stop_on == "perplexity"
-    with pytest.raises(SettingError, match="stop_on is 'perplexity', but expected one of: mrr, map, perplexity from"):
-        stage("decoding", LoopSettings(stop_on="perplexity"))
-    with pytest.raises(SettingError, match="stop_on is 'perplexity from title'"):
-        stage("reconstruction", LoopSettings(stop_on="perplexity from title"))

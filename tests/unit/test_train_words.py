@@ -70,12 +70,6 @@ def test_a_file_is_said_to_lack_words(tmp_path: Path, vector_file: Path) -> None
     assert notices == ["3 of 4 words have no vector in the file"]
 
 
-def test_glove_files_are_read_too(tmp_path: Path) -> None:
-    (tmp_path / "glove.txt").write_text("wifi 0 0 2\n", encoding="utf-8")
-    found = made(tmp_path, vectors=str(tmp_path / "glove.txt"))
-    assert found.embedding[1].tolist() == [0, 0, 1]
-
-
 @pytest.mark.parametrize(
     ("wrong", "kind", "message"),
     [
@@ -102,12 +96,6 @@ def test_words_can_be_weighted_by_their_idf_after_they_were_found_once(tmp_path:
     texts, holding = 6, np.array([2, 2, 1, 1])  # three titles, three empty bodies; wifi, drops, printer, silent
     np.testing.assert_allclose(ratios, np.log((1 + texts) / (1 + holding)) + 1, rtol=1e-5)
     assert plain.digest() != weighted.digest()
-
-
-@pytest.mark.parametrize("vectors", ["random", "file"])
-def test_an_unknown_word_can_be_zero(tmp_path: Path, vector_file: Path, vectors: str) -> None:
-    name = str(vector_file) if vectors == "file" else vectors
-    assert not made(tmp_path, vectors=name, unknown="zero").embedding[0].any()
 
 
 def test_made_words_are_kept_and_made_anew_where_anything_differs(
@@ -174,13 +162,6 @@ def test_a_model_whose_unknown_word_is_not_zero_can_go_on_with_zero(tmp_path: Pa
 def test_a_model_with_vectors_of_another_size_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="has word vectors of 4 numbers, the recipe 3"):
         made(tmp_path, start=gated_model())
-
-
-def test_the_digest_of_words_is_that_of_words_and_vectors(tmp_path: Path) -> None:
-    first = made(tmp_path)
-    assert first.digest() == made(tmp_path).digest()
-    assert first.digest() != made(tmp_path, seed=1).digest()
-    assert first.digest() != InitialWords(Vocabulary([*first.vocabulary.words[:-1], "x"]), first.embedding).digest()
 
 
 def test_words_are_trained_on_the_texts(tmp_path: Path) -> None:

@@ -44,13 +44,6 @@ def test_missing_words_are_drawn_at_the_scale_of_the_found() -> None:
     assert np.linalg.norm(embedding[1001:], axis=1).mean() == pytest.approx(1, rel=0.02)
 
 
-def test_without_any_found_vector_all_words_are_drawn_with_length_one() -> None:
-    embedding, missing = initial(WORDS, FoundVectors((), np.zeros((0, 400), np.float32)))
-    assert tuple(missing) == WORDS.words
-    assert not embedding[0].any()
-    np.testing.assert_allclose(np.linalg.norm(embedding[1:], axis=1), 1, rtol=0.15)
-
-
 def test_trained_vectors_count_as_found_where_they_are_not_zero() -> None:
     vectors = np.array([[5, 5], [1, 2], [0, 0], [3, 4]], np.float32)
     found = FoundVectors.trained(WORDS, vectors)

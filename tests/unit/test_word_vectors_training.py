@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,10 +13,8 @@ from askalike.errors import MissingExtraError, SettingError
 from askalike.models.vocabulary import Vocabulary
 from askalike.training.corpus import Texts, WordList
 from askalike.training.words import (
-    LONGEST,
     Word2VecEpoch,
     Word2VecSettings,
-    _Sentences,
     draw_probe,
     train_word2vec,
 )
@@ -65,12 +62,6 @@ def test_words_of_one_world_end_up_nearer_than_words_of_two(is_skip_gram: bool) 
     assert mean_cosine(corpus[0], vectors, NETWORK, NETWORK) > across + 0.3
 
 
-def test_unknown_words_get_a_row_of_zeros() -> None:
-    vectors = trained(two_worlds(), seed=1)
-    assert not vectors[0].any()
-    assert vectors[1:].any(axis=1).all()
-
-
 def test_the_loss_starts_at_six_times_log_two_and_falls(capfd: pytest.CaptureFixture[str]) -> None:
     told: list[Word2VecEpoch] = []
     trained(two_worlds(), seed=1, on_progress=told.append)
@@ -103,12 +94,6 @@ def test_missing_gensim_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "gensim.models.word2vec", None)
     with pytest.raises(MissingExtraError, match="gensim"):
         trained(two_worlds(), seed=0)
-
-
-def test_a_long_text_is_given_in_pieces_and_loses_no_word() -> None:
-    _, texts = read([["a"] * (2 * LONGEST + 1), ["b"], []])
-    assert [len(ids) for ids in _Sentences(texts)] == [LONGEST, LONGEST, 1, 1]
-    assert importlib.import_module("gensim.models.word2vec").MAX_WORDS_IN_BATCH == LONGEST
 
 
 def test_the_probe_pairs_known_neighbours_of_one_sentence_only() -> None:

@@ -15,7 +15,6 @@ from tests.tiny_models import synonym_model
 from askalike.errors import DamagedModelError, SettingError
 from askalike.models.encoders.model import WordStates
 from askalike.papers.zhang2018.ramn import (
-    ALPHAS,
     ModelStates,
     Ramn,
     RamnSettings,
@@ -112,19 +111,6 @@ def test_both_directions_are_the_geometric_mean_of_one_and_of_the_other() -> Non
         assert found[place] == pytest.approx(log(1 - 0.05 * rank) + (forth + back) / 2, rel=1e-5)
 
 
-def test_a_long_candidate_with_something_for_every_word_is_below_a_short_one_that_says_the_same() -> None:
-    query = text("fix router", [1.0, 0.0], [0.0, 1.0])
-    short = text("fix modem", [1.0, 0.0], [0.1, 1.0])
-    long = text("fix router a how do", [1.0, 0.0], [0.0, 1.0], [0.3, 0.1], [0.1, 0.3], [0.1, 0.1])
-    compared = compare(query, [short, long], frequencies)
-    one_way = replace(BOTH, alpha=0, has_mismatch=False, is_both_ways=False)
-    ranks = np.array([1, 1])
-    first, second = log_scores(compared, ranks, one_way).tolist()
-    assert second >= first
-    first, second = log_scores(compared, ranks, replace(one_way, is_both_ways=True)).tolist()
-    assert first > second
-
-
 def test_a_word_that_is_missing_costs_more_the_rarer_it_is() -> None:
     states = [[1.0, 0.0]] * 2
     query = text("a router", *states)
@@ -165,15 +151,6 @@ def test_a_query_without_words_is_ranked_as_the_search_did() -> None:
         assert log_scores(compare(QUERY, [], frequencies), np.array([], int), settings).tolist() == []
         empty = log_scores(compare(QUERY, [text("")] * 2, frequencies), np.array([1, 2]), settings)
         assert np.isfinite(empty).all()
-
-
-def test_rank_factors_stay_above_zero_for_every_alpha_and_number_of_candidates() -> None:
-    for alpha in ALPHAS:
-        for count in (1, 10, 100):
-            factors = rank_factors(np.arange(1, count + 1), alpha)
-            assert (factors > 0).all()
-            assert (np.diff(factors) < 0).all()
-    assert rank_factors(np.array([7]), 0.0).tolist() == [1.0]
 
 
 def test_an_engines_rank_is_not_scaled_and_counts_by_its_sign_or_not_at_all() -> None:
