@@ -160,19 +160,6 @@ def test_rows_that_are_not_what_was_written_are_named(path: Path, statement: str
     assert "backup" in finding.mend
 
 
-def test_a_date_that_no_calendar_has_is_named(path: Path) -> None:
-    from askalike.store import rows
-
-    columns = ", ".join(rows.QUESTION_COLUMNS)
-    with closing(sqlite3.connect(ForumLayout(path).archive)) as connection, connection:
-        connection.execute("UPDATE questions SET created_us = 253402300800000000 WHERE id = 'wifi'")
-        values = connection.execute(f"SELECT {columns} FROM questions WHERE id = 'wifi'").fetchone()
-        connection.execute("UPDATE questions SET digest = ? WHERE id = 'wifi'", (rows.digest(values),))
-    [finding] = Forum.check(path).findings
-    assert "question 'wifi'" in finding.what
-    assert "cannot be read: a moment is 2534" in finding.what
-
-
 def test_an_archive_that_is_no_database_is_told_and_the_rest_is_looked_at(path: Path) -> None:
     ForumLayout(path).archive.write_bytes(b"damaged" * 1000)
     flip(one(path, "*.term"), 5)

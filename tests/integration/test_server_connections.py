@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from askalike import Forum, Question
-from askalike.server.admission import MOST_LEFT, Share
+from askalike.server.admission import Share
 from askalike.server.app import build
 from askalike.server.server import Server, listen
 from askalike.server.settings import Limits, ServeSettings
@@ -130,14 +130,6 @@ HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 def test_a_connection_that_sends_nothing_is_closed(serve: Any) -> None:
     with serve(first_byte_s=SOON) as served, served.connect() as silent:
         assert silent.recv(1) == b""
-
-
-def test_a_head_that_does_not_end_is_refused(serve: Any) -> None:
-    with serve(head_s=SOON) as served, served.connect() as slow:
-        slow.sendall(b"GET /healthz HTTP/1.1\r\nHost: local")
-        status, told = answered(slow)
-        assert (status, set(told)) == (408, {"error", "hint"})
-        assert slow.recv(1) == b""
 
 
 def test_a_head_that_comes_byte_by_byte_has_no_more_time(serve: Any) -> None:
@@ -305,24 +297,6 @@ def test_a_connection_ends_with_its_last_answer_and_not_before_the_request_was_r
         body = b"x" * 8_000_000
         head = b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body)
         assert served.ask(head + body[:1_000], body[1_000:])[0] == 404
-
-
-def test_a_worker_that_ends_counts_no_connection_any_more() -> None:
-    counts = [3, 1]
-    share = Share(counts, 0)
-    share.end()
-    share.note(2)
-    assert counts == [Share.ABSENT, 1]
-
-
-def test_a_connection_is_left_to_a_worker_that_has_fewer_for_a_moment() -> None:
-    counts = [3, 1, Share.ABSENT]
-    share = Share(counts, 0)
-    assert [share.leaves_it() for _ in range(2 * MOST_LEFT + 2)] == [*[True] * MOST_LEFT, False] * 2
-    share.note(1)
-    assert not share.leaves_it()
-    share.end()
-    assert counts == [Share.ABSENT, 1, Share.ABSENT]
 
 
 def test_where_all_connections_are_at_work_the_next_is_refused(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,11 +13,10 @@ from types import SimpleNamespace
 import pytest
 from tests.tiny_models import gated_model
 
-from askalike import Answer, Forum, Link, Query, Question
+from askalike import Answer, Forum, Query, Question
 from askalike.errors import InputError, ModelError, SettingError, UnknownIdError
 from askalike.schemas import PairsQuery
 from askalike.server.engine import SEARCHED_S, Engine, Stored
-from askalike.server.metrics import Metrics
 from askalike.server.service import MaintenanceWorker
 from askalike.store import ForumLayout
 
@@ -49,75 +48,12 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
         yield Engine(forum)
 
 
-def test_a_hit_has_all_that_is_needed_to_judge_it(engine: Engine) -> None:
-    found = engine.similar(Query("wifi drops today", "printer"))
-    assert found.ranker == "probability"
-    assert found.took_ms > 0
-    hit = found.hits[0]
-    assert (hit.rank, hit.question.id, hit.question.created, hit.answers) == (1, "1", day(1), 2)
-    assert hit.likelihood.value == hit.score
-    assert hit.likelihood.word in ("unlikely", "possible", "likely")
-    assert hit.best_answer is not None
-    assert (hit.best_answer.id, hit.best_answer.text) == ("y", "Sure")
-    assert hit.best_answer.html == "<p><em>Sure</em></p>\n"
-    assert [hit.question.title[start:end] for start, end in hit.highlights.title] == ["Wifi", "drops"]
-    assert [hit.excerpt[start:end] for start, end in hit.highlights.excerpt] == ["wifi", "drops"]
-    assert {one.word.lower() for one in hit.matched} == {"wifi", "drops"}
-    assert hit.missing == ("printer",)
-    assert (hit.via, hit.attended) == (None, None)
-
-
-def test_what_several_are_shown_is_what_each_is_shown_alone(engine: Engine) -> None:
-    asked = [
-        Query("router drops wifi"),
-        Query("wifi", k=1, is_explained=True),
-        Query("printer", ranker="words"),
-        Stored("1", 2),
-    ]
-    together = engine.similar_many(asked)
-    for one, found in zip(asked, together, strict=True):
-        alone = engine.similar(one)
-        assert [hit.question for hit in found.hits] == [hit.question for hit in alone.hits]
-        assert [hit.matched for hit in found.hits] == [hit.matched for hit in alone.hits]
-        assert found.ranker == alone.ranker
-    with pytest.raises(SettingError, match="empty"):
-        engine.similar_many([asked[0], Query(" ")])
-    with pytest.raises(UnknownIdError, match="nowhere"):
-        engine.similar_many([asked[0], Stored("nowhere")])
-    assert "1" not in {hit.question.id for hit in together[-1].hits}
-
-
-def test_stages_and_suggestions_are_counted(engine: Engine) -> None:
-    metrics = Metrics()
-    Engine(engine.forum, metrics).similar(Query("wifi"))
-    text = metrics.text().decode()
-    for stage in ("answer", "lexical", "rank", "vector"):
-        assert f'askalike_stage_seconds_count{{stage="{stage}"}} 1.0' in text
-    assert 'askalike_suggestions_total{event="shown"} 2.0' in text
-
-
 def test_what_is_similar_to_a_stored_question_may_be_later_and_is_never_itself(engine: Engine) -> None:
     assert [hit.question.id for hit in engine.similar(Stored("1", 5)).hits] == ["2"]
     engine.put(Question("empty", ""))
     assert engine.similar(Stored("empty", 5)).hits == ()
     with pytest.raises(UnknownIdError):
         engine.similar(Stored("none", 5))
-
-
-def test_a_question_comes_with_answers_links_and_safe_html(engine: Engine) -> None:
-    engine.forum.add_links([Link("2", "1"), Link("1", "3", "related")])
-    found = engine.question("1")
-    assert found.html == "<p>The <b>wifi</b> drops.</p>"
-    assert found.text == "The wifi drops."
-    assert [(one.id, one.is_accepted, one.html) for one in found.answers] == [
-        ("y", True, "<p><em>Sure</em></p>\n"),
-        ("x", False, "<p>Move it</p>"),
-    ]
-    assert [(one.id, one.kind, one.direction) for one in found.links] == [
-        ("3", "related", "to"),
-        ("2", "duplicate", "from"),
-    ]
-    assert engine.question("2").html == "<p>Wifi drops &lt;script&gt;x&lt;/script&gt;</p>"
 
 
 def test_of_many_all_are_stored_or_none(engine: Engine) -> None:
@@ -128,14 +64,6 @@ def test_of_many_all_are_stored_or_none(engine: Engine) -> None:
         engine.store([Question("5", "a"), Question(" ", "b")])
     with pytest.raises(UnknownIdError):
         engine.forum.question("5")
-
-
-def test_pages_of_questions_go_back_to_the_first(engine: Engine) -> None:
-    first = engine.questions(2)
-    assert ([one.id for one in first.questions], first.total) == (["3", "2"], 3)
-    last = engine.questions(2, first.next)
-    assert ([one.id for one in last.questions], last.next) == (["1"], None)
-    assert last.questions[0].answers == 2
 
 
 def test_questions_are_listed_by_date_whatever_the_order_of_their_coming(tmp_path: Path) -> None:
@@ -289,13 +217,6 @@ def test_the_keeper_lets_be_found_what_another_process_left(engine: Engine) -> N
     assert engine.similar(Query("toaster")).hits == ()
     MaintenanceWorker(engine, lambda: False).keep()
     assert [hit.question.id for hit in engine.similar(Query("toaster")).hits] == ["4"]
-
-
-def test_the_keeper_stops(engine: Engine) -> None:
-    maintenance = MaintenanceWorker(engine, lambda: True)
-    maintenance.start()
-    assert maintenance.stop(60)
-    assert MaintenanceWorker(engine, lambda: True).stop(0)  # one that never began
 
 
 def test_the_keeper_keeps_no_failure_to_itself(tmp_path: Path) -> None:

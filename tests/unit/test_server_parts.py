@@ -5,33 +5,24 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-import logging
 import os
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-import msgspec
 import pytest
-from prometheus_client.core import GaugeMetricFamily
 
 from askalike import errors
 from askalike.errors import DamagedForumError, SettingError, UnknownIdError
 from askalike.schemas import (
-    AnswerRequest,
-    DecisionRequest,
     PairsQuery,
-    QuestionRequest,
-    RecordRequest,
     SimilarRequest,
 )
 from askalike.server import pool as pool_module
-from askalike.server import workers
-from askalike.server.admission import SPARE, Admission, most_connections, most_forums
+from askalike.server.admission import Admission, most_connections, most_forums
 from askalike.server.app import static_files
 from askalike.server.guards import (
     MOST_CLIENTS,
@@ -43,14 +34,12 @@ from askalike.server.guards import (
     client_of,
     host_names,
 )
-from askalike.server.metrics import Metrics
 from askalike.server.pool import Joined, Pool
 from askalike.server.presentation import LONGEST_MARKDOWN, highlights, safe_html
 from askalike.server.problem import STATUSES, Refused, refusal_of
-from askalike.server.requests import MOST_VALUES, parse_body, parse_query, path_values, values_in
-from askalike.server.routes import ROUTES
+from askalike.server.requests import MOST_VALUES, parse_body, parse_query, values_in
 from askalike.server.settings import Limits, ServeSettings
-from askalike.server.workers import JsonLines, check_open
+from askalike.server.workers import check_open
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.types import Markup, Match
@@ -77,12 +66,6 @@ def test_every_error_has_a_status_and_the_first_fitting_row_is_the_narrowest() -
     assert refusal_of(errors.BusyForumError("a")).headers == {"Retry-After": "2"}
 
 
-def test_of_an_error_that_nobody_foresaw_nothing_is_told() -> None:
-    found = refusal_of(KeyError("secret"))
-    assert found.status == 500
-    assert "secret" not in found.error + found.hint
-
-
 # -- requests ----------------------------------------------------------------------------------------------------------
 
 
@@ -105,38 +88,6 @@ def test_what_is_no_json_is_refused(content: bytes) -> None:
     assert status_of(lambda: parse_body(SimilarRequest, content)) == 400
 
 
-@pytest.mark.parametrize("content", [b"[" * 5000, b'{"title":' * 9, b"9" * 5000, b'{"k":' + b"9" * 9000 + b"}"])
-def test_what_is_no_request_is_refused_at_its_first_byte_that_does_not_fit(content: bytes) -> None:
-    assert status_of(lambda: parse_body(SimilarRequest, content)) == 422
-
-
-def test_no_request_may_be_nested_deeper_than_a_decision_with_its_draw() -> None:
-    def depth(kind: msgspec.inspect.Type) -> int:
-        if isinstance(kind, msgspec.inspect.StructType):
-            assert kind.forbid_unknown_fields
-            return 1 + max(depth(one.type) for one in kind.fields)
-        if isinstance(kind, msgspec.inspect.UnionType):
-            return max(map(depth, kind.types))
-        if isinstance(kind, msgspec.inspect.VarTupleType):
-            return 1 + depth(kind.item_type)
-        if isinstance(kind, msgspec.inspect.Metadata):
-            return depth(kind.type)
-        plain = (
-            msgspec.inspect.StrType,
-            msgspec.inspect.IntType,
-            msgspec.inspect.FloatType,
-            msgspec.inspect.BoolType,
-            msgspec.inspect.LiteralType,
-            msgspec.inspect.NoneType,
-        )
-        assert isinstance(kind, plain), kind
-        return 0
-
-    kinds = [kind for row in ROUTES for kind in (row.body, row.query) if kind is not None]
-    assert {SimilarRequest, QuestionRequest, RecordRequest, AnswerRequest, DecisionRequest, PairsQuery} <= {*kinds}
-    assert max(depth(msgspec.inspect.type_info(kind)) for kind in kinds) == 2
-
-
 def test_a_body_of_many_values_is_refused_before_it_is_looked_at() -> None:
     texts = b'{"title":"a","exclude":["' + b'","'.join(b"%d" % number for number in range(MOST_VALUES)) + b'"]}'
     assert status_of(lambda: parse_body(SimilarRequest, texts)) == 400
@@ -147,13 +98,6 @@ def test_what_texts_hold_is_no_value(text: str) -> None:
     content = json.dumps({"body": text * MOST_VALUES, "tags": ["a", "b"]}).encode()
     assert values_in(content) == 5
     assert parse_body(SimilarRequest, content).body == text * MOST_VALUES
-
-
-def test_a_field_that_is_not_known_is_named_in_short() -> None:
-    with pytest.raises(Refused) as refused:
-        parse_body(SimilarRequest, json.dumps({"a" * 100_000: 1}).encode())
-    assert "aaa" in refused.value.error
-    assert len(refused.value.error) < 300
 
 
 @pytest.mark.parametrize(
@@ -201,17 +145,6 @@ def test_a_refusal_names_the_field_and_never_its_value() -> None:
 )
 def test_a_wrong_query_string_is_refused(query: bytes, status: int) -> None:
     assert status_of(lambda: parse_query(PairsQuery, query)) == status
-
-
-def test_a_query_string_is_read() -> None:
-    found = parse_query(PairsQuery, b"limit=3&minimum=0.25&cursor=")
-    assert found is not None
-    assert (found.limit, found.minimum, found.cursor) == (3, "0.25", None)
-
-
-def test_a_path_is_decoded_once() -> None:
-    assert path_values({"id": "a%2Fb%2520c"}) == {"id": "a/b%20c"}
-    assert status_of(lambda: path_values({"id": "%ff"})) == 400
 
 
 # -- who may ask -------------------------------------------------------------------------------------------------------
@@ -448,29 +381,6 @@ def crowd(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Crowd]:
     return make
 
 
-def test_of_one_clients_waiting_connections_strange_ones_go_first_unless_they_have_just_come(
-    crowd: Callable[..., Crowd],
-) -> None:
-    few = crowd(10)
-    assert not few.admission.make_room()
-    known = [few.comes(f"known {number}", "a", is_strange=False) for number in (1, 2)]
-    for number in (1, 2):
-        few.comes(f"stranger {number}", "a")
-    few.now_s = 4.9
-    assert few.admission.make_room()
-    assert few.admission.make_room()
-    assert few.closed == ["stranger 1", "stranger 2"]
-    few.now_s = 5.0
-    few.comes("has just come", "a")
-    few.now_s += 0.001
-    assert few.admission.make_room()
-    assert known[1] is not None
-    few.admission.note(known[1], "work")  # its client waits for the service now
-    assert few.admission.make_room()
-    assert not few.admission.make_room()
-    assert few.closed[2:] == ["known 1", "has just come"]
-
-
 def test_whoever_holds_most_connections_loses_one_for_the_next(crowd: Callable[..., Crowd]) -> None:
     full = crowd(8)
     full.comes("one of few", "192.0.2.1", is_strange=False)
@@ -523,23 +433,6 @@ def test_whose_request_has_come_but_is_not_read_yet_is_not_closed(crowd: Callabl
     for number in range(4, 6):
         full.comes(f"silent {number}", "192.0.2.1")
     assert full.closed == ["silent 1", "silent 2", "has sent"], "it waits from then on"
-
-
-def test_while_what_all_have_sent_is_still_to_be_read_some_more_are_taken_and_closed_later(
-    crowd: Callable[..., Crowd],
-) -> None:
-    full = crowd(3)
-    sent = [full.comes(f"has sent {number}", "192.0.2.1", is_unread=True) for number in range(3 + SPARE)]
-    assert full.comes("one too many", "192.0.2.1") is None
-    assert full.closed == []
-    for one in sent:
-        assert one is not None
-        one.is_unread = False
-    for number in range(SPARE):
-        assert full.comes(f"later {number}", "192.0.2.1") is not None
-    assert len(full.closed) == 2 * SPARE
-    full.comes("the next", "192.0.2.1")
-    assert len(full.closed) == 2 * SPARE + 1
 
 
 @pytest.mark.parametrize(
@@ -603,67 +496,13 @@ def test_who_is_given_up_hears_whether_something_may_have_been_done() -> None:
     asyncio.run(steps())
 
 
-def _squares(asked: Sequence[int]) -> list[int]:
-    if 0 in asked:
-        raise SettingError("nothing to be squared", "ask for a number")
-    return [one * one for one in asked]
-
-
-def test_what_waits_is_made_together_and_each_gets_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def steps() -> list[list[int]]:
-        made, is_free, has_begun = list[list[int]](), threading.Event(), threading.Event()
-
-        def together(asked: Sequence[int]) -> list[int]:
-            made.append(list(asked))
-            has_begun.set()
-            assert is_free.wait(60)
-            return _squares(asked)
-
-        pool = Pool("test", 2, 100, together)
-        names = ["greedy"] * 10 + ["a", "b"]
-        tasks = [asyncio.create_task(pool.run(Joined(one), 60, name)) for one, name in enumerate(names, start=1)]
-        while not has_begun.is_set():
-            await asyncio.sleep(0.001)
-        assert await pool.run(lambda: 7, 60) == 7  # another thread is free for what is not made together
-        is_free.set()
-        assert await asyncio.gather(*tasks) == [one * one for one in range(1, 13)]
-        assert pool.busy == 0
-        assert pool.close(60)
-        return made
-
-    monkeypatch.setattr(pool_module, "LONG_S", 60)  # however slow the machine is
-    first, *others = asyncio.run(steps())
-    assert first == [1], "who comes to nobody waits for nobody"
-    assert others == [[2, 11, 12, 3, 4, 5, 6, 7], [8, 9, 10]], "clients take turns, and eight are made at once"
-
-
-def test_what_cannot_be_made_together_is_made_alone_and_fails_alone() -> None:
-    async def steps() -> list[int | BaseException]:
-        is_free = threading.Event()
-        pool = Pool("test", 1, 10, _squares)
-        working = asyncio.create_task(pool.run(lambda: is_free.wait(60), 60))
-        await asyncio.sleep(0)
-        tasks = [asyncio.create_task(pool.run(Joined(one), 60)) for one in (3, 0, 4)]
-        await asyncio.sleep(0)
-        is_free.set()
-        found = await asyncio.gather(*tasks, return_exceptions=True)
-        assert await working
-        assert pool.busy == 0
-        assert pool.close(60)
-        return found
-
-    three, wrong, four = asyncio.run(steps())
-    assert (three, four) == (9, 16)
-    assert isinstance(wrong, SettingError)
-
-
 def test_those_that_take_long_hold_up_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
     async def steps() -> None:
         is_free = threading.Event()
 
         def together(asked: Sequence[int]) -> list[int]:
             assert asked != [1] or is_free.wait(60)
-            return _squares(asked)
+            return [number * number for number in asked]
 
         pool = Pool("test", 2, 10, together)
         long = asyncio.create_task(pool.run(Joined(1), 60))
@@ -860,26 +699,6 @@ def test_only_files_of_the_table_are_served(tmp_path: Path) -> None:
     assert not found["/"].is_embedded
 
 
-def test_metrics_are_as_prometheus_reads_them() -> None:
-    metrics = Metrics()
-    metrics.request('GET /"x', 200, 0.003)
-    metrics.request('GET /"x', 404, 20.0)
-    metrics.stage("rank", 0.5)
-    text = metrics.text([GaugeMetricFamily("askalike_questions", "Questions.", value=7)]).decode()
-    lines = text.splitlines()
-    route = r'route="GET /\"x"'
-    assert f'askalike_requests_total{{{route},status="200"}} 1.0' in lines
-    assert f'askalike_request_seconds_bucket{{le="0.0025",{route}}} 0.0' in lines
-    assert f'askalike_request_seconds_bucket{{le="0.005",{route}}} 1.0' in lines
-    assert f'askalike_request_seconds_bucket{{le="10.0",{route}}} 1.0' in lines
-    assert f'askalike_request_seconds_bucket{{le="+Inf",{route}}} 2.0' in lines
-    assert f"askalike_request_seconds_count{{{route}}} 2.0" in lines
-    assert 'askalike_stage_seconds_sum{stage="rank"} 0.5' in lines
-    assert "askalike_questions 7.0" in lines
-    assert "_created" not in text
-    assert metrics.requests() == 2
-
-
 COUNTING = """
 import sys
 from askalike.server.metrics import Metrics
@@ -898,29 +717,6 @@ def test_workers_count_together_those_that_have_ended_too(tmp_path: Path) -> Non
         assert f'askalike_requests_total{{route="GET /x",status="200"}} {count}.0' in lines
         assert f'askalike_stage_seconds_sum{{stage="rank"}} {count / 2}' in lines
         assert len([line for line in lines if line.startswith("# TYPE askalike_requests_total")]) == 1
-
-
-def test_a_log_line_is_one_json_object() -> None:
-    record = logging.LogRecord("x", logging.INFO, "", 1, "a\nb %s", ("c",), None)
-    found = json.loads(JsonLines().format(record))
-    assert (found["message"], found["level"]) == ("a\nb c", "info")
-    record.fields = {"route": "GET /x"}
-    assert json.loads(JsonLines().format(record))["route"] == "GET /x"
-
-
-def test_few_arenas_are_asked_for_unless_the_environment_says_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[int, int]] = []
-    library = SimpleNamespace(mallopt=lambda name, value: asked.append((name, value)))
-    environment: dict[str, str] = {}
-    monkeypatch.setattr(workers.ctypes, "CDLL", lambda _: library)
-    monkeypatch.setattr(workers.sys, "platform", "linux")
-    monkeypatch.setattr(workers.os, "environ", environment)
-    workers.few_arenas()
-    assert environment == {workers.VARIABLE: "2"}  # for worker processes
-    assert asked == [(-8, 2)]
-    environment[workers.VARIABLE] = "7"
-    workers.few_arenas()
-    assert (environment[workers.VARIABLE], len(asked)) == ("7", 1)
 
 
 @pytest.mark.parametrize("host", ["https://a.example", "a.example/", "a example", "::1", "bücher.example", ""])

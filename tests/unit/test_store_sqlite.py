@@ -22,7 +22,6 @@ from hypothesis import strategies as st
 
 from askalike import Answer, Forum, Link, Question
 from askalike.errors import (
-    BusyForumError,
     DamagedForumError,
     DiskFullError,
     ForumError,
@@ -32,7 +31,6 @@ from askalike.errors import (
     UnknownIdError,
 )
 from askalike.files import replace_whole
-from askalike.forum.exchange import ImportOptions
 from askalike.store import ForumLayout, sqlite, stored_faults
 from askalike.store.sqlite import SqliteStore
 from askalike.types import Feedback, Record, Reject, Source
@@ -92,12 +90,6 @@ def test_a_value_that_cannot_be_stored_is_refused_by_name(archive: SqliteStore, 
     with pytest.raises(InputError, match=words):
         archive.put_questions([question])
     assert archive.counts().questions == 0
-
-
-@pytest.mark.parametrize("moment", [datetime.max, datetime.min, LATE.replace(tzinfo=UTC), EARLY.replace(tzinfo=UTC)])
-def test_the_first_and_the_last_moment_are_stored(archive: SqliteStore, moment: datetime) -> None:
-    archive.put_questions([Question("q", "t", created=moment)])
-    assert archive.question("q").created == moment.replace(tzinfo=UTC)
 
 
 def test_an_id_with_half_a_surrogate_pair_is_not_there(archive: SqliteStore) -> None:
@@ -191,11 +183,6 @@ def test_an_answer_and_a_judgement_are_refused_or_read_back_equal(
 # -- the file --------------------------------------------------------------------------------------------------------
 
 
-def test_there_is_no_archive_where_there_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(ForumNotFoundError, match="no forum"):
-        SqliteStore(tmp_path / "archive.sqlite")
-
-
 def test_an_archive_that_was_not_finished_is_finished_by_create(tmp_path: Path) -> None:
     path = tmp_path / "archive.sqlite"
     sqlite3.connect(path).close()
@@ -257,13 +244,6 @@ def test_a_row_that_is_not_as_it_was_written_is_damage(archive: SqliteStore) -> 
         archive.question("a")
 
 
-def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "archive.sqlite"
-    path.write_bytes(b"hello, this is not a database " * 100)
-    with pytest.raises(DamagedForumError, match="cannot be read as a database"):
-        SqliteStore(path)
-
-
 def test_a_database_of_another_format_is_refused(archive: SqliteStore) -> None:
     connection = sqlite3.connect(archive.path)
     connection.execute("PRAGMA user_version = 99")
@@ -311,31 +291,6 @@ def test_a_load_that_fails_leaves_no_file_and_one_that_was_killed_is_cleared(arc
     archive.load([Question("a", "t")], DUMP, no_reject)
     assert not left.exists()
     assert archive.question("a").title == "t"
-
-
-def test_a_forum_into_which_another_process_loads_is_not_discarded(tmp_path: Path) -> None:
-    forum = Forum.create(tmp_path / "f")
-    archive = SqliteStore(tmp_path / "f" / "archive.sqlite")
-
-    def records() -> Iterator[Record]:
-        yield Question("a", "t")
-        assert not forum.discard_if_empty()
-
-    archive.load(records(), DUMP, no_reject)
-    assert archive.question("a").title == "t"
-    archive.close()
-
-
-def test_the_refusal_of_a_mass_delete_names_its_option_beside_rejects_too(tmp_path: Path) -> None:
-    dump = tmp_path / "dump.jsonl"
-    dump.write_text("".join(f'{{"id": "q{number}", "title": "t{number}"}}\n' for number in range(20)), encoding="utf-8")
-    options = ImportOptions(format="jsonl", source="dump")
-    with Forum.create(tmp_path / "f") as forum:
-        forum.load(dump, options=options)
-        dump.write_text('{"id": "q1", "title": "t1"}\n' * 2, encoding="utf-8")  # the second is rejected
-        with pytest.raises(InputError, match="19 of the 20") as caught:
-            forum.load(dump, options=options)
-        assert "--allow-mass-delete" in caught.value.hint
 
 
 FOREIGN = {
@@ -499,27 +454,6 @@ def test_an_error_of_sqlite_while_reading_names_the_file_and_what_to_do(archive:
         with pytest.raises(DamagedForumError, match=r"archive\.sqlite is damaged: no such table") as caught:
             call()
         assert "backup" in caught.value.hint
-
-
-@pytest.mark.parametrize(
-    ("code", "kind", "words"),
-    [
-        (sqlite3.SQLITE_BUSY, BusyForumError, "another process"),
-        (sqlite3.SQLITE_FULL, DiskFullError, "free space"),
-        (sqlite3.SQLITE_IOERR, ForumError, "check the disk"),
-        (sqlite3.SQLITE_READONLY, ForumError, "must be writable"),
-        (sqlite3.SQLITE_CANTOPEN, ForumError, "must be writable"),
-        (sqlite3.SQLITE_CORRUPT, DamagedForumError, "backup"),
-        (sqlite3.SQLITE_NOTADB, DamagedForumError, "backup"),
-    ],
-)
-def test_each_error_of_sqlite_has_its_meaning(tmp_path: Path, code: int, kind: type[ForumError], words: str) -> None:
-    error = sqlite3.OperationalError("what SQLite says")
-    error.sqlite_errorcode = code
-    refused = sqlite.refusal(tmp_path / "archive.sqlite", error)
-    assert type(refused) is kind
-    assert words in str(refused)
-    assert "reindex" not in str(refused)
 
 
 def test_a_full_disk_is_named_where_sqlite_speaks_of_input_and_output(
