@@ -44,8 +44,8 @@ from askalike.forum.settings import ForumSettings
 from askalike.index.checked_file import POSTINGS
 from askalike.index.cursor import Cursor
 from askalike.index.encoder_settings import FILE as ENCODER_FILE
-from askalike.index.encoder_settings import RerankerSettings, packaged_model, read_settings
 from askalike.index.encoder_settings import fingerprint as model_fingerprint
+from askalike.index.encoder_settings import packaged_model, read_reranker, read_settings
 from askalike.index.local import LOCK_TIMEOUT_S
 from askalike.index.milvus.choice import engine_of
 from askalike.index.milvus.client import Milvus
@@ -460,7 +460,7 @@ def _models(layout: ForumLayout, progress: Progress) -> Iterator[Finding]:
             Model.load(layout.model)
         except (AskalikeError, OSError) as error:
             yield refused("model", layout.model.name, error)
-    for path, read in ((layout.encoder, read_settings), (layout.reranker, RerankerSettings.read)):
+    for path, read in ((layout.encoder, read_settings), (layout.reranker, read_reranker)):
         try:
             read(path)
         except AskalikeError as error:

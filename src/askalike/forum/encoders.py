@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from askalike.data import DEFAULT_MODEL_CODE
 from askalike.errors import EncoderError
 from askalike.files import remove_file, replace_whole, sync_folder
-from askalike.index.encoder_settings import PROBED, EncoderSettings, RerankerSettings, read_settings
+from askalike.index.encoder_settings import PROBED, EncoderSettings, RerankerSettings, read_reranker, read_settings
 from askalike.index.text_questions import is_same, loaded_reranker, taken
 from askalike.index.vector_set import VectorSet
 from askalike.models.encoders.model import Model
@@ -78,7 +78,7 @@ class NamedReranker:
         """
         if self._given is not None:
             return self._given
-        named = RerankerSettings.read(self._layout.reranker)
+        named = read_reranker(self._layout.reranker)
         if named is None:
             return None
         with self._guard:

@@ -14,7 +14,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, TypeVar, get_args
 from urllib.parse import urlsplit
 
 from askalike import agreement
@@ -47,7 +47,6 @@ _LONGEST_TEXT: Final = 4_096
 _MAX_BYTES: Final = 1 << 20
 _MOST_DIMENSIONS: Final = 1 << 16
 _MOST_CHARACTERS: Final = 1 << 24
-_GIVE = 'give the encoder again with "askalike encode FORUM --model MODEL"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,14 +175,7 @@ class EncoderSettings:
         Raises:
             ValueError, SettingError: nothing that can be used.
         """
-        if len(content) > _MAX_BYTES:
-            raise ValueError(f"it has {len(content)} bytes, expected at most {_MAX_BYTES}")
-        found = json.loads(content)
-        if not isinstance(found, dict) or found.keys() != {field.name for field in fields(cls)}:
-            raise ValueError("it does not have the fields that are expected")
-        if type(found["format"]) is not int or found["format"] != FORMAT:
-            raise ValueError(f"its format is {str(found['format'])[:40]}, expected {FORMAT}")
-        return cls(**{name: _value(name, value) for name, value in found.items()})
+        return _parsed(cls, content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,32 +229,12 @@ class RerankerSettings:
         """Return what a user agrees to, as ``EncoderSettings.agreement``."""
         return f"{self.written} {self.key_variable}".strip()
 
-    @classmethod
-    def read(cls, path: Path) -> RerankerSettings | None:
-        """Return the reranker that a file names, None where there is no file.
-
-        Raises:
-            EncoderError: it cannot be read.
-        """
-        give = 'give the reranker again with "askalike encode FORUM --reranker RERANKER"'
-        try:
-            with path.open("rb") as file:
-                found = json.loads(file.read(_MAX_BYTES))
-            if not isinstance(found, dict) or found.keys() != {field.name for field in fields(cls)}:
-                raise ValueError("it does not have the fields that are expected")
-            if found.pop("format") != FORMAT or not all(
-                isinstance(one, str) and len(one) <= _LONGEST_TEXT for one in found.values()
-            ):
-                raise ValueError("its format is another, or a field is no text")
-            return cls(**found)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except (OSError, ValueError, RecursionError, SettingError) as error:
-            raise EncoderError(f"{path} cannot be read: {error}", give) from error
-
     def to_bytes(self) -> bytes:
         """Return the content of ``reranker.json``."""
         return json.dumps(asdict(self), indent=1).encode()
+
+
+_Settings = TypeVar("_Settings", EncoderSettings, RerankerSettings)
 
 
 def read_settings(path: Path) -> EncoderSettings | None:
@@ -271,15 +243,40 @@ def read_settings(path: Path) -> EncoderSettings | None:
     Raises:
         EncoderError: it cannot be read.
     """
+    return _read(EncoderSettings, path, 'give the encoder again with "askalike encode FORUM --model MODEL"')
+
+
+def read_reranker(path: Path) -> RerankerSettings | None:
+    """Return the reranker that a file names, None where there is no file.
+
+    Raises:
+        EncoderError: it cannot be read.
+    """
+    return _read(RerankerSettings, path, 'give the reranker again with "askalike encode FORUM --reranker RERANKER"')
+
+
+def _read(kind: type[_Settings], path: Path, mend: str) -> _Settings | None:
     try:
         with path.open("rb") as file:
-            return EncoderSettings.from_bytes(file.read(_MAX_BYTES + 1))
+            return _parsed(kind, file.read(_MAX_BYTES + 1))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise EncoderError(f"{path} cannot be read: {error.strerror or error}", _GIVE) from error
+        raise EncoderError(f"{path} cannot be read: {error.strerror or error}", mend) from error
     except (ValueError, RecursionError, SettingError) as error:
-        raise EncoderError(f"{path} cannot be read: {error}", _GIVE) from error
+        raise EncoderError(f"{path} cannot be read: {error}", mend) from error
+
+
+def _parsed(kind: type[_Settings], content: bytes) -> _Settings:
+    """Return the settings in a file's content, or raise ValueError or SettingError."""
+    if len(content) > _MAX_BYTES:
+        raise ValueError(f"it has {len(content)} bytes, expected at most {_MAX_BYTES}")
+    stored = json.loads(content)
+    if not isinstance(stored, dict) or stored.keys() != {field.name for field in fields(kind)}:
+        raise ValueError("it does not have the fields that are expected")
+    if type(stored["format"]) is not int or stored["format"] != FORMAT:
+        raise ValueError(f"its format is {str(stored['format'])[:40]}, expected {FORMAT}")
+    return kind(**{name: _value(name, value) for name, value in stored.items()})
 
 
 # -- what the user has agreed to -----------------------------------------------------------------------------------
