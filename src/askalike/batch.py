@@ -30,7 +30,7 @@ from askalike.forum import Forum
 from askalike.forum.duplicates import MemberRow, PairRow, member_rows, pair_rows
 from askalike.forum.exchange import ImportOptions
 from askalike.forum.groups import DEFAULT_MINIMUM
-from askalike.forum.settings import ForumSettings
+from askalike.forum.indexes import ForumSettings
 from askalike.index.encoder_settings import Kind as EncoderKind
 from askalike.index.encoder_settings import remove_own_model
 from askalike.progress import Progress, SilentProgress

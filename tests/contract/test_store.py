@@ -13,7 +13,7 @@ from msgspec import structs
 from tests.postgres_server import new_database
 
 from askalike.errors import BusyForumError, ForumError, InputError, UnknownIdError
-from askalike.forum.settings import stored_text_settings
+from askalike.forum.indexes import stored_text_settings
 from askalike.index.catchup import Steps, catch_up
 from askalike.index.local import open_index
 from askalike.index.word_indexer import WordIndexer

@@ -4,7 +4,7 @@ from askalike.forum.check import CheckReport, Finding
 from askalike.forum.duplicates import Duplicate
 from askalike.forum.exchange import ImportOptions, ImportReport
 from askalike.forum.forum import Forum, Info
-from askalike.forum.settings import ForumSettings
+from askalike.forum.indexes import ForumSettings
 from askalike.index.vector_sets import VectorsState
 from askalike.progress import Progress
 

@@ -39,8 +39,7 @@ from askalike.files import (
     sync_folder,
     writing_whole,
 )
-from askalike.forum.indexes import remove_indexes
-from askalike.forum.settings import ForumSettings
+from askalike.forum.indexes import ForumSettings, remove_indexes
 from askalike.index.checked_file import POSTINGS
 from askalike.index.cursor import Cursor
 from askalike.index.encoder_settings import FILE as ENCODER_FILE

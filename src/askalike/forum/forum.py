@@ -43,11 +43,10 @@ from askalike.forum.exchange import (
     records_of,
 )
 from askalike.forum.groups import DEFAULT_MINIMUM, Groups
-from askalike.forum.indexes import Indexes, remove_indexes
+from askalike.forum.indexes import ForumSettings, Indexes, remove_indexes, stored_text_settings
 from askalike.forum.linkage import Node
 from askalike.forum.pairs import Pairs
 from askalike.forum.queue import Queue
-from askalike.forum.settings import ForumSettings, stored_text_settings
 from askalike.forum.thresholds import Reliability, Thresholds
 from askalike.index.encoder_settings import forget_encoder
 from askalike.index.milvus.choice import name_engine

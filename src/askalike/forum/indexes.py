@@ -1,11 +1,12 @@
-"""All indexes of a forum: opened, kept in step by one process at a time, and searched by any."""
+"""How a forum is searched, and all its indexes: opened, kept in step by one process at a time, and searched by any."""
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import filelock
@@ -19,6 +20,7 @@ from askalike.errors import (
     DiskFullError,
     EncoderError,
     EngineError,
+    ForumVersionError,
     NotLearnedError,
     SettingError,
 )
@@ -33,7 +35,6 @@ from askalike.forum.encoders import (
     QueryEncoder,
     TextQueryEncoder,
 )
-from askalike.forum.settings import ForumSettings
 from askalike.index.catchup import catch_up, pending
 from askalike.index.encoder_settings import EncoderSettings
 from askalike.index.local import (
@@ -50,7 +51,7 @@ from askalike.index.milvus.engine import EngineWords
 from askalike.index.milvus.vectors import MilvusSets
 from askalike.index.vector_set import VectorSet, forget_sets, lock_of_makers
 from askalike.index.vector_sets import AT_ONCE, Vectors, VectorsState
-from askalike.index.words import WordIndex
+from askalike.index.words import FieldWeights, WordIndex
 from askalike.index.words.index import successor_of
 from askalike.models.encoders.model import Model
 from askalike.models.text_encoder import READ_OF_PAIRS, TextEncoder, checked
@@ -66,6 +67,7 @@ from askalike.search.scorer import Compared, probability
 from askalike.store import ForumLayout, Margin, Store, open_store
 from askalike.text.analyzer import Analyzer
 from askalike.text.languages import Detector
+from askalike.text.settings import TextSettings
 from askalike.types import Query, Question
 
 MAX_TITLE = 1_000
@@ -76,6 +78,36 @@ GROWN = 2.0
 """A forum that has grown or shrunk by this factor is measured anew."""
 
 _Found = TypeVar("_Found")
+
+
+@dataclass(frozen=True, slots=True)
+class ForumSettings:
+    """How a forum is searched; the text settings are stored with it, the rest may change from search to search.
+
+    Args:
+        fields: how much a match in the title or the text counts.
+        search: rankers and what they are tuned by.
+        has_vectors: False searches and keeps words alone: no model is read, and vectors that are there fall behind
+            until the forum is opened with them again.
+    """
+
+    fields: FieldWeights = field(default_factory=FieldWeights)
+    search: SearchSettings = field(default_factory=SearchSettings)
+    has_vectors: bool = True
+
+
+def stored_text_settings(store: Store) -> TextSettings:
+    """Return the text settings that were stored when the forum was made.
+
+    Raises:
+        ForumVersionError: they are not understood.
+    """
+    try:
+        return TextSettings.from_json({name: json.loads(value) for name, value in store.settings().items()})
+    except (SettingError, ValueError) as error:
+        raise ForumVersionError(
+            f"the settings stored in {store.name} are not understood: {error}", "use the version that wrote it"
+        ) from error
 
 
 class Indexes:
