@@ -27,7 +27,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.errors import DamagedForumError, ForumError
+from askalike.errors import DamagedForumError, DiskFullError, ForumError
 from askalike.files import REFUSED, writing_whole
 
 REBUILD: Final = 'rebuild it with "askalike reindex FORUM"'
@@ -57,6 +57,20 @@ def unread(path: Path, error: OSError) -> ForumError:
         told = f"{_index_of(path)} cannot be read: {path}: {error.strerror}"
         return ForumError(told, "check the rights of the forum's folder")
     return damage(path, f"cannot be opened: {error}")
+
+
+def unwritable(index: str, error: Exception, *, is_full: bool) -> ForumError:
+    """Return the error of an index that cannot be written: is its disk full, or does the system not let it?
+
+    Args:
+        index: its kind and folder.
+    """
+    if is_full:
+        hint = "nothing is lost: free space, and the next command or write goes on with it"
+        return DiskFullError(f"{index} cannot be written: its disk is full", hint)
+    named = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else error
+    hint = "nothing is lost: free space or fix the folder's rights, and the next command goes on with it"
+    return ForumError(f"{index} cannot be written: {named}", hint)
 
 
 def damage(path: Path, what: str) -> DamagedForumError:

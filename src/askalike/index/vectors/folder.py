@@ -10,16 +10,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import filelock
 
-from askalike.errors import BusyForumError, DiskFullError, ForumError
-from askalike.files import FULL, Owned, replace_whole
-from askalike.index.checked_file import NAME, FileEntry, unread
+from askalike.errors import BusyForumError
+from askalike.files import FULL, Owned, held, replace_whole
+from askalike.index.checked_file import NAME, FileEntry, unread, unwritable
 from askalike.index.cursor import CURSOR_FILE, Cursor, read_cursor_file
 
 FORMAT: Final = 2
@@ -117,15 +117,7 @@ def writing(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in FULL:
-            raise DiskFullError(
-                f"the vector index in {folder} cannot be written: its disk is full",
-                "nothing is lost: free space, and the next command goes on with it",
-            ) from error
-        raise ForumError(
-            f"the vector index in {folder} cannot be written: {error.filename or folder}: {error.strerror or error}",
-            "nothing is lost: free space or fix the folder's rights, and the next command goes on with it",
-        ) from error
+        raise unwritable(f"the vector index in {folder}", error, is_full=error.errno in FULL) from error
 
 
 def _file(entry: dict[str, Any] | None) -> FileEntry | None:
@@ -143,21 +135,14 @@ def alone(folder: Path, patience_s: float = 0) -> Iterator[None]:
         BusyForumError: it is held, in this process or another.
         ForumError: the system does not let it be taken.
     """
-    lock = filelock.FileLock(folder / "write.lock", thread_local=False)
-    try:
-        lock.acquire(timeout=patience_s)
-    except filelock.Timeout as error:
-        raise BusyForumError(
-            f"the vector index in {folder} is being written by another process", "wait until it has finished"
-        ) from error
-    except (OSError, NotImplementedError) as error:
-        raise ForumError(
-            f"{lock.lock_file} cannot be locked: {error}", "check the rights of the forum's folder"
-        ) from error
-    try:
+    with ExitStack() as locks:
+        try:
+            locks.enter_context(held(filelock.FileLock(folder / "write.lock", thread_local=False), patience_s))
+        except filelock.Timeout as error:
+            raise BusyForumError(
+                f"the vector index in {folder} is being written by another process", "wait until it has finished"
+            ) from error
         yield
-    finally:
-        lock.release()
 
 
 _COMMITTED: Final = rf"{NAME}\.(segment|dead|codes|centres)|mark\.json\.\d+\.tmp"

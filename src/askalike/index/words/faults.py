@@ -12,12 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from askalike.errors import BusyForumError, DamagedForumError, DiskFullError, ForumError
+from askalike.errors import BusyForumError, DamagedForumError, ForumError
 from askalike.files import REFUSED, is_full
-
-REBUILD: Final = 'rebuild it with "askalike reindex FORUM"'
-
-FULL_HINT: Final = "nothing is lost: free space, and the next command or write indexes what is stored"
+from askalike.index.checked_file import REBUILD, unwritable
 
 _SYSTEM_ERROR: Final = re.compile(r"(?:os error|code:) (\d+)")
 
@@ -61,13 +58,8 @@ def writing(folder: Path) -> Iterator[None]:
             raise BusyForumError(
                 f"the word index in {folder} is being written by another process", "wait until it has finished"
             ) from error
-        if is_full(folder, _system_error(error)):
-            raise DiskFullError(f"the word index in {folder} cannot be written: its disk is full", FULL_HINT) from error
-        named = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else error
-        raise ForumError(
-            f"the word index in {folder} cannot be written: {named}",
-            "nothing is lost: free space or fix the folder's rights, and the next command goes on with it",
-        ) from error
+        disk_is_full = is_full(folder, _system_error(error))
+        raise unwritable(f"the word index in {folder}", error, is_full=disk_is_full) from error
     except BaseException as error:
         if not is_panic(error):
             raise

@@ -19,10 +19,10 @@ import tantivy
 
 from askalike.errors import DamagedForumError, ForumError
 from askalike.files import Owned, foreign_in, is_link, remove_owned, replace_whole, sync_folder
-from askalike.index.checked_file import NAME, POSTINGS
+from askalike.index.checked_file import NAME, POSTINGS, REBUILD
 from askalike.index.cursor import CURSOR_FILE, Cursor, has_cursor, read_cursor_file
 from askalike.index.words import sums
-from askalike.index.words.faults import REBUILD, reading, writing
+from askalike.index.words.faults import reading, writing
 from askalike.index.words.postings import PostingsWriter, live_postings
 from askalike.index.words.snapshot import State, WordSnapshot, in_step
 from askalike.index.words.sums import ENTRIES
