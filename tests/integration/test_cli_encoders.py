@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 from tests.command import Run
-from tests.embedding_server import EmbeddingServer, serving
+from tests.embedding_server import serving
 
 from askalike import Forum
 from askalike.data import bundled_forum
@@ -38,29 +37,6 @@ def archive(tmp_path: Path) -> Path:
     path = tmp_path / "archive.jsonl"
     path.write_text("".join(json.dumps(one) + "\n" for one in ARCHIVE))
     return path
-
-
-@pytest.fixture
-def server() -> Iterator[EmbeddingServer]:
-    with serving() as found:
-        yield found
-
-
-def test_search_by_words_says_why_and_what_mends_it(
-    run: Run, tmp_path: Path, archive: Path, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    forum = tmp_path / "forum"
-    run("index", archive, "--into", forum, "--encoder", server.named)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "another user"))
-    monkeypatch.setenv("APPDATA", str(tmp_path / "another user"))
-    server.requests.clear()
-    found = run("search", forum, "printer", "--json")
-    assert "found by words alone" in found.json[0]["notice"]
-    assert f'"askalike encode FORUM --model {server.named}"' in found.err.replace("\n", " ")
-    assert "have not agreed to" in " ".join(run("info", forum).out.split())
-    assert server.requests == []
-    assert run("encode", forum, "--model", server.named).code == 0  # agrees, and encodes nothing again
-    assert run("search", forum, "printer", "--json").err == ""
 
 
 def test_index_goes_on_where_an_endpoint_ends(

@@ -203,13 +203,6 @@ def test_search_says_what_is_not_encoded_where_meaning_is_searched(
     [
         (("encode", "FORUM"), 1, "has no model", "--model FOLDER"),
         (("encode", "FORUM", "--model", "nowhere"), 2, "no encoder 'nowhere', and no such folder", "minilm"),
-        (("search", "FORUM", "wifi", "--ranker", "meaning"), 1, "needs vectors", "askalike encode"),
-        (
-            ("search", "FORUM", "wifi", "--ranker", "magic"),
-            2,
-            "no ranker 'magic'",
-            "probability, words, meaning, reranker",
-        ),
     ],
 )
 def test_errors_say_what_and_what_to_do(

@@ -240,15 +240,6 @@ def test_damaged_settings_of_an_encoder_leave_the_forum_to_words(tmp_path: Path,
         assert ids(forum.similar("wireless disconnects"))[0] == "wifi"
 
 
-def test_only_the_first_dimensions_are_kept_where_that_is_asked(tmp_path: Path, server: EmbeddingServer) -> None:
-    made_with(tmp_path / "forum", replace(endpoint(server), truncate=24))
-    with Forum.open(tmp_path / "forum", encoder=replace(endpoint(server), truncate=24)) as forum:
-        assert forum.vectors.model.endswith("(24 dimensions)")
-        assert ids(forum.similar("wireless disconnects"))[0] == "wifi"
-    with pytest.raises(SettingError, match="--truncate is 0"):
-        replace(endpoint(server), truncate=0)
-
-
 def test_principal_directions_keep_cosines_in_fewer_dimensions(tmp_path: Path, server: EmbeddingServer) -> None:
     words = [f"word{number}" for number in range(12)]  # vectors of 32 dimensions that lie in 12 of them
     texts = [f"{one} {other}" for one in words for other in words if one < other]

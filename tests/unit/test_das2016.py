@@ -26,7 +26,7 @@ from askalike.papers.das2016.data import (
     says_something,
 )
 from askalike.papers.das2016.language import LanguageModel, LanguageSettings, collection_counts
-from askalike.papers.das2016.rows import COMPARED, ROWS, DasRow, grid
+from askalike.papers.das2016.rows import ROWS, DasRow, grid
 from askalike.papers.das2016.scqa import ScqaSettings, TrigramReader
 from askalike.papers.das2016.systems import (
     Learner,
@@ -36,7 +36,7 @@ from askalike.papers.das2016.systems import (
     siamese_answers,
 )
 from askalike.papers.das2016.table import runner_of
-from askalike.papers.harness import Options, RowResult, Runner, compared
+from askalike.papers.harness import Options, Runner
 from askalike.progress import SilentProgress
 from askalike.training.loop import read_log
 from askalike.types import Answer, Question
@@ -248,16 +248,6 @@ def test_an_outcome_is_kept_until_the_data_change_and_rows_are_tested_against_lm
     shown = {name: replace(found, title=f"{found.title}?") for name, found in one.tests[0].queries.items()}
     other = replace(data, sets=(replace(one, tests=(replace(one.tests[0], queries=shown),)),))
     assert runner(other, tmp_path / "out").finished(lmir, 0) is None
-
-
-def test_a_query_counts_by_its_mean_over_seeds() -> None:
-    def result(row: str, *by_seed: float) -> RowResult[DasRow]:
-        values = [{"t": {"map": {"q": value, "r": 0.5}}} for value in by_seed]
-        return RowResult.of(ROWS[row], range(len(values)), values, [], ["map"])
-
-    assert all({*pair} <= ROWS.keys() for pair in COMPARED)
-    (found,) = compared([result("dsqa", 0.25), result("scqa", 0.0, 1.0)], COMPARED, ["t"])
-    assert found.difference.mean == 0.125
 
 
 def test_a_training_keeps_the_network_before_it_and_that_of_the_best_epoch_of_dev(

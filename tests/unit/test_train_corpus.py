@@ -92,14 +92,6 @@ def test_two_questions_with_one_id_are_refused() -> None:
         source.corpus(source.vocabulary(1, None))
 
 
-def test_every_question_is_reported_once() -> None:
-    told: list[int] = []
-    WordSource(
-        TrainingData([Question(str(number), "a") for number in range(2500)]), QuestionReader("title", 9), told.append
-    )
-    assert told == [1000, 1000, 500]
-
-
 def test_everything_that_is_learned_from_changes_the_digest() -> None:
     first, second = QUESTIONS[:2]
     others = [
