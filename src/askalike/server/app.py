@@ -27,7 +27,6 @@ from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from askalike.errors import DatabaseError
 from askalike.schemas import Error
 from askalike.server.guards import Access, check_host, client_of, rate_key
 from askalike.server.metrics import Metrics
@@ -116,37 +115,17 @@ def static_files(folder: Path = PAGE) -> dict[str, StaticFile]:
     return files
 
 
-def build(settings: ServeSettings, give_up: Callable[[], None] = lambda: None) -> Starlette:
-    """Return the application of one worker for one forum, which is opened when it starts.
-
-    While the forum's database is away then, it is waited for, and requests are refused.
-
-    Args:
-        give_up: called where that does not help; ``state.forum.failure`` says why.
-    """
+def build(settings: ServeSettings) -> Starlette:
+    """Return the application of one worker for one forum, which is opened when it starts."""
     forum = ServedForum(Access(settings), Metrics())
-
-    async def wait(error: DatabaseError) -> None:
-        await forum.wait_for_database(error)
-        if forum.failure is not None:
-            give_up()
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        waiting: asyncio.Task[None] | None = None
-        try:
-            forum.service = Service.open(settings, forum.metrics)
-        except DatabaseError as error:
-            if not settings.wait_s:
-                raise
-            waiting = asyncio.create_task(wait(error))
+        forum.service = Service.open(settings, forum.metrics)
         try:
             yield
         finally:
-            if waiting is not None:
-                waiting.cancel()
-            if forum.service is not None:
-                forum.service.close()
+            forum.service.close()
 
     return application(forum, forum_routes(), static_files(), lifespan)
 
