@@ -270,7 +270,7 @@ def test_damage_of_the_pairs_is_seen_and_they_are_compared_again(path: Path) -> 
         assert forum.pairs.page(0.0, 100)[0] == before
 
 
-@pytest.mark.parametrize("name", ["weights.safetensors", "manifest.json", "config.json", "vocabulary.txt"])
+@pytest.mark.parametrize("name", ["weights.safetensors", "manifest.json"])
 def test_a_damaged_model_is_put_back_from_the_copy_beside_its_vectors(path: Path, name: str) -> None:
     before = contents(ForumLayout(path).model)
     (ForumLayout(path).model / name).write_bytes(b"?")

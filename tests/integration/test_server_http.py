@@ -366,7 +366,6 @@ HOSTILE: dict[str, bytes] = {
     "NUL": b'{"title":"a\\u0000b wifi"}',
     "right-to-left marks": '{"title":"\u202ewifi\u202c \u2067drops\u2069"}'.encode(),
     "emoji": '{"title":"👩‍👩‍👧‍👦🏳️‍🌈 wifi"}'.encode(),
-    "nothing but emoji": '{"title":"🙂🙂🙂"}'.encode(),
     "one-letter words": json.dumps({"title": "x", "body": "a " * 99_000}).encode(),
     "different words": json.dumps({"title": "x", "body": " ".join(f"w{n}" for n in range(28_000))}).encode(),
     "one long word": json.dumps({"title": "x", "body": "a" * 199_000}).encode(),
@@ -380,8 +379,6 @@ HOSTILE: dict[str, bytes] = {
     "SQL": b'{"title":"x\'; DROP TABLE questions; --","exclude":["\' OR 1=1"],"tags":["\'"]}',
     "twice": b'{"title":"x","title":"y"}',
     "list": b"[]",
-    "text": b'"x"',
-    "null": b"null",
     "too large": b'{"title":"' + b"a" * 600_000 + b'"}',
 }
 

@@ -190,13 +190,6 @@ def test_a_file_that_another_process_writes_is_not_taken_for_a_damaged_one(
             State.create(layout)
 
 
-def test_a_disk_that_is_full_is_not_taken_for_damage(layout: ForumLayout, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(states, "_TABLES", f"PRAGMA max_page_count = 1;\n{states._TABLES}")
-    with pytest.raises(ForumError, match="free space") as told:
-        State.create(layout)
-    assert not isinstance(told.value, DamagedForumError)
-
-
 def test_secrets_are_given_by_the_names_of_variables_alone() -> None:
     with pytest.raises(SettingError, match="no name of an environment variable") as told:
         FollowSettings("https://a.example.org", "discourse", key_variable="0123456789-very-secret")
@@ -213,25 +206,6 @@ def signed(payload: Any, event: str = "1", kind: str = "post", secret: str = "se
     signature = hmac.new(secret.encode(), content, hashlib.sha256).hexdigest()
     names = {"X-Discourse-Event-Id": event, "X-Discourse-Event-Type": kind}
     return names | {"X-Discourse-Event-Signature": f"sha256={signature}"}, content
-
-
-@pytest.mark.parametrize(
-    ("payload", "kind", "wanted"),
-    [
-        ({"topic": {"id": 5}}, "topic", "5"),
-        ({"post": {"id": 1, "topic_id": 5}}, "post", "5"),
-        ({"solved": {"id": 1, "topic_id": 5}}, "solved", "5"),
-    ],
-)
-def test_a_webhook_is_on_disk_when_it_is_acknowledged(
-    layout: ForumLayout, state: State, payload: Any, kind: str, wanted: str
-) -> None:
-    headers, content = signed(payload, kind=kind)
-    assert receive(layout, headers, content) == "kept"
-    with State(layout) as other:  # as another process sees it
-        assert [(one.id, one.rank) for one in other.due(9, 1e12)] == [(wanted, 0)]
-    assert receive(layout, headers, content) == "known"
-    assert receive(layout, *signed({"ping": "OK"}, "2", "ping")) == "ignored"
 
 
 def test_webhooks_that_nobody_with_the_secret_sent_are_refused_and_change_nothing(

@@ -699,26 +699,6 @@ def test_only_files_of_the_table_are_served(tmp_path: Path) -> None:
     assert not found["/"].is_embedded
 
 
-COUNTING = """
-import sys
-from askalike.server.metrics import Metrics
-metrics = Metrics()
-metrics.request("GET /x", 200, 0.1)
-metrics.stage("rank", 0.5)
-sys.stdout.buffer.write(metrics.text())
-"""
-
-
-def test_workers_count_together_those_that_have_ended_too(tmp_path: Path) -> None:
-    environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
-    for count in (1, 2, 3):
-        done = subprocess.run([sys.executable, "-c", COUNTING], env=environment, capture_output=True, check=True)
-        lines = done.stdout.decode().splitlines()
-        assert f'askalike_requests_total{{route="GET /x",status="200"}} {count}.0' in lines
-        assert f'askalike_stage_seconds_sum{{stage="rank"}} {count / 2}' in lines
-        assert len([line for line in lines if line.startswith("# TYPE askalike_requests_total")]) == 1
-
-
 @pytest.mark.parametrize("host", ["https://a.example", "a.example/", "a example", "::1", "bücher.example", ""])
 def test_what_no_browser_sends_is_no_hosts_name(host: str) -> None:
     with pytest.raises(SettingError, match="no host's name"):
