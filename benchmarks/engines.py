@@ -141,7 +141,7 @@ def nearest(forums: dict[str, Forum], asked: Sequence[Question]) -> dict[str, fl
 
     ``FLAT`` compares every vector, ``codes`` those that the codes propose for ten.
     """
-    sets = {name: forum.answering_vectors() for name, forum in forums.items()}
+    sets = {name: forum.indexes.answering() for name, forum in forums.items()}
     local, there = sets["local"], sets["milvus"]
     assert local is not None
     assert there is not None

@@ -124,7 +124,7 @@ def opened(name: str, encoder: str) -> Iterator[Forum]:
     """Yield the forum that holds a set, with the vectors of an encoder."""
     questions: Callable[[], list[Question]] | None = None if name in ARCHIVES else partial(questions_in, name)
     with Forum.open(encoders.build(name, encoder, questions)) as forum:
-        vectors = forum.answering_vectors()
+        vectors = forum.indexes.answering()
         assert vectors is not None
         if vectors.settings is not None:
             vectors.texts.encoder = Known(forum, vectors.texts.encoder)
@@ -136,7 +136,7 @@ def systems_of(name: str, forums: Mapping[str, Forum]) -> dict[str, System]:
     alone: dict[str, System] = {"bm25": LexicalSearch()}
     searches: dict[str, System] = {}
     for encoder, forum in forums.items():
-        vectors = forum.answering_vectors()
+        vectors = forum.indexes.answering()
         assert vectors is not None
         alone[encoder] = Vectors(VectorScorer(vectors))
         searches[f"search, {encoder}"] = Search(forum)

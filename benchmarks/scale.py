@@ -326,7 +326,7 @@ def likely_pairs(forum: Forum) -> dict[str, float]:
 
 def nearest_vectors(forum: Forum, queries: int) -> dict[str, Any]:
     """Return what finding the nearest vectors takes in the forum's own index, and how many of them are found."""
-    vectors = forum.answering_vectors()
+    vectors = forum.indexes.answering()
     assert vectors is not None
     index: Any = vectors.index
     drawn = np.random.default_rng(2).choice(index.numbers(), queries, replace=False)

@@ -30,14 +30,12 @@ Range = tuple[float, float]
 _TINIEST: Final = 1e-12
 _BELOW_ONE: Final = (0, 0.999)
 _SHARE: Final = (0, 1)
-_WEIGHT: Final = (0, 1e6)
 _SIZE: Final = (1, 4_096)
 _BATCH: Final = (1, 65_536)
 _ROUNDS: Final = (1, 100_000)
 _COUNT: Final = (1, 1_000_000_000)
 _HELD_OUT: Final = (0, 10_000_000)
 _SEED: Final = (0, 2**32 - 1)
-_TABLE: Final = (0, 1 << 21)
 _SIAMESE: Final[Mapping[str, Range]] = {
     "kernel_width": (1, 1_000),
     "channels": (1, 1_024),

@@ -191,14 +191,14 @@ def test_dev_is_ordered_as_the_default_search_orders(tmp_path: Path, by: str) ->
         forum.load(bundled_forum())
         if by == "general model":
             model = Model.load(folder)
-            scorer = forum.scores_by(model, model.encode)
+            scorer = forum.indexes.scores_by(model, model.encode)
         else:
             encoder = TurnedQueries()
             forum.use_encoder(encoder)
             forum.encode()
             size = encoder.dimensions
             texts = TextQuestions(encoder, EncoderSettings("python", name=encoder.name, dimensions=size, width=size))
-            scorer = forum.scores_by(None, texts.encode, texts.encode_queries)
+            scorer = forum.indexes.scores_by(None, texts.encode, texts.encode_queries)
         compared = 0
         for question in list(forum.questions())[::20]:
             others = Filters(exclude_ids=frozenset([question.id]))
@@ -222,7 +222,7 @@ def test_without_a_model_dev_is_ordered_by_the_probability_by_words(homenet: For
     dev = forum_training(homenet).dev
     assert dev is not None
     words = dev_score(dev, None, homenet)
-    scorer = homenet.scores_by()
+    scorer = homenet.indexes.scores_by()
     places = []
     for query, found in dev.given.items():
         candidates = [one for one, _ in found]

@@ -172,10 +172,12 @@ class Scorings:
     def by(
         self, engine: Engine, model: Model | None, encode: Encode | None, encode_queries: Encode | None
     ) -> PairProbabilities:
-        """Return what scores pairs by an encoder that the forum need not have taken.
+        """Return what scores pairs by an encoder that the forum need not have taken, before the forum's judgements.
 
         Args:
-            model, encode, encode_queries: as ``Forum.scores_by`` takes them.
+            model: the encoder, where words have vectors to it.
+            encode: returns its vectors of questions; None for words alone.
+            encode_queries: those of what is searched for, where they are made in another way.
 
         Raises:
             EncoderError: it cannot be had.

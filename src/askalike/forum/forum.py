@@ -28,7 +28,6 @@ from askalike.errors import (
 )
 from askalike.executors import Executor
 from askalike.files import Owned, remove_owned
-from askalike.forum.calibrations import Encode, PairProbabilities
 from askalike.forum.check import CheckReport, check_forum, clear_damage
 from askalike.forum.duplicates import Duplicate, compare, open_duplicates, proposals
 from askalike.forum.encoders import AnyEncoder, AnyReranker, take_encoder
@@ -99,7 +98,6 @@ from askalike.types import (
 )
 
 if TYPE_CHECKING:
-    from askalike.index.vector_set import VectorSet
     from askalike.training.session import TrainingResult
 
 
@@ -916,31 +914,6 @@ class Forum:
         name_engine(self._layout, self.store, address)
         self.indexes.open()
         self.catch_up()
-
-    def answering_vectors(self) -> VectorSet | None:
-        """Return the set of vectors that answers, None where words alone do; for training.
-
-        Raises:
-            DamagedForumError: it cannot be read.
-        """
-        return None if self.indexes.vectors is None else self.indexes.vectors.answering()
-
-    def scores_by(
-        self, model: Model | None = None, encode: Encode | None = None, encode_queries: Encode | None = None
-    ) -> PairProbabilities:
-        """Return what scores pairs of questions as the default search would if another encoder answered.
-
-        What the forum's judgements change is left out: it is the same for every encoder.
-
-        Args:
-            model: the encoder, where words have vectors to it.
-            encode: returns its vectors of questions; None for words alone.
-            encode_queries: those of what is searched for, where they are made in another way.
-
-        Raises:
-            EncoderError: it cannot be had.
-        """
-        return self.indexes.scores_by(model, encode, encode_queries)
 
     def use_reranker(self, reranker: AnyReranker | None) -> None:
         """Let a reranker put the 20 best hits of searches that name no ranker in its order, from now on.

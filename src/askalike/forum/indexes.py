@@ -191,8 +191,17 @@ class Indexes:
         words = QueryEncoder(answering, self._analyzer)
         return replace(found, encoder=words, speller=words, corrects=words.reads)
 
-    def scores_by(self, model: Model | None, encode: Encode | None, encode_queries: Encode | None) -> PairProbabilities:
-        """Return what scores pairs by an encoder that the forum need not have taken; see ``Forum.scores_by``."""
+    def scores_by(
+        self, model: Model | None = None, encode: Encode | None = None, encode_queries: Encode | None = None
+    ) -> PairProbabilities:
+        """Return what scores pairs of questions as the default search would if another encoder answered.
+
+        Args:
+            model, encode, encode_queries: as ``Scorings.by`` takes them.
+
+        Raises:
+            EncoderError: it cannot be had.
+        """
         return self._scorings.by(self.searcher().engine, model, encode, encode_queries)
 
     def judged(self) -> list[JudgedPair]:
@@ -212,9 +221,13 @@ class Indexes:
         detector = self._detector[1]
         return "" if detector is None else detector.language_of(query.title, query.body, query.markup)
 
+    def answering(self) -> VectorSet | None:
+        """Return the set of vectors that answers, None where words alone do."""
+        return None if self.vectors is None else self.vectors.answering()
+
     def _state(self) -> tuple[VectorSet | None, Engine]:
         """Return the set of vectors that answers, and what a search asks."""
-        answering = None if self.vectors is None else self.vectors.answering()
+        answering = self.answering()
         index = None if answering is None else answering.index.snapshot()
         return answering, self.words.engine(index, self.settings.fields, self._states)
 
@@ -235,7 +248,7 @@ class Indexes:
 
     def _answering(self) -> VectorSet:
         """Return the set of vectors that answers, or raise NotLearnedError."""
-        answering = None if self.vectors is None else self.vectors.answering()
+        answering = self.answering()
         if answering is None:
             raise NotLearnedError(
                 f"the forum at {self._layout.folder} has no vectors", 'make them with "askalike encode FORUM"'
@@ -285,7 +298,7 @@ class Indexes:
         prepared = [one.prepare(asked.title, asked.body, asked.markup) for one in readings]
         counts.look_up([term for one in prepared for term in (*one.title, *one.body)])
         vector, cosines = None, None
-        answering = None if self.vectors is None else self.vectors.answering()
+        answering = self.answering()
         is_read = answering is not None and self._analyzer.settings.is_encoded(asked.language, answering.languages)
         if answering is not None and is_read and (prepared[0].title or prepared[0].body):
             vector = answering.embed([query], is_query=True)[0]
@@ -382,7 +395,7 @@ class Indexes:
 
     def _has_margin(self) -> bool:
         """Return whether the forum is one of which it is measured."""
-        answering = None if self.vectors is None else self.vectors.answering()
+        answering = self.answering()
         return self.words.index.entries >= LEAST_MEASURED and answering is not None and answering.settings is not None
 
     def measure_margin(self, progress: Progress, *, is_exact: bool = False) -> None:
@@ -434,7 +447,7 @@ class Indexes:
 
     def encoded(self) -> int:
         """Return the last change that all vectors have seen by which is searched; the log's last without any."""
-        answering, last = None if self.vectors is None else self.vectors.answering(), self._store.last_change()
+        answering, last = self.answering(), self._store.last_change()
         return last if answering is None else min(last, answering.index.cursor.applied)
 
     def behind(self) -> int:

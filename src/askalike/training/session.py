@@ -463,7 +463,7 @@ def dev_score(dev: RerankTask, model: Model | TextQuestions | None, forum: Forum
         model: None for the search by words alone.
     """
     vectors = None if model is None else VectorScorer(model)
-    scorer = forum.scores_by(
+    scorer = forum.indexes.scores_by(
         model if isinstance(model, Model) else None,
         vectors.vectors if vectors else None,
         model.encode_queries if isinstance(model, TextQuestions) else None,
