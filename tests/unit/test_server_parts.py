@@ -381,6 +381,29 @@ def crowd(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Crowd]:
     return make
 
 
+def test_of_one_clients_waiting_connections_strange_ones_go_first_unless_they_have_just_come(
+    crowd: Callable[..., Crowd],
+) -> None:
+    few = crowd(10)
+    assert not few.admission.make_room()
+    known = [few.comes(f"known {number}", "a", is_strange=False) for number in (1, 2)]
+    for number in (1, 2):
+        few.comes(f"stranger {number}", "a")
+    few.now_s = 4.9
+    assert few.admission.make_room()
+    assert few.admission.make_room()
+    assert few.closed == ["stranger 1", "stranger 2"]
+    few.now_s = 5.0
+    few.comes("has just come", "a")
+    few.now_s += 0.001
+    assert few.admission.make_room()
+    assert known[1] is not None
+    few.admission.note(known[1], "work")  # its client waits for the service now
+    assert few.admission.make_room()
+    assert not few.admission.make_room()
+    assert few.closed[2:] == ["known 1", "has just come"]
+
+
 def test_whoever_holds_most_connections_loses_one_for_the_next(crowd: Callable[..., Crowd]) -> None:
     full = crowd(8)
     full.comes("one of few", "192.0.2.1", is_strange=False)
@@ -494,6 +517,34 @@ def test_who_is_given_up_hears_whether_something_may_have_been_done() -> None:
         assert pool.close(60)
 
     asyncio.run(steps())
+
+
+def test_what_waits_is_made_together_and_each_gets_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def steps() -> list[list[int]]:
+        made, is_free, has_begun = list[list[int]](), threading.Event(), threading.Event()
+
+        def together(asked: Sequence[int]) -> list[int]:
+            made.append(list(asked))
+            has_begun.set()
+            assert is_free.wait(60)
+            return [number * number for number in asked]
+
+        pool = Pool("test", 2, 100, together)
+        names = ["greedy"] * 10 + ["a", "b"]
+        tasks = [asyncio.create_task(pool.run(Joined(one), 60, name)) for one, name in enumerate(names, start=1)]
+        while not has_begun.is_set():
+            await asyncio.sleep(0.001)
+        assert await pool.run(lambda: 7, 60) == 7  # another thread is free for what is not made together
+        is_free.set()
+        assert await asyncio.gather(*tasks) == [one * one for one in range(1, 13)]
+        assert pool.busy == 0
+        assert pool.close(60)
+        return made
+
+    monkeypatch.setattr(pool_module, "LONG_S", 60)  # however slow the machine is
+    first, *others = asyncio.run(steps())
+    assert first == [1], "who comes to nobody waits for nobody"
+    assert others == [[2, 11, 12, 3, 4, 5, 6, 7], [8, 9, 10]], "clients take turns, and eight are made at once"
 
 
 def test_those_that_take_long_hold_up_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
