@@ -151,7 +151,7 @@ def test_a_follower_that_is_told_to_stop_ends_in_peace_and_goes_on_where_it_was(
 
 
 @pytest.mark.slow
-def test_a_follower_whose_database_is_away_at_the_start_ends_and_names_it(following: Following, tmp_path: Path) -> None:
+def test_a_follower_that_starts_before_its_database_waits_for_it(following: Following, tmp_path: Path) -> None:
     first, server = new_database().split("host=")
     place, *more = server.split("&", 1)
     sockets = tmp_path / "pg"
@@ -159,10 +159,20 @@ def test_a_follower_whose_database_is_away_at_the_start_ends_and_names_it(follow
     Forum.attach(tmp_path / "there", "&".join([f"{first}host={sockets}", *more])).close()
     sockets.unlink()
     line = [sys.executable, "-m", "askalike", "follow", str(tmp_path / "there"), "--from", following.address]
-    ended = subprocess.run(line, capture_output=True, text=True, check=False, timeout=120)
-    assert ended.returncode == 1
-    assert str(sockets) in ended.stderr
-    assert "PGUSER" in ended.stderr
+    once = subprocess.run([*line, "--once"], capture_output=True, text=True, check=False)
+    assert (once.returncode, "PGUSER" in once.stderr) == (1, True)
+    for is_back in (False, True):
+        with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+            assert process.stdout is not None
+            told = next(one for one in process.stdout if "tried again until it answers" in one)
+            assert str(sockets) in told
+            assert process.poll() is None
+            if is_back:
+                sockets.symlink_to(unquote(place))
+                assert any(f"following {following.address}" in one for one in process.stdout)
+            process.send_signal(signal.SIGTERM)
+            rest = process.stdout.read()
+        assert process.returncode == 0, rest
 
 
 def test_the_service_keeps_a_webhook_before_it_acknowledges_it(following: Following) -> None:

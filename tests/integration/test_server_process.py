@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote
@@ -36,12 +36,13 @@ def free_port() -> int:
 
 @contextmanager
 def serving(
-    folder: Path, *options: str, before: str = "", **more: str
+    folder: Path, *options: str, before: str = "", meanwhile: Callable[[Client], None] | None = None, **more: str
 ) -> Iterator[tuple[subprocess.Popen[bytes], Client]]:
     """Serve a forum in a process of its own until the end; give it once it is ready.
 
     Args:
         before: what its shell does before.
+        meanwhile: is called once it answers, before it is ready.
         more: of its environment.
     """
     port = free_port()
@@ -58,8 +59,11 @@ def serving(
             try:
                 client.ready()
                 break
-            except ServiceError:
+            except ServiceError as error:
                 assert process.poll() is None, (folder.parent / "log").read_text()
+                if meanwhile is not None and error.status:
+                    meanwhile, call = None, meanwhile
+                    call(client)
                 assert time.monotonic() < end, "the service did not become ready"
                 time.sleep(0.05)
         yield process, client
@@ -219,24 +223,80 @@ def test_more_forums_than_file_handles_are_all_answered(tmp_path: Path) -> None:
     assert told == ["2 forums are open at once in place of 100: file handles are few"]
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_service_whose_database_is_away_at_the_start_ends_and_names_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: str
-) -> None:
+@pytest.fixture
+def away(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path, str]:
+    """Return a forum whose database is away, the link that brings it back, and where that has to lead."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
     first, server = new_database().split("host=")
     place, *more = server.split("&", 1)
     sockets = tmp_path / "pg"
     sockets.symlink_to(unquote(place))
-    Forum.attach(tmp_path / "away.forum", "&".join([f"{first}host={sockets}", *more])).close()
+    with Forum.attach(tmp_path / "there.forum", "&".join([f"{first}host={sockets}", *more])) as forum:
+        forum.add(Question("1", "Wifi drops at night"))
     sockets.unlink()
-    command = [sys.executable, "-m", "askalike", "serve", str(tmp_path / "away.forum"), "--port", str(free_port())]
-    ended = subprocess.run(
-        [*command, "--workers", workers], capture_output=True, text=True, timeout=START_S, check=False
-    )
-    assert ended.returncode == 1, ended.stderr
+    return tmp_path / "there.forum", sockets, unquote(place)
+
+
+def is_put(client: Client) -> bool:
+    try:
+        client.put("2", "Scanner hums")
+    except ServiceError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_service_that_starts_before_its_database_refuses_until_it_answers(
+    away: tuple[Path, Path, str], workers: int
+) -> None:
+    forum, sockets, place = away
+
+    def bring_back(client: Client) -> None:
+        with pytest.raises(ServiceError, match=str(sockets)) as refused:
+            client.ready()
+        assert refused.value.status == 503
+        with pytest.raises(ServiceError, match=str(sockets)):
+            client.put("2", "Scanner hums")
+        assert client.health()
+        sockets.symlink_to(place)
+
+    with serving(forum, "--workers", str(workers), meanwhile=bring_back) as (process, client):
+        end = time.monotonic() + START_S
+        while not is_put(client):  # the other worker may still wait
+            assert time.monotonic() < end, "a worker did not become ready"
+        assert {hit.question.id for hit in client.similar("wifi scanner").hits} == {"1", "2"}
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+    assert "tried again for 300 s" in (forum.parent / "log").read_text()
+
+
+@pytest.mark.parametrize(("wait", "workers", "code"), [("0", 1, 1), ("1", 1, 1), ("1", 2, 3)])
+def test_a_service_whose_database_does_not_come_back_ends_and_names_it(
+    away: tuple[Path, Path, str], wait: str, workers: int, code: int
+) -> None:
+    forum, sockets, _ = away
+    command = [sys.executable, "-m", "askalike", "serve", str(forum), "--port", str(free_port())]
+    command += ["--wait", wait, "--workers", str(workers)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=START_S, check=False)
+    assert ended.returncode == code, ended.stderr
     assert str(sockets) in ended.stderr
     assert "Traceback" not in ended.stderr
+    assert ("tried again" in ended.stderr) == (wait != "0")
+
+
+def test_a_service_that_waits_for_its_database_can_be_stopped(away: tuple[Path, Path, str]) -> None:
+    forum, _, _ = away
+
+    class Stopped(Exception):
+        pass
+
+    def stop(client: Client) -> None:
+        assert client.health()
+        raise Stopped
+
+    with pytest.raises(Stopped), serving(forum, meanwhile=stop):
+        pass
+    assert "Traceback" not in (forum.parent / "log").read_text()
 
 
 def test_two_servers_of_one_database_take_the_same_keys_and_see_each_others_changes(

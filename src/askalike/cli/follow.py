@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -17,9 +18,9 @@ import typer
 from askalike.agreement import agree, is_agreed
 from askalike.cli.arguments import ForumArgument, JsonOption
 from askalike.cli.display import BarProgress, console, messages, print_json, print_records, safe
-from askalike.errors import BusyForumError, ForumNotFoundError, SettingError
+from askalike.errors import BusyForumError, DatabaseError, ForumNotFoundError, SettingError
 from askalike.files import held
-from askalike.follow.follower import Follower, Rhythm
+from askalike.follow.follower import FIRST_REST_S, LONGEST_REST_S, Follower, Rhythm, retry_in_s
 from askalike.follow.settings import FollowSettings, kind_of, open_site
 from askalike.follow.site import Clock, Pace, Stopped, as_object
 from askalike.follow.state import State
@@ -99,7 +100,8 @@ def follow(
 
     A poll finds what is new, a sweep what was moved, closed or deleted; webhooks, which askalike serve takes at
     /v1/follow, make it quick. What is followed is kept in the forum's folder: later, askalike follow FORUM is enough.
-    Ctrl-C or SIGTERM ends it; it goes on where it was. A database that goes away meanwhile is waited for.
+    Ctrl-C or SIGTERM ends it; it goes on where it was. While the forum's database is away, also at the start, it is
+    tried again.
     """
     layout = ForumLayout(forum)
     if status:
@@ -120,7 +122,7 @@ def follow(
     is_new = not layout.is_forum()
     with (
         _stoppable() as clock,
-        _kept_if_filled(_opened(forum, language), is_new=is_new) as opened,
+        _kept_if_filled(_opened(forum, language, clock, is_patient=not once), is_new=is_new) as opened,
     ):
         with _alone(layout.follow_lock, "follows"), State.create(layout) as state, BarProgress() as progress:
             site = open_site(settings, Pace(settings.rate, clock))
@@ -205,12 +207,30 @@ def writeback(
         raise typer.Exit(1)
 
 
-def _opened(path: Path, language: str) -> Forum:
-    """Return the forum, a new one where there is none."""
-    try:
-        return Forum.open(path)
-    except ForumNotFoundError:
-        return Forum.create(path, text=TextSettings.of(language))
+def _opened(path: Path, language: str, clock: Clock, *, is_patient: bool) -> Forum:
+    """Return the forum, a new one where there is none.
+
+    While its database is away, as when a machine starts, it is tried again, less and less often.
+
+    Raises:
+        DatabaseError: the database is away, and is not waited for.
+    """
+    for failures in itertools.count():
+        try:
+            return Forum.open(path)
+        except ForumNotFoundError:
+            return Forum.create(path, text=TextSettings.of(language))
+        except DatabaseError as error:
+            if not is_patient:
+                raise
+            if not failures:
+                often = f"at least every {LONGEST_REST_S * 1.25:.0f} s"
+                messages.note(f"{safe(str(error))}; tried again until it answers, {often}")
+        try:
+            clock.pause(retry_in_s(FIRST_REST_S, failures, LONGEST_REST_S, None))
+        except Stopped as stop:
+            raise typer.Exit from stop
+    raise AssertionError
 
 
 @contextmanager

@@ -242,7 +242,7 @@ class Follower:
             except Unreadable as error:
                 done.append((thread, True, (str(error),)))
             except FailedError as error:
-                retry_s = _retry_in_s(_FIRST_RETRY_S, thread.tries, _LONGEST_RETRY_S, error.pause_s)
+                retry_s = retry_in_s(_FIRST_RETRY_S, thread.tries, _LONGEST_RETRY_S, error.pause_s)
                 self._state.postpone(thread, self._clock.now() + retry_s, str(error))
                 if error.status in (0, 429, 503):
                     failure = error
@@ -355,7 +355,7 @@ class Follower:
     def _rest(self, error: FailedError | BusyForumError | DatabaseError, asked_s: float | None) -> float:
         """Ask nothing for a while, and return how long; the first of several failures is told."""
         now_s = self._clock.steady()
-        rest_s = _retry_in_s(FIRST_REST_S, self._failures, LONGEST_REST_S, asked_s)
+        rest_s = retry_in_s(FIRST_REST_S, self._failures, LONGEST_REST_S, asked_s)
         if not self._failures:
             self._failing_since_s = now_s
             often = (
@@ -376,7 +376,7 @@ class Follower:
         return rest_s
 
 
-def _retry_in_s(first_s: float, failures: int, longest_s: float, asked_s: float | None) -> float:
+def retry_in_s(first_s: float, failures: int, longest_s: float, asked_s: float | None) -> float:
     """Return how long to wait after failures: what was asked for, or twice as long each time, and not all at once."""
     if asked_s is not None:
         return min(max(asked_s, 0.0), LONGEST_WAIT_S)

@@ -27,6 +27,7 @@ from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from askalike.errors import DatabaseError
 from askalike.schemas import Error
 from askalike.server.guards import Access, check_host, client_of, rate_key
 from askalike.server.metrics import Metrics
@@ -115,17 +116,37 @@ def static_files(folder: Path = PAGE) -> dict[str, StaticFile]:
     return files
 
 
-def build(settings: ServeSettings) -> Starlette:
-    """Return the application of one worker for one forum, which is opened when it starts."""
+def build(settings: ServeSettings, give_up: Callable[[], None] = lambda: None) -> Starlette:
+    """Return the application of one worker for one forum, which is opened when it starts.
+
+    While the forum's database is away then, it is waited for, and requests are refused.
+
+    Args:
+        give_up: called where that does not help; ``state.forum.failure`` says why.
+    """
     forum = ServedForum(Access(settings), Metrics())
+
+    async def wait(error: DatabaseError) -> None:
+        await forum.wait_for_database(error)
+        if forum.failure is not None:
+            give_up()
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        forum.service = Service.open(settings, forum.metrics)
+        waiting: asyncio.Task[None] | None = None
+        try:
+            forum.service = Service.open(settings, forum.metrics)
+        except DatabaseError as error:
+            if not settings.wait_s:
+                raise
+            waiting = asyncio.create_task(wait(error))
         try:
             yield
         finally:
-            forum.service.close()
+            if waiting is not None:
+                waiting.cancel()
+            if forum.service is not None:
+                forum.service.close()
 
     return application(forum, forum_routes(), static_files(), lifespan)
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from askalike.errors import AskalikeError, BusyForumError, ModelNotFoundError
+from askalike.errors import AskalikeError, BusyForumError, DatabaseError, ModelNotFoundError
 from askalike.forum import Forum
 from askalike.server.engine import Engine
 from askalike.server.guards import Access
@@ -33,6 +33,9 @@ CLOSE_S: Final = 5.0
 """For what is still under way when the last connection is closed."""
 PROBE_EVERY_S: Final = 1.0
 PROBE_TIMEOUT_S: Final = 5.0
+FIRST_REST_S: Final = 0.5
+MAX_REST_S: Final = 5.0
+"""Between two tries to open a forum whose database is away when the service starts."""
 PAUSE_S: Final = 0.5
 SLICE_S: Final = 0.2
 """Of comparing, between two pauses while there is something to compare."""
@@ -286,7 +289,10 @@ class ServedForum:
         self.busy = 0
         """Requests that it answers now, or will once it is open."""
         self.used_s = time.monotonic()
+        self.failure: AskalikeError | None = None
+        """Why it is not waited for any longer."""
         self._open_service = open_service
+        self._refusal = not_ready()
 
     async def opened(self) -> Service:
         """Return what answers for it.
@@ -298,10 +304,26 @@ class ServedForum:
         if self.service is not None:
             return self.service
         if self._open_service is None:
-            raise not_ready()
+            raise self._refusal
         return await self._open_service()
 
     def stop_soon(self) -> None:
         """Answer no longer that it is ready, and begin nothing new in the background."""
         if self.service is not None:
             self.service.stop_soon()
+
+    async def wait_for_database(self, error: AskalikeError) -> None:
+        """Open the forum once its database answers, which is tried less and less often; ``failure`` says why not."""
+        settings, rest_s = self.access.settings, FIRST_REST_S
+        end_s = time.monotonic() + settings.wait_s
+        LOG.error("not ready: %s; tried again for %g s", error, settings.wait_s)
+        while self.service is None and self.failure is None:
+            self._refusal = unavailable(error)
+            await asyncio.sleep(rest_s)
+            try:
+                self.service = await asyncio.to_thread(Service.open, settings, self.metrics)
+            except AskalikeError as another:
+                error = another
+                if not isinstance(error, DatabaseError) or time.monotonic() > end_s:
+                    self.failure = error
+            rest_s = min(2 * rest_s, MAX_REST_S)

@@ -74,6 +74,7 @@ class ServeSettings:
         allow_hosts: names under which it is reached, beside those of the loopback; keys are asked for then.
         is_insecure: no key is asked for, wherever it listens.
         is_read_open: reading needs no key, and writing does.
+        wait_s: at the start, a database that is away is waited for so long.
         trusted_proxies: addresses and networks of proxies, as "10.0.0.0/8": what they say in X-Forwarded-For counts.
 
     Raises:
@@ -88,6 +89,7 @@ class ServeSettings:
     allow_hosts: tuple[str, ...] = ()
     is_insecure: bool = False
     is_read_open: bool = False
+    wait_s: float = 300.0
     trusted_proxies: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
 

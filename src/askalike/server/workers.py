@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import logging
@@ -22,7 +23,7 @@ from typing import Any, Final
 
 from uvicorn.config import STARTUP_FAILURE
 
-from askalike.errors import AskalikeError, SettingError
+from askalike.errors import AskalikeError, DatabaseError, SettingError
 from askalike.forum import Forum
 from askalike.processes import end_with_parent, keep_one_native_thread
 from askalike.server.admission import Share, raise_limit
@@ -54,11 +55,12 @@ def run(settings: ServeSettings, on_start: Callable[[int], None] = lambda port: 
 
     Raises:
         SettingError: it would be open to others without a key, or nobody can listen at the address.
-        ForumError, DatabaseError: the forum cannot be opened, or its database is away.
+        ForumError: the forum cannot be opened; a database that is away is waited for.
     """
     check_open(settings)
     if not forum_names(settings.folder):
-        Forum.open(settings.folder).close()  # refused here, with a message, rather than in a worker
+        with contextlib.suppress(DatabaseError) if settings.wait_s else contextlib.nullcontext():
+            Forum.open(settings.folder).close()  # refused here, with a message, rather than in a worker
     listening = listen(settings.host, settings.port)
     on_start(listening[0].getsockname()[1])
     raise_limit()
@@ -135,15 +137,21 @@ def answer(settings: ServeSettings, listening: list[socket.socket], share: Share
 
     Args:
         share: of the connections, where other workers listen too.
+
+    Raises:
+        DatabaseError: the forum's database was away for too long when it started.
     """
     limits, proxies = settings.limits, settings.proxies
     if forum_names(settings.folder):
         several = Forums(settings)
         Server(several, limits, proxies, several.stop_soon, share).run(sockets=listening)
     else:
-        app = build(settings)
+        app = build(settings, lambda: setattr(server, "should_exit", True))
         forum: ServedForum = app.state.forum
-        Server(app, limits, proxies, forum.stop_soon, share).run(sockets=listening)
+        server = Server(app, limits, proxies, forum.stop_soon, share)
+        server.run(sockets=listening)
+        if forum.failure is not None:
+            raise forum.failure
 
 
 def work(settings: ServeSettings, listening: list[socket.socket]) -> None:
