@@ -156,6 +156,12 @@ def test_a_question_is_put_read_and_deleted(client: TestClient) -> None:
     made = client.put("/v1/questions/new", json={"title": "Toaster 🙂 burns", "created": "2024-05-01", "tags": ["x"]})
     assert made.json() == {"id": "new", "operation": "added", "indexed": True}
     assert client.get("/v1/questions/new").json()["question"]["created"] == "2024-05-01T00:00:00Z"
+    found = client.get("/v1/questions/1").json()
+    assert (found["html"], found["text"]) == ("<p>All <b>lights</b> blink</p>", "All lights blink")
+    hostile = {"title": "t", "body": "<script>x()</script><p onclick='x()'>Hot</p>", "markup": "html"}
+    assert client.put("/v1/questions/hostile", json=hostile).json()["operation"] == "added"
+    assert client.get("/v1/questions/hostile").json()["html"] == "<p>Hot</p>"
+    assert client.delete("/v1/questions/hostile").status_code == 200
     assert search(client, title="toaster").json()["hits"][0]["question"]["id"] == "new"
     assert search(client, title="toaster", id="new").json()["hits"] == []
     assert client.get("/v1/questions?limit=1").json()["questions"][0]["id"] == "new"
