@@ -13,8 +13,8 @@ trap 'rm -rf "$folder"' EXIT
 
 version=$(sed -n 's/^__version__ = "\(.*\)"/\1/p' src/askalike/_version.py)
 grep -q "^version: $version\$" CITATION.cff || { echo "CITATION.cff has another version than $version" >&2; exit 1; }
-grep -qE "^## \[$version\] - [0-9]{4}-[0-9]{2}-[0-9]{2}\$" CHANGELOG.md \
-  || { echo "CHANGELOG.md has no dated heading for $version" >&2; exit 1; }
+grep -qE "^## \[$version\] - (Unreleased|[0-9]{4}-[0-9]{2}-[0-9]{2})\$" CHANGELOG.md \
+  || { echo "CHANGELOG.md has no heading for $version" >&2; exit 1; }
 
 tools_of=$(dirname "$python")
 "$tools_of/check-jsonschema" --quiet --builtin-schema vendor.compose-spec deploy/compose*.yaml
