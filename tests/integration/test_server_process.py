@@ -46,7 +46,17 @@ def serving(
         more: of its environment.
     """
     port = free_port()
-    command = [sys.executable, "-m", "askalike.cli.main", "serve", str(folder), "--port", str(port), *options]
+    command = [
+        sys.executable,
+        "-m",
+        "askalike.cli.main",
+        "serve",
+        str(folder),
+        "--port",
+        str(port),
+        "--log-json",
+        *options,
+    ]
     if before:
         command = ["sh", "-c", f'{before}; exec "$@"', "sh", *command]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", **more}
@@ -201,7 +211,7 @@ def test_more_connections_than_file_handles_end_nothing_and_fill_no_log(folder: 
             for one in silent:
                 one.close()
         assert client.question("1").id == "1"
-    lines = (folder.parent / "log").read_text().splitlines()[1:]  # the first is the address, for people
+    lines = (folder.parent / "log").read_text().splitlines()
     told = [json.loads(line) for line in lines]
     assert len([one for one in told if one["level"] != "info"]) <= 10
     assert len(lines) < 100
@@ -218,7 +228,7 @@ def test_more_forums_than_file_handles_are_all_answered(tmp_path: Path) -> None:
             with Client(f"{client.address}/{name}") as forum:
                 assert forum.similar("wifi at night").hits, name
                 forum.put("2", "Printer vanishes")
-    lines = (tmp_path / "log").read_text().splitlines()[1:]
+    lines = (tmp_path / "log").read_text().splitlines()
     told = [one["message"] for one in map(json.loads, lines) if one["level"] != "info"]
     assert told == ["2 forums are open at once in place of 100: file handles are few"]
 

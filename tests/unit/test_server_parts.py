@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -39,7 +40,7 @@ from askalike.server.presentation import LONGEST_MARKDOWN, highlights, safe_html
 from askalike.server.problem import STATUSES, Refused, refusal_of
 from askalike.server.requests import MOST_VALUES, parse_body, parse_query, values_in
 from askalike.server.settings import Limits, ServeSettings
-from askalike.server.workers import check_open
+from askalike.server.workers import Lines, check_open
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.types import Markup, Match
@@ -754,3 +755,16 @@ def test_only_files_of_the_table_are_served(tmp_path: Path) -> None:
 def test_what_no_browser_sends_is_no_hosts_name(host: str) -> None:
     with pytest.raises(SettingError, match="no host's name"):
         ServeSettings("f", allow_hosts=(host,))
+
+
+@pytest.mark.parametrize(
+    ("is_json", "line"),
+    [
+        (False, "Z info worker {worker}: method POST, path /v1/similar, status 200"),
+        (True, '"worker": {worker}, "method": "POST", "path": "/v1/similar", "status": 200}}'),
+    ],
+)
+def test_the_log_is_in_words_or_where_asked_for_in_json(is_json: bool, line: str) -> None:
+    record = logging.LogRecord("askalike.server", logging.INFO, "", 0, "answered", (), None)
+    record.fields = {"method": "POST", "path": "/v1/similar", "status": 200}
+    assert Lines(is_json=is_json).format(record).endswith(line.format(worker=os.getpid()))

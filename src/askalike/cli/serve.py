@@ -83,6 +83,7 @@ def serve(
         is_insecure=insecure,
         is_read_open=open_read,
         wait_s=wait,
+        has_json_log=messages.is_json,
         limits=Limits(threads=threads, rate=rate, timeout_s=timeout, open_forums=open_forums),
     )
     if insecure:

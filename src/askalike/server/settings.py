@@ -75,6 +75,7 @@ class ServeSettings:
         is_insecure: no key is asked for, wherever it listens.
         is_read_open: reading needs no key, and writing does.
         wait_s: at the start, a database that is away is waited for so long.
+        has_json_log: the log is a JSON object a line, for programs.
         trusted_proxies: addresses and networks of proxies, as "10.0.0.0/8": what they say in X-Forwarded-For counts.
 
     Raises:
@@ -90,6 +91,7 @@ class ServeSettings:
     is_insecure: bool = False
     is_read_open: bool = False
     wait_s: float = 300.0
+    has_json_log: bool = False
     trusted_proxies: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
 

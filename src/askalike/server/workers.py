@@ -35,6 +35,7 @@ from askalike.server.server import GRACE_S, Server, listen
 from askalike.server.service import ServedForum
 from askalike.server.settings import ServeSettings, is_loopback
 from askalike.store.layout import forum_names
+from askalike.text.characters import safe
 
 LOG: Final = logging.getLogger("askalike.server")
 
@@ -66,7 +67,7 @@ def run(settings: ServeSettings, on_start: Callable[[int], None] = lambda port: 
     raise_limit()
     few_arenas()
     keep_one_native_thread()
-    set_up_logs()
+    set_up_logs(is_json=settings.has_json_log)
     if settings.workers == 1:
         answer(settings, listening)
     else:
@@ -107,8 +108,17 @@ def few_arenas() -> None:
         mallopt(M_ARENA_MAX, ARENAS)
 
 
-class JsonLines(logging.Formatter):
-    """Writes a record as one JSON object."""
+class Lines(logging.Formatter):
+    """Writes a record as one line: words for people, or a JSON object.
+
+    ::
+
+        2026-11-26T12:00:00.000Z info worker 17: method POST, path /v1/similar, status 200
+    """
+
+    def __init__(self, *, is_json: bool) -> None:
+        super().__init__()
+        self._is_json = is_json
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
@@ -118,13 +128,18 @@ class JsonLines(logging.Formatter):
         line |= fields if isinstance(fields, dict) else {"message": record.getMessage()}
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=True)
+        if self._is_json:
+            return json.dumps(line, ensure_ascii=True)
+        at, level, worker = (line.pop(name) for name in ("at", "level", "worker"))
+        words = line.get("message") or ", ".join(f"{name} {value}" for name, value in line.items() if name != "trace")
+        trace = f"\n{line['trace']}" if "trace" in line else ""
+        return f"{at} {level} worker {worker}: {' '.join(safe(str(words)).split())}{trace}"
 
 
-def set_up_logs(level: str = "INFO") -> None:
-    """Let the service's and the server's loggers write JSON lines."""
+def set_up_logs(*, is_json: bool, level: str = "INFO") -> None:
+    """Let the service's and the server's loggers write a line for each record."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines())
+    handler.setFormatter(Lines(is_json=is_json))
     for name in ("askalike.server", "uvicorn", "uvicorn.error", "asyncio"):
         logger = logging.getLogger(name)
         logger.handlers = [handler] if name != "uvicorn.error" else []
@@ -222,7 +237,7 @@ class _Worker:
 def _answer(
     settings: ServeSettings, listening: list[socket.socket], connections: MutableSequence[int], number: int
 ) -> None:
-    set_up_logs()
+    set_up_logs(is_json=settings.has_json_log)
     end_with_parent(_stop)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # uvicorn raises it again once it has stopped
     parent = multiprocessing.parent_process()
