@@ -18,7 +18,7 @@ import typer
 from tools.serving import serving
 
 from askalike import Forum
-from askalike.cli.main import app
+from askalike.cli.main import MESSAGES, app
 from askalike.data import bundled_forum
 from askalike.server.app import build
 from askalike.server.routes import service_document
@@ -76,6 +76,7 @@ def check_command(words: list[str]) -> None:
     assert hasattr(group, "commands")
     command = group.commands[words[0]]
     known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    known |= {*MESSAGES.values()}
     assert {word.split("=")[0] for word in words if word.startswith("-")} <= known, words
 
 
