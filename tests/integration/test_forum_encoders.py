@@ -15,7 +15,7 @@ from tests.tiny_models import synonym_model
 
 from askalike import Forum, Question
 from askalike.agreement import agreed_file
-from askalike.errors import EncoderError, NotLearnedError, SettingError
+from askalike.errors import EncoderError, SettingError
 from askalike.index.encoder_settings import EncoderSettings, agree
 from askalike.models.remote import Patience, RemoteEncoder
 from askalike.search.features import FEATURES
@@ -285,27 +285,6 @@ def test_a_check_finds_a_forum_of_a_text_encoder_sound_and_damage_of_its_setting
         ("vectors", "encoder.json"),
         ("files", "encoder.json"),
     }
-
-
-def test_texts_are_embedded_as_the_forums_questions_are(tmp_path: Path, server: EmbeddingServer) -> None:
-    settings = replace(endpoint(server), query_prompt="query: ", truncate=24)
-    with Forum.create(tmp_path / "forum", encoder=settings) as forum:
-        with pytest.raises(NotLearnedError, match="has no vectors"):
-            forum.embed(["wifi"])
-        forum.add(QUESTIONS)
-        forum.encode()
-        found = forum.embed(["Printer is offline", "", "  Disk is full\nWhat can I delete?"])
-        assert (found.shape, found.dtype) == ((3, 24), np.float32)
-        np.testing.assert_allclose(np.linalg.norm(found, axis=1), [1, 0, 1], atol=1e-6)
-        (hit, *_) = forum.similar("Printer is offline", ranker="meaning")
-        asked = forum.embed(["Printer is offline"], is_query=True)[0]
-        assert hit.components["cosine"] == pytest.approx(float(asked @ found[0]), abs=1e-3)
-        assert forum.embed([]).shape == (0, 24)
-    synonym_model().save(tmp_path / "synonyms")
-    with Forum.open(tmp_path / "forum") as forum:
-        forum.use_model(tmp_path / "synonyms")
-        forum.encode()
-        np.testing.assert_array_equal(forum.embed(["wifi drops"]), synonym_model().encode_text(["wifi drops"]))
 
 
 def many(count: int, first: int = 0) -> list[Question]:

@@ -9,9 +9,7 @@ from typing import Annotated
 import typer
 
 from askalike.cli.display import messages
-from askalike.cli.mcp import assistant_server
 from askalike.errors import MissingExtraError
-from askalike.forum import Forum
 
 
 def serve(
@@ -48,9 +46,6 @@ def serve(
     open_forums: Annotated[
         int, typer.Option("--open-forums", help="Of a folder of forums, open at once per process, at most.", min=1)
     ] = 100,
-    mcp: Annotated[
-        bool, typer.Option("--mcp", help="Serve an assistant on standard input and output, in place of HTTP.")
-    ] = False,
 ) -> None:
     """Serve a forum over HTTP, with a page and a widget.
 
@@ -58,16 +53,7 @@ def serve(
     unless told otherwise; for any other address, keys are needed: askalike keys makes them. Of a folder of forums, each
     answers under its own name, with its own keys, and is open while it is asked. Ctrl-C stops it when what is under way
     is done.
-
-    With --mcp, an assistant starts the command and talks to it by the Model Context Protocol: it can search and show
-    questions, and changes nothing.
     """
-    if mcp:
-        with Forum.open(forum) as opened:
-            server = assistant_server(opened)
-            messages.say(f"serving {forum} to an assistant on standard input and output")
-            server.run("stdio")
-        return
     _need_extra()
     from askalike.server.settings import Limits, ServeSettings
     from askalike.server.workers import run

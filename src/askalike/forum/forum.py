@@ -959,25 +959,6 @@ class Forum:
         known = {num: name for name, num in numbers.items()}
         return [known[num] for num in held], vectors
 
-    def embed(
-        self, texts: Sequence[str], *, is_query: bool = False, dimensions: int | None = None
-    ) -> NDArray[np.float32]:
-        """Return the vectors of plain texts by what makes this forum's vectors, at length 1; an empty one has zeros.
-
-        Args:
-            is_query: they are what is searched for, which some encoders read in another way.
-            dimensions: keep the first so many numbers, for models that were trained for it (Matryoshka).
-
-        Returns:
-            (N, D) float32, in their order.
-
-        Raises:
-            NotLearnedError: the forum has no vectors.
-            SettingError: the vectors do not have so many dimensions.
-            ModelError, EncoderError: its model cannot be read, or its encoder cannot be had.
-        """
-        return self.indexes.embed(_several(texts, str), is_query=is_query, dimensions=dimensions)
-
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
         """Return how likely each plain text asks the same as a query, in [0, 1], by the forum's reranker or its scorer.
 

@@ -54,7 +54,7 @@ from askalike.index.vector_sets import AT_ONCE, Vectors, VectorsState
 from askalike.index.words import FieldWeights, WordIndex
 from askalike.index.words.index import successor_of
 from askalike.models.encoders.model import Model
-from askalike.models.text_encoder import READ_OF_PAIRS, TextEncoder, checked
+from askalike.models.text_encoder import READ_OF_PAIRS, TextEncoder
 from askalike.processes import one_blas_thread
 from askalike.progress import Progress
 from askalike.search import Searcher, SearchSettings
@@ -254,22 +254,6 @@ class Indexes:
                 f"the forum at {self._layout.folder} has no vectors", 'make them with "askalike encode FORUM"'
             )
         return answering
-
-    def embed(self, texts: list[str], *, is_query: bool, dimensions: int | None = None) -> NDArray[np.float32]:
-        """Return the vectors of plain texts; see ``Forum.embed``.
-
-        Raises:
-            NotLearnedError: the forum has no vectors.
-            SettingError: the vectors do not have so many dimensions.
-            ModelError, EncoderError: its model cannot be read, or its encoder cannot be had.
-        """
-        answering = self._answering()
-        found = answering.embed(texts, is_query=is_query)
-        if dimensions is None:
-            return found
-        if not 1 <= dimensions <= found.shape[1]:
-            raise SettingError(f"dimensions is {dimensions}", f"{self.encoder_name} gives {found.shape[1]}")
-        return checked(found[:, :dimensions], len(found), dimensions, answering.name)
 
     def has_reranker(self) -> bool:
         """Return whether what re-orders hits can be had, as far as is known without asking it."""
