@@ -203,7 +203,6 @@ class VectorsState:
         next_entries: vectors by the next model that are made already; they answer when all are.
         waiting: questions and changes that are still to be encoded, for the model that is wanted.
         problem: what keeps queries from being encoded, so that words alone answer, and what mends it; or "".
-        is_of_texts: a text encoder made what answers, which knows nothing of single words.
     """
 
     model: str = ""
@@ -212,7 +211,6 @@ class VectorsState:
     waiting: int = 0
     next_entries: int = 0
     problem: str = ""
-    is_of_texts: bool = False
 
     @property
     def is_behind(self) -> bool:
@@ -406,7 +404,6 @@ class Vectors:
             next_model="" if is_wanted or source is None else source.shown,
             waiting=self._waiting(index if is_wanted else begun),
             next_entries=made,
-            is_of_texts=answering.settings is not None,
         )
 
     def _begun(self, source: ModelSource) -> VectorIndex | MilvusVectors | None:
