@@ -132,12 +132,6 @@ async def slow_bodies(attack: Attack) -> None:
     await attack.many(600, lambda number: held(attack, number, first, b" ", 1.0))
 
 
-async def slow_lines(attack: Attack) -> None:
-    kind = b"Content-Type: application/x-ndjson\r\n"
-    first = b"POST /v1/questions:bulk HTTP/1.1\r\nHost: 127.0.0.1\r\n" + kind + b"Transfer-Encoding: chunked\r\n\r\n"
-    await attack.many(300, lambda number: held(attack, number, first, b"1\r\n \r\n", 1.0))
-
-
 async def deaf(attack: Attack) -> None:
     """Ask for much, and read none of it."""
     asked = b"GET /v1/questions?limit=100 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 100
@@ -234,7 +228,6 @@ ATTACKS: Final[dict[str, Callable[[Attack], Awaitable[None]]]] = {
     "silent connections": silent,
     "slow heads": slow_heads,
     "slow bodies": slow_bodies,
-    "slow bulk lines": slow_lines,
     "answers never read": deaf,
     "pipelined requests": pipelined,
     "connections opened and cut": churn,

@@ -1,12 +1,12 @@
 """Kill test of the service: killed (SIGKILL) at random moments while four clients write; nothing acknowledged is lost.
 
 Command: ``python -m benchmarks.serve_kill`` (50 kills). The forum holds 20,000 real questions. Each client writes under
-names of its own: questions one at a time and some hundred at once, edits, deletes, answers, duplicate links,
-judgements, and dates that no reader could take. In every second round another process loads two versions of the
-archive meanwhile, again and again, and is killed too. After each kill the forum is opened and checked:
+names of its own: questions, edits, deletes, answers, duplicate links, judgements, and dates that no reader could take.
+In every second round another process loads two versions of the archive meanwhile, again and again, and is killed too.
+After each kill the forum is opened and checked:
 
 - it opens, passes SQLite's own check, and holds one version of the archive whole;
-- it holds what was acknowledged; the one request under way of each client may be there or not, a bulk request in part;
+- it holds what was acknowledged; the one request under way of each client may be there or not;
 - no date out of range was taken, and what was refused is not there;
 - nothing of a load and nothing in the temporary directory is left;
 - its indexes are in step, and what was written last is found.
@@ -56,7 +56,6 @@ COMMAND: Final = "python -m benchmarks.serve_kill"
 KILLS: Final = 50
 CLIENTS: Final = 4
 LONGEST_S: Final = 15.0
-BULK: Final = 120
 NOTHING_DONE: Final = (404, 422, 429, 503)
 """Statuses that say that nothing was stored."""
 
@@ -69,13 +68,13 @@ class Ledger:
     """What one client was told.
 
     Args:
-        bulk: ids of the archive; some go and return.
+        archived: ids of the archive; some go and return.
         held: what was acknowledged and not deleted since.
         pending: what may be there or not: of requests under way, or that took too long; None for a deletion.
     """
 
     name: str
-    bulk: list[str]
+    archived: list[str]
     held: dict[Key, str] = field(default_factory=dict)
     pending: dict[Key, str | None] = field(default_factory=dict)
     acknowledged: int = 0
@@ -85,7 +84,7 @@ class Ledger:
 
     def write(self, client: Client, chance: random.Random, start: int) -> None:
         """Write until the service is gone."""
-        kinds = ("put", "put", "edit", "delete", "bulk", "answer", "mark", "judge", "hostile")
+        kinds = ("put", "put", "edit", "delete", "answer", "mark", "judge", "hostile")
         for number in range(start, start + 1_000_000):
             before = dict(self.pending)
             began = time.monotonic()
@@ -103,13 +102,7 @@ class Ledger:
     def _write_one(self, client: Client, chance: random.Random, kind: str, number: int) -> None:
         own = [key[1] for key in self.held if key[0] == "question"]
         fresh, subject = f"{self.name}-{number}", f"{kind} trouble {number}"
-        if kind == "bulk":
-            many = {f"{fresh}-{one}": f"{subject} {one}" for one in range(BULK)}
-            self.pending |= {("question", one): title for one, title in many.items()}
-            for told in client.put_many({"id": one, "title": title} for one, title in many.items()):
-                if told.id is not None and not told.error:
-                    self._acknowledge([("question", told.id)])
-        elif kind == "hostile":
+        if kind == "hostile":
             moment = chance.choice(HOSTILE).isoformat()
             client.put(f"{fresh}-hostile", subject, created=moment)
             self.taken.append(moment)
@@ -125,12 +118,12 @@ class Ledger:
             client.put_answer(fresh, question, subject)
             self._acknowledge([("answer", fresh)])
         elif kind == "mark" and own:
-            key = ("mark", chance.choice(own), chance.choice(self.bulk))
+            key = ("mark", chance.choice(own), chance.choice(self.archived))
             self.pending[key] = "duplicate"
             client.mark(*key[1:])
             self._acknowledge([key])
         elif kind == "judge":
-            first, second = chance.sample(self.bulk, 2)
+            first, second = chance.sample(self.archived, 2)
             self.pending["judgement", fresh] = f"{first} {second}"
             client.decide(first, second, "different", by=fresh)
             self._acknowledge([("judgement", fresh)])
@@ -260,8 +253,8 @@ def main() -> None:
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
     os.environ["TMPDIR"] = tempfile.tempdir = str(temporary)
-    bulk = sorted(contents(versions, "whole")[0])
-    ledgers = [Ledger(f"client{number}", bulk) for number in range(CLIENTS)]
+    archived = sorted(contents(versions, "whole")[0])
+    ledgers = [Ledger(f"client{number}", archived) for number in range(CLIENTS)]
     chance = random.Random(0)
     for number in range(options.kills):
         delay_s = chance.uniform(0.1, LONGEST_S)

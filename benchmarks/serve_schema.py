@@ -53,8 +53,6 @@ def main() -> None:
                 tool,
                 "run",
                 f"http://127.0.0.1:{running.port}/openapi.json",
-                "--exclude-path",
-                "/v1/questions:bulk",  # it cannot write lines; the tests send hostile ones
                 "--checks",
                 ",".join(CHECKS),
                 "--phases",

@@ -21,17 +21,16 @@ import json
 import selectors
 import socket
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
-from msgspec.structs import asdict, astuple
+from msgspec.structs import asdict
 
 from askalike.errors import AskalikeError, SettingError
 from askalike.schemas import (
-    Acknowledgement,
     Error,
     Followed,
     GroupsPage,
@@ -51,7 +50,6 @@ from askalike.types import Draw, LogEntry, Question, Verdict
 _Answer = TypeVar("_Answer", bound=msgspec.Struct)
 _Found = TypeVar("_Found")
 
-BULK = 500
 REPEATABLE: Final = frozenset(["GET", "PUT", "DELETE"])
 """What may be sent again where the service has closed a kept connection without an answer: twice is as once."""
 
@@ -68,17 +66,6 @@ class ServiceError(AskalikeError):
         super().__init__(message, hint)
         self.status = status
         self.retry_after_s = retry_after_s
-
-
-class _Line(msgspec.Struct, frozen=True):
-    """Any line of a bulk stream's answer: an acknowledgement, an error, or the end."""
-
-    line: int = 0
-    id: str | None = None
-    operation: Any = ""
-    error: str = ""
-    hint: str = ""
-    done: bool = False
 
 
 class Client:
@@ -186,24 +173,6 @@ class Client:
         """Remove a duplicate link."""
         return self._ask(Written, "DELETE", f"{_path(identifier)}/originals/{quote(original, safe='')}")
 
-    def put_many(self, questions: Iterable[Mapping[str, Any]]) -> Iterator[Acknowledgement]:
-        """Add or replace questions, some hundred with each request; yield what became of each, in their order.
-
-        Args:
-            questions: fields as of ``put``, with ``id``.
-
-        Raises:
-            ServiceError: a request was refused whole, or its answer was cut; what was yielded is stored.
-        """
-        batch: list[Mapping[str, Any]] = []
-        for question in questions:
-            batch.append(question)
-            if len(batch) == BULK:
-                yield from self._put_batch(batch)
-                batch = []
-        if batch:
-            yield from self._put_batch(batch)
-
     def duplicates(
         self,
         cursor: str | None = None,
@@ -303,16 +272,6 @@ class Client:
     def status(self) -> Status:
         """Return what the forum holds and how the service does."""
         return self._ask(Status, "GET", "/v1/status")
-
-    def _put_batch(self, batch: Sequence[Mapping[str, Any]]) -> Iterator[Acknowledgement]:
-        content = "".join(json.dumps(line) + "\n" for line in batch).encode()
-        answer = self._send("POST", "/v1/questions:bulk", content, "application/x-ndjson")
-        lines = [line for line in answer.splitlines(keepends=True) if line.endswith(b"\n")]
-        acknowledged = [_read(line, _Line) for line in lines]
-        yield from (Acknowledgement(*astuple(line)[:-1]) for line in acknowledged if line.line)
-        if not acknowledged or not acknowledged[-1].done:
-            errors = [line.error for line in acknowledged if line.error and not line.line]
-            raise ServiceError(0, "; ".join(errors) or "the answer was cut", "send again what was not acknowledged")
 
     def _ask(self, kind: type[_Answer], method: str, path: str, body: Mapping[str, Any] | None = None) -> _Answer:
         content = None if body is None else json.dumps(body).encode()

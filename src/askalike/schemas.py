@@ -191,12 +191,6 @@ class QuestionRequest(_Request, frozen=True):
         )
 
 
-class RecordRequest(QuestionRequest, frozen=True, kw_only=True):
-    """One line of a bulk stream."""
-
-    id: Id
-
-
 class AnswerRequest(_Request, frozen=True):
     """An answer to be stored under the id of the path."""
 
@@ -415,24 +409,6 @@ class Written(Struct, frozen=True):
     id: str
     operation: Operation
     indexed: bool
-
-
-class Acknowledgement(Struct, frozen=True, omit_defaults=True):
-    """What became of one line of a bulk stream: on disk, or refused with an error."""
-
-    line: int
-    id: str | None
-    operation: Operation | Literal[""] = ""
-    error: str = ""
-    hint: str | None = None
-
-
-class StreamEnd(Struct, frozen=True):
-    """The last line of a bulk stream's answer: whether all lines were read, and what became of them."""
-
-    done: bool
-    stored: int
-    refused: int
 
 
 class Compared(Struct, frozen=True):

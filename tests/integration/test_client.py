@@ -22,6 +22,7 @@ from askalike.client import Client, ServiceError, _refusal
 from askalike.errors import SettingError
 from askalike.follow.settings import FollowSettings
 from askalike.follow.state import State
+from askalike.schemas import Written
 from askalike.server.app import build
 from askalike.server.routes import service_document
 from askalike.server.settings import ServeSettings
@@ -46,7 +47,6 @@ ROUTE_ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "unmark": ("3", "1"),
     "decide": ("1", "2", "duplicate", "ann"),
     "undo": (1, "ann"),
-    "put_many": ([{"id": "4", "title": "Disk is full"}],),
     "delete": ("3",),
     "helped": ("1",),
     "opened": ("1",),
@@ -89,8 +89,7 @@ def test_every_route_has_a_method_that_asks_it_over_one_connection(
     routes = {f"{method.upper()} {path}" for path, methods in document["paths"].items() for method in methods}
     client.close()
     for name in (*ROUTE_ARGUMENTS, "questions", "duplicates", "log", "groups", "status", "metrics"):
-        answer = getattr(client, name)(*ROUTE_ARGUMENTS.get(name, ()))
-        list(answer) if name == "put_many" else answer
+        getattr(client, name)(*ROUTE_ARGUMENTS.get(name, ()))
     client.health(), client.ready(), client.openapi()
     assert len({id(connection) for *_, connection in sent}) == 1
     asked = set()
@@ -142,6 +141,19 @@ def test_a_refusal_has_the_seconds_after_which_to_try_again(asked: bytes, wanted
         with http.client.HTTPResponse(ours) as answer:
             answer.begin()
             assert _refusal(answer, b"{}").retry_after_s == wanted
+
+
+def test_the_client_leaves_out_what_it_does_not_know_and_says_what_it_cannot_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    client = Client("http://localhost")
+    newer = b'{"id": "a", "operation": "added", "indexed": true, "since": {"version": [2]}}'
+    monkeypatch.setattr(Client, "_send", lambda *_: newer)
+    assert client.put("a", "Title") == Written("a", "added", indexed=True)
+    for other in (b"<html>", b"[]", b'{"id": 1}', b"", b"\xff"):
+        monkeypatch.setattr(Client, "_send", lambda *_, other=other: other)
+        with pytest.raises(ServiceError, match="cannot be read"):
+            client.put("a", "Title")
 
 
 def test_many_threads_ask_with_one_client(client: Client) -> None:

@@ -1,4 +1,4 @@
-"""The service over HTTP, in this process: statuses, headers, keys, limits, streams, hostile requests."""
+"""The service over HTTP, in this process: statuses, headers, keys, limits, hostile requests."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from askalike.server.settings import Limits, ServeSettings
 pytestmark = pytest.mark.usefixtures("words_alone")
 
 BASE = "http://localhost:8765"
-LIMITS = Limits(rate=0, body_bytes=500_000, record_bytes=5_000, timeout_s=30)
+LIMITS = Limits(rate=0, body_bytes=500_000, timeout_s=30)
 AWAY = {"host": "0.0.0.0"}
 
 
@@ -204,36 +204,6 @@ def test_a_decision_has_to_fit(client: TestClient) -> None:
     assert client.post("/v1/decisions", json={**decision, "candidate": "1"}).status_code == 422
 
 
-def test_many_questions_are_acknowledged_one_by_one(client: TestClient) -> None:
-    lines = [
-        json.dumps({"id": "b1", "title": "Bulk one"}),
-        "",
-        json.dumps({"id": "b2", "title": "x" * 6_000}),
-        "not json",
-        json.dumps({"title": "no id"}),
-        json.dumps({"id": " b3", "title": "odd id"}),
-        json.dumps({"id": "b4", "title": "Bulk four"}),
-    ]
-    sent = "\n".join(lines).encode()
-    answered = client.post(
-        "/v1/questions:bulk",
-        content=iter([sent[:50], sent[50:3_000], sent[3_000:]]),
-        headers={"Content-Type": "application/x-ndjson"},
-    )
-    told = [json.loads(line) for line in answered.text.splitlines()]
-    assert [(one.get("line"), one.get("operation")) for one in told[:-1]] == [
-        (1, "added"),
-        (3, None),
-        (4, None),
-        (5, None),
-        (6, None),
-        (7, "added"),
-    ]
-    assert all({"error", "hint"} <= set(one) for one in told[1:-2])
-    assert told[-1] == {"done": True, "stored": 2, "refused": 4}
-    assert {hit["question"]["id"] for hit in search(client, title="bulk").json()["hits"]} == {"b1", "b4"}
-
-
 def test_a_queue_of_a_tag_holds_the_pairs_of_which_a_question_has_it(client: TestClient) -> None:
     assert client.put("/v1/questions/twin", json={"title": "Printer prints pages that are blank"}).status_code == 200
     client.app.state.forum.service.engine.forum.compare()  # type: ignore[attr-defined]
@@ -307,7 +277,7 @@ def test_every_answer_is_of_the_type_that_its_route_names(client: TestClient) ->
         ("DELETE /v1/answers/{id}", "/v1/answers/shape", {}),
         ("DELETE /v1/questions/{id}", "/v1/questions/shape", {}),
     ]
-    lines = {"POST /v1/follow", "POST /v1/questions:bulk", "GET /metrics", "GET /openapi.json"}
+    lines = {"POST /v1/follow", "GET /metrics", "GET /openapi.json"}
     assert {name for name, _, _ in asked} | lines == set(kinds)
     for name, path, body in asked:
         answer = client.request(name.partition(" ")[0], path, json=body or None)
@@ -339,7 +309,6 @@ def test_every_answer_is_of_the_type_that_its_route_names(client: TestClient) ->
         ("POST", "/v1/questions", 405),
         ("TRACE", "/v1/questions/1", 405),
         ("POST", "/v1/similar", 415),
-        ("POST", "/v1/questions:bulk", 415),
     ],
 )
 def test_every_refusal_says_what_and_what_to_do(client: TestClient, method: str, path: str, status: int) -> None:
@@ -408,16 +377,6 @@ def test_a_hostile_question_is_stored_as_it_is_or_refused(client: TestClient, na
         client.delete("/v1/questions/hostile")
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_record_does_not_end_its_stream(client: TestClient, name: str) -> None:
-    content = HOSTILE[name].replace(b"\n", b" ") + b'\n{"id":"good","title":"good"}'
-    answer = client.post("/v1/questions:bulk", content=content, headers={"Content-Type": "application/x-ndjson"})
-    told = [json.loads(line) for line in answer.text.splitlines()]
-    assert told[-2]["id"] == "good"
-    assert told[-1]["done"]
-    client.delete("/v1/questions/good")
-
-
 @pytest.mark.parametrize("moment", ["9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00"])
 def test_a_date_that_could_not_be_read_back_is_refused(client: TestClient, moment: str) -> None:
     for path, body in (
@@ -428,15 +387,8 @@ def test_a_date_that_could_not_be_read_back_is_refused(client: TestClient, momen
         refused = client.put(f"/v1/{path}", json=body)
         assert refused.status_code == 422
         assert "years 1 to 9999" in refused.json()["hint"]
-    lines = [{"id": "good", "title": "t"}, {"id": "odd", "title": "t", "created": moment}]
-    content = "".join(json.dumps(line) + "\n" for line in lines)
-    told = client.post("/v1/questions:bulk", content=content, headers={"content-type": "application/x-ndjson"})
-    first, second, last = map(json.loads, told.text.splitlines())
-    assert (first["operation"], second["id"], last["refused"]) == ("added", "odd", 1)
-    assert "years 1 to 9999" in second["hint"]
     assert client.get("/v1/questions/odd").status_code == 404
     assert search(client, before=moment).status_code == 200
-    assert client.delete("/v1/questions/good").status_code == 200
 
 
 def test_a_body_that_says_too_little_of_its_length_is_refused_while_it_comes(client: TestClient) -> None:
@@ -486,7 +438,6 @@ def test_elsewhere_a_key_says_who_may_do_what(folder: Path, other: Any) -> None:
     assert status("POST", "/v1/similar", read, **body) == 200
     assert status("PUT", "/v1/questions/k", None, **body) == 401
     assert status("PUT", "/v1/questions/k", read, **body) == 403
-    assert status("POST", "/v1/questions:bulk", read) == 403
     assert status("POST", "/v1/decisions", read, json={}) == 403
     assert status("PUT", "/v1/questions/k", write, **body) == 200
     assert status("DELETE", "/v1/questions/k", write) == 200
@@ -507,9 +458,6 @@ def test_a_page_of_another_site_can_neither_change_nor_read(client: TestClient) 
     origin = {"Origin": "https://evil.example"}
     assert client.put("/v1/questions/e", json={"title": "e"}, headers=origin).status_code == 403
     assert client.delete("/v1/questions/1", headers=origin).status_code == 403
-    assert (
-        client.post("/v1/questions:bulk", headers={**origin, "Content-Type": "application/x-ndjson"}).status_code == 403
-    )
     read = client.post("/v1/similar", json={"title": "wifi"}, headers=origin)
     assert "access-control-allow-origin" not in read.headers
     form = {**origin, "Content-Type": "application/x-www-form-urlencoded"}

@@ -101,8 +101,6 @@ def test_what_was_acknowledged_survives_a_kill(folder: Path) -> None:
                 try:
                     client.put(f"n{number}", f"Toaster number {number}")
                     acknowledged.append(f"n{number}")
-                    several = [{"id": f"b{number}-{one}", "title": "Toaster in bulk"} for one in range(3)]
-                    acknowledged.extend(one.id or "" for one in client.put_many(several))
                 except ServiceError:
                     return
 

@@ -57,11 +57,11 @@ def test_what_is_similar_to_a_stored_question_may_be_later_and_is_never_itself(e
 
 
 def test_of_many_all_are_stored_or_none(engine: Engine) -> None:
-    written = engine.store([Question("4", "a"), Question("1", "b"), Question("4", "c")])
-    assert [one.operation for one in written] == ["added", "edited", "added"]
+    assert engine.put(Question("1", "b")).operation == "edited"
+    engine.forum.put_unindexed([Question("4", "a"), Question("1", "b"), Question("4", "c")])
     assert engine.forum.question("4").title == "c"
     with pytest.raises(InputError):
-        engine.store([Question("5", "a"), Question(" ", "b")])
+        engine.forum.put_unindexed([Question("5", "a"), Question(" ", "b")])
     with pytest.raises(UnknownIdError):
         engine.forum.question("5")
 
@@ -213,7 +213,7 @@ def test_a_cursor_of_nobody_is_refused(engine: Engine, cursor: str) -> None:
 
 
 def test_the_keeper_lets_be_found_what_another_process_left(engine: Engine) -> None:
-    engine.store([Question("4", "Toaster burns")])
+    engine.forum.put_unindexed([Question("4", "Toaster burns")])
     assert engine.similar(Query("toaster")).hits == ()
     MaintenanceWorker(engine, lambda: False).keep()
     assert [hit.question.id for hit in engine.similar(Query("toaster")).hits] == ["4"]

@@ -215,7 +215,7 @@ class Middleware:
         access = forum.access
         # parts of a path stay percent-encoded until they were told apart: an id may hold a slash
         raw: bytes = scope.get("raw_path") or scope["path"].encode()
-        path = raw.partition(b"?")[0].decode("latin-1").replace("%3A", ":").replace("%3a", ":")
+        path = raw.partition(b"?")[0].decode("latin-1")
         scope = {**scope, "path": path, "state": {**scope.get("state", {}), "route": "", "client": ""}}
         request_headers = Headers(scope=scope)
         identifier, status = secrets.token_hex(8), 0

@@ -52,7 +52,7 @@ class Phase(Enum):
 LONGEST: Final[Mapping[Phase, str]] = {
     Phase.NEW: "first_byte_s",
     Phase.HEAD: "head_s",
-    Phase.BODY: "stream_s",
+    Phase.BODY: "write_s",
     Phase.WORK: "write_s",
     Phase.WRITE: "write_s",
     Phase.LINGER: "linger_s",

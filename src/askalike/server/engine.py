@@ -178,14 +178,8 @@ class Engine:
 
     def put(self, question: Question) -> Written:
         """Add or replace a question."""
-        (written,) = self.store([question])
-        return structs.replace(written, indexed=self.catch_up())
-
-    def store(self, questions: Iterable[Question]) -> list[Written]:
-        """Add or replace questions, all or none, without indexing; ``catch_up`` makes them searchable."""
-        questions = list(questions)
-        done = self.forum.put_unindexed(questions)
-        return [Written(question.id, _operation(done, question.id), indexed=False) for question in questions]
+        done = self.forum.put_unindexed([question])
+        return Written(question.id, _operation(done, question.id), indexed=self.catch_up())
 
     def delete(self, identifier: str) -> Written:
         """Delete a question with its answers and links."""

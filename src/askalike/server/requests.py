@@ -63,7 +63,7 @@ def admit(request: Request, access: Access, right: Right | None, *, is_change: b
     wait_s = access.rates.wait_s(request.scope["state"]["client"], time.monotonic())
     if wait_s > 0:
         headers = {"Retry-After": str(max(1, round(wait_s + 0.5)))}
-        raise Refused(429, "too many requests", "slow down; many questions at once go to /v1/questions:bulk", headers)
+        raise Refused(429, "too many requests", "slow down; index an archive with askalike index", headers)
     if right is None:
         return frozenset()
     rights = access.rights(request.headers)
@@ -118,7 +118,7 @@ async def read_body(request: Request, most_bytes: int, timeout_s: float, types: 
 
 
 def _too_large(most_bytes: int) -> Refused:
-    hint = "send less, or many questions to /v1/questions:bulk"
+    hint = "send less; index an archive with askalike index"
     return Refused(413, f"the body is larger than {most_bytes} bytes", hint)
 
 

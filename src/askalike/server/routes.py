@@ -26,7 +26,6 @@ from askalike.server.requests import (
     JSON,
     Call,
     admit,
-    check_type,
     parse_body,
     parse_query,
     path_values,
@@ -34,7 +33,6 @@ from askalike.server.requests import (
 )
 from askalike.server.service import ServedForum, Service
 from askalike.server.status import gauges, status
-from askalike.server.streams import NDJSON, BulkResponse
 from askalike.store import ForumLayout
 from askalike.types import LogEntry, Query
 
@@ -60,12 +58,12 @@ class Route:
         name: method and path.
         handler: what a thread does; returns a value of ``returns``.
         joins: what the engine is asked for together with what others ask for, where that costs less; else ``handler``.
-        respond: what answers where no thread does it all, as streams do.
+        respond: what answers where no thread does it all.
         constant: what is answered whatever the forum holds, and while it is closed.
         body: what is sent.
         query: the names of the query string.
         permission: the right that a key needs; None where none is needed.
-        media: the type of the answer, and of the body where there is one.
+        media: the type of the answer.
         refusals: statuses that it may be refused with, beside those that all may.
         is_search: it changes nothing, whatever its method.
     """
@@ -136,11 +134,6 @@ def endpoint(rows: dict[str, Route]) -> Callable[[Request], Awaitable[Response]]
         return Response(value if isinstance(value, bytes) else msgspec.json.encode(value), media_type=row.media)
 
     return answer
-
-
-async def _bulk(request: Request, service: Service, rights: frozenset[str]) -> Response:
-    check_type(request, NDJSON)
-    return BulkResponse(service, request, request.scope["state"]["client"])
 
 
 async def _follow(request: Request, service: Service, rights: frozenset[str]) -> Response:
@@ -304,15 +297,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         query=schemas.GroupsQuery,
     ),
     Route(
-        "POST /v1/questions:bulk",
-        "Add or replace many questions: a JSON object a line, and for each a line once it is on disk.",
-        str,
-        respond=_bulk,
-        body=schemas.RecordRequest,
-        permission="write",
-        media=NDJSON,
-    ),
-    Route(
         "POST /v1/follow",
         "Take a webhook of the forum that this one follows, as Discourse or GitHub signs and sends it.",
         schemas.Followed,
@@ -408,10 +392,7 @@ def _operation(route: Route) -> dict[str, Any]:
     if parameters:
         operation["parameters"] = parameters
     if route.body is not None:
-        schema = _reference(route.body)
-        if route.media != JSON:
-            schema = {"type": "string", "description": f"Each line as {schema['$ref']}."}
-        operation["requestBody"] = {"required": True, "content": {route.media: {"schema": schema}}}
+        operation["requestBody"] = {"required": True, "content": {JSON: {"schema": _reference(route.body)}}}
     if route.permission is not None:
         operation["security"] = [{"key": []}, {}]
         operation["description"] = f"Needs the right to {route.permission}, where keys are asked for."

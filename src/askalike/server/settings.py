@@ -22,8 +22,7 @@ class Limits:
     """What a request, a connection and a client may cost.
 
     Args:
-        body_bytes: of a request, but for bulk streams.
-        record_bytes: of one line of a bulk stream.
+        body_bytes: of a request.
         timeout_s: until a request is given up.
         rate: requests a second that one client may make; 0 for as many as it likes.
         burst: so many at once, before the rate counts.
@@ -39,13 +38,11 @@ class Limits:
         idle_s: from an answer to the next request of the same connection.
         linger_s: for what is left of a body once its request is answered.
         write_s: until a client that does not read its answer is cut off; in this time it must take 64 kB, or all.
-        stream_s: between two lines of a bulk stream, and until a client reads what it is told of them.
         open_forums: of a folder of forums, open at once in each worker, or as many as it has file handles for; for the
             next, the one that was asked least recently is closed.
     """
 
     body_bytes: int = 1_000_000
-    record_bytes: int = 1_000_000
     timeout_s: float = 10.0
     rate: float = 50.0
     burst: int = 200
@@ -59,7 +56,6 @@ class Limits:
     idle_s: float = 30.0
     linger_s: float = 5.0
     write_s: float = 20.0
-    stream_s: float = 60.0
     open_forums: int = 100
 
 
