@@ -87,14 +87,7 @@ def stored_faults(
     on_rows: Callable[[int], None],
     on_contents: Callable[[Contents], None],
 ) -> Iterator[str]:
-    """Yield what is wrong with a forum's store, without writing to it: its structure, and each row that cannot be read
-    or is not what was written.
-
-    Args:
-        on_start: told how many questions and answers will be read; 0 where that is not known.
-        on_rows: told how many more were read.
-        on_contents: given what indexes are compared with, where it can be read.
-    """
+    """Yield what is wrong with a forum's SQLite archive; see ``store.stored_faults``, which also reads PostgreSQL."""
     try:
         with _opened(layout.archive) as connection:
             on_start(_count_rows(connection))
