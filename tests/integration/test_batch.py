@@ -124,7 +124,11 @@ def test_what_is_killed_goes_on(files: list[Path], tmp_path: Path) -> None:
         driver.send_signal(signal.SIGKILL)
         driver.wait()
     subprocess.run(command, capture_output=True, check=True)
-    assert rows(out / "pairs.parquet") == rows(batch.pairs(files, tmp_path / "whole", workers=1).path) != []
+    resumed = rows(out / "pairs.parquet")
+    uninterrupted = rows(batch.pairs(files, tmp_path / "whole", workers=1).path)
+    assert resumed
+    for resumed_pair, pair in zip(resumed, uninterrupted, strict=True):
+        assert resumed_pair == pytest.approx(pair, abs=1e-6)  # a vector's last bits depend on the batch it is made in
 
 
 def test_ray_makes_the_same_with_a_worker_killed(files: list[Path], tmp_path: Path) -> None:
