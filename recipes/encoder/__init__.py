@@ -1,0 +1,1 @@
+"""The bundled encoder: MiniLM's six layers, moved towards a larger teacher."""
