@@ -115,18 +115,14 @@ class Client:
     ) -> None:
         self.close()
 
-    def similar(self, /, title: str, body: str = "", k: int = 10, **more: Any) -> Similar:
-        """Return earlier questions that ask the same.
+    def similar(self, /, title: str = "", body: str = "", k: int = 10, **more: Any) -> Similar:
+        """Return questions that ask the same as a text, or as the stored question whose ``id`` is named alone.
 
         Args:
             more: further fields of the request: markup, tags, not_tags, before, after, answered, closed, minimum,
                 order, exclude, ranker, explain, id.
         """
         return self._ask(Similar, "POST", "/v1/similar", {"title": title, "body": body, "k": k, **more})
-
-    def similar_to(self, identifier: str, k: int = 10) -> Similar:
-        """Return what is similar to a stored question; ``similar`` with its ``id`` and text takes filters too."""
-        return self._ask(Similar, "GET", f"{_path(identifier)}/similar?{_query(k=k)}")
 
     def questions(self, after: str | None = None, limit: int = 20) -> QuestionsPage:
         """Return a page of the forum's questions, newest first; ``after`` is the ``next`` of the page before."""

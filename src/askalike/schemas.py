@@ -96,7 +96,7 @@ class _Request(Struct, frozen=True, forbid_unknown_fields=True):
 class SimilarRequest(_Request, frozen=True):
     """A question that may have been asked before."""
 
-    title: Annotated[Title, Meta(description="One line; title or body must hold something.")] = ""
+    title: Annotated[Title, Meta(description="One line; title, body or id must hold something.")] = ""
     body: Body = ""
     markup: Annotated[Markup, Meta(description="How the body is written.")] = "plain"
     k: Annotated[int, Meta(ge=1, le=MOST_HITS, description="How many hits.")] = 10
@@ -112,7 +112,12 @@ class SimilarRequest(_Request, frozen=True):
     ] = "probability"
     tags: Annotated[tuple[Tag, ...], Meta(max_length=20, description="Only questions with all of these.")] = ()
     exclude: Annotated[tuple[Id, ...], Meta(max_length=1_000, description="Never these questions.")] = ()
-    id: Annotated[Id, Meta(description="The question's own id, where the forum holds it.")] | None = None
+    id: (
+        Annotated[
+            Id, Meta(description="The question's own id, where the forum holds it; without a text, that is read.")
+        ]
+        | None
+    ) = None
     not_tags: Annotated[tuple[Tag, ...], Meta(max_length=20, description="Only questions with none of these.")] = ()
     languages: Annotated[tuple[Language, ...], Meta(max_length=20, description="Only questions in one of these.")] = ()
     query_language: Annotated[
@@ -253,12 +258,6 @@ class LogQuery(_Request, frozen=True):
     limit: Limit = 20
     question: Annotated[Id, Meta(description="With ``candidate``: only entries on this pair.")] | None = None
     candidate: Id | None = None
-
-
-class SimilarQuery(_Request, frozen=True):
-    """How many questions that are similar to a stored one are wanted."""
-
-    k: Annotated[int, Meta(ge=1, le=MOST_HITS, description="How many hits.")] = 10
 
 
 class QuestionsQuery(_Request, frozen=True):

@@ -38,7 +38,6 @@ SIGNED = {
 }
 ROUTE_ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "similar": ("Wifi drops",),
-    "similar_to": ("1",),
     "shown": ("1",),
     "put": ("3", "Scanner is silent"),
     "put_answer": ("a", "3", "Restart it."),

@@ -110,7 +110,7 @@ def test_a_stand_in_says_by_what_it_was_found(client: TestClient) -> None:
     assert ({match["word"] for match in hit["matched"]}, hit["missing"]) == ({"only", "blank", "pages"}, [])
 
 
-def test_what_is_similar_to_stored_questions_is_found_together(other: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_searches_that_wait_are_answered_together(other: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     is_seen, may_go, real = threading.Event(), threading.Event(), Engine.similar_many
 
@@ -122,29 +122,27 @@ def test_what_is_similar_to_stored_questions_is_found_together(other: Any, monke
 
     monkeypatch.setattr(Engine, "similar_many", waiting)
     client = other(limits=replace(LIMITS, threads=1))
-    paths = ["1", "3", "nowhere", "a%2Fb%20c"]
-    with ThreadPoolExecutor(1 + len(paths)) as several:
+    ids = ["1", "3", "nowhere", "a/b c"]
+    with ThreadPoolExecutor(1 + len(ids)) as several:
         first = several.submit(search, client)
         assert is_seen.wait(30)
-        others = [several.submit(client.get, f"/v1/questions/{one}/similar") for one in paths]
-        while client.app.state.forum.service.readers.busy < 1 + len(paths):
+        others = [several.submit(search, client, id=identifier, title="") for identifier in ids]
+        while client.app.state.forum.service.readers.busy < 1 + len(ids):
             time.sleep(0.01)
         may_go.set()
         assert first.result().status_code == 200
         assert [one.result().status_code for one in others] == [200, 200, 404, 200]
     assert asked == [1, 4, 1, 1, 1, 1]  # together, and each alone since one of them cannot be answered
-    found = [one.result().json() for one in (others[0], others[1], others[3])]
-    alone = [client.get(f"/v1/questions/{one}/similar").json() for one in (paths[0], paths[1], paths[3])]
-    assert [one["hits"] for one in found] == [one["hits"] for one in alone]
-    assert [hit["question"]["id"] for hit in found[1]["hits"]]
+    together = [others[place].result().json()["hits"] for place in (0, 1, 3)]
+    assert together == [search(client, id=ids[place], title="").json()["hits"] for place in (0, 1, 3)]
+    assert [hit["question"]["id"] for hit in together[1]]
 
 
 def test_an_id_may_hold_anything_that_a_path_can_encode(client: TestClient) -> None:
     found = client.get("/v1/questions/a%2Fb%20c")
     assert found.json()["question"]["id"] == "a/b c"
     assert found.json()["links"][0]["direction"] == "from"
-    similar = client.get("/v1/questions/a%2Fb%20c/similar?k=1")
-    assert similar.json()["hits"] == []  # its only neighbour is its own duplicate
+    assert search(client, id="a/b c", title="", k=1).json()["hits"] == []  # its only neighbour is its own duplicate
     for identifier in ("%2Fsimilar", "a%252Fb", "%F0%9F%99%82", "x%3Ay", "..%2F..%2Fetc", "similar"):
         path = f"/v1/questions/{identifier}"
         assert client.put(path, json={"title": "odd"}).status_code == 200
@@ -265,7 +263,6 @@ def test_every_answer_is_of_the_type_that_its_route_names(client: TestClient) ->
         ("POST /v1/questions/{id}/helped", "/v1/questions/shape/helped", {}),
         ("POST /v1/questions/{id}/opened", "/v1/questions/shape/opened", {}),
         ("POST /v1/similar", "/v1/similar", {"title": "shape of a question wifi", "explain": True}),
-        ("GET /v1/questions/{id}/similar", "/v1/questions/1/similar?k=2", {}),
         ("GET /v1/questions", "/v1/questions?limit=2", {}),
         ("GET /v1/questions/{id}", "/v1/questions/shape", {}),
         ("GET /v1/duplicates", "/v1/duplicates?minimum=0.2", {}),
@@ -300,7 +297,6 @@ def test_every_answer_is_of_the_type_that_its_route_names(client: TestClient) ->
         ("GET", "/v1/questions/none", 404),
         ("GET", "/v1/questions/%ff", 400),
         ("GET", "/v1/questions/%ed%a0%80", 400),
-        ("GET", "/v1/questions/1/similar?k=0", 422),
         ("GET", "/v1/questions?limit=1000000", 422),
         ("GET", "/v1/questions?after=99999999999999999999999", 422),
         ("GET", "/v1/questions?after=_" + "9" * 30, 422),
@@ -373,7 +369,7 @@ def test_a_hostile_question_is_stored_as_it_is_or_refused(client: TestClient, na
     if sent.status_code == 200:
         held = client.get("/v1/questions/hostile").json()["question"]
         assert held["title"] == json.loads(HOSTILE[name])["title"]
-        assert client.get("/v1/questions/hostile/similar").status_code == 200
+        assert search(client, id="hostile", title="").status_code == 200
         client.delete("/v1/questions/hostile")
 
 

@@ -119,7 +119,7 @@ REQUESTS: Final[tuple[tuple[str, str, Any], ...]] = (
     ("GET", "/v1/questions?limit=2", None),
     ("GET", "/v1/questions/q1136", None),
     ("GET", "/v1/questions/none", None),
-    ("GET", "/v1/questions/q1136/similar?k=2", None),
+    ("POST", "/v1/similar", {"id": "q1136", "k": 2}),
     ("GET", "/v1/duplicates?limit=2", None),
     ("GET", "/v1/duplicates/groups?limit=2", None),
     ("GET", "/v1/log", None),

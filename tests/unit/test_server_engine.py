@@ -16,7 +16,7 @@ from tests.tiny_models import gated_model
 from askalike import Answer, Forum, Query, Question
 from askalike.errors import InputError, ModelError, SettingError, UnknownIdError
 from askalike.schemas import PairsQuery
-from askalike.server.engine import SEARCHED_S, Engine, Stored
+from askalike.server.engine import SEARCHED_S, Engine
 from askalike.server.service import MaintenanceWorker
 from askalike.store import ForumLayout
 
@@ -49,11 +49,11 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 
 def test_what_is_similar_to_a_stored_question_may_be_later_and_is_never_itself(engine: Engine) -> None:
-    assert [hit.question.id for hit in engine.similar(Stored("1", 5)).hits] == ["2"]
+    assert [hit.question.id for hit in engine.similar(Query("", own="1", k=5)).hits] == ["2"]
     engine.put(Question("empty", ""))
-    assert engine.similar(Stored("empty", 5)).hits == ()
+    assert engine.similar(Query("", own="empty", k=5)).hits == ()
     with pytest.raises(UnknownIdError):
-        engine.similar(Stored("none", 5))
+        engine.similar(Query("", own="none", k=5))
 
 
 def test_of_many_all_are_stored_or_none(engine: Engine) -> None:

@@ -7,7 +7,7 @@ import math
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Final, Literal
 
@@ -59,14 +59,6 @@ SEARCHED_S: Final = 1.0
 _OPERATIONS: Final[Mapping[str, Literal["added", "edited"]]] = {"add": "added", "edit": "edited"}
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """A question that the forum holds, of which the similar ones are wanted."""
-
-    identifier: str
-    k: int = 10
-
-
 class Engine:
     """One forum as the service offers it. Safe from any thread; what a change acknowledges is on disk.
 
@@ -92,33 +84,44 @@ class Engine:
         """Return whether somebody has searched a moment ago."""
         return time.perf_counter() - self._searched_s < SEARCHED_S
 
-    def similar(self, query: Query | Stored) -> Similar:
-        """Return what an asker is shown; a query of a stored question finds later questions too."""
+    def similar(self, query: Query) -> Similar:
+        """Return the questions similar to a query, or to the stored question whose id is all that it names."""
         return self.similar_many([query])[0]
 
-    def similar_many(self, searches: Sequence[Query | Stored]) -> list[Similar]:
-        """Return what several askers are shown, each of whom is told how long it took for all of them."""
+    def similar_many(self, queries: Sequence[Query]) -> list[Similar]:
+        """Return the similar questions of several queries, each with the time that all of them took."""
+        are_typed = [bool(query.title.strip() or query.body.strip()) for query in queries]
         queries = [
-            query if isinstance(query, Query) else Query.stored(self.forum.question(query.identifier), query.k)
-            for query in searches
+            query if is_typed else self._with_stored_text(query)
+            for query, is_typed in zip(queries, are_typed, strict=True)
         ]
-        if any(not query.title.strip() and not query.body.strip() for query in queries):
-            raise SettingError("the question is empty", "give a title or a body")
         began = time.perf_counter()
         results = self.forum.similar_many(queries) if len(queries) > 1 else [self.forum.search(queries[0])]
         searched = time.perf_counter()
         shown = [tuple(shown_hit(hit, self.forum.analyzer) for hit in result.hits) for result in results]
         ended = self._searched_s = time.perf_counter()
-        showing, took_ms = (ended - searched) / len(searches), round(1000 * (ended - began), 2)
-        for query, result, hits in zip(searches, results, shown, strict=True):
+        showing, took_ms = (ended - searched) / len(queries), round(1000 * (ended - began), 2)
+        for is_typed, result, hits in zip(are_typed, results, shown, strict=True):
             for name, seconds in result.seconds.items():
                 self._metrics.stage(name, seconds + (showing if name == "answer" else 0.0))
-            if isinstance(query, Query):
+            if is_typed:
                 self._metrics.suggestions("shown", len(hits))
         return [
             Similar(result.ranker, took_ms, result.corrections, hits, result.notice)
             for result, hits in zip(results, shown, strict=True)
         ]
+
+    def _with_stored_text(self, query: Query) -> Query:
+        if not query.own:
+            raise SettingError("the question is empty", "give a title, a body, or the id of a stored question")
+        stored = Query.stored(self.forum.question(query.own))
+        return replace(
+            query,
+            title=stored.title,
+            body=stored.body,
+            markup=stored.markup,
+            language=query.language or stored.language,
+        )
 
     def warm_up(self) -> None:
         """Search once, so that the first who asks need not wait for the model to be read; what fails, fails then."""

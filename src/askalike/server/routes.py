@@ -18,7 +18,6 @@ from starlette.responses import Response
 from askalike import schemas
 from askalike._version import __version__
 from askalike.follow import webhook
-from askalike.server.engine import Stored
 from askalike.server.guards import Right
 from askalike.server.pool import Joined
 from askalike.server.problem import Refused
@@ -72,7 +71,7 @@ class Route:
     about: str
     returns: Any
     handler: Callable[[Service, Call], Any] | None = None
-    joins: Callable[[Call], Query | Stored] | None = None
+    joins: Callable[[Call], Query] | None = None
     respond: Callable[[Request, Service, frozenset[str]], Awaitable[Response]] | None = None
     constant: Callable[[], bytes] | None = None
     body: type[msgspec.Struct] | None = None
@@ -162,12 +161,12 @@ def _document() -> bytes:
 ROUTES: Final[tuple[Route, ...]] = (
     Route(
         "POST /v1/similar",
-        "Earlier questions that ask the same, with their best answers.",
+        "The questions that ask the same, with their best answers: the same as a text, or as a stored question.",
         schemas.Similar,
         lambda service, call: service.engine.similar(call.body.query),
         lambda call: call.body.query,
         body=schemas.SimilarRequest,
-        refusals=(409,),
+        refusals=(404, 409),
         is_search=True,
     ),
     Route(
@@ -176,15 +175,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         schemas.QuestionsPage,
         lambda service, call: service.engine.questions(call.query.limit, call.query.after),
         query=schemas.QuestionsQuery,
-    ),
-    Route(
-        "GET /v1/questions/{id}/similar",
-        "Questions that are similar to a stored one, later ones too.",
-        schemas.Similar,
-        lambda service, call: service.engine.similar(Stored(call.path["id"], call.query.k)),
-        lambda call: Stored(call.path["id"], call.query.k),
-        query=schemas.SimilarQuery,
-        refusals=(404, 409),
     ),
     Route(
         "GET /v1/questions/{id}",

@@ -26,7 +26,7 @@ export function question(id, signal) {
 
 /** Similar questions, whenever they were asked. */
 export function neighbours(id, k, signal) {
-  return call("GET", `v1/questions/${encodeURIComponent(id)}/similar?k=${k}`, { signal });
+  return call("POST", "v1/similar", { sent: { id, k }, signal });
 }
 
 /** The newest questions, a page at a time. */
