@@ -57,7 +57,7 @@ WALK: tuple[tuple[str, ...], ...] = (
     ("info", "FORUM"),
     ("judge", "FORUM", "q1", "q2", "duplicate"),
     ("export", "FORUM", "--into", "NEW"),
-    ("backup", "FORUM", "NEW"),
+    ("export", "FORUM", "--archive", "NEW"),
     ("evaluate", "FORUM"),
     ("train", "FORUM"),
     ("follow", "FORUM", "--status"),
