@@ -125,8 +125,8 @@ def test_a_mark_that_cannot_be_read_is_refused(folder: Path) -> None:
 
 
 def test_an_index_of_another_format_is_refused(folder: Path) -> None:
-    rewrite(folder, mark={"format": 3})
-    refused(folder, "format 3, expected 2")
+    rewrite(folder, mark={"format": 2})
+    refused(folder, "format 2, expected 3")
 
 
 def test_a_mark_without_its_fields_is_refused(folder: Path) -> None:

@@ -61,6 +61,7 @@ from askalike.index.vector_set import (
     parse_current,
     read_current,
     remove_sets,
+    with_titles,
 )
 from askalike.index.vectors import VectorIndex, VectorWriter
 from askalike.models.text_encoder import TextEncoder
@@ -86,8 +87,8 @@ Locked = Callable[[], AbstractContextManager[None]]
 """Holds the lock of who writes the indexes that answer."""
 
 
-EncodedVectors = tuple[list[int], NDArray[np.float32]]
-"""Numbers of questions, and a row for each.  # (N,), (N, D)"""
+EncodedVectors = tuple[list[int], NDArray[np.float32], NDArray[np.float32]]
+"""Numbers of questions, and the vector of each and of its title.  # (N,), (N, D), (N, D)"""
 
 Writer = VectorWriter | MilvusVectorWriter
 
@@ -100,7 +101,7 @@ STEPS_OF_TEXTS = Steps(batch=64, scan=512, changes=64)
 PATIENCE_S = 10.0
 """How long to wait for another writer."""
 
-_DECODER = msgspec.msgpack.Decoder(tuple[list[int], bytes])
+_DECODER = msgspec.msgpack.Decoder(tuple[list[int], bytes, bytes])
 
 
 class VectorIndexer:
@@ -143,8 +144,8 @@ class VectorIndexer:
         """
         read = encoded(questions, self._text, self.vectors.languages)
         if not read:  # no encoder is called for nothing
-            return [], np.empty((0, 0), np.float32)
-        return [num for num, _ in read], self.vectors.encode([question for _, question in read])
+            return [], np.empty((0, 0), np.float32), np.empty((0, 0), np.float32)
+        return [num for num, _ in read], *self.vectors.encode_with_titles([question for _, question in read])
 
     def put(self, writer: Writer, questions: Numbered, entries: EncodedVectors) -> None:
         """Write vectors, to an engine with what filters ask of their questions; what has none loses one it had."""
@@ -154,8 +155,10 @@ class VectorIndexer:
             writer.put(*entries, dict(questions))
 
     def _unpacked(self, packed: bytes) -> EncodedVectors:
-        nums, vectors = _DECODER.decode(packed)
-        return nums, np.frombuffer(vectors, "<f4").reshape(len(nums), self.vectors.dimensions)
+        nums, *both = _DECODER.decode(packed)
+        shape = len(nums), self.vectors.dimensions
+        vectors, titles = (np.frombuffer(values, "<f4").reshape(shape) for values in both)
+        return nums, vectors, titles
 
 
 def encoded(questions: Numbered, text: TextSettings, by: Sequence[str]) -> Numbered:
@@ -175,8 +178,9 @@ def preparing(order: str) -> Callable[[Numbered], bytes]:
 
     def packed(questions: Numbered) -> bytes:
         read = encoded(questions, text, by)
-        vectors = encode([question for _, question in read]) if read else np.empty((0, 0), np.float32)
-        return msgspec.msgpack.encode(([num for num, _ in read], vectors.astype("<f4").tobytes()))
+        both = with_titles(encode, [question for _, question in read]) if read else ()
+        vectors, titles = (rows.astype("<f4").tobytes() for rows in both) if both else (b"", b"")
+        return msgspec.msgpack.encode(([num for num, _ in read], vectors, titles))
 
     return packed
 

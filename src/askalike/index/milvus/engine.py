@@ -164,6 +164,9 @@ class MilvusEngine(Records):
         found = ((num, unpacked(packed_text(written))) for num, written in self.words.texts(keys).items())
         return {num: text for num, text in found if text is not None}
 
+    def title_vectors(self, keys: Sequence[int]) -> None:
+        """Return None: an engine keeps no vectors of titles."""
+
     def stored_vectors(self, keys: Sequence[int]) -> None:
         """Return nothing: reading many vectors from the engine takes longer than searching without them."""
 

@@ -129,8 +129,18 @@ class MilvusVectorWriter:
     def __init__(self, index: MilvusVectors) -> None:
         self._index = index
 
-    def put(self, nums: Sequence[int], vectors: NDArray[np.float32], questions: Mapping[int, Question]) -> None:
-        """Add vectors (n, D), or replace those with their numbers, with what filters ask of their questions."""
+    def put(
+        self,
+        nums: Sequence[int],
+        vectors: NDArray[np.float32],
+        titles: NDArray[np.float32],
+        questions: Mapping[int, Question],
+    ) -> None:
+        """Add vectors (n, D), or replace those with their numbers, with what filters ask of their questions.
+
+        Args:
+            titles: are not kept.
+        """
         if not len(nums):
             return
         rows = _directions(np.asarray(vectors, np.float32), max(2, self._index.dimensions))

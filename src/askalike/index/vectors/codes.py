@@ -1,4 +1,4 @@
-"""Vectors as 16-bit codes: each row keeps its direction as whole numbers, its largest one being 32,767.
+"""Vectors as codes of 16 or 8 bits: each row keeps its direction as whole numbers, its largest one being the type's.
 
 The cosine needs no scale: ``cos(q, v) = q · codes / (‖q‖ ‖codes‖)``. A code is within half a step of what it stands
 for, so that cosines are closer than from float16 in the same two bytes; and whole numbers become float32 in one vector
@@ -7,14 +7,14 @@ instruction, which float16 does not in NumPy (results/vector-search.json).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from askalike.errors import SettingError
 
-LARGEST = 32_767
+_Code = TypeVar("_Code", np.int16, np.int8)
 
 
 def finite_vectors(vectors: ArrayLike, dimensions: int, what: str) -> NDArray[np.floating[Any]]:
@@ -39,25 +39,28 @@ def finite_vectors(vectors: ArrayLike, dimensions: int, what: str) -> NDArray[np
     return array
 
 
-def encode(vectors: NDArray[np.floating[Any]]) -> NDArray[np.int16]:
-    """Return the codes: ``codes = round(32767 · v / max|v|)``, a row of zeros for a vector of zeros.
+def encode(vectors: NDArray[np.floating[Any]], kind: type[_Code]) -> NDArray[_Code]:
+    """Return the codes: ``codes = round(largest · v / max|v|)``, a row of zeros for a vector of zeros.
 
     Args:
         vectors: (N, D) finite; their lengths do not matter.
+        kind: of a code; its largest number is 32,767 or 127.
 
     Returns:
-        (N, D) int16.
+        (N, D) of that kind.
 
-    >>> encode(np.array([[3.0, -4.0], [0.0, 0.0]])).tolist()
+    >>> encode(np.array([[3.0, -4.0], [0.0, 0.0]]), np.int16).tolist()
     [[24575, -32767], [0, 0]]
+    >>> encode(np.array([[3.0, -4.0]]), np.int8).tolist()
+    [[95, -127]]
     """
     top = np.abs(vectors).max(axis=1, keepdims=True)
     top[top == 0] = 1
-    codes: NDArray[np.int16] = np.rint(vectors / top * LARGEST).astype(np.int16)
+    codes: NDArray[_Code] = np.rint(vectors / top * np.iinfo(kind).max).astype(kind)
     return codes
 
 
-def inverse_norms(codes: NDArray[np.int16]) -> NDArray[np.float64]:
+def inverse_norms(codes: NDArray[np.signedinteger[Any]]) -> NDArray[np.float64]:
     """Return ``1 / ‖codes‖`` of each row (N,), 0 for a row of zeros.
 
     >>> (inverse_norms(np.array([[3, 4], [0, 0]], np.int16)) * 5).tolist()
@@ -69,7 +72,7 @@ def inverse_norms(codes: NDArray[np.int16]) -> NDArray[np.float64]:
     return found
 
 
-def decode(codes: NDArray[np.int16]) -> NDArray[np.float32]:
+def decode(codes: NDArray[np.signedinteger[Any]]) -> NDArray[np.float32]:
     """Return the vectors of length 1 (or 0) that the codes stand for: (N, D) float32.
 
     >>> decode(np.array([[24575, -32767]], np.int16)).round(3).tolist()

@@ -22,7 +22,7 @@ from askalike.files import FULL, Owned, held, replace_whole
 from askalike.index.checked_file import NAME, FileEntry, unread, unwritable
 from askalike.index.cursor import CURSOR_FILE, Cursor, read_cursor_file
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 
 
 @dataclass(frozen=True, slots=True)

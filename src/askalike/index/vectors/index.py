@@ -125,6 +125,17 @@ class VectorSnapshot:
         rows = snapshot.locate(wanted)
         return wanted[rows >= 0], decode(snapshot.codes(rows[rows >= 0]))
 
+    def title_vectors(self, nums: ArrayLike) -> NDArray[np.float32]:
+        """Return the vectors (n, D) of the titles of these entries, each of length 1; zeros for one that is not held.
+
+        They are kept in 8 bits: a cosine to one is within .01 of that to the vector that was put.
+        """
+        snapshot = self._now.snapshot
+        rows = snapshot.locate(whole_numbers(nums))
+        vectors = np.zeros((len(rows), snapshot.dimensions), np.float32)
+        vectors[rows >= 0] = decode(snapshot.titles(rows[rows >= 0]))
+        return vectors
+
 
 def _asked(
     snapshot: Snapshot,

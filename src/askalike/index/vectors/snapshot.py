@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,6 +21,8 @@ from askalike.index.checked_file import CheckedFile, FileEntry, damage, read_fil
 from askalike.index.vectors.codes import inverse_norms
 from askalike.index.vectors.folder import Manifest, SegmentEntry
 from askalike.index.vectors.scan import Codes, Quantiser
+
+_Kind = TypeVar("_Kind", bound=np.generic)
 
 _BLOCK = 4096
 
@@ -33,11 +36,13 @@ class Rows:
 
     Args:
         nums: (N,) int64, the store's numbers.
-        codes: (N, D) int16.
+        codes: (N, D) int16, of whole questions.
+        titles: (N, D) int8, of their titles.
     """
 
     nums: NDArray[np.int64]
     codes: NDArray[np.int16]
+    titles: NDArray[np.int8]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +66,7 @@ class Segment:
         count = entry.rows
         if stored.dimensions != dimensions:
             raise damage(stored.path, f"has {stored.dimensions} dimensions, expected {dimensions}")
-        if len(stored.front) != 12 * count or len(stored.payload) != 2 * count * dimensions or count == 0:
+        if len(stored.front) != 12 * count or len(stored.payload) != 3 * count * dimensions or count == 0:
             raise damage(stored.path, f"does not have the size of {count} rows of {dimensions} numbers")
         nums = np.frombuffer(stored.front, "<i8", count)
         factors = np.frombuffer(stored.front, "<f4", count, 8 * count)
@@ -71,8 +76,9 @@ class Segment:
             raise damage(stored.path, "holds lengths that are not numbers")
         if len(stored.payload) <= CHECKED_BYTES:
             stored.check_payload()
-        codes = stored.payload.view("<i2").reshape(count, dimensions)
-        return cls(entry, Rows(nums, codes), factors, stored)
+        codes = stored.payload[: 2 * count * dimensions].view("<i2").reshape(count, dimensions)
+        titles = stored.payload[2 * count * dimensions :].view(np.int8).reshape(count, dimensions)
+        return cls(entry, Rows(nums, codes, titles), factors, stored)
 
 
 def write_segment(path: Path, dimensions: int, parts: Sequence[tuple[Rows, NDArray[np.int64]]]) -> FileEntry:
@@ -87,18 +93,19 @@ def write_segment(path: Path, dimensions: int, parts: Sequence[tuple[Rows, NDArr
     order = np.argsort(nums)
     part, position = part[order], position[order]
 
-    def blocks() -> Iterator[NDArray[np.int16]]:
+    def blocks(columns: Sequence[NDArray[_Kind]], kind: str) -> Iterator[NDArray[_Kind]]:
         for start in range(0, len(order), _BLOCK):
             where, which = part[start : start + _BLOCK], position[start : start + _BLOCK]
-            block = np.empty((len(where), dimensions), "<i2")
-            for number, (rows, _) in enumerate(parts):
+            block = np.empty((len(where), dimensions), kind)
+            for number, column in enumerate(columns):
                 is_here = where == number
-                block[is_here] = rows.codes[which[is_here]]
+                block[is_here] = column[which[is_here]]
             yield block
 
-    factors = np.concatenate([inverse_norms(block) for block in blocks()]).astype("<f4")
+    codes, titles = [rows.codes for rows, _ in parts], [rows.titles for rows, _ in parts]
+    factors = np.concatenate([inverse_norms(block) for block in blocks(codes, "<i2")]).astype("<f4")
     front = (nums[order].astype("<i8"), factors)
-    return write_file(path, "segment", dimensions, len(order), front, blocks())
+    return write_file(path, "segment", dimensions, len(order), front, chain(blocks(codes, "<i2"), blocks(titles, "i1")))
 
 
 def write_dead(path: Path, dead: NDArray[np.int64]) -> FileEntry:
@@ -122,9 +129,6 @@ def read_dead(folder: Path, entry: FileEntry | None, rows: int) -> NDArray[np.in
     if (dead[1:] <= dead[:-1]).any() or dead[:1].min(initial=0) < 0 or dead[-1:].max(initial=0) >= rows:
         raise damage(stored.path, f"holds positions outside 0 … {rows - 1} or out of order")
     return dead
-
-
-_Kind = TypeVar("_Kind", bound=np.generic)
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,6 +244,11 @@ class Snapshot:
         """Return the codes (n, D) of these rows, in their order."""
         found = np.empty((len(rows), self.dimensions), np.int16)
         return self._filled(found, rows, lambda part: part.segment.rows.codes)
+
+    def titles(self, rows: NDArray[np.int64]) -> NDArray[np.int8]:
+        """Return the codes (n, D) of the titles of these rows, in their order."""
+        codes = np.empty((len(rows), self.dimensions), np.int8)
+        return self._filled(codes, rows, lambda part: part.segment.rows.titles)
 
     def factors(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return ``1 / ‖codes‖`` of these rows, in their order."""

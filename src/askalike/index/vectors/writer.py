@@ -84,16 +84,19 @@ class VectorWriter:
     def __init__(self, folder: Path, snapshot: Snapshot) -> None:
         self._folder = folder
         self._snapshot = snapshot
-        self._batches: list[NDArray[np.int16]] = []
+        self._batches: list[tuple[NDArray[np.int16], NDArray[np.int8]]] = []  # of questions, and of their titles
         self._arriving: dict[int, tuple[int, int]] = {}  # number → (batch, position in it)
         self._leaving: set[int] = set()
 
-    def put(self, nums: ArrayLike, vectors: ArrayLike, questions: object = None) -> None:
+    def put(
+        self, nums: ArrayLike, vectors: ArrayLike, titles: ArrayLike | None = None, questions: object = None
+    ) -> None:
         """Add entries, or replace those with their numbers.
 
         Args:
             nums: (n,) whole numbers, each once.
             vectors: (n, D); only their directions are kept. A vector of zeros is kept and never found.
+            titles: (n, D), of the questions' titles; None where each title is the whole question.
             questions: not needed: the word index knows what filters ask of them.
 
         Raises:
@@ -101,12 +104,14 @@ class VectorWriter:
         """
         numbers = whole_numbers(nums)
         array = finite_vectors(vectors, self._snapshot.dimensions, "vector")
-        if len(numbers) != len(array):
-            raise SettingError(f"{len(numbers)} numbers but {len(array)} vectors, expected as many")
+        of_titles = array if titles is None else finite_vectors(titles, self._snapshot.dimensions, "title's vector")
+        for what, rows in (("vectors", array), ("titles", of_titles)):
+            if len(numbers) != len(rows):
+                raise SettingError(f"{len(numbers)} numbers but {len(rows)} {what}, expected as many")
         if len(np.unique(numbers)) != len(numbers):
             raise SettingError("a number is given twice in one put, expected each once")
         batch = len(self._batches)
-        self._batches.append(encode(array))
+        self._batches.append((encode(array, np.int16), encode(of_titles, np.int8)))
         self._arriving.update((num, (batch, position)) for position, num in enumerate(numbers.tolist()))
 
     def remove(self, nums: ArrayLike) -> None:
@@ -192,10 +197,10 @@ class VectorWriter:
 
     def _new_rows(self) -> tuple[Rows, NDArray[np.int64]]:
         nums = np.fromiter(self._arriving, np.int64, len(self._arriving))
-        starts = np.cumsum([0, *(len(batch) for batch in self._batches)])
+        starts = np.cumsum([0, *(len(codes) for codes, _ in self._batches)])
         taken = np.array([starts[batch] + position for batch, position in self._arriving.values()], np.int64)
-        codes = np.concatenate(self._batches)[taken]
-        return Rows(nums, codes), np.arange(len(nums))
+        codes, titles = (np.concatenate(columns)[taken] for columns in zip(*self._batches, strict=True))
+        return Rows(nums, codes, titles), np.arange(len(nums))
 
 
 def whole_numbers(nums: ArrayLike | Iterable[int]) -> NDArray[np.int64]:
