@@ -56,7 +56,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "show": ("askalike show my.forum q1156",),
     "export": (
         "askalike export my.forum --into export --parquet",
-        "askalike export my.forum --archive backup.sqlite",
         "askalike export my.forum --judgements --csv > judgements.csv",
     ),
     "encode": ("askalike encode my.forum", "askalike encode my.forum --model another-model"),
@@ -67,6 +66,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "reindex": ("askalike reindex my.forum",),
     "check": ("askalike check my.forum", "askalike check my.forum --repair"),
+    "backup": ("askalike backup my.forum my-forum.sqlite",),
     "attach": ("askalike attach postgresql://db.example.org/travel --into travel.forum",),
     "batch": (
         "askalike batch groups travel.forum --into batch",

@@ -57,7 +57,7 @@ WALK: tuple[tuple[str, ...], ...] = (
     ("info", "FORUM"),
     ("judge", "FORUM", "q1", "q2", "duplicate"),
     ("export", "FORUM", "--into", "NEW"),
-    ("export", "FORUM", "--archive", "NEW"),
+    ("backup", "FORUM", "NEW"),
     ("evaluate", "FORUM"),
     ("train", "FORUM"),
     ("follow", "FORUM", "--status"),

@@ -1,4 +1,4 @@
-"""``askalike export``: a forum's records in other files, to read back or to work with elsewhere."""
+"""``askalike export`` and ``backup``: a forum's records in other files, to read back or to work with elsewhere."""
 
 from __future__ import annotations
 
@@ -8,12 +8,31 @@ from typing import Annotated
 
 import typer
 
-from askalike.cli.arguments import CsvOption, ForumArgument, ParquetOption, command, form_of
+from askalike.cli.arguments import CsvOption, ForumArgument, JsonOption, ParquetOption, command, form_of
 from askalike.cli.display import BarProgress, print_file, print_json, print_whole
 from askalike.errors import SettingError
 from askalike.forum import Forum
 from askalike.records import TABLES
 from askalike.store import ForumLayout, open_store
+
+
+def backup(
+    forum: ForumArgument,
+    file: Annotated[Path, typer.Argument(help="A new file for the archive.", show_default=False)],
+    as_json: JsonOption = False,
+) -> None:
+    """Write the archive of a forum to a new file.
+
+    It is as it was at one moment; others may read and write the forum meanwhile. To restore it, put the file into a new
+    folder as archive.sqlite; the next command builds the indexes.
+    """
+    with closing(open_store(ForumLayout(forum))) as store:
+        store.backup(file)
+    size = file.stat().st_size
+    if as_json:
+        print_json({"forum": str(forum), "file": str(file), "size_bytes": size})
+    else:
+        print_whole(f"{size:,} bytes in {file}")
 
 
 def export(
@@ -26,9 +45,6 @@ def export(
     links: Annotated[bool, typer.Option("--links", help="Export the links.")] = False,
     judgements: Annotated[bool, typer.Option("--judgements", help="Export the judgements, with who judged.")] = False,
     log: Annotated[bool, typer.Option("--log", help="Export the moderators' log.")] = False,
-    archive: Annotated[
-        Path | None, typer.Option("--archive", help="Copy the whole archive to this new SQLite file, as a backup.")
-    ] = None,
     as_csv: CsvOption = False,
     as_parquet: ParquetOption = False,
     as_json: Annotated[bool, typer.Option("--json", help="Report what was written as JSON.")] = False,
@@ -37,19 +53,11 @@ def export(
 
     All tables where none is named, as JSON Lines unless --csv or --parquet is given. "askalike index" reads the folder
     back: the same questions, answers, links, judgements and log come out. What waits to be written back and how often
-    questions helped stay. A copy by --archive holds these too, as they were at one moment; others may read and write
-    the forum meanwhile. To restore it, put the file into a new folder as archive.sqlite; the next command builds the
-    indexes.
+    questions helped stay.
     """
-    are_wanted = zip(TABLES, (questions, answers, links, judgements, log), strict=True)
-    tables = [name for name, is_wanted in are_wanted if is_wanted]
-    form = form_of(False, as_csv, as_parquet)
-    if archive is not None:
-        if into is not None or tables or form is not None:
-            raise SettingError("--archive copies everything", "leave out tables, forms and --into")
-        _copy_archive(forum, archive, as_json)
-        return
-    form = form or "jsonl"
+    given = zip(TABLES, (questions, answers, links, judgements, log), strict=True)
+    tables = [name for name, is_wanted in given if is_wanted]
+    form = form_of(False, as_csv, as_parquet) or "jsonl"
     if into is None and len(tables) != 1:
         raise SettingError("expected one table, or a folder with --into", f"name one of --{', --'.join(TABLES)}")
     if into is None and as_json:
@@ -66,13 +74,3 @@ def export(
             f"{', '.join(f'{count:,} {name}' for name, count in written.items())} are in {into}; read back with"
         )
         print_whole(f"  {command('index', into, '--into', 'NEW.forum')}")
-
-
-def _copy_archive(forum: Path, file: Path, as_json: bool) -> None:
-    with closing(open_store(ForumLayout(forum))) as store:
-        store.backup(file)
-    size = file.stat().st_size
-    if as_json:
-        print_json({"forum": str(forum), "file": str(file), "size_bytes": size})
-    else:
-        print_whole(f"{size:,} bytes in {file}")
