@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from askalike.errors import SettingError
-from askalike.settings import check_fields
+from askalike.settings import Finite, check_fields
 
 Markup = Literal["html", "markdown", "plain"]
 """How a body is written. ``html`` is parsed, in ``markdown`` code blocks are recognised, ``plain`` is taken as is."""
@@ -223,7 +223,7 @@ class Thread:
     links: tuple[Link, ...] = ()
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        check_fields(self, "thread ")
         owners = {*(one.question_id for one in self.answers), *(one.source_id for one in self.links)}
         if not owners <= {self.question.id}:
             raise ValueError(f"answers or links of {sorted(owners)} in the thread of {self.question.id}")
@@ -288,7 +288,7 @@ class Filters:
         for name in ("tags", "exclude_ids", "exclude_tags", "languages"):
             if isinstance(getattr(self, name), str):
                 raise SettingError(f"{name} is the text {getattr(self, name)!r}", "give several, such as a tuple")
-        check_fields(self)
+        check_fields(self, "filter ")
         for name in ("before", "after"):
             moment = getattr(self, name)
             if moment is not None and moment.tzinfo is None:
@@ -376,13 +376,13 @@ class Query:
     own: str = ""
     is_canonical: bool = True
     is_explained: bool = False
-    minimum: float | str = 0.0
+    minimum: Finite | str = 0.0
     order: Order = "probability"
     language: str = ""
 
     def __post_init__(self) -> None:
         """Raise SettingError for a language that is none, and for values of other types."""
-        check_fields(self)
+        check_fields(self, "query ")
         k: Any = self.k
         if not isinstance(k, int) and isinstance(k, Integral):
             object.__setattr__(self, "k", int(k))  # of NumPy

@@ -112,5 +112,5 @@ def test_an_original_that_stands_for_a_duplicate_satisfies_the_filter_too(tmp_pa
 
 
 def test_a_least_score_that_is_no_number_is_refused(forum: Forum) -> None:
-    with pytest.raises(SettingError, match="minimum of a query"):
+    with pytest.raises(SettingError, match="query minimum is nan, but expected a finite number"):
         forum.search(Query("printer", minimum=float("nan")))

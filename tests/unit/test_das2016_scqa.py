@@ -285,7 +285,7 @@ def test_a_recipe_that_cannot_be_used_names_the_place(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     for changed, message in (
         ("channels = [4]", "as many of both"),
-        ("channels = [8, 0, 8]", "channels, number 2, is 0"),
+        ("channels = [8, 0, 8]", "channels is [8, 0, 8]"),
         ("kernel_width = '4'", "kernel_width is '4'"),
         ("width = 4", "width is unknown"),
         ("batch_size = 5", "expected an even number"),

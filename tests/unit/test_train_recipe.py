@@ -110,7 +110,7 @@ def test_a_recipe_that_is_not_there_is_named_with_those_that_ship() -> None:
             "stage 1 (decoding): negatives is unknown, expected only: objective, dropout",
         ),
         ('["title"]', '"title"', "stage 1 (decoding): contexts is 'title', but expected a list"),
-        ('["title"]', "[1]", "stage 1 (decoding): contexts, number 1, is 1, but expected one of"),
+        ('["title"]', "[1]", "stage 1 (decoding): contexts is [1], but expected a list, each one of"),
         (
             "dropout = 0.25",
             "dropout = 1.0",

@@ -16,11 +16,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from math import prod
 from pathlib import Path
-from typing import Final, Generic, TypeVar
+from typing import Annotated, Final, Generic, TypeVar
 
 import numpy as np
 import safetensors
 import safetensors.numpy
+from msgspec import Meta
 from numpy.typing import NDArray
 
 from askalike._version import __version__
@@ -34,7 +35,7 @@ from askalike.errors import (
 )
 from askalike.files import Owned, foreign_in, is_link, remove_owned, sync_folder, writing_whole
 from askalike.models.vocabulary import Vocabulary
-from askalike.settings import check_settings, read_settings
+from askalike.settings import Finite, check_fields, read_settings
 
 MAX_BYTES: Final[dict[str, int]] = {
     "manifest.json": 1 << 16,
@@ -93,14 +94,14 @@ class Manifest:
         files: name of each other file → its SHA-256.
     """
 
-    format: int
+    format: Annotated[int, Meta(ge=1, le=1_000_000)]
     version: str
     training_data: str
-    dev_scores: Mapping[str, float] = field(default_factory=dict)
+    dev_scores: Mapping[str, Finite] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_settings(self, "model ")
+        check_fields(self, "model ")
         if self.training_data and not _DIGEST.fullmatch(self.training_data):
             raise SettingError(
                 f"model training_data is {self.training_data[:80]!r}, but expected a SHA-256 in hexadecimal or nothing"

@@ -10,7 +10,7 @@ from typing import Final
 import Stemmer
 
 from askalike.errors import SettingError
-from askalike.settings import check_settings, read_settings
+from askalike.settings import check_fields, read_settings
 from askalike.text.languages import known_languages
 
 LANGUAGES: Final[tuple[str, ...]] = tuple(sorted(Stemmer.algorithms()))
@@ -108,7 +108,7 @@ class TextSettings:
     languages: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_settings(self, "text setting ")
+        check_fields(self, "text setting ")
         object.__setattr__(self, "languages", known_languages(self.languages))
         if self.languages:
             object.__setattr__(self, "language", stemmer_name(self.languages[0]))

@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import torch
+from msgspec import Meta
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
@@ -22,7 +24,7 @@ from askalike.models.encoders.model import Model
 from askalike.models.encoders.networks.encoder import EncoderNetwork, build, from_arrays, to_arrays
 from askalike.models.vocabulary import QuestionReader, Vocabulary
 from askalike.progress import Progress, SilentProgress
-from askalike.settings import check_settings
+from askalike.settings import check_fields
 from askalike.training.corpus import Corpus, TrainingData, WordSource, dev_measures
 from askalike.training.decoders import Decoding, Reconstruction
 from askalike.training.loop import StageContext, run_stage, write_examples
@@ -50,14 +52,14 @@ class TrainingRun:
     """
 
     folder: Path
-    seed: int = 0
+    seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 0
     device: str = "cpu"
     start: Model | None = None
     progress: Progress = field(default_factory=SilentProgress)
-    checkpoint_s: float = 120.0
+    checkpoint_s: Annotated[float, Meta(ge=0, le=1e9)] = 120.0
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        check_fields(self)
 
 
 def train_encoder(recipe: Recipe, data: TrainingData, run: TrainingRun) -> Model:

@@ -10,7 +10,9 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
+
+from msgspec import Meta
 
 from askalike.errors import SettingError
 from askalike.models.encoders.settings import (
@@ -20,7 +22,16 @@ from askalike.models.encoders.settings import (
     Unknown,
 )
 from askalike.models.vocabulary import Reads
-from askalike.settings import check_settings, read_settings, read_table
+from askalike.settings import (
+    BatchSize,
+    BelowOne,
+    Epochs,
+    HeldOut,
+    Size,
+    check_fields,
+    read_settings,
+    read_table,
+)
 
 Schedule = Literal["constant", "linear"]
 LOWER_IS_BETTER: Final = ("perplexity", "held-out loss")
@@ -43,15 +54,15 @@ class LoopSettings:
             way.
     """
 
-    epochs: int = 10
-    learning_rate: float = 1e-3
+    epochs: Epochs = 10
+    learning_rate: Annotated[float, Meta(ge=1e-12, le=100)] = 1e-3
     schedule: Schedule = "constant"
-    clip: float = 5.0
-    patience: int = 3
+    clip: Annotated[float, Meta(ge=1e-12, le=1e12)] = 5.0
+    patience: Annotated[int, Meta(ge=0, le=100_000)] = 3
     stop_on: str = "mrr"
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        check_fields(self)
 
     def rate(self, done: float) -> float:
         """Return the learning rate when a share ``done`` of all steps, in [0, 1), is done.
@@ -76,7 +87,7 @@ class SgdSettings(LoopSettings):
         momentum: μ in [0, 1).
     """
 
-    momentum: float = 0.0
+    momentum: BelowOne = 0.0
 
 
 Context = Literal["title", "body", "similar"]
@@ -100,11 +111,11 @@ class DecodingOptions:
     """
 
     contexts: tuple[Context, ...] = CONTEXTS
-    batch_size: int = 256
-    held_out: int = 2_000
+    batch_size: BatchSize = 256
+    held_out: HeldOut = 2_000
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        check_fields(self)
         if not self.contexts or len(set(self.contexts)) != len(self.contexts):
             raise SettingError(f"contexts {list(self.contexts)}, but expected at least one, each once", "set contexts")
 
@@ -121,13 +132,13 @@ class MaxMarginOptions:
             batch, share them.
     """
 
-    batch_size: int = 25
-    negatives: int = 20
-    margin: float = 0.2
+    batch_size: BatchSize = 25
+    negatives: Annotated[int, Meta(ge=1, le=10_000)] = 20
+    margin: Annotated[float, Meta(ge=1e-12, le=1_000)] = 0.2
     drawn_for: DrawnFor = "pair"
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        check_fields(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,14 +154,14 @@ class ContrastiveOptions:
             from the partner than random ones.
     """
 
-    views: Mapping[View, float]
-    batch_size: int = 256
-    temperature: float = 0.05
-    hard_negatives: int = 0
-    topical: float = 0.0
+    views: Mapping[View, Annotated[float, Meta(ge=0, le=1_000)]]
+    batch_size: Annotated[int, Meta(ge=2, le=65_536)] = 256
+    temperature: Annotated[float, Meta(ge=1e-4, le=1_000)] = 0.05
+    hard_negatives: Annotated[int, Meta(ge=0, le=1_000)] = 0
+    topical: Annotated[float, Meta(ge=0, le=1)] = 0.0
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        check_fields(self)
         if not sum(self.views.values()):
             raise SettingError(f"views {dict(self.views)}, but expected a share above 0", "set a larger share")
 
@@ -164,11 +175,11 @@ class ReconstructionOptions:
         held_out: questions that are never learned from, to measure perplexity on; a tenth of all at most.
     """
 
-    batch_size: int = 48
-    held_out: int = 2_000
+    batch_size: BatchSize = 48
+    held_out: HeldOut = 2_000
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        check_fields(self)
 
 
 Options: TypeAlias = DecodingOptions | MaxMarginOptions | ContrastiveOptions | ReconstructionOptions
@@ -207,18 +218,18 @@ class WordSettings:
         weighted: each word's vector is multiplied by its idf in the texts that are learned from, or by 1.
     """
 
-    max_size: int = 60_000
-    min_count: int = 2
+    max_size: Annotated[int, Meta(ge=1, le=10_000_000)] = 60_000
+    min_count: Annotated[int, Meta(ge=1, le=1_000_000_000)] = 2
     vectors: str = "word2vec"
-    size: int = 200
-    epochs: int = 5
-    workers: int = 1
+    size: Size = 200
+    epochs: Epochs = 5
+    workers: Annotated[int, Meta(ge=1, le=256)] = 1
     is_trained: bool = False
     unknown: Unknown = "vector"
     weighted: Weighted = "equally"
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        check_fields(self)
         if not self.vectors:
             raise SettingError("vectors is '', but expected word2vec, random, or the path of a file", "set vectors")
 
@@ -237,12 +248,12 @@ class StageSettings:
     objective: ObjectiveName
     options: Options
     loop: LoopSettings = field(default_factory=LoopSettings)
-    dropout: float = 0.1
+    dropout: BelowOne = 0.1
     needs: Needs = ""
-    first_epoch: int = 0
+    first_epoch: Annotated[int, Meta(ge=0, le=100)] = 0
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        check_fields(self)
         if not isinstance(self.options, OBJECTIVES[self.objective]):
             raise SettingError(f"options of {self.objective} are {self.options!r}", "give those of the objective")
         measured = ("mrr", "map", *self._held_out())
@@ -279,16 +290,16 @@ class Recipe:
     stages: tuple[StageSettings, ...]
     words: WordSettings = field(default_factory=WordSettings)
     reads: Reads = "title and body"
-    word_limit: int = 100
+    word_limit: Annotated[int, Meta(ge=1, le=100_000)] = 100
     arithmetic: Arithmetic = "float32"
     embedding_precision: Precision = "int8"
     encoder_precision: Precision = "float16"
     stems: str = ""
-    gate_bias: float = 0.0
-    spread: float = 0.0
+    gate_bias: Annotated[float, Meta(ge=-10, le=10)] = 0.0
+    spread: Annotated[float, Meta(ge=0, le=10)] = 0.0
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        check_fields(self)
         if not self.stages:
             raise SettingError("a recipe without a stage", "add [[stage]] with an objective")
         if self.encoder.input_size != self.words.size:

@@ -16,11 +16,12 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import numpy as np
 import safetensors
 import safetensors.numpy
+from msgspec import Meta
 from numpy.typing import NDArray
 
 from askalike.errors import DamagedModelError, MissingExtraError, SettingError
@@ -28,7 +29,7 @@ from askalike.files import replace_whole
 from askalike.models.encoders.model import Model
 from askalike.models.vocabulary import UNKNOWN, Vocabulary
 from askalike.progress import Progress
-from askalike.settings import check_settings
+from askalike.settings import BelowOne, Epochs, Size, check_fields
 from askalike.training.corpus import Texts, WordSource
 from askalike.training.recipe import WordSettings
 from askalike.training.vector_files import FoundVectors, read_vectors
@@ -51,17 +52,17 @@ class Word2VecSettings:
         learning_rate: at the start, ≤ 1; falls in a straight line to ``last_learning_rate``.
     """
 
-    size: int = 200
-    window: int = 5
-    negative: int = 5
-    epochs: int = 5
+    size: Size = 200
+    window: Annotated[int, Meta(ge=1, le=1_000)] = 5
+    negative: Annotated[int, Meta(ge=1, le=1_000)] = 5
+    epochs: Epochs = 5
     is_skip_gram: bool = True
-    sample: float = 1e-4
-    learning_rate: float = 0.025
-    last_learning_rate: float = 0.0001
+    sample: BelowOne = 1e-4
+    learning_rate: Annotated[float, Meta(ge=1e-12, le=1)] = 0.025
+    last_learning_rate: Annotated[float, Meta(ge=1e-12, le=1)] = 0.0001
 
     def __post_init__(self) -> None:
-        check_settings(self, "word2vec setting ")
+        check_fields(self, "word2vec setting ")
         if self.last_learning_rate > self.learning_rate:
             raise SettingError(
                 f"word2vec setting learning_rate falls from {self.learning_rate} to {self.last_learning_rate}",

@@ -14,14 +14,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from math import prod
-from typing import Final, Literal, get_args
+from typing import Annotated, Final, Literal, get_args
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
 from askalike.models.vocabulary import Reads
-from askalike.settings import check_settings, read_settings, read_stored
+from askalike.settings import BelowOne, Size, check_fields, read_settings, read_stored
 from askalike.text.settings import LANGUAGES
 
 Kind = Literal["rcnn", "lstm", "gru", "cnn", "attention"]
@@ -65,16 +66,16 @@ class EncoderConfig:
     """
 
     kind: Kind
-    input_size: int
-    hidden_size: int
-    order: int = 2
+    input_size: Size
+    hidden_size: Size
+    order: Annotated[int, Meta(ge=1, le=64)] = 2
     gate: Gate = "vector"
-    decay: float = 0.5
+    decay: BelowOne = 0.5
     pooling: Pooling = "last"
-    layers: int = 1
+    layers: Annotated[int, Meta(ge=1, le=16)] = 1
 
     def __post_init__(self) -> None:
-        check_settings(self, "encoder ")
+        check_fields(self, "encoder ")
         if self.kind == "cnn" and self.order > MAX_CNN_WIDTH:
             raise SettingError(
                 f"a CNN of width {self.order}, but expected 1 to {MAX_CNN_WIDTH}", "set order to 2, 3 or 4"
@@ -190,14 +191,14 @@ class ModelSettings:
 
     encoder: EncoderConfig
     reads: Reads = "title and body"
-    word_limit: int = 100
+    word_limit: Annotated[int, Meta(ge=1, le=100_000)] = 100
     unknown: Unknown = "vector"
     embedding_precision: Precision = "float32"
     encoder_precision: Precision = "float32"
     stems: str = ""
 
     def __post_init__(self) -> None:
-        check_settings(self, "model setting ")
+        check_fields(self, "model setting ")
         if self.stems not in ("", *LANGUAGES):
             raise SettingError(
                 f"model setting stems is {self.stems!r}, but expected one of: {', '.join(LANGUAGES)}",

@@ -47,14 +47,15 @@ from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import numpy as np
+from msgspec import Meta
 from scipy.sparse import csr_array
 
 from askalike.errors import SettingError
 from askalike.models.vocabulary import Vocabulary
-from askalike.settings import check_settings, read_settings, read_table
+from askalike.settings import BelowOne, HeldOut, Size, check_fields, read_settings, read_table
 from askalike.text.analyzer import Analyzer
 from askalike.text.characters import MARKS, normalised
 from askalike.text.markup import readable
@@ -187,19 +188,19 @@ class ScqaSettings:
         loop: how the loss is made smaller.
     """
 
-    kernel_width: int = 10
-    channels: tuple[int, ...] = (8, 8, 8)
-    poolings: tuple[int, ...] = (5, 5, 4)
-    output_size: int = 128
+    kernel_width: Annotated[int, Meta(ge=1, le=1_000)] = 10
+    channels: tuple[Annotated[int, Meta(ge=1, le=1_024)], ...] = (8, 8, 8)
+    poolings: tuple[Annotated[int, Meta(ge=1, le=100_000)], ...] = (5, 5, 4)
+    output_size: Size = 128
     is_shared: bool = True
-    batch_size: int = 100
-    margin: float = 0.0
-    held_out: int = 2_000
+    batch_size: Annotated[int, Meta(ge=4, le=65_536)] = 100
+    margin: BelowOne = 0.0
+    held_out: HeldOut = 2_000
     reduction: Reduction = "mean"
     loop: SgdSettings = field(default_factory=_loop)
 
     def __post_init__(self) -> None:
-        check_settings(self, "scqa ")
+        check_fields(self, "scqa ")
         if len(self.channels) != len(self.poolings) or not self.channels:
             raise SettingError(
                 f"{len(self.channels)} channels and {len(self.poolings)} poolings, but expected as many of both",

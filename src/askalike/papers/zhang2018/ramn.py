@@ -41,15 +41,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol
+from typing import Annotated, Final, Literal, Protocol
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
 from askalike.errors import DamagedModelError, SettingError
 from askalike.evaluation.forum.tasks import RerankTask
 from askalike.models.encoders.model import Model, WordStates
-from askalike.settings import check_settings
+from askalike.settings import check_fields
 from askalike.types import Question, Run
 
 Floats = NDArray[np.float32]
@@ -203,17 +204,17 @@ class RamnSettings:
     """
 
     has_mismatch: bool = True
-    alpha: float = 0.035
+    alpha: Annotated[float, Meta(ge=0, le=0.1)] = 0.035
     similarity: Similarity = "dot"
-    floor: float = 1e-3
+    floor: Annotated[float, Meta(ge=1e-9, le=1)] = 1e-3
     repeats: Repeats = "each"
-    mismatch_weight: float = 1.0
+    mismatch_weight: Annotated[float, Meta(ge=0, le=10)] = 1.0
     is_per_word: bool = False
     is_both_ways: bool = False
     rank_factor: RankFactor = "scaled"
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        check_fields(self)
         if self.is_both_ways and not (self.is_per_word and self.repeats == "each"):
             raise SettingError(
                 f"is_both_ways with is_per_word {self.is_per_word} and repeats {self.repeats!r}",
