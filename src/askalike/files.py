@@ -280,8 +280,11 @@ def held(lock: filelock.BaseFileLock, timeout_s: float) -> Iterator[None]:
 
     Raises:
         filelock.Timeout: another process holds it for longer than ``timeout_s``.
-        UnlockableError: the system does not let it be taken.
+        UnlockableError: the system does not let it be taken, or its folder is not there.
     """
+    folder = Path(lock.lock_file).parent
+    if not folder.is_dir():  # it would be made anew, in the place of a forum that was moved
+        raise UnlockableError(f"the folder {folder} is not there", "open the forum again")
     try:
         lock.acquire(timeout=timeout_s)
     except filelock.Timeout:

@@ -415,18 +415,6 @@ def test_an_index_that_was_left_half_built_is_finished_at_open(small: Forum) -> 
         assert forum.info().indexed == 3
 
 
-def test_a_forum_that_cannot_be_written_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Forum.create(tmp_path / "f").close()
-    connect = sqlite3.connect
-
-    def read_only(path: Path, **options: object) -> sqlite3.Connection:
-        return connect(f"file:{path}?mode=ro", uri=True, **options)  # type: ignore[call-overload,no-any-return]
-
-    monkeypatch.setattr("askalike.store.sqlite.sqlite3.connect", read_only)
-    with Forum.open(tmp_path / "f") as forum, pytest.raises(ForumError, match="readonly database"):
-        forum.add(Question("1", "t"))
-
-
 def test_a_missing_index_is_built_anew(small: Forum) -> None:
     import shutil
 

@@ -8,6 +8,7 @@ import gc
 import os
 import sqlite3
 import stat
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -200,7 +201,7 @@ def test_a_write_to_a_file_that_has_gone_is_no_success(archive: SqliteStore, rep
     if replaces:
         SqliteStore.create(archive.path.with_name("other"), {}).close()
         archive.path.with_name("other").rename(archive.path)
-    with pytest.raises(ForumNotFoundError, match="deleted or replaced while it was open"):
+    with pytest.raises(ForumNotFoundError, match="was moved, deleted or replaced while it was open"):
         archive.add_questions([Question("b", "t")])
 
 
@@ -467,15 +468,49 @@ def test_a_forum_whose_folder_cannot_be_written_says_which(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("name", ["archive.sqlite", "f"])
-def test_a_forum_on_a_disk_that_is_read_only_says_so(
+def test_a_store_that_may_not_be_written_is_read_and_refuses_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    Forum.create(tmp_path / "f").close()
-    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != name)
-    for call in (Forum.open, Forum.reindex):
-        with pytest.raises(ForumError, match=f"{name} cannot be written") as caught:
-            call(tmp_path / "f")
-        assert "how its disk is mounted" in caught.value.hint
+    path = tmp_path / "f" / "archive.sqlite"
+    with contextlib.closing(SqliteStore.create(path, {})) as writer:
+        writer.add_questions([Question("1", "Printer")])
+        monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != name)
+        with contextlib.closing(SqliteStore(path)) as reader:
+            assert reader.question("1").title == "Printer"
+            with pytest.raises(ForumError, match=r"archive\.sqlite cannot be written") as caught:
+                reader.add_questions([Question("2", "Toaster")])
+            assert "how its disk is mounted" in caught.value.hint
+            writer.add_questions([Question("3", "Router")])
+            assert reader.question("3").title == "Router"
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """Give a folder that is writable, and may only be read under the name "mounted" beside it."""
+    folder, mounted = tmp_path / "disk", tmp_path / "mounted"
+    folder.mkdir()
+    mounted.mkdir()
+    for words in (["--bind", str(folder), str(mounted)], ["-o", "remount,ro,bind", str(mounted)]):
+        if os.name == "nt" or subprocess.run(["mount", *words], capture_output=True, check=False).returncode:
+            pytest.skip("no disk can be mounted here")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(mounted)], check=True)
+
+
+def test_a_store_on_a_disk_that_may_only_be_read_follows_whoever_writes_it_elsewhere(disk: Path) -> None:
+    path = disk / "archive.sqlite"
+    SqliteStore.create(path, {}).close()
+    with contextlib.closing(SqliteStore(disk.with_name("mounted") / path.name)) as reader:
+        assert reader.count_questions() == 0
+        for number in range(3):  # with a write-ahead log at first, and without one once it is closed
+            with contextlib.closing(SqliteStore(path)) as writer:
+                writer.add_questions([Question(f"a{number}", "Printer")])
+                assert reader.count_questions() == 2 * number + 1
+                writer.add_questions([Question(f"b{number}", "Printer")])
+                assert reader.count_questions() == 2 * number + 2
+            assert reader.count_questions() == 2 * number + 2
+        with pytest.raises(ForumError, match="cannot be written"):
+            reader.add_questions([Question("c", "Toaster")])
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no device that is always full")

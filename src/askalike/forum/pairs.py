@@ -98,7 +98,7 @@ class Pairs:
         self._indexes = indexes
         self._guard = threading.Lock()
         self._lock = filelock.FileLock(layout.pairs_lock, thread_local=False)
-        self.store = open_pairs(layout)
+        self.store = open_pairs(layout, store)
         self._lacking: list[Ends] = []
         self._asked: set[Ends] = set()
         self._looked = ("", 0)  # "begun" of the store, and the "version" up to which pairs were found lacking

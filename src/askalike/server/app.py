@@ -119,32 +119,26 @@ def static_files(folder: Path = PAGE) -> dict[str, StaticFile]:
 def build(settings: ServeSettings, give_up: Callable[[], None] = lambda: None) -> Starlette:
     """Return the application of one worker for one forum, which is opened when it starts.
 
-    While the forum's database is away then, it is waited for, and requests are refused.
+    While the forum's database is away then, or its folder later on, it is waited for, and requests are refused.
 
     Args:
         give_up: called where that does not help; ``state.forum.failure`` says why.
     """
-    forum = ServedForum(Access(settings), Metrics())
-
-    async def wait(error: DatabaseError) -> None:
-        await forum.wait_for_database(error)
-        if forum.failure is not None:
-            give_up()
+    forum = ServedForum(Access(settings), Metrics(), give_up=give_up)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        waiting: asyncio.Task[None] | None = None
         try:
             forum.service = Service.open(settings, forum.metrics)
         except DatabaseError as error:
             if not settings.wait_s:
                 raise
-            waiting = asyncio.create_task(wait(error))
+            forum.opening = asyncio.create_task(forum.wait(error, DatabaseError))
         try:
             yield
         finally:
-            if waiting is not None:
-                waiting.cancel()
+            if forum.opening is not None:
+                forum.opening.cancel()
             if forum.service is not None:
                 forum.service.close()
 

@@ -102,6 +102,8 @@ class Forums:
         name = first.decode("latin-1")
         if scope["type"] != "http" or not holds_forum(self.settings.folder, name):
             await self._root(scope, receive, send)
+            if name in self.served:
+                await self.close(name)
         elif not slash:
             await RedirectResponse(f"{name}/", HTTPStatus.TEMPORARY_REDIRECT)(scope, receive, send)
         else:
@@ -144,6 +146,8 @@ class Forums:
         forum, timeout_s = self._served(name), self.settings.limits.timeout_s
         try:
             async with asyncio.timeout(timeout_s):
+                if forum.service is not None and forum.service.is_lost:
+                    await self.close(name)
                 while forum.service is None:
                     if forum.opening is None:
                         forum.opening = asyncio.create_task(self._open(forum))

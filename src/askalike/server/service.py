@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from askalike.errors import AskalikeError, BusyForumError, DatabaseError, ModelNotFoundError
+from askalike.errors import AskalikeError, BusyForumError, ForumError, ForumNotFoundError, ModelNotFoundError
 from askalike.forum import Forum
 from askalike.server.engine import Engine
 from askalike.server.guards import Access
@@ -207,6 +207,15 @@ class Service:
             raise
         return service
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether the forum's folder was moved, deleted or replaced since it was opened."""
+        try:
+            self.engine.forum.store.check_folder()
+        except ForumNotFoundError:
+            return True
+        return False
+
     async def check_ready(self) -> None:
         """Return where the service can answer, tried by a search for one of its questions.
 
@@ -278,10 +287,15 @@ class ServedForum:
 
     Args:
         open_service: opens it for a request, where it is one of several; one alone is opened when the service starts.
+        give_up: called where it is not waited for any longer; ``failure`` says why.
     """
 
     def __init__(
-        self, access: Access, metrics: Metrics, open_service: Callable[[], Awaitable[Service]] | None = None
+        self,
+        access: Access,
+        metrics: Metrics,
+        open_service: Callable[[], Awaitable[Service]] | None = None,
+        give_up: Callable[[], None] = lambda: None,
     ) -> None:
         self.access, self.metrics = access, metrics
         self.service: Service | None = None
@@ -292,31 +306,45 @@ class ServedForum:
         self.failure: AskalikeError | None = None
         """Why it is not waited for any longer."""
         self._open_service = open_service
+        self._give_up = give_up
         self._refusal = not_ready()
 
     async def opened(self) -> Service:
-        """Return what answers for it.
+        """Return what answers for it; a forum that was replaced is opened again.
 
         Raises:
             AskalikeError: it cannot be opened.
             Refused: 503, it is not open.
         """
-        if self.service is not None:
+        if self.service is not None and not self.service.is_lost:
             return self.service
-        if self._open_service is None:
-            raise self._refusal
-        return await self._open_service()
+        if self._open_service is not None:
+            return await self._open_service()
+        if self.service is not None:
+            lost, self.service = self.service, None
+            error = ForumNotFoundError(f"{lost.settings.folder} was moved, deleted or replaced", "put it back")
+            self._refusal = unavailable(error)
+            self.opening = asyncio.create_task(self.wait(error, ForumError, lost))
+        raise self._refusal
 
     def stop_soon(self) -> None:
         """Answer no longer that it is ready, and begin nothing new in the background."""
         if self.service is not None:
             self.service.stop_soon()
 
-    async def wait_for_database(self, error: AskalikeError) -> None:
-        """Open the forum once its database answers, which is tried less and less often; ``failure`` says why not."""
+    async def wait(self, error: AskalikeError, retried: type[ForumError], lost: Service | None = None) -> None:
+        """Open the forum once that is possible, which is tried less and less often.
+
+        Args:
+            error: why it is not open.
+            retried: errors after which it is tried again.
+            lost: what answered for the forum that was here before; it is closed.
+        """
         settings, rest_s = self.access.settings, FIRST_REST_S
         end_s = time.monotonic() + settings.wait_s
         LOG.error("not ready: %s; tried again for %g s", error, settings.wait_s)
+        if lost is not None:
+            await asyncio.to_thread(lost.close)
         while self.service is None and self.failure is None:
             self._refusal = unavailable(error)
             await asyncio.sleep(rest_s)
@@ -324,6 +352,7 @@ class ServedForum:
                 self.service = await asyncio.to_thread(Service.open, settings, self.metrics)
             except AskalikeError as another:
                 error = another
-                if not isinstance(error, DatabaseError) or time.monotonic() > end_s:
+                if not isinstance(error, retried) or time.monotonic() > end_s:
                     self.failure = error
+                    self._give_up()
             rest_s = min(2 * rest_s, MAX_REST_S)

@@ -80,7 +80,7 @@ def open_store(layout: ForumLayout) -> Store:
             f"the forum {layout.folder} names the database {address}, which you have not agreed to use",
             f'agree with "askalike attach {address} --into {layout.folder}" or {AGREED_VARIABLE}="{address}"',
         )
-    return PostgresStore(address)
+    return PostgresStore(address, layout.attached)
 
 
 def attach_store(layout: ForumLayout, address: str, settings: dict[str, str]) -> Store:
@@ -168,6 +168,6 @@ def create_store(layout: ForumLayout, settings: dict[str, str]) -> Store:
     return SqliteStore.create(layout.archive, settings)
 
 
-def open_pairs(layout: ForumLayout) -> PairStore:
-    """Return the store of likely pairs; it is made at its first use."""
-    return PairStore(layout.pairs)
+def open_pairs(layout: ForumLayout, store: Store) -> PairStore:
+    """Return the store of likely pairs of a forum with this store; it is made at its first use."""
+    return PairStore(layout.pairs, store.check_folder)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from askalike.errors import ForumError
+from askalike.store.layout import OpenedFile
 from askalike.store.staging import Staging
 
 
@@ -45,6 +46,18 @@ class Database(ABC):
 
     ordered_join: ClassVar = "JOIN"
     """A join whose first table is read first, where that has to be said."""
+
+    _file: OpenedFile | None = None
+    """What the forum was opened by; None where a database is opened by itself."""
+
+    def check_folder(self) -> None:
+        """Return where the forum's folder stands where it was opened; every read and write asks.
+
+        Raises:
+            ForumNotFoundError: it was moved, deleted or replaced.
+        """
+        if self._file is not None:
+            self._file.check()
 
     @property
     @abstractmethod

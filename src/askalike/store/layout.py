@@ -1,4 +1,4 @@
-"""The names of the files in a forum's folder, in one frozen place; and a copy of such a folder."""
+"""The names of the files in a forum's folder, in one frozen place; whether it still is where it was; a copy of one."""
 
 from __future__ import annotations
 
@@ -160,6 +160,36 @@ class ForumLayout:
     def rejects(self) -> Path:
         """Return the file that keeps what the last load could not read."""
         return self.folder / "rejects.jsonl"
+
+
+class OpenedFile:
+    """The file that a forum was opened by: its archive, or what names its database.
+
+    A folder that is moved, deleted or replaced while it is open belongs to another forum, or to none: to go on there
+    would mix two forums, or leave files where a new forum is to be.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path: Final = path
+        self._identity: Final = identity(path)
+
+    def check(self) -> None:
+        """Return where the file is the one that was opened.
+
+        Raises:
+            ForumNotFoundError: it is not.
+        """
+        if identity(self._path) != self._identity:
+            raise ForumNotFoundError(f"{self._path} was moved, deleted or replaced while it was open", "open it again")
+
+
+def identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from another under the same name, None where there is none."""
+    try:
+        status = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return status.st_dev, status.st_ino
 
 
 def forum_names(folder: Path) -> list[str]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 from pathlib import Path
@@ -17,7 +18,8 @@ from typing import Any, Final, Literal
 
 from askalike.errors import BusyForumError, DamagedForumError, ForumError
 from askalike.store.database import ThreadConnections
-from askalike.store.sqlite import foreign_schema, identity
+from askalike.store.layout import identity
+from askalike.store.sqlite import Reader, foreign_schema, open_reader
 
 FORMAT: Final = 5
 BUSY_TIMEOUT_S: Final = 10.0
@@ -105,7 +107,7 @@ def permanent_number(first: int, second: int, seed: int) -> float:
     return (a * first + b * second + c) % prime / prime
 
 
-class _Connection(sqlite3.Connection):
+class _Connection(Reader):
     """A connection that knows which file it was opened to."""
 
     identity: tuple[int, int] | None = None
@@ -116,11 +118,15 @@ class PairStore:
 
     Each thread has a connection of its own. Every method raises BusyForumError where another process has the store
     locked for too long, DamagedPairsError where it is damaged or of another format, and ForumError where it cannot be
-    read or written for another reason.
+    read or written for another reason. Where nothing may be written, a store that is not there is empty.
+
+    Args:
+        check_folder: raises ForumNotFoundError where another forum stands at the path by now.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, check_folder: Callable[[], None] = lambda: None) -> None:
         self.path = path
+        self._check_folder = check_folder
         self.was_damaged = False
         """Whether damage was met since ``mend``."""
         self._connections = ThreadConnections(self._open)
@@ -356,16 +362,25 @@ class PairStore:
     @property
     def _connection(self) -> _Connection:
         """Return this thread's connection to the file that is there now: another process may have begun it again."""
+        self._check_folder()
         connection = self._connections.get()
-        if connection.in_transaction or connection.identity == identity(self.path):
+        is_same = connection.identity == identity(self.path) and not connection.is_old(self.path)
+        if connection.in_transaction or is_same:
             return connection
         self._connections.forget()
         return self._connections.get()
 
     def _open(self) -> _Connection:
-        connection = sqlite3.connect(
-            self.path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False, factory=_Connection
-        )
+        options: dict[str, Any] = {
+            "timeout": BUSY_TIMEOUT_S,
+            "isolation_level": None,
+            "check_same_thread": False,
+        }
+        is_writable = os.access(self.path.parent, os.W_OK)
+        if not is_writable and self.path.exists():
+            connection = open_reader(self.path, _Connection, **options)
+        else:
+            connection = sqlite3.connect(self.path if is_writable else ":memory:", factory=_Connection, **options)
         try:
             connection.execute("PRAGMA trusted_schema = OFF")
             if foreign := foreign_schema(connection):

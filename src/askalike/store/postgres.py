@@ -30,6 +30,7 @@ from askalike.errors import (
 from askalike.store import rows, tables
 from askalike.store.base import Store
 from askalike.store.database import Cursor, ThreadConnections
+from askalike.store.layout import OpenedFile
 from askalike.store.staging import COMPARED, STAGED, Staging
 from askalike.store.values import Contents
 
@@ -73,10 +74,15 @@ def check_address(address: str) -> str:
 
 
 class PostgresStore(Store):
-    """A store in one database of a PostgreSQL server; each thread has a connection of its own."""
+    """A store in one database of a PostgreSQL server; each thread has a connection of its own.
 
-    def __init__(self, address: str) -> None:
+    Args:
+        named_in: the file of a forum's folder that names the database; None where the database is opened by itself.
+    """
+
+    def __init__(self, address: str, named_in: Path | None = None) -> None:
         self._address = check_address(address)
+        self._file = None if named_in is None else OpenedFile(named_in)
         self._connections = ThreadConnections(lambda: _Connection(self._address))
         with _explained(self._address):
             connection = self._connections.get()
@@ -140,6 +146,7 @@ class PostgresStore(Store):
 
     @contextlib.contextmanager
     def _transaction(self, lock: str) -> Iterator[tuple[_Connection, Any]]:
+        self.check_folder()
         with _explained(self._address):
             connection = self._connection()
             try:
@@ -157,6 +164,7 @@ class PostgresStore(Store):
         Raises:
             DatabaseError: the server cannot be reached, or refuses.
         """
+        self.check_folder()
         with _explained(self._address):
             connection = self._connections.get()
             try:

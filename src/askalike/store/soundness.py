@@ -17,7 +17,7 @@ from typing import Any, Final, get_args
 from askalike.errors import DamagedForumError
 from askalike.store import rows
 from askalike.store.layout import ForumLayout
-from askalike.store.sqlite import APPLICATION_ID, FORMAT, foreign_schema
+from askalike.store.sqlite import APPLICATION_ID, FORMAT, Reader, foreign_schema, open_reader
 from askalike.store.values import FIGURES, Contents
 from askalike.types import DrawnBy, LinkKind, LogKind, Verdict, WriteState
 
@@ -40,23 +40,11 @@ _LANGUAGES: Final = "SELECT num, language FROM questions WHERE language <> ''"
 @contextmanager
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
     """Open an SQLite file in a way in which nothing can be written to it, also on a disk that may only be read."""
-    with closing(_connect(path, "mode=ro")) as connection:
-        try:
-            connection.execute("PRAGMA schema_version").fetchone()
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CANTOPEN:
-                raise
-            connection.close()
-            connection = _connect(path, "mode=ro&immutable=1")  # no file can be made beside it, so nobody writes to it
-        with closing(connection):
-            connection.row_factory = sqlite3.Row
-            connection.execute("PRAGMA trusted_schema = OFF")
-            connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
-            yield connection
-
-
-def _connect(path: Path, options: str) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.resolve().as_uri()}?{options}", uri=True, timeout=30)
+    with closing(open_reader(path, Reader, timeout=30)) as connection:
+        connection.row_factory = sqlite3.Row
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+        yield connection
 
 
 def _contents(connection: sqlite3.Connection) -> Contents:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import filelock
 
@@ -26,7 +26,7 @@ from askalike.files import is_full, narrow, sync_file, sync_folder, writing_name
 from askalike.store import tables
 from askalike.store.base import Store
 from askalike.store.database import ThreadConnections
-from askalike.store.layout import not_found
+from askalike.store.layout import OpenedFile, not_found
 from askalike.store.staging import Staging
 
 FORMAT: Final = 9
@@ -37,10 +37,8 @@ APPLICATION_ID: Final = 0x41736B41
 
 BUSY_TIMEOUT_S: Final = 30.0
 
-WRITABLE: Final = (
-    "the forum's folder must be writable, also for searching; check its rights and how its disk is mounted"
-)
-"""What to do where it is not."""
+WRITABLE: Final = "check the rights of the forum's folder, and how its disk is mounted; searches need not write"
+"""What to do where a file cannot be written."""
 
 TRUNCATE_TIMEOUT_S: Final = 0.2
 """Who empties the write-ahead log waits so long for those who read it, and keeps everybody from writing meanwhile."""
@@ -48,35 +46,40 @@ TRUNCATE_TIMEOUT_S: Final = 0.2
 FAULTS: Final = (sqlite3.Error, UnicodeDecodeError)
 """What SQLite raises; the second where it quotes a damaged name in what it says."""
 
+_READING: Final = ("trusted_schema = OFF", "cache_size = -65536", "mmap_size = 1073741824", "temp_store = FILE")
 _SETTINGS: Final = (
-    "trusted_schema = OFF",
+    *_READING,
     "journal_mode = WAL",
     "synchronous = FULL",
     "foreign_keys = ON",
-    "cache_size = -65536",
-    "mmap_size = 1073741824",
-    "temp_store = FILE",
     "journal_size_limit = 67108864",
 )
+_OPTIONS: Final[Mapping[str, Any]] = {
+    "timeout": BUSY_TIMEOUT_S,
+    "isolation_level": None,
+    "check_same_thread": False,
+    "cached_statements": 256,
+}
 _UNWRITABLE: Final = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH)
 _DETAILS: Final = 0xFF
 """An error's code is in these bits; the rest tells details."""
 
 
 class SqliteStore(Store):
-    """A store in one file; each thread has a connection of its own."""
+    """A store in one file; each thread has a connection of its own.
+
+    A file that may not be written, or whose folder may not, is read as it is, and every change is refused.
+    """
 
     ordered_join = "CROSS JOIN"
 
     def __init__(self, path: Path) -> None:
         if not path.is_file():
             raise not_found(path)
-        for needed in (path, path.parent):  # SQLite would read it, and the indexes then fail as if they were damaged
-            if not os.access(needed, os.W_OK):
-                raise ForumError(f"{needed} cannot be written", WRITABLE)
         self.path = path
-        self._identity = identity(path)
-        self._connections = ThreadConnections(partial(connect, path))
+        self._file = OpenedFile(path)
+        self._is_writable = all(os.access(needed, os.W_OK) for needed in (path, path.parent))
+        self._connections = ThreadConnections(partial(connect if self._is_writable else connect_reader, path))
         self._turn = threading.Lock()
         if not _is_finished(self.connection):
             self.close()
@@ -101,7 +104,11 @@ class SqliteStore(Store):
     @property
     def connection(self) -> sqlite3.Connection:
         """Return this thread's connection; it is closed when the thread ends."""
-        return self._connections.get()
+        connection = self._connections.get()
+        if isinstance(connection, Reader) and connection.is_old(self.path):
+            self._connections.forget()
+            return self._connections.get()
+        return connection
 
     def close(self) -> None:
         """Close every connection; the store must not be used after."""
@@ -113,16 +120,17 @@ class SqliteStore(Store):
 
         Raises:
             BusyForumError: another process has been writing for longer than the busy timeout.
-            ForumNotFoundError: the file was deleted or replaced since it was opened.
+            ForumNotFoundError: the file was moved, deleted or replaced since it was opened.
             ForumError: the file cannot be written, or is damaged.
         """
+        if not self._is_writable:
+            raise ForumError(f"{self.path} cannot be written", WRITABLE)
         connection = self._connections.get()
         if not self._turn.acquire(timeout=BUSY_TIMEOUT_S):  # who waits for SQLite's lock sleeps too long
             raise _busy(self.path)
         try:
             connection.execute("BEGIN IMMEDIATE")
-            if identity(self.path) != self._identity:  # a write to a deleted file would be lost
-                raise ForumNotFoundError(f"{self.path} was deleted or replaced while it was open", "open it again")
+            self.check_folder()  # a write to a deleted file would be lost
             yield connection
             connection.execute("COMMIT")
         except FAULTS as error:
@@ -138,10 +146,12 @@ class SqliteStore(Store):
         """Return all rows that a statement finds.
 
         Raises:
+            ForumNotFoundError: the file was moved, deleted or replaced since it was opened.
             ForumError: the file cannot be read, or is damaged.
         """
+        self.check_folder()
         try:
-            return self._connections.get().execute(statement, values).fetchall()
+            return self.connection.execute(statement, values).fetchall()
         except FAULTS as error:
             raise refusal(self.path, error) or error from error
 
@@ -247,7 +257,7 @@ def _explained(path: Path) -> Iterator[None]:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Open the store's file as every reader and writer must: WAL, full synchronisation, foreign keys.
+    """Open the store's file as every writer must: WAL, full synchronisation, foreign keys.
 
     A commit returns only when its pages are on disk (``synchronous=FULL`` in WAL mode), so that what was
     acknowledged survives a killed process and a lost power supply.
@@ -258,13 +268,80 @@ def connect(path: Path) -> sqlite3.Connection:
         BusyForumError: another process keeps it locked.
         ForumError: the file or its folder cannot be written.
     """
-    with _explained(path), contextlib.ExitStack() as opened:
-        connection = sqlite3.connect(
-            path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False, cached_statements=256
-        )
+    with _explained(path):
+        connection: sqlite3.Connection = sqlite3.connect(path, **_OPTIONS)
+        return _checked(path, connection, _SETTINGS)
+
+
+class Reader(sqlite3.Connection):
+    """A connection that cannot write.
+
+    Args:
+        version: of a file that is read as it is; None where SQLite sees by itself what others write.
+    """
+
+    version: tuple[int, int] | None = None
+
+    def is_old(self, path: Path) -> bool:
+        """Return whether a file that is read as it is has changed since it was opened."""
+        return self.version is not None and self.version != version_of(path)
+
+
+_Reader = TypeVar("_Reader", bound=Reader)
+
+
+def connect_reader(path: Path) -> Reader:
+    """Open the store's file where it cannot be written, as on a disk that is mounted read-only.
+
+    Raises:
+        ForumError: as ``connect``.
+    """
+    with _explained(path):
+        return _checked(path, open_reader(path, Reader, **_OPTIONS), _READING)
+
+
+def open_reader(path: Path, kind: type[_Reader], **options: Any) -> _Reader:
+    """Open an SQLite file in a way in which nothing can be written to it, also on a disk that may only be read.
+
+    Where SQLite can neither use nor make a write-ahead log, nobody writes: it takes the file as it is.
+
+    Raises:
+        sqlite3.Error: it cannot be read.
+    """
+    address = f"{path.resolve().as_uri()}?mode=ro"
+    reader = sqlite3.connect(address, factory=kind, uri=True, **options)
+    try:
+        reader.execute("PRAGMA schema_version").fetchone()
+    except sqlite3.OperationalError as error:
+        reader.close()
+        if error.sqlite_errorcode & _DETAILS != sqlite3.SQLITE_CANTOPEN:
+            raise
+        version = version_of(path)
+        reader = sqlite3.connect(f"{address}&immutable=1", factory=kind, uri=True, **options)
+        reader.version = version
+    except BaseException:
+        reader.close()
+        raise
+    return reader
+
+
+def version_of(path: Path) -> tuple[int, int] | None:
+    """Return what changes with a file that is read as it is; None while somebody writes it."""
+    if path.with_name(f"{path.name}-wal").exists():
+        return None
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size
+
+
+_Connection = TypeVar("_Connection", bound=sqlite3.Connection)
+
+
+def _checked(path: Path, connection: _Connection, settings: Sequence[str]) -> _Connection:
+    """Return a connection with its settings, after a look at whose file it is."""
+    with contextlib.ExitStack() as opened:
         opened.callback(connection.close)
         connection.row_factory = sqlite3.Row
-        for setting in _SETTINGS:
+        for setting in settings:
             connection.execute(f"PRAGMA {setting}")
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -345,15 +422,6 @@ def _create_tables(connection: sqlite3.Connection, settings: Mapping[str, str]) 
         connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
-
-
-def identity(path: Path) -> tuple[int, int] | None:
-    """Return what tells a file from another under the same name, None where there is none."""
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:
