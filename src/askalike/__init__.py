@@ -9,29 +9,34 @@
     for hit in forum.similar("Wifi drops every evening", k=5):
         print(hit.score, hit.question.title)
 
-The names here are the public ones; importing them loads neither torch nor a web framework.
+The names here are the public ones. Each is loaded when it is first used, and none loads torch or a web framework.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from askalike._version import __version__
-from askalike.errors import AskalikeError
-from askalike.forum import Forum, ForumSettings, ImportOptions, ImportReport, Info
-from askalike.models.encoders.model import Model
-from askalike.text.settings import TextSettings
-from askalike.types import (
-    Answer,
-    Correction,
-    Explanation,
-    Filters,
-    Group,
-    Hit,
-    Link,
-    Match,
-    Qrels,
-    Query,
-    Question,
-    Run,
-    SearchResult,
-)
+
+if TYPE_CHECKING:
+    from askalike.errors import AskalikeError
+    from askalike.forum import Forum, ForumSettings, ImportOptions, ImportReport, Info
+    from askalike.models.encoders.model import Model
+    from askalike.text.settings import TextSettings
+    from askalike.types import (
+        Answer,
+        Correction,
+        Explanation,
+        Filters,
+        Group,
+        Hit,
+        Link,
+        Match,
+        Qrels,
+        Query,
+        Question,
+        Run,
+        SearchResult,
+    )
 
 __all__ = [
     "Answer",
@@ -57,3 +62,23 @@ __all__ = [
     "TextSettings",
     "__version__",
 ]
+
+_MODULES = {
+    "AskalikeError": "errors",
+    **dict.fromkeys(("Forum", "ForumSettings", "ImportOptions", "ImportReport", "Info"), "forum"),
+    "Model": "models.encoders.model",
+    "TextSettings": "text.settings",
+}
+"""Public name → its module, but for those of ``types``."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_MODULES.get(name, 'types')}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

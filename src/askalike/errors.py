@@ -36,7 +36,6 @@ the command line and the service can show it apart.
 from __future__ import annotations
 
 import re
-from importlib import metadata
 
 
 class AskalikeError(Exception):
@@ -165,6 +164,8 @@ class MissingExtraError(AskalikeError):
 
 def install_command(extra: str) -> str:
     """Return what installs the packages of an extra, wherever this package was installed from."""
+    from importlib import metadata  # which loads much
+
     try:
         required = metadata.requires("askalike") or []
     except metadata.PackageNotFoundError:  # it is imported from a folder that was never installed

@@ -15,7 +15,7 @@ from tests.command import Done, Run
 
 from askalike import Answer, Forum, Question
 from askalike.cli.arguments import forum_names
-from askalike.cli.main import app
+from askalike.cli.main import GROUPS, app
 
 
 @pytest.fixture
@@ -65,6 +65,13 @@ WALK: tuple[tuple[str, ...], ...] = (
 )
 """A command for most of what there is; the rest serves until it is stopped, or needs a server or a research set."""
 ELSEWHERE = {"demo", "serve", "attach", "score", "reproduce"}
+
+
+def test_the_help_says_of_each_command_what_its_function_says() -> None:
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    for about in GROUPS.values():
+        for name, (_, summary) in about.items():
+            assert commands[name].help.splitlines()[0] == summary
 
 
 def test_the_walk_takes_every_command() -> None:

@@ -13,7 +13,7 @@ from typing import Annotated, Final
 
 import typer
 
-from askalike.cli.display import messages
+from askalike.cli.messages import messages
 from askalike.errors import SettingError
 from askalike.records import FORMS, Form
 from askalike.store import ForumLayout

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from askalike.cli.arguments import EngineOption, JsonOption, command
-from askalike.cli.display import BarProgress, print_json, print_whole
+from askalike.cli.display import BarProgress, print_whole
+from askalike.cli.messages import print_json
 from askalike.errors import EngineError, SettingError
 from askalike.forum import Forum
 from askalike.text.settings import TextSettings

@@ -15,22 +15,18 @@ number with a sign is what the cosine loses without the word.
 
 from __future__ import annotations
 
-import json
-import re
 import sys
 import time
-import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any
 
-import msgspec
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
+from askalike.cli.messages import messages, print_json, safe
 from askalike.errors import SettingError
 from askalike.records import Form, write_records
 from askalike.text.markup import excerpt, plain_text
@@ -48,70 +44,7 @@ ANSWER_CHARACTERS = 240
 MATCHED_WORDS = 8
 SMALL_SCORE = 0.1
 
-_ODD_BYTE = re.compile("[\udc80-\udcff]")  # as Python reads a byte of a path that is no UTF-8
-_UNSEEN = {"Cc", "Cf", "Cs"}
-
 console = Console(highlight=False, soft_wrap=False)
-errors = Console(stderr=True, highlight=False)
-
-
-class Messages:
-    """What is said on the error stream: notes and progress, for people or, with ``--log-json``, one object a line."""
-
-    is_quiet = is_verbose = is_json = False
-
-    def say(self, text: str, level: str = "info", **fields: object) -> None:
-        """Say something that is worth knowing, unless nothing but errors is wanted."""
-        if self.is_quiet and level not in ("error", "hint", "stopped"):
-            return
-        if self.is_json:
-            moment = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-            line = {"at": moment, "level": level, "message": text, **fields}
-            sys.stderr.write(json.dumps(line, default=str) + "\n")
-            sys.stderr.flush()
-        else:
-            style = {"error": "red", "debug": "dim", "note": "dim"}.get(level)
-            # a terminal gets whole words a line; a file or pipe gets one line, so that no path is broken
-            errors.print(
-                text, markup=False, style=style, soft_wrap=level not in ("error", "hint") or not errors.is_terminal
-            )
-
-    def note(self, text: str) -> None:
-        """Say a sentence that came with a result."""
-        self.say(text if self.is_json else f"note: {text}", "note")
-
-    @property
-    def has_bars(self) -> bool:
-        """Return whether progress may be drawn."""
-        return not self.is_quiet and not self.is_json
-
-
-messages = Messages()
-
-
-def safe(text: str) -> str:
-    """Return text that cannot move the cursor, set colours or turn the writing direction: one line, no controls.
-
-    Bytes of a path that are no UTF-8 are written out, so that it can be told from others.
-
-    >>> safe("red \\x1b[31m alert\\nnext"), safe("caf\\udce9.csv")
-    ('red [31m alert next', 'caf\\\\xe9.csv')
-    """
-    spaced = _ODD_BYTE.sub(lambda found: f"\\x{ord(found[0]) - 0xDC00:02x}", " ".join(text.split()))
-    if spaced.isascii() and spaced.isprintable():
-        return spaced
-    return "".join(letter for letter in spaced if unicodedata.category(letter) not in _UNSEEN or letter == "\u200d")
-
-
-def print_json(value: Any) -> None:
-    """Print one JSON value, readable and in the order given; what the output cannot hold, JSON writes as an escape."""
-    shown = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False, default=msgspec.to_builtins) + "\n"
-    try:
-        shown.encode(sys.stdout.encoding or "utf-8")
-    except UnicodeEncodeError:
-        shown = json.dumps(value, indent=2, allow_nan=False, default=msgspec.to_builtins) + "\n"
-    sys.stdout.write(shown)
-    sys.stdout.flush()  # a full disk is told while there is somebody to tell it
 
 
 def print_records(
@@ -348,8 +281,8 @@ class BarProgress:
             TaskProgressColumn(),
             _Rate(),
             TimeRemainingColumn(compact=True),
-            console=errors,
-            disable=not (errors.is_terminal and messages.has_bars),
+            console=messages.console,
+            disable=not (messages.console.is_terminal and messages.has_bars),
         )
         self._task: TaskID | None = None
         self._began_s = 0.0

@@ -20,7 +20,8 @@ from askalike.cli.arguments import (
     same_again,
     telling_how_to_go_on,
 )
-from askalike.cli.display import BarProgress, console, print_file, print_json, print_records, print_whole, safe
+from askalike.cli.display import BarProgress, console, print_file, print_records, print_whole
+from askalike.cli.messages import print_json, safe
 from askalike.errors import SettingError
 from askalike.forum import Forum
 from askalike.forum.duplicates import MemberRow, PairRow, member_rows, pair_rows

@@ -13,7 +13,8 @@ import typer
 
 from askalike.agreement import agreed_file
 from askalike.cli.arguments import ForumArgument, JsonOption, command, same_again, telling_how_to_go_on
-from askalike.cli.display import BarProgress, console, print_json, print_whole, safe
+from askalike.cli.display import BarProgress, console, print_whole
+from askalike.cli.messages import print_json, safe
 from askalike.data import DEFAULT_MODEL_LANGUAGE
 from askalike.errors import SettingError, install_command
 from askalike.forum import Forum

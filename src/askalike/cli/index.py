@@ -21,8 +21,9 @@ from askalike.cli.arguments import (
     same_again,
     telling_how_to_go_on,
 )
-from askalike.cli.display import BarProgress, console, print_json, print_whole, safe
+from askalike.cli.display import BarProgress, console, print_whole
 from askalike.cli.encode import DEFAULT_VARIABLE, minilm_hint, use_named
+from askalike.cli.messages import print_json, safe
 from askalike.data import DEFAULT_MODEL_LANGUAGE
 from askalike.errors import ForumNotFoundError, SettingError
 from askalike.forum import Forum, ForumSettings, ImportOptions, ImportReport

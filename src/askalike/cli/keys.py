@@ -8,7 +8,8 @@ import typer
 from msgspec.structs import asdict
 
 from askalike.cli.arguments import ForumArgument, JsonOption, command
-from askalike.cli.display import console, print_json, print_whole, safe
+from askalike.cli.display import console, print_whole
+from askalike.cli.messages import print_json, safe
 from askalike.errors import SettingError
 from askalike.server.guards import Keys
 from askalike.store import ForumLayout, open_store

@@ -5,71 +5,101 @@ Exit codes: 0 done, 1 an error that askalike explains, 2 the command was used wr
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 import sys
 import traceback
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, cast
 
 import typer
+import typer.core
 
 from askalike._version import __version__
-from askalike.cli import (
-    attach,
-    batch,
-    demo,
-    duplicates,
-    encode,
-    evaluate,
-    export,
-    follow,
-    index,
-    info,
-    judge,
-    keys,
-    reproduce,
-    search,
-    serve,
-    show,
-    train,
-)
-from askalike.cli.display import messages, print_json, safe
+from askalike.cli.messages import messages, print_json, safe
 from askalike.errors import AskalikeError, SettingError
+
+GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
+    "Commands": {
+        "index": ("index", "Read an archive into a forum, or read it again."),
+        "search": ("search", "Find the earlier questions most similar to a new one."),
+        "similar": ("search", "Find the questions most similar to one of the forum."),
+        "show": ("show", "Show a question with its answers, links and judgements."),
+        "duplicates": ("duplicates", "List pairs of the forum's questions that may be duplicates."),
+        "judge": ("judge", "Store whether two questions are duplicates."),
+        "serve": ("serve", "Serve a forum over HTTP, with a page and a widget."),
+        "info": ("info", "Show what a forum holds and whether its indexes are in step."),
+    },
+    "Making a forum better": {
+        "encode": ("encode", "Encode the questions that are not encoded yet."),
+        "train": ("train", "Train a model on a forum's own questions and answers."),
+        "threshold": ("judge", "Find the least probability that keeps a promise."),
+        "evaluate": ("evaluate", "Measure how well a forum's known duplicates are found."),
+    },
+    "Running a forum": {
+        "follow": ("follow", "Keep a forum in step with a site, from its first question on."),
+        "writeback": ("follow", "Write decisions back to the site that is followed."),
+        "keys": ("keys", "Make, list and revoke the keys of a forum's service."),
+        "export": ("export", "Write all records and judgements to files."),
+        "backup": ("export", "Write the archive of a forum to a new file."),
+        "check": ("info", "Look for damage in a forum's files, and repair it."),
+        "reindex": ("index", "Rebuild a forum's indexes from its archive."),
+        "attach": ("attach", "Make or join a forum in a PostgreSQL database."),
+        "batch": ("batch", "Encode or compare a whole archive, also on a cluster."),
+    },
+    "Research": {
+        "demo": ("demo", "Index the bundled forum and answer three questions."),
+        "score": ("evaluate", "Score a run against relevance judgements."),
+        "reproduce": ("reproduce", "Reproduce a paper's tables beside the figures it reports."),
+    },
+}
+"""Heading of the help → command → the module that holds its function, which has its name, and what it does."""
+
+MODULES: Final = {name: module for commands in GROUPS.values() for name, (module, _) in commands.items()}
+
+
+class _Commands(Mapping[str, Any]):
+    """Every command by its name; its module is imported when it is called, since most need NumPy and the indexes."""
+
+    def __getitem__(self, name: str) -> Any:
+        module = importlib.import_module(f"askalike.cli.{MODULES[name]}")
+        command = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+        command.command(name)(getattr(module, name))
+        return typer.main.get_command(command)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(MODULES)
+
+    def __len__(self) -> int:
+        return len(MODULES)
+
+
+class _Group(typer.core.TyperGroup):
+    """The commands under their headings."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = cast(Any, _Commands())
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write each command with what it does."""
+        width = max(map(len, MODULES))
+        for heading, commands in GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(width), about) for name, (_, about) in commands.items()])
+
 
 app = typer.Typer(
     name="askalike",
+    cls=_Group,
     help="Finds the questions in a community forum that ask the same thing, so that good answers are reused.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-app.command("index")(index.index)
-app.command("search")(search.search)
-app.command("similar")(search.similar)
-app.command("show")(show.show)
-app.command("duplicates")(duplicates.duplicates)
-app.command("judge")(judge.judge)
-app.command("serve")(serve.serve)
-app.command("info")(info.info)
-app.command("export")(export.export)
-app.command("backup")(export.backup)
-app.command("demo")(demo.demo)
-app.command("encode")(encode.encode)
-app.command("train")(train.train)
-app.command("threshold")(judge.threshold)
-app.command("reindex")(index.reindex)
-app.command("check")(info.check)
-app.command("attach")(attach.attach)
-app.command("follow")(follow.follow)
-app.command("writeback")(follow.writeback)
-app.command("keys")(keys.keys)
-app.command("batch")(batch.batch)
-app.command("score")(evaluate.score)
-app.command("evaluate")(evaluate.evaluate)
-app.command("reproduce")(reproduce.reproduce)
 
 
 MESSAGES = {"is_quiet": "--quiet", "is_verbose": "--verbose", "is_json": "--log-json"}

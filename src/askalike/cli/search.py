@@ -10,13 +10,11 @@ from typing import Annotated
 import typer
 
 from askalike.cli.arguments import ForumArgument, JsonOption, body_text, command, moment
-from askalike.cli.display import BarProgress, console, messages, print_found, print_json, print_whole, query_lines, safe
+from askalike.cli.display import BarProgress, console, print_found, print_whole, query_lines
+from askalike.cli.messages import messages, print_json, safe
 from askalike.errors import InputError, SettingError
-from askalike.evaluation.files import write_trec_run
 from askalike.forum import Forum, ForumSettings
 from askalike.index.vector_sets import VectorsState
-from askalike.readers.detection import find_archive
-from askalike.readers.frame import ReadContext
 from askalike.search import RANKER_NAMES, RANKERS
 from askalike.types import Filters, Order, Query, Question, SearchResult
 
@@ -174,6 +172,8 @@ def _search_many(forum: Path, batch: Path, query: Query, run: Path | None, *, as
         queries = [replace(query, title=it.title, body=it.body, markup=it.markup) for it in questions]
         results = opened.similar_many(queries, progress=progress)
     if run is not None:
+        from askalike.evaluation.files import write_trec_run
+
         ranked = {
             question.id: [(hit.question.id, hit.score) for hit in result.hits]
             for question, result in zip(questions, results, strict=True)
@@ -201,6 +201,9 @@ def questions_of(path: Path) -> list[Question]:
             raise InputError(f"{path} cannot be read: {error}", "expected UTF-8, one title a line") from error
         found = [Question(str(number), line.strip()) for number, line in enumerate(lines, 1) if line.strip()]
     else:
+        from askalike.readers.detection import find_archive
+        from askalike.readers.frame import ReadContext
+
         archive, reader, _ = find_archive(path)
         context = ReadContext(notice=lambda text: messages.note(safe(text)))
         found = [one for one in reader.read(archive, context) if isinstance(one, Question)]

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from askalike.cli.display import messages
+from askalike.cli.messages import messages
 from askalike.errors import MissingExtraError
 
 

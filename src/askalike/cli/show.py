@@ -9,7 +9,8 @@ import typer
 from rich.text import Text
 
 from askalike.cli.arguments import ForumArgument, JsonOption
-from askalike.cli.display import console, print_json, print_whole, safe
+from askalike.cli.display import console, print_whole
+from askalike.cli.messages import print_json, safe
 from askalike.forum import Forum
 from askalike.text.markup import plain_text
 from askalike.types import Answer, Question

@@ -16,8 +16,6 @@ from askalike._version import __version__
 from askalike.errors import InputError, MissingExtraError, SettingError
 from askalike.files import replace_whole, writing_whole
 from askalike.progress import Progress
-from askalike.readers.detection import find_archive
-from askalike.readers.exported import FORMAT, MANIFEST, Manifest
 from askalike.readers.frame import ReadContext, Reader, ReadOptions, Rejects
 from askalike.records import FORMS, TABLES, Form, arrow_rows, arrow_schema, batches, write_records
 from askalike.store import LoadReport, Store
@@ -80,6 +78,8 @@ def import_archive(
     Raises:
         InputError: the path cannot be read; the message names file and line.
     """
+    from askalike.readers.detection import find_archive  # every reader: a search needs none
+
     path, reader, left_out = find_archive(path, options.format or None)
     if left_out:
         progress.notice(f"{path.name} is read; not read: {', '.join(left_out)[:200]}")
@@ -208,6 +208,8 @@ def export_forum(
         SettingError: there is no such table or form, or the folder holds something else.
         MissingExtraError: Parquet without pyarrow.
     """
+    from askalike.readers.exported import FORMAT, MANIFEST, Manifest
+
     if form not in FORMS:
         raise SettingError(f"there is no form {form!r}", f"expected one of {', '.join(FORMS)}")
     if folder.exists() and not (folder / MANIFEST).is_file() and (not folder.is_dir() or any(folder.iterdir())):

@@ -36,14 +36,11 @@ def _ranges(points: list[int]) -> str:
 
 
 _EMOJI_PARTS = {*range(0x20D0, 0x2100), *range(0xFE00, 0xFE10)}  # keycap rings and variation selectors
-_LAST_MARK = 0x1EFFF  # no character beyond has a combining class
+_MAY_BE_MARKS = (*range(0x300, 0x3400), *range(0xA000, 0x12000), *range(0x16000, 0x17000), *range(0x1B000, 0x1F000))
+"""Between these are ideographs; beyond, no character has a combining class."""
 
 MARKS: Final = _ranges(
-    [
-        point
-        for point in range(0x300, _LAST_MARK)
-        if unicodedata.category(chr(point)) in ("Mn", "Mc") and point not in _EMOJI_PARTS
-    ]
+    [point for point in _MAY_BE_MARKS if unicodedata.category(chr(point)) in ("Mn", "Mc") and point not in _EMOJI_PARTS]
 )
 """The inside of a character class of combining marks: parts of words (Hindi vowels, accents), unknown to ``\\w``."""
 
