@@ -74,12 +74,12 @@ def parse_moment(name: str, text: str | None) -> datetime | None:
     if text is None:
         return None
     try:
-        found = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         raise InputError(
             f"{name} is not a date or time", "expected one such as 2024-05-01 or 2024-05-01T12:30:00Z"
         ) from None
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def _other_id() -> InputError:

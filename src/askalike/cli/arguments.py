@@ -51,10 +51,10 @@ def form_of(as_json: bool, as_csv: bool, as_parquet: bool) -> Form | None:
     Raises:
         SettingError: several were.
     """
-    asked = [form for form, is_asked in zip(FORMS, (as_json, as_csv, as_parquet), strict=True) if is_asked]
-    if len(asked) > 1:
+    forms = [form for form, is_asked in zip(FORMS, (as_json, as_csv, as_parquet), strict=True) if is_asked]
+    if len(forms) > 1:
         raise SettingError("--json, --csv and --parquet exclude each other", "give one of them")
-    return asked[0] if asked else None
+    return forms[0] if forms else None
 
 
 MAX_BODY_BYTES = 16 * 1024 * 1024
@@ -69,8 +69,8 @@ def moment(text: str | None, option: str) -> datetime | None:
     if text is None:
         return None
     try:
-        found = datetime.fromisoformat(text)
-        return found.astimezone(UTC) if found.tzinfo is not None else found.replace(tzinfo=UTC)
+        parsed = datetime.fromisoformat(text)
+        return parsed.astimezone(UTC) if parsed.tzinfo is not None else parsed.replace(tzinfo=UTC)
     except (ValueError, OverflowError) as error:
         raise SettingError(
             f"{option} is {text!r}", "expected a date such as 2024-05-01 or 2024-05-01T12:30:00Z"
@@ -111,8 +111,8 @@ def command(*words: object) -> str:
         is_known = known is not None and Path(known).parent == interpreter.parent
         return shlex.join([interpreter.name if is_known else str(interpreter), "-m", NAME, *map(str, words)])
     is_script = Path(called).stem == NAME and Path(called).is_file()
-    found = shutil.which(NAME)
-    if not is_script or (found and Path(found).samefile(called)):
+    installed = shutil.which(NAME)
+    if not is_script or (installed and Path(installed).samefile(called)):
         called = NAME
     return shlex.join([called, *map(str, words)])
 
@@ -122,16 +122,16 @@ STOPPED: Final = 130
 
 
 @contextmanager
-def telling_how_to_go_on(found: Callable[[], tuple[str, str]]) -> Iterator[None]:
+def telling_how_to_go_on(state: Callable[[], tuple[str, str]]) -> Iterator[None]:
     """Let Ctrl-C end the command with exit code 130.
 
     Args:
-        found: asked then: what became of what was done, and the command that goes on.
+        state: asked then: what became of what was done, and the command that goes on.
     """
     try:
         yield
     except KeyboardInterrupt:
-        kept, again = found()
+        kept, again = state()
         messages.say(f"stopped; {kept}. To go on:\n  {again}", "stopped")
         raise typer.Exit(STOPPED) from None
 

@@ -41,9 +41,9 @@ def attach(
             model = forum.vectors.model or None
         except EngineError as error:  # a server that starts meanwhile serves
             progress.notice(f"what was stored is found when the engine is back: {error}")
-    found = {"forum": str(into), "database": database, "questions": questions, "model": model}
+    report = {"forum": str(into), "database": database, "questions": questions, "model": model}
     if as_json:
-        print_json(found)
+        print_json(report)
         return
     print_whole(f"{questions:,} questions in {database}, indexed in {into}")
     if not questions:

@@ -46,10 +46,10 @@ def demo(
     with forum:
         counts = forum.info().counts
         indexed_s = time.monotonic() - began
-        found = {question: forum.similar(question, k=SHOWN) for question in QUESTIONS}
+        answers = {question: forum.similar(question, k=SHOWN) for question in QUESTIONS}
         model = forum.vectors.model
     if as_json:
-        print_json(found)
+        print_json(answers)
         return
     print_whole(
         f"{counts.questions} questions and {counts.answers} answers of the bundled forum are in {into}"
@@ -60,7 +60,7 @@ def demo(
         if model
         else "note: this package contains no encoder, so searches use words only."
     )
-    for question, hits in found.items():
+    for question, hits in answers.items():
         console.rule(f"[bold]“{question}”", align="left", style="dim")
         print_hits(hits, has_scores=True)
     console.rule(style="dim")

@@ -105,11 +105,11 @@ def print_aligned(shown: RenderableType, to: Console = console) -> None:
         to.print("".join(segment.text for segment in line).rstrip(), markup=False, soft_wrap=True)
 
 
-def print_found(found: SearchResult, *, has_scores: bool = False) -> None:
+def print_found(result: SearchResult, *, has_scores: bool = False) -> None:
     """Print what a search found, and say it where nothing like the question was asked before."""
-    if found.hits and found.is_new:
+    if result.hits and result.is_new:
         console.print("Nothing like it was asked. The nearest:", end="\n\n")
-    print_hits(found.hits, has_scores=has_scores)
+    print_hits(result.hits, has_scores=has_scores)
 
 
 def print_hits(hits: Sequence[Hit], to: Console = console, *, has_scores: bool = False) -> None:
@@ -176,7 +176,7 @@ def _details(hit: Hit) -> Text:
     if question.url:
         parts.append(safe(question.url))
     if hit.duplicate_of:
-        parts.append("duplicate of " + ", ".join(safe(one) for one in hit.duplicate_of))
+        parts.append("duplicate of " + ", ".join(map(safe, hit.duplicate_of)))
     line = Text(" · ".join(parts), style="dim")
     if hit.via is not None:
         line.append(f"\nfound through {safe(hit.via.id)}: {safe(hit.via.title)}")
@@ -214,9 +214,9 @@ def query_lines(explanation: Explanation) -> Text:
 def _explained(hit: Hit) -> Text:
     """Return a hit's scores, and the words of its title with their weights."""
     lines = [Text(scores(hit), style="cyan")]
-    found = hit.explanation
-    if found is not None and found.title:
-        lines.append(weighed(found.title))
+    explanation = hit.explanation
+    if explanation is not None and explanation.title:
+        lines.append(weighed(explanation.title))
     return Text("\n").join(lines)
 
 
@@ -237,10 +237,10 @@ def scores(hit: Hit) -> str:
 def weighed(words: Sequence[WordWeight]) -> Text:
     """Return words, each with a bar and a number; those that count more are brighter."""
     line = Text()
-    for one in words[:SHOWN_WORDS]:
-        style = "dim" if one.weight < 1 / 3 else "bold" if one.weight > 2 / 3 else "none"
-        line.append(safe(one.word), style=style)  # word, bar and number stay together at the end of a line
-        line.append(f"{bar(one.weight)}{one.weight:.2f} ", style="dim" if style == "dim" else "magenta")
+    for word in words[:SHOWN_WORDS]:
+        style = "dim" if word.weight < 1 / 3 else "bold" if word.weight > 2 / 3 else "none"
+        line.append(safe(word.word), style=style)  # word, bar and number stay together at the end of a line
+        line.append(f"{bar(word.weight)}{word.weight:.2f} ", style="dim" if style == "dim" else "magenta")
     if len(words) > SHOWN_WORDS:
         line.append(f"and {len(words) - SHOWN_WORDS} more", style="dim")
     line.rstrip()

@@ -70,8 +70,8 @@ def duplicates(
     form = form_of(as_json, as_csv, as_parquet)
     start = moment(since, "--since")
     if groups and (since or exact or tag):
-        given = "--since" if since else "--exact" if exact else "--tag"
-        raise SettingError(f"{given} does not go with --groups", "leave one of them out")
+        option = "--since" if since else "--exact" if exact else "--tag"
+        raise SettingError(f"{option} does not go with --groups", "leave one of them out")
     with (
         telling_how_to_go_on(lambda: ("what was compared is kept", same_again())),
         BarProgress() as progress,
@@ -80,33 +80,33 @@ def duplicates(
         if groups:
             opened.compare(progress=progress)
             listed = opened.groups(opened.thresholds.least(minimum or DEFAULT_MINIMUM))[: limit or None]
-            held = opened.store.questions_by_id([one for group in listed for one in group.members])
+            questions = opened.store.questions_by_id([member for group in listed for member in group.members])
             members = list(member_rows(opened, listed)) if form in ("csv", "parquet") else []
         else:
-            found = opened.duplicates(
+            pairs = opened.duplicates(
                 opened.thresholds.least_score(minimum or 0.5), since=start, is_exact=exact, tag=tag, progress=progress
             )
-            rows = list(islice(pair_rows(found), min(limit, sys.maxsize) or None))
+            rows = list(islice(pair_rows(pairs), min(limit, sys.maxsize) or None))
     if not groups:
         print_records(rows, PairRow, form, COLUMNS)
     elif form is None:
-        _show(listed, held)
+        _show(listed, questions)
     elif form == "jsonl":
-        titles = {one: question.title for one, question in held.items()}
-        print_json([{**to_builtins(one), "titles": [titles.get(it, "") for it in one.members]} for one in listed])
+        titles = {identifier: question.title for identifier, question in questions.items()}
+        print_json([{**to_builtins(group), "titles": [titles.get(it, "") for it in group.members]} for group in listed])
     else:
         print_file(members, MemberRow, form)
 
 
-def _show(groups: Sequence[Group], held: Mapping[str, Question]) -> None:
+def _show(groups: Sequence[Group], questions: Mapping[str, Question]) -> None:
     for group in groups:
-        first, *others = (f"{safe(one)}: {safe(held[one].title if one in held else '')}" for one in group.members)
+        first, *others = (f"{safe(it)}: {safe(questions[it].title if it in questions else '')}" for it in group.members)
         weakest = group.weakest
         least = f", the least likely pair {safe(weakest.first)} and {safe(weakest.second)}" if weakest else ""
         share = f" ({100 * weakest.probability:.0f} %)" if weakest else ""
         print_whole(first)
         console.print(f"  {len(group.members)} times, {group.kind}{least}{share}", style="dim", markup=False)
-        for one in others:
-            print_whole(f"  {one}")
+        for member in others:
+            print_whole(f"  {member}")
     if not groups:
         print_whole("No questions ask the same.")

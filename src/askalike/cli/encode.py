@@ -79,21 +79,23 @@ def minilm_hint(forum: Forum) -> str:
     return f"hint: all-MiniLM-L6-v2 finds more than the general model: {again}"
 
 
-def _encoder_of(model: str, given: Mapping[str, Any]) -> EncoderSettings | None:
+def _encoder_of(model: str, options: Mapping[str, Any]) -> EncoderSettings | None:
     """Return the text encoder that the user names, None where they name a folder, general or nothing.
 
     Raises:
         SettingError: there is none of that name, or its options are given without it.
     """
     if is_text_encoder(model):
-        return replace(EncoderSettings.parse(model), **given)
+        return replace(EncoderSettings.parse(model), **options)
     if model not in ("", "general") and not Path(model).exists():
         raise SettingError(
             f"there is no encoder {model[:200]!r}, and no such folder",
             f"expected {SHAPES}, or the folder of a model that askalike trained",
         )
-    if given:
-        raise SettingError(f"{', '.join(given)} given without a text encoder", f"name it with --model: one of {SHAPES}")
+    if options:
+        raise SettingError(
+            f"{', '.join(options)} given without a text encoder", f"name it with --model: one of {SHAPES}"
+        )
     return None
 
 
@@ -165,8 +167,8 @@ def encode(
         "precision": precision or None,
         "max_characters": characters,
     }
-    given = {name: value for name, value in options.items() if value is not None}
-    named = _encoder_of(model, given)
+    encoder_options = {name: value for name, value in options.items() if value is not None}
+    named = _encoder_of(model, encoder_options)
     with (
         telling_how_to_go_on(lambda: ("vectors encoded so far are kept", same_again())),
         BarProgress() as progress,

@@ -50,8 +50,8 @@ def score(
     measures = tuple(measure or DEFAULT_MEASURES)
     try:
         policy = parse_protocol(protocol)
-        for one in measures:
-            parse_measure(one)
+        for name in measures:
+            parse_measure(name)
     except EvaluationError as error:  # said before any file is read: the command was used wrongly
         raise SettingError(error.message, error.hint) from error
     name, other = run.name, against.name if against is not None else ""
@@ -65,13 +65,13 @@ def score(
     if against is not None:
         reports[other] = judge(qrels, read_run(against), policy, measures)
         first, second = reports.values()
-        comparisons = [compare(first, second, one) for one in first.measures]
+        comparisons = [compare(first, second, measure) for measure in first.measures]
     if as_json:
-        found = report_object(reports[name])
+        report = report_object(reports[name])
         if against is not None:
-            found["against"] = report_object(list(reports.values())[1])
-            found["comparison"] = [comparison_object(one) for one in comparisons]
-        print_json(found)
+            report["against"] = report_object(list(reports.values())[1])
+            report["comparison"] = [comparison_object(comparison) for comparison in comparisons]
+        print_json(report)
         return
     print_aligned(report_table(reports))
     for found_one in comparisons:
@@ -99,8 +99,8 @@ def interval(report: Report, measure: str) -> tuple[float, float] | None:
     values = list(report.per_query[measure].values())
     if len(values) < 2:
         return None
-    found = bootstrap_mean(values)
-    return found.low, found.high
+    mean = bootstrap_mean(values)
+    return mean.low, mean.high
 
 
 def report_table(reports: dict[str, Report]) -> Table:
@@ -125,42 +125,43 @@ def _bound(share: float) -> str:
     return f"{100 * share:.1f}" if share < 0.9995 else "100"
 
 
-def comparison_object(found: Comparison) -> dict[str, Any]:
+def comparison_object(comparison: Comparison) -> dict[str, Any]:
     """Return a paired test as JSON."""
     return {
-        "measure": found.measure,
-        "difference": found.difference.mean,
-        "interval95": [found.difference.low, found.difference.high],
-        "p_value": found.p_value,
-        "better": found.better,
-        "worse": found.worse,
-        "equal": found.equal,
+        "measure": comparison.measure,
+        "difference": comparison.difference.mean,
+        "interval95": [comparison.difference.low, comparison.difference.high],
+        "p_value": comparison.p_value,
+        "better": comparison.better,
+        "worse": comparison.worse,
+        "equal": comparison.equal,
     }
 
 
-def comparison_line(found: Comparison, name: str) -> str:
+def comparison_line(comparison: Comparison, name: str) -> str:
     """Return a paired test in words."""
-    low, high = 100 * found.difference.low, 100 * found.difference.high
+    low, high = 100 * comparison.difference.low, 100 * comparison.difference.high
     return (
-        f"{found.measure}: {name} is {100 * found.difference.mean:+.2f} ({low:+.2f} to {high:+.2f}), "
-        f"p = {found.p_value:.4f}; better on {found.better} queries, worse on {found.worse}, equal on {found.equal}"
+        f"{comparison.measure}: {name} is {100 * comparison.difference.mean:+.2f} ({low:+.2f} to {high:+.2f}), "
+        f"p = {comparison.p_value:.4f}; better on {comparison.better} queries, worse on {comparison.worse}, equal on"
+        f" {comparison.equal}"
     )
 
 
 def notes(report: Report) -> list[str]:
     """Return what the means do not show."""
-    found: list[str] = []
+    lines: list[str] = []
     if report.left_out:
-        found.append(f"{len(report.left_out)} queries without a relevant candidate are left out of the means")
+        lines.append(f"{len(report.left_out)} queries without a relevant candidate are left out of the means")
     if report.without_positives:
-        found.append(f"{len(report.without_positives)} queries without anything relevant count as 0")
+        lines.append(f"{len(report.without_positives)} queries without anything relevant count as 0")
     if report.missing:
-        found.append(f"{len(report.missing)} judged queries are not in the run and count as 0")
+        lines.append(f"{len(report.missing)} judged queries are not in the run and count as 0")
     if report.unjudged:
-        found.append(f"{len(report.unjudged)} queries of the run are not judged and not scored")
+        lines.append(f"{len(report.unjudged)} queries of the run are not judged and not scored")
     if report.relevant_not_ranked:
-        found.append(f"{report.relevant_not_ranked} judged relevant documents are not ranked by the run")
-    return found
+        lines.append(f"{report.relevant_not_ranked} judged relevant documents are not ranked by the run")
+    return lines
 
 
 DEFAULT_SYSTEMS = ("search", "bm25", "tfidf")
@@ -191,17 +192,17 @@ def evaluate(
         raise SettingError(f"there is no split {split!r}", f"expected all or one of {', '.join(SPLITS)}")
     if save is not None:
         _prepare(save)
-    found: dict[str, Any] = {}
+    evaluations: dict[str, Any] = {}
     learned: list[tuple[int, int]] = []
     with BarProgress() as progress, Forum.open(forum, progress=progress) as opened:
         for task in tasks:
-            made = evaluate_forum(opened, task, tuple(system or DEFAULT_SYSTEMS), split, seed, progress)
+            evaluation = evaluate_forum(opened, task, tuple(system or DEFAULT_SYSTEMS), split, seed, progress)
             if save is not None:
-                _save(made, save)
+                _save(evaluation, save)
             if not as_json:
-                _print(made)
-            found[task] = _object(made)
-            learned.append((made.learned_queries, len(made.qrels)))
+                _print(evaluation)
+            evaluations[task] = _object(evaluation)
+            learned.append((evaluation.learned_queries, len(evaluation.qrels)))
     most, scored = max(learned)
     if most:
         messages.note(
@@ -209,29 +210,29 @@ def evaluate(
             "after askalike train --hold-out-test is honest"
         )
     if as_json:
-        print_json({"forum": str(forum), "split": split, "seed": seed, "learned_queries": most, **found})
+        print_json({"forum": str(forum), "split": split, "seed": seed, "learned_queries": most, **evaluations})
 
 
-def _print(made: ForumEvaluation) -> None:
-    console.print(f"\n{made.title}", style="bold", markup=False)
-    print_aligned(report_table(dict(made.reports)))
-    first, *others = made.reports
+def _print(evaluation: ForumEvaluation) -> None:
+    console.print(f"\n{evaluation.title}", style="bold", markup=False)
+    print_aligned(report_table(dict(evaluation.reports)))
+    first, *others = evaluation.reports
     for other in others:
-        name = made.main_measure
-        found = compare(made.reports[other], made.reports[first], name)
-        console.print(comparison_line(found, f"{other} against {first}"), markup=False)
-    for note in notes(made.reports[first]):
+        name = evaluation.main_measure
+        comparison = compare(evaluation.reports[other], evaluation.reports[first], name)
+        console.print(comparison_line(comparison, f"{other} against {first}"), markup=False)
+    for note in notes(evaluation.reports[first]):
         console.print(f"note: {note}", markup=False, style="dim")
 
 
-def _object(made: ForumEvaluation) -> dict[str, Any]:
-    first, *others = made.reports
+def _object(evaluation: ForumEvaluation) -> dict[str, Any]:
+    first, *others = evaluation.reports
     return {
-        "systems": {name: report_object(report) for name, report in made.reports.items()},
+        "systems": {name: report_object(report) for name, report in evaluation.reports.items()},
         "against_first": {
             other: [
-                comparison_object(compare(made.reports[other], made.reports[first], name))
-                for name in made.reports[first].measures
+                comparison_object(compare(evaluation.reports[other], evaluation.reports[first], name))
+                for name in evaluation.reports[first].measures
             ]
             for other in others
         },
@@ -251,8 +252,8 @@ def _prepare(folder: Path) -> None:
         raise SettingError(f"--save: {folder} cannot be written to: {error.strerror}", "name another folder") from error
 
 
-def _save(made: ForumEvaluation, folder: Path) -> None:
-    write_trec_qrels(folder / f"{made.task}.qrels", made.qrels)
-    for name, run in made.runs.items():
-        write_trec_run(folder / f"{made.task}.{name}.run", run, tag=name)
-    messages.say(f"wrote {made.task} qrels and runs to {folder}")
+def _save(evaluation: ForumEvaluation, folder: Path) -> None:
+    write_trec_qrels(folder / f"{evaluation.task}.qrels", evaluation.qrels)
+    for name, run in evaluation.runs.items():
+        write_trec_run(folder / f"{evaluation.task}.{name}.run", run, tag=name)
+    messages.say(f"wrote {evaluation.task} qrels and runs to {folder}")

@@ -56,8 +56,8 @@ def export(
     back: the same questions, answers, links, judgements and log come out. What waits to be written back and how often
     questions helped stay.
     """
-    given = zip(TABLES, (questions, answers, links, judgements, log), strict=True)
-    tables = [name for name, is_wanted in given if is_wanted]
+    are_wanted = zip(TABLES, (questions, answers, links, judgements, log), strict=True)
+    tables = [name for name, is_wanted in are_wanted if is_wanted]
     form = form_of(False, as_csv, as_parquet) or "jsonl"
     if into is None and len(tables) != 1:
         raise SettingError("expected one table, or a folder with --into", f"name one of --{', --'.join(TABLES)}")

@@ -131,21 +131,21 @@ def index(
         if encode:
             _take_encoder(forum, encoder, progress, is_new=is_new)
         report = forum.load(archive, options=options, progress=progress)
-        vectors, held = forum.vectors, forum.analyzer.settings.model_language
+        vectors, model_language = forum.vectors, forum.analyzer.settings.model_language
         is_in_its_language = _is_in_its_language(forum)
         hint = minilm_hint(forum) if encode and not is_new else ""
-    found = {
+    report_fields = {
         **report_object(report, into, time.monotonic() - began),
         "model": vectors.model or None,
         "not_encoded": vectors.waiting if encode else None,
         "is_in_its_language": is_in_its_language,
     }
     if as_json:
-        print_json(found)
+        print_json(report_fields)
     else:
-        _print_report(found, into)
+        _print_report(report_fields, into)
         if encode:
-            for line in (*_about_language(held, found, into), *([hint] if hint else [])):
+            for line in (*_about_language(model_language, report_fields, into), *([hint] if hint else [])):
                 print_whole(line)
 
 
@@ -233,47 +233,47 @@ def _kept(into: Path, was_new: bool) -> tuple[str, str]:
     return f"everything read and encoded so far is kept in {into}", same_again()
 
 
-def _print_report(found: dict[str, Any], into: Path) -> None:
+def _print_report(report: dict[str, Any], into: Path) -> None:
     for kind in ("questions", "answers", "links", "judgements", "log"):
-        counts = found[kind]
+        counts = report[kind]
         stored = {name: value for name, value in counts.items() if value and name != "rejected"}  # told together below
         if stored:
             console.print(f"{kind:10s} {', '.join(f'{value:,} {name}' for name, value in stored.items())}")
-    if found["links_without_question"]:
-        console.print(f"           {found['links_without_question']:,} links wait for a question that is missing")
-    if found["accepted_without_answer"]:
-        console.print(f"           {found['accepted_without_answer']:,} accepted answers are not in the archive")
-    for kind, count in found["skipped"].items():
+    if report["links_without_question"]:
+        console.print(f"           {report['links_without_question']:,} links wait for a question that is missing")
+    if report["accepted_without_answer"]:
+        console.print(f"           {report['accepted_without_answer']:,} accepted answers are not in the archive")
+    for kind, count in report["skipped"].items():
         console.print(f"left out   {count:,} {safe(kind)}", markup=False)
-    for kind, count in found["repaired"].items():
+    for kind, count in report["repaired"].items():
         console.print(f"mended     {count:,} {safe(kind)}", markup=False)
-    if found["questions"]["kept"]:
+    if report["questions"]["kept"]:
         console.print("kept       questions missing from the archive, since some records could not be read")
-    if found["rejected"]:
-        count = f"{found['rejected']:,} record{'' if found['rejected'] == 1 else 's'}"
+    if report["rejected"]:
+        count = f"{report['rejected']:,} record{'' if report['rejected'] == 1 else 's'}"
         print_whole(f"rejected   {count}, kept in {into / 'rejects.jsonl'}; the first:")
-        for reject in found["first_rejects"][:SHOWN_REJECTS]:
+        for reject in report["first_rejects"][:SHOWN_REJECTS]:
             line = f"line {reject['line']}" if reject["line"] else ""
             record = f"record {safe(reject['record_id'])}" if reject["record_id"] else ""
             place = " ".join(filter(None, (safe(reject["file"]), ", ".join(filter(None, (line, record))))))
             print_whole(f"           {place}: {safe(reject['reason'])}")
-    if found["not_encoded"]:
-        print_whole(f"waiting    {found['not_encoded']:,} not encoded: {command('encode', into)}")
-    print_whole(f"{into} is ready after {found['seconds']:.1f} s; ask it:")
+    if report["not_encoded"]:
+        print_whole(f"waiting    {report['not_encoded']:,} not encoded: {command('encode', into)}")
+    print_whole(f"{into} is ready after {report['seconds']:.1f} s; ask it:")
     print_whole(f'  {command("search", into)} "your question"')
 
 
-def _about_language(held: str, found: dict[str, Any], into: Path) -> Iterator[str]:
+def _about_language(language: str, report: dict[str, Any], into: Path) -> Iterator[str]:
     """Yield what keeps the general model from being of use to a forum; nothing mostly."""
-    if not found["model"] and held != DEFAULT_MODEL_LANGUAGE:
-        named = "another language" if held == NO_LANGUAGE else held
+    if not report["model"] and language != DEFAULT_MODEL_LANGUAGE:
+        named = "another language" if language == NO_LANGUAGE else language
         yield (
             f"searching by words only: the bundled model reads {DEFAULT_MODEL_LANGUAGE}, and the forum is in"
             f" {named}. A model of its own:\n  {command('train', into)}"
         )
-    elif found["is_in_its_language"] is False and str(found["model"]).startswith("general"):
+    elif report["is_in_its_language"] is False and str(report["model"]).startswith("general"):
         yield (
-            f"note: the text does not look like {held.title()}, the language of the general model, so matching by"
+            f"note: the text does not look like {language.title()}, the language of the general model, so matching by"
             " meaning will mislead; index into a new forum with --language german (or the right one), or with"
             " --no-encode"
         )
@@ -288,11 +288,11 @@ def _is_in_its_language(forum: Forum) -> bool | None:
 
 def _mapping(columns: list[str]) -> dict[str, str]:
     mapping: dict[str, str] = {}
-    for one in columns:
-        field, equals, name = one.partition("=")
+    for column in columns:
+        field, equals, name = column.partition("=")
         if not equals or not field:
             raise SettingError(
-                f"--column is {one!r}", "expected FIELD=COLUMN, such as title=subject; FIELD= says there is none"
+                f"--column is {column!r}", "expected FIELD=COLUMN, such as title=subject; FIELD= says there is none"
             )
         mapping[field] = name
     return mapping
@@ -332,12 +332,14 @@ def _opened_or_made(
                 raise
         return
     with forum:
-        held = forum.analyzer.settings
-        asked = TextSettings.of(language or held.named, with_code=held.with_code if with_code is None else with_code)
-        if asked != replace(held, stem=asked.stem, stop_words=asked.stop_words):
-            code = "code counts" if held.with_code else "code does not count"
+        stored = forum.analyzer.settings
+        wanted = TextSettings.of(
+            language or stored.named, with_code=stored.with_code if with_code is None else with_code
+        )
+        if wanted != replace(stored, stem=wanted.stem, stop_words=wanted.stop_words):
+            code = "code counts" if stored.with_code else "code does not count"
             raise SettingError(
-                f"the forum at {into} was made with --language {held.named}, and {code}",
+                f"the forum at {into} was made with --language {stored.named}, and {code}",
                 f"leave both out, or index into a new folder; {command('reindex', into)} --language changes languages",
             )
         yield forum

@@ -55,13 +55,13 @@ def info(
         print_whole(hint)
 
 
-def info_object(found: Info, sources: list[SourceCounts]) -> dict[str, Any]:
+def info_object(info: Info, sources: list[SourceCounts]) -> dict[str, Any]:
     """Return the facts as JSON."""
-    counts = found.counts
+    counts = info.counts
     return {
-        "forum": found.path,
-        "language": found.language,
-        "languages": dict(found.languages),
+        "forum": info.path,
+        "language": info.language,
+        "languages": dict(info.languages),
         "questions": counts.questions,
         "answers": counts.answers,
         "questions_with_answer": counts.questions_with_answer,
@@ -74,17 +74,17 @@ def info_object(found: Info, sources: list[SourceCounts]) -> dict[str, Any]:
         "judgements_without_question": counts.judgements_without_question,
         "first_question": msgspec.to_builtins(from_microseconds(counts.first_us)),
         "last_question": msgspec.to_builtins(from_microseconds(counts.last_us)),
-        "indexed": found.indexed,
-        "changes_not_indexed": found.behind,
-        "engine": found.engine or None,
-        "model": found.vectors.model or None,
-        "next_model": found.vectors.next_model or None,
-        "encoded": found.vectors.entries,
-        "encoded_by_next_model": found.vectors.next_entries,
-        "not_encoded": found.vectors.waiting,
-        "encoder_problem": found.vectors.problem or None,
-        "upkeep": list(found.upkeep),
-        "size_bytes": found.size_bytes,
+        "indexed": info.indexed,
+        "changes_not_indexed": info.behind,
+        "engine": info.engine or None,
+        "model": info.vectors.model or None,
+        "next_model": info.vectors.next_model or None,
+        "encoded": info.vectors.entries,
+        "encoded_by_next_model": info.vectors.next_entries,
+        "not_encoded": info.vectors.waiting,
+        "encoder_problem": info.vectors.problem or None,
+        "upkeep": list(info.upkeep),
+        "size_bytes": info.size_bytes,
     }
 
 

@@ -129,7 +129,10 @@ def judge_queue(forum: Forum, by: str, key: Callable[[], str]) -> int:
 def _show(pair: Duplicate, number: int) -> None:
     console.rule(f"{number} · {likely(pair.likelihood)}", align="left", style="dim")
     sides = [("asked later", pair.question), ("asked earlier", pair.candidate)]
-    texts = [[_plain(one.title or "(no title)"), _plain(plain_text(one.body, one.markup))] for _, one in sides]
+    texts = [
+        [_plain(question.title or "(no title)"), _plain(plain_text(question.body, question.markup))]
+        for _, question in sides
+    ]
     (title, body), (other_title, other_body) = texts
     marked = zip(differing(title, other_title, 0.0), differing(body, other_body, LEAST_SHARED), strict=True)
     table = Table.grid(padding=(0, 3, 0, 0), expand=True)
@@ -163,16 +166,16 @@ def differing(first: str, second: str, least: float) -> tuple[Text, Text]:
     ['wifi drops at [black on yellow]night[/black on yellow]', 'wifi drops at [black on yellow]noon[/black on yellow]']
     """
     places = [list(_WORD.finditer(text)) for text in (first, second)]
-    words = [[one[0].casefold() for one in found] for found in places]
+    words = [[span[0].casefold() for span in spans] for spans in places]
     matcher = SequenceMatcher(a=words[0], b=words[1], autojunk=False)
     shown = (Text(first), Text(second))
     shared = sum(block.size for block in matcher.get_matching_blocks())
     if shared < least * min(map(len, words)):
         return shown
-    for text, found, runs in zip(shown, places, zip(*_changes(matcher), strict=True), strict=False):
+    for text, spans, runs in zip(shown, places, zip(*_changes(matcher), strict=True), strict=False):
         for start, end in runs:
             if end > start:
-                text.stylize("black on yellow", found[start].start(), found[end - 1].end())
+                text.stylize("black on yellow", spans[start].start(), spans[end - 1].end())
     return shown
 
 
@@ -201,44 +204,45 @@ def threshold(
     of the page's Review is; where these are too few, on how right the probabilities are in other forums. It is so for
     pairs of a question and the five others that a search for it finds best.
     """
-    given = {name: one for name, one in (("--precision", precision), ("--recall", recall)) if one is not None}
-    if len(given) != 1:
+    promised = {"--precision": precision, "--recall": recall}
+    options = {name: share for name, share in promised.items() if share is not None}
+    if len(options) != 1:
         raise SettingError(
-            f"{' and '.join(given) or 'no promise'} was given", "expected either --precision or --recall"
+            f"{' and '.join(options) or 'no promise'} was given", "expected either --precision or --recall"
         )
-    for option, share in given.items():
+    for option, share in options.items():
         if not 0 < share < 1:
             raise SettingError(f"{option} is {share:g}", "expected a share above 0 and below 1, such as 0.9")
     with Forum.open(forum) as opened:
-        found = opened.threshold(precision=precision, recall=recall)
+        least = opened.threshold(precision=precision, recall=recall)
     if as_json:
-        print_json(_object(found))
+        print_json(_object(least))
     else:
-        for line in _lines(found, str(forum)):
+        for line in _lines(least, str(forum)):
             print_whole(line)
 
 
-def _object(found: Threshold) -> dict[str, Any]:
-    share = found.share
+def _object(least: Threshold) -> dict[str, Any]:
+    share = least.share
     return {
-        "promise": found.promise.kind,
-        "share": found.promise.share,
-        "minimum": found.minimum,
-        found.promise.kind: share.value,
+        "promise": least.promise.kind,
+        "share": least.promise.share,
+        "minimum": least.minimum,
+        least.promise.kind: share.value,
         "interval90": [share.low, share.high],
-        "judgements": found.judgements,
-        "about": found.about,
+        "judgements": least.judgements,
+        "about": least.about,
     }
 
 
-def _lines(found: Threshold, forum: str) -> Iterator[str]:
-    kind, share = found.promise.kind, found.share
-    if found.minimum is None:
-        yield f"no threshold: a {kind} of {found.promise.share:g} is promised by no probability"
+def _lines(least: Threshold, forum: str) -> Iterator[str]:
+    kind, share = least.promise.kind, least.share
+    if least.minimum is None:
+        yield f"no threshold: a {kind} of {least.promise.share:g} is promised by no probability"
     else:
-        yield f"minimum    {found.minimum:.4f}"
+        yield f"minimum    {least.minimum:.4f}"
     yield f"{kind:<10} {share.value:.3f} (90 % interval {share.low:.3f} to {share.high:.3f})"
-    yield found.about
-    if found.minimum is not None:
-        promise = f"{kind}:{found.promise.share:.6f}".rstrip("0")
+    yield least.about
+    if least.minimum is not None:
+        promise = f"{kind}:{least.promise.share:.6f}".rstrip("0")
         yield f'  {command("search", forum)} "your question" --minimum {promise}'

@@ -35,21 +35,21 @@ def keys(
         raise SettingError("--name goes with --add alone", "say --add read or --add write")
     if not forum_names(forum):
         open_store(ForumLayout(forum)).close()  # there has to be a forum
-    held = Keys(forum)
+    stored = Keys(forum)
     secret = ""
     if add:
         if add not in ("read", "write"):
             raise SettingError(f"a key cannot have the right to {add!r}", "expected read or write")
-        made, secret = held.add(name, "write" if add == "write" else "read")
+        key, secret = stored.add(name, "write" if add == "write" else "read")
     elif remove:
-        held.remove(remove)
+        stored.remove(remove)
     if as_json:
-        print_json({"key": secret} | asdict(made) if add else held.all())
+        print_json({"key": secret} | asdict(key) if add else stored.all())
     elif add:
         print_whole(secret)
-        console.print(f"key {made.id} may {made.may}; it is not shown again", markup=False)
+        console.print(f"key {key.id} may {key.may}; it is not shown again", markup=False)
     else:
-        listed = held.all()
+        listed = stored.all()
         if not listed:
             print_whole(f"no keys; {command('keys', forum, '--add', 'read')} makes one (or --add write)")
         for key in listed:

@@ -157,9 +157,9 @@ def main() -> None:
     except (MemoryError, RuntimeError) as error:
         if not isinstance(error, MemoryError) and not any(words in str(error) for words in _TORCH_SHORTAGES):
             raise
-        found = " ".join(str(error).split())[:200]
+        reason = " ".join(str(error).split())[:200]
         short = AskalikeError(
-            f"there is not enough memory{': ' if found else ''}{found}", "choose smaller sizes, or end other programs"
+            f"there is not enough memory{': ' if reason else ''}{reason}", "choose smaller sizes, or end other programs"
         )
         raise SystemExit(_explain(short)) from None
     except OSError as error:

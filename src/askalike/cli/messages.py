@@ -69,7 +69,7 @@ def safe(text: str) -> str:
     >>> safe("red \\x1b[31m alert\\nnext"), safe("caf\\udce9.csv")
     ('red [31m alert next', 'caf\\\\xe9.csv')
     """
-    spaced = _ODD_BYTE.sub(lambda found: f"\\x{ord(found[0]) - 0xDC00:02x}", " ".join(text.split()))
+    spaced = _ODD_BYTE.sub(lambda byte: f"\\x{ord(byte[0]) - 0xDC00:02x}", " ".join(text.split()))
     if spaced.isascii() and spaced.isprintable():
         return spaced
     return "".join(letter for letter in spaced if unicodedata.category(letter) not in _UNSEEN or letter == "\u200d")

@@ -110,14 +110,14 @@ def reproduce(
         return
     if data is None:
         raise SettingError("no data to run the rows on", "name the folder with --data")
-    given = {
+    are_given = {
         "--amount": bool(amount),
         "--first": bool(first),
         "--vectors": vectors is not None,
         "--pairs": bool(pairs),
         "--unlabelled": bool(unlabelled),
     }
-    _refuse_options([option for option, is_given in given.items() if is_given], paper)
+    _refuse_options([option for option, is_given in are_given.items() if is_given], paper)
     if device != "cpu" and importlib.util.find_spec("torch") is not None:
         from askalike.training.encoder import device_named
 
@@ -163,9 +163,9 @@ def _list(paper: Paper, as_json: bool) -> None:
     print_aligned(table)
 
 
-def _refuse_options(given: Iterable[str], paper: str) -> None:
+def _refuse_options(options: Iterable[str], paper: str) -> None:
     """Raise SettingError where an option was given that is another paper's."""
-    for option in given:
+    for option in options:
         if paper not in OPTIONS[option]:
             owners = " and ".join(OPTIONS[option])
             raise SettingError(f"{option} is an option of {owners}, not of {paper}", "leave it out")

@@ -199,14 +199,14 @@ def questions_of(path: Path) -> list[Question]:
             lines = path.read_text(encoding="utf-8-sig").split("\n")
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"{path} cannot be read: {error}", "expected UTF-8, one title a line") from error
-        found = [Question(str(number), line.strip()) for number, line in enumerate(lines, 1) if line.strip()]
+        questions = [Question(str(number), line.strip()) for number, line in enumerate(lines, 1) if line.strip()]
     else:
         from askalike.readers.detection import find_archive
         from askalike.readers.frame import ReadContext
 
         archive, reader, _ = find_archive(path)
         context = ReadContext(notice=lambda text: messages.note(safe(text)))
-        found = [one for one in reader.read(archive, context) if isinstance(one, Question)]
+        questions = [record for record in reader.read(archive, context) if isinstance(record, Question)]
         if context.rejects.count:
             first = context.rejects.first[0]
             raise InputError(
@@ -214,9 +214,9 @@ def questions_of(path: Path) -> list[Question]:
                 f" {first.reason}",
                 "correct them, or leave them out",
             )
-    if not found:
+    if not questions:
         raise InputError(f"{path} holds no question", "expected one title a line in a .txt, or an archive")
-    return list({one.id: one for one in found}.values())
+    return list({question.id: question for question in questions}.values())
 
 
 def _notes(result: SearchResult) -> Iterator[str]:

@@ -193,11 +193,16 @@ def _score_object(score: DevScore | None) -> dict[str, float] | None:
     return {"search": score.search, "cosine": score.cosine} if score else None
 
 
-def _difference_object(found: Comparison | None) -> dict[str, Any] | None:
-    if found is None:
+def _difference_object(comparison: Comparison | None) -> dict[str, Any] | None:
+    if comparison is None:
         return None
-    interval = [found.difference.low, found.difference.high]
-    return {"search": found.difference.mean, "interval95": interval, "p_value": found.p_value, "queries": found.queries}
+    interval = [comparison.difference.low, comparison.difference.high]
+    return {
+        "search": comparison.difference.mean,
+        "interval95": interval,
+        "p_value": comparison.p_value,
+        "queries": comparison.queries,
+    }
 
 
 def result_lines(result: TrainingResult, forum: Path) -> Iterator[str]:
@@ -207,12 +212,12 @@ def result_lines(result: TrainingResult, forum: Path) -> Iterator[str]:
         yield f"dev MRR    {'search':>8s} {'cosine':>8s}"
         yield f"  before   {result.before.search:8.4f} {before}  {_name(result.present)}"
         yield f"  after    {result.after.search:8.4f} {result.after.cosine:8.4f}  the new model"
-    if found := result.comparison:
-        difference = found.difference
-        chance = "; it may be chance" if found.p_value >= CHANCE and difference.mean else ""
+    if comparison := result.comparison:
+        difference = comparison.difference
+        chance = "; it may be chance" if comparison.p_value >= CHANCE and difference.mean else ""
         yield (
             f"  search   {difference.mean:+8.4f} ({difference.low:+.4f} to {difference.high:+.4f}), p ="
-            f" {found.p_value:.4f} over {found.queries:,} queries{chance}"
+            f" {comparison.p_value:.4f} over {comparison.queries:,} queries{chance}"
         )
     yield from _outcome(result)
     if result.is_taken:
@@ -235,10 +240,10 @@ def _outcome(result: TrainingResult) -> Iterator[str]:
         yield f"the new model is better on dev and is in use from now on {took}"
     elif result.is_taken:
         yield f"the new model is not better on dev beyond chance; it is in use from now on because of --keep {took}"
-    elif (found := result.comparison) and (ordered := found.better + found.worse) < LEAST_TELLING:
+    elif (comparison := result.comparison) and (ordered := comparison.better + comparison.worse) < LEAST_TELLING:
         yield f"too few dev queries differ to decide: {present} stays {took}"
         yield f"  the two models order {ordered:,} queries differently; at least {LEAST_TELLING} are needed"
-    elif found and found.difference.mean > 0:
+    elif comparison and comparison.difference.mean > 0:
         yield f"the new model is better on dev by no more than chance may bring: {present} stays {took}"
     else:
         yield f"training did not help: {present} stays {took}"

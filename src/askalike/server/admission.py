@@ -204,10 +204,10 @@ class Admission:
         """Return whether one was closed, or will be once the event loop has read what has come."""
         for _ in range(TRIES):
             now_s = time.monotonic()
-            waiting = [one for client in clients for one in client.longest(now_s)]
+            waiting = [candidate for client in clients for candidate in client.longest(now_s)]
             if not waiting:
                 return False
-            _, connection = max(waiting, key=lambda one: one[0])
+            _, connection = max(waiting, key=lambda candidate: candidate[0])
             if not connection.has_unread():
                 self.closes(connection)
                 connection.close_for_another()

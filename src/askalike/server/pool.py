@@ -27,7 +27,7 @@ LONG_S: Final = 0.25
 class Joined:
     """What a pool's ``together`` is asked for, with what others ask for who wait meanwhile."""
 
-    asked: Any
+    query: Any
 
 
 @dataclass(slots=True, eq=False)
@@ -161,7 +161,7 @@ class Pool:
         if isinstance(call, Joined):
             assert self._together is not None
             work: Callable[[], Sequence[Any]] = partial(
-                self._together, [turn.call.asked for turn in turns if isinstance(turn.call, Joined)]
+                self._together, [turn.call.query for turn in turns if isinstance(turn.call, Joined)]
             )
         else:
             work = partial(_one, call)

@@ -33,7 +33,7 @@ def status(service: Service, rights: Collection[str]) -> schemas.Status:
     forum = service.engine.forum
     info = forum.info()
     counts, vectors = info.counts, info.vectors
-    verdicts = Counter(one.verdict for one in forum.store.judgements())
+    verdicts = Counter(judgement.verdict for judgement in forum.store.judgements())
     compared = service.engine.progress()
     about = {name: ranker.about for name, ranker in RANKERS.items()}
     about[RERANKER] = "the best by probability, each read together with the query by what the forum's user named"

@@ -204,7 +204,7 @@ class _Worker:
     def __init__(
         self, settings: ServeSettings, listening: list[socket.socket], connections: MutableSequence[int], number: int
     ) -> None:
-        self._given = (settings, listening, connections, number)
+        self._arguments = (settings, listening, connections, number)
         self.process = self._started()
 
     def is_kept(self) -> bool:
@@ -213,7 +213,7 @@ class _Worker:
             return True
         if self.process.exitcode == STARTUP_FAILURE:
             return False
-        connections, number = self._given[2:]
+        connections, number = self._arguments[2:]
         connections[number] = Share.ABSENT  # it was killed, and others waited for it to take its part
         LOG.warning("worker %s ended with %s; another takes its place", self.process.pid, self.process.exitcode)
         time.sleep(max(0.0, self._began_s + AGAIN_S - time.monotonic()))
@@ -229,7 +229,7 @@ class _Worker:
 
     def _started(self) -> SpawnProcess:
         self._began_s = time.monotonic()
-        process = multiprocessing.get_context("spawn").Process(target=_answer, args=self._given)
+        process = multiprocessing.get_context("spawn").Process(target=_answer, args=self._arguments)
         process.start()
         return process
 
