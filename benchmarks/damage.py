@@ -11,8 +11,7 @@ damage, in a fresh copy and a process of its own:
 
 An answer that differs from that of the undamaged forum, and is no error that says what to do, must have been seen by
 the check. Nothing may end in a traceback or a crash. Whatever is not the archive or learned must answer as before
-after the repair. Numbers are compared to five digits; since entries deleted from the word index count in document
-frequencies until they are merged away, what an index made anew answers is as right as what the old one did.
+after the repair. Numbers are compared to five digits.
 """
 
 from __future__ import annotations

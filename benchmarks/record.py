@@ -99,7 +99,7 @@ def write(name: str, command: str, body: dict[str, Any]) -> Path:
             "system": platform.system(),
             "python": platform.python_version(),
         },
-        "versions": {package: version(package) for package in ("tantivy", "numpy", "PyStemmer", "selectolax")},
+        "versions": {package: version(package) for package in ("numpy", "scipy", "PyStemmer", "selectolax")},
         **body,
     }
     RESULTS.mkdir(exist_ok=True)

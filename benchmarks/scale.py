@@ -13,7 +13,7 @@ indexing and waiting are processor time of one thread, which a busy machine chan
 ``--rivals`` questions only.
 
 ``--asked FOLDER…`` searches forums that are there, as ``--keep`` leaves them, in turns, so that a machine that is fast
-at one moment and slow at another favours none of them: titles, titles and bodies, and the same terms by tantivy alone.
+at one moment and slow at another favours none of them: titles, and titles and bodies.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import tantivy
 from recipes.folders import WORK
 
 from askalike import Filters, Forum, Query, Question
@@ -219,20 +218,6 @@ def terms_of(forum: Forum, question: Question, form: str) -> list[str]:
     return list(dict.fromkeys([*prepared.title, *prepared.body]))
 
 
-def by_tantivy(forum: Forum, questions: Iterable[Question], form: str) -> list[Callable[[], object]]:
-    """Return searches by tantivy alone over the same index, for the same terms."""
-    index = tantivy.Index.open(str(forum.path / "lexical" / "entries"))
-    searcher = index.searcher()
-
-    def search(terms: list[str]) -> object:
-        clauses = [
-            (tantivy.Occur.Should, tantivy.Query.term_query(index.schema, "text", term, "freq")) for term in terms
-        ]
-        return searcher.search(tantivy.Query.boolean_query(clauses), K, count=False)
-
-    return [partial(search, terms_of(forum, question, form)) for question in questions]
-
-
 def by_bm25s(forum: Forum, questions: list[Question]) -> dict[str, list[Callable[[], object]]]:
     """Return searches by bm25s over all terms of the forum, by form."""
     import bm25s
@@ -277,13 +262,8 @@ def search_in_turns(folders: list[Path], queries: int) -> list[dict[str, Any]]:
             block = sample[max(0, start) : max(0, start) + BLOCK]
             for forum, of_forum in zip(forums, seconds, strict=True):
                 for form in FORMS:
-                    work = {
-                        form: searches(forum, block, form, None),
-                        f"tantivy alone, {form}": by_tantivy(forum, block, form),
-                    }
-                    for name, pieces in work.items():
-                        spent = [processor_s(piece) for piece in pieces]
-                        of_forum.setdefault(name, []).extend(spent if start >= 0 else [])  # the first turn warms up
+                    spent = [processor_s(piece) for piece in searches(forum, block, form, None)]
+                    of_forum.setdefault(form, []).extend(spent if start >= 0 else [])  # the first turn warms up
         return [
             {"questions": len(forum), **{name: percentiles(spent) for name, spent in of_forum.items()}}
             for forum, of_forum in zip(forums, seconds, strict=True)
@@ -356,8 +336,7 @@ def measure(folder: Path, *, size: int, queries: int, rivals: int) -> dict[str, 
     with Forum.open(path) as forum:
         body["search"] = {form: times(searches(forum, sample, form, None)) for form in FORMS}
         body["words"] = {
-            **{f"askalike by words, {form}": times(searches(forum, sample, form, "lexical")) for form in FORMS},
-            **{f"tantivy alone, {form}": times(by_tantivy(forum, sample, form)) for form in FORMS},
+            f"askalike by words, {form}": times(searches(forum, sample, form, "lexical")) for form in FORMS
         }
         if size <= rivals:
             body["words"] |= {f"bm25s, {form}": times(work) for form, work in by_bm25s(forum, sample).items()}

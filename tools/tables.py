@@ -361,8 +361,6 @@ SPEED: Final[Mapping[str, Table | Facts]] = {
             "questions": "{questions:,}",
             "a search by title, p50 ms": "{search[title][p50_ms]:.1f}",
             "with a body": "{search[title and body][p50_ms]:.1f}",
-            "tantivy alone, by title": "{words[tantivy alone, title][p50_ms]:.1f}",
-            "with a body, tantivy": "{words[tantivy alone, title and body][p50_ms]:.1f}",
             "bm25s, by title": "{words[bm25s, title][p50_ms]:.1f}",
             "an addition until it is found, ms": "{added until found[p50_ms]:.0f}",
             "indexing, s": "{indexing[seconds]:,.0f}",
@@ -386,9 +384,7 @@ SPEED: Final[Mapping[str, Table | Facts]] = {
         {
             "questions": "{questions:,}",
             "by title, p50 ms": "{title[p50_ms]:.1f}",
-            "tantivy alone": "{tantivy alone, title[p50_ms]:.1f}",
             "with a body": "{title and body[p50_ms]:.1f}",
-            "tantivy alone, with a body": "{tantivy alone, title and body[p50_ms]:.1f}",
         },
         ("rows",),
     ),

@@ -14,7 +14,8 @@ PACKAGE = Path(askalike.__file__).parent
 
 BASE = {"types", "errors", "settings", "_version"}
 PLUMBING = {*BASE, "files", "processes", "progress", "text"}
-INDEX = {"index", "index.words", "index.vectors", "index.cursor", "index.checked_file"}
+SEGMENTS = {"index.cursor", "index.checked_file", "index.segments"}
+INDEX = {"index", "index.words", "index.postings", "index.vectors", *SEGMENTS}
 MODEL = {"models.folder", "models.vocabulary", "models.encoders"}
 OTHER_ENCODERS = {"models.text_encoder", "models.transformer", "models.remote"}
 FORUM = {"search", "index", "forum", "evaluation", "evaluation.forum"}
@@ -48,8 +49,17 @@ ALLOWED: dict[str, set[str]] = {
     "models.remote": {"errors", "types", "web", "models.text_encoder"},
     "index.cursor": set(),
     "index.checked_file": {"errors", "files"},
-    "index.words": {"types", "errors", "files", "index.cursor", "index.checked_file"},
-    "index.vectors": {"types", "errors", "files", "index.cursor", "index.checked_file"},
+    "index.segments": {"errors", "files", "index.cursor", "index.checked_file"},
+    "index.postings": {"errors", "index.checked_file"},
+    "index.words": {"types", "errors", "files", "index.postings", *SEGMENTS},
+    "index.vector_codes": {"errors"},
+    "index.product_codes": {"index.checked_file", "index.vector_codes"},
+    "index.vector_segments": {"index.product_codes", "index.vector_codes", *SEGMENTS},
+    "index.nearest": {"index.vector_segments"},
+    "index.vectors": {
+        *("errors", "index.nearest", "index.product_codes", "index.vector_codes", "index.vector_segments"),
+        *SEGMENTS,
+    },
     "search": {"types", "errors", "text", "models.term_weighting"},
     "index": {
         *(PLUMBING | INDEX | MODEL | OTHER_ENCODERS),
@@ -142,7 +152,7 @@ def test_the_allowed_imports_have_no_cycle() -> None:
 
 
 def test_the_store_alone_knows_its_sqlite_file_and_who_asks_it_knows_only_its_protocol() -> None:
-    own = [PACKAGE / "index" / "words" / "texts.py", PACKAGE / "follow" / "state.py"]  # have files of their own
+    own = [PACKAGE / "follow" / "state.py"]  # has a file of its own
     wrong = []
     for path in sorted(PACKAGE.rglob("*.py")):
         if path.is_relative_to(PACKAGE / "store") or path in own:

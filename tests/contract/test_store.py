@@ -379,7 +379,7 @@ def test_what_goes_after_a_scan_was_killed_between_entries_and_cursor_is_gone_fr
     analyzer = Analyzer(TextSettings())
     indexer = WordIndexer(open_index(tmp_path / "words", store, analyzer), analyzer)
     with monkeypatch.context() as patched:
-        patched.setattr("askalike.index.words.index._write_cursor", killed)
+        patched.setattr("askalike.index.segments.Manifest.write", killed)
         with pytest.raises(KeyboardInterrupt):
             catch_up(store, indexer, SilentProgress())
     store.put_questions((), ["a"])

@@ -25,7 +25,7 @@ from askalike.index.milvus.choice import check_engine
 from askalike.index.milvus.client import DROPPED_AFTER_S, Milvus, search_request
 from askalike.index.milvus.vectors import BITS, _along, codes_of
 from askalike.index.milvus.words import Lengths, MilvusWords, place
-from askalike.index.words.postings import idf, saturated
+from askalike.index.postings import idf, saturated
 from askalike.progress import SilentProgress
 from askalike.server.app import build
 from askalike.server.settings import ServeSettings

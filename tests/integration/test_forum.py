@@ -425,11 +425,13 @@ def test_a_missing_index_is_built_anew(small: Forum) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "content"), [("mark.json", b"{"), ("mark.json", b'{"format": 99}'), ("entries/meta.json", b"damaged")]
+    ("file", "content"), [("mark.json", b"{"), ("mark.json", b'{"format": 99}'), ("*.words", b"damaged")]
 )
 def test_a_damaged_index_is_refused_and_reindex_mends_it(small: Forum, file: str, content: bytes) -> None:
     small.close()
-    (ForumLayout(small.path).lexical / file).write_bytes(content)
+    [path] = ForumLayout(small.path).lexical.glob(file)
+    path.unlink()
+    path.write_bytes(content)
     with pytest.raises(DamagedForumError, match="askalike reindex"):
         Forum.open(small.path)
     with Forum.reindex(small.path) as forum:

@@ -19,7 +19,6 @@ from askalike.errors import ForumError
 from askalike.forum import indexes
 from askalike.forum.indexes import remove_indexes
 from askalike.index import encoder_settings
-from askalike.index.words import WordIndex
 from askalike.progress import SilentProgress
 from askalike.store import ForumLayout, open_store
 from askalike.text.analyzer import Analyzer
@@ -69,7 +68,7 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def inode(path: Path) -> int:
-    return (ForumLayout(path).lexical / "entries").stat().st_ino
+    return ForumLayout(path).lexical.stat().st_ino
 
 
 def test_the_index_that_is_there_answers_as_the_one_made_anew(begun: Path) -> None:
@@ -127,19 +126,6 @@ def test_others_find_everything_while_a_forum_is_reindexed(tmp_path: Path, monke
         assert progress.what is None
         assert found(forum) == ALL
         assert inode(tmp_path / "f") != before
-
-
-def test_postings_that_were_dropped_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("askalike.index.words.postings.LEAST", 3)
-    monkeypatch.setattr("askalike.index.local.LEAST", 3)
-    with Forum.create(tmp_path / "f") as forum:
-        forum.add(QUESTIONS)
-    lexical = ForumLayout(tmp_path / "f").lexical
-    (lexical / "postings.json").unlink()
-    assert not WordIndex(lexical).has_postings
-    with Forum.open(tmp_path / "f") as forum:
-        assert found(forum) == ALL
-    assert WordIndex(lexical).has_postings
 
 
 def test_an_index_with_other_files_beside_it_is_not_replaced(begun: Path) -> None:
@@ -222,4 +208,4 @@ def count_steps(place: int) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_a_killed_process_leaves_one_of_both_indexes_wherever_it_is_killed(tmp_path: Path) -> None:
     told = printed_by("test_forum_words_anew", "kill_at_each_step", tmp_path)
-    assert int(told.split()[-1]) > 20  # so many steps there are to be killed at
+    assert int(told.split()[-1]) > 15  # so many steps there are to be killed at

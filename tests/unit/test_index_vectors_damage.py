@@ -125,7 +125,7 @@ def test_a_mark_that_cannot_be_read_is_refused(folder: Path) -> None:
 
 
 def test_an_index_of_another_format_is_refused(folder: Path) -> None:
-    rewrite(folder, mark={"format": 2})
+    rewrite(folder, cursor={"format": 2})
     refused(folder, "format 2, expected 3")
 
 

@@ -16,10 +16,11 @@ import pytest
 from numpy.typing import NDArray
 
 from askalike.errors import DamagedForumError
-from askalike.index.vectors import VectorIndex, scan
-from askalike.index.vectors.codes import decode, encode
-from askalike.index.vectors.nearest import FEW, UNCODED
-from askalike.index.vectors.scan import Cells, Quantiser, divided, read_cells
+from askalike.index import product_codes as scan
+from askalike.index.nearest import FEW, UNCODED
+from askalike.index.product_codes import Cells, Quantiser, divided, read_cells
+from askalike.index.vector_codes import decode, encode
+from askalike.index.vectors import VectorIndex
 
 COUNT, D = 6_000, 130
 RNG = np.random.default_rng(0)

@@ -40,7 +40,6 @@ from askalike.files import (
     writing_whole,
 )
 from askalike.forum.indexes import ForumSettings, remove_indexes
-from askalike.index.checked_file import POSTINGS
 from askalike.index.cursor import Cursor
 from askalike.index.encoder_settings import FILE as ENCODER_FILE
 from askalike.index.encoder_settings import fingerprint as model_fingerprint
@@ -50,6 +49,7 @@ from askalike.index.milvus.choice import engine_of
 from askalike.index.milvus.client import Milvus
 from askalike.index.milvus.vectors import MilvusSets
 from askalike.index.milvus.words import MilvusWords
+from askalike.index.segments import OWNED as LEXICAL_FILES
 from askalike.index.vector_set import OWNED as VECTOR_FILES
 from askalike.index.vector_set import (
     Current,
@@ -63,11 +63,7 @@ from askalike.index.vector_set import (
 )
 from askalike.index.vectors import VectorIndex
 from askalike.index.word_indexer import fingerprint
-from askalike.index.words import WordIndex, sums
-from askalike.index.words.index import OWNED as LEXICAL_FILES
-from askalike.index.words.index import successor_of
-from askalike.index.words.postings import postings_faults
-from askalike.index.words.texts import TEXTS_FILE, text_faults
+from askalike.index.words import WordIndex, successor_of
 from askalike.models.encoders.model import Model
 from askalike.models.folder import OWNED as MODEL_FILES
 from askalike.models.folder import ModelLayout
@@ -133,6 +129,7 @@ def refused(part: Part, path: str, error: Exception, mend: str = REPAIR) -> Find
     return Finding(part, path, what, mend)
 
 
+_CHECKED_TOGETHER: Final = 1000
 MOST_NAMED: Final = 1000
 """Findings of one part that are named."""
 
@@ -219,35 +216,20 @@ def _words(layout: ForumLayout, progress: Progress, contents: Contents | None) -
         yield Finding("words", name, "there is no word index; the next command that opens the forum builds it")
         return
     try:
-        sizes = [(folder / sums.ENTRIES / one).stat().st_size for one in sums.entry_files(folder)]
-        sizes.append((folder / TEXTS_FILE).stat().st_size)
-        sizes += [path.stat().st_size for path in folder.glob(f"*.{POSTINGS}")]
-        progress.start("checking the word index", sum(sizes), "bytes")
-        is_damaged = False
-        for path, what in sums.faults(folder, read=progress.advance):
-            is_damaged = True
-            yield Finding("words", _within(path, layout), what)
-        if is_damaged:
-            return
         index = WordIndex(folder)
-    except (AskalikeError, OSError, ValueError) as error:
-        yield from [refused("words", name, error)] * _is_writable(layout)  # otherwise it cannot be locked
-        return
-    if not (folder / sums.SUMS_FILE).exists():
-        what = "is not there: files of the word index are checked by their own sums alone until the next change"
-        yield Finding("words", f"{name}/{sums.SUMS_FILE}", what, "", is_damage=False)
-    try:
-        yield from _renewal(index)
+        progress.start("checking the word index", index.entries, "questions")
+        index.check()
         numbers = index.numbers()
-    except AskalikeError as error:
+        for start in range(0, len(numbers), _CHECKED_TOGETHER):
+            nums = numbers[start : start + _CHECKED_TOGETHER]
+            texts = index.texts(nums)
+            if damaged := sum(num not in texts or unpacked(texts[num]) is None for num in nums):
+                yield Finding("words", name, f"holds {damaged:,} texts that are not what was written")
+            progress.advance(len(nums))
+    except (AskalikeError, OSError) as error:
         yield refused("words", name, error)
         return
-    faults = text_faults(folder, numbers, lambda packed: unpacked(packed) is not None, progress.advance)
-    yield from (Finding("words", f"{name}/{TEXTS_FILE}", what) for what in faults)
-    damaged = postings_faults(folder, entries=index.entries, is_in_step=index.has_postings, read=progress.advance)
-    yield from (Finding("words", f"{name}/{file}", what) for file, what in damaged)
-    if len(numbers) != index.entries:
-        yield Finding("words", name, f"counts {index.entries:,} questions and holds {len(numbers):,}")
+    yield from _renewal(index)
     contents = _as_of(index.cursor.applied, layout, contents)
     if contents is not None:
         settings = _text_settings(contents)
@@ -475,10 +457,7 @@ def _files(layout: ForumLayout) -> Iterator[Finding]:
             continue
         what = "is not one of askalike's" + (", and a link" if is_link(path) else "")
         yield Finding("files", _within(path, layout), what, "", is_damage=False)
-    if not _is_writable(layout):
-        what = "this process may not write here, so that the word index was compared with its sums alone"
-        yield Finding("files", "", what, "mount the disk for writing, or check a copy", is_damage=False)
-    for path in unusable_locks(layout) if _is_writable(layout) else ():
+    for path in unusable_locks(layout) if os.access(layout.folder, os.W_OK) else ():
         yield Finding("files", _within(path, layout), "is not a file that this process may lock")
     for path in (layout.keys, layout.parts, layout.learned):
         if path.exists() or path.is_symlink():
@@ -486,10 +465,6 @@ def _files(layout: ForumLayout) -> Iterator[Finding]:
                 json.loads(path.read_bytes())
             except (OSError, ValueError, RecursionError) as error:
                 yield Finding("files", path.name, f"cannot be read: {error}", "take it from a backup, or delete it")
-
-
-def _is_writable(layout: ForumLayout) -> bool:
-    return os.access(layout.folder, os.W_OK)
 
 
 def unusable_locks(layout: ForumLayout) -> list[Path]:

@@ -49,9 +49,9 @@ from askalike.forum.queue import Queue
 from askalike.forum.thresholds import Reliability, Thresholds
 from askalike.index.encoder_settings import forget_encoder
 from askalike.index.milvus.choice import name_engine
+from askalike.index.segments import OWNED as LEXICAL_FILES
 from askalike.index.vector_set import OWNED as VECTOR_FILES
 from askalike.index.vector_sets import VectorsState
-from askalike.index.words.index import OWNED as LEXICAL_FILES
 from askalike.models.encoders.model import Model
 from askalike.progress import Progress, SilentProgress
 from askalike.readers.frame import ReadOptions

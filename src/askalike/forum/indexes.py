@@ -51,8 +51,7 @@ from askalike.index.milvus.engine import EngineWords
 from askalike.index.milvus.vectors import MilvusSets
 from askalike.index.vector_set import VectorSet, forget_sets, lock_of_makers
 from askalike.index.vector_sets import AT_ONCE, Vectors, VectorsState
-from askalike.index.words import FieldWeights, WordIndex
-from askalike.index.words.index import successor_of
+from askalike.index.words import FieldWeights, WordIndex, successor_of
 from askalike.models.encoders.model import Model
 from askalike.models.text_encoder import READ_OF_PAIRS, TextEncoder
 from askalike.processes import one_blas_thread

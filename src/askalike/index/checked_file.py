@@ -34,8 +34,8 @@ REBUILD: Final = 'rebuild it with "askalike reindex FORUM"'
 NAME: Final = r"\d{8,}-[0-9a-f]{8}"
 """What files are called, before the kind."""
 
-POSTINGS: Final = "postings"
-FILE: Final = re.compile(rf"{NAME}\.(segment|dead|codes|centres|{POSTINGS})")
+KINDS: Final = "words|segment|dead|codes|centres"
+FILE: Final = re.compile(rf"{NAME}\.({KINDS})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ class FileEntry:
 def unread(path: Path, error: OSError) -> ForumError:
     """Return the error of a file that cannot be opened: is it damaged, or does the system not let it be read?"""
     if error.errno in REFUSED:
-        told = f"{_index_of(path)} cannot be read: {path}: {error.strerror}"
-        return ForumError(told, "check the rights of the forum's folder")
+        message = f"the index cannot be read: {path}: {error.strerror}"
+        return ForumError(message, "check the rights of the forum's folder")
     return damage(path, f"cannot be opened: {error}")
 
 
@@ -75,11 +75,7 @@ def unwritable(index: str, error: Exception, *, is_full: bool) -> ForumError:
 
 def damage(path: Path, what: str) -> DamagedForumError:
     """Return the error that names a damaged file and what to do."""
-    return DamagedForumError(f"{_index_of(path)} cannot be read: {path} {what}", REBUILD)
-
-
-def _index_of(path: Path) -> str:
-    return "the word index" if path.suffix == f".{POSTINGS}" else "the vector index"
+    return DamagedForumError(f"the index cannot be read: {path} {what}", REBUILD)
 
 
 def file_name(generation: int, kind: str) -> str:
@@ -116,7 +112,7 @@ class CheckedFile:
             DamagedForumError: it is not what was written.
         """
         if zlib.crc32(self.payload.data) != self.payload_sum:
-            raise damage(self.path, "does not hold what was written: the sum of its vectors differs")
+            raise damage(self.path, "does not hold what was written: its sum differs")
 
 
 def write_file(
@@ -126,16 +122,19 @@ def write_file(
     rows: int,
     front: Iterable[NDArray[Any]],
     payload: Iterable[NDArray[Any]],
+    *,
+    is_narrow: bool = False,
 ) -> FileEntry:
     """Write a new file, block after block; return what the manifest must say of it.
 
     Args:
         front: arrays that are read whenever the file is opened.
         payload: contiguous arrays, written one after the other.
+        is_narrow: only its owner may read it.
     """
     head = b"".join(array.tobytes() for array in front)
     size = total = 0
-    with writing_whole(path) as file:
+    with writing_whole(path, is_narrow=is_narrow) as file:
         file.write(bytes(_ALIGNMENT))
         file.write(head + bytes(-len(head) % _ALIGNMENT))
         for block in payload:
@@ -174,12 +173,13 @@ def read_file(path: Path, kind: str, entry: FileEntry) -> CheckedFile:
             size = path.stat().st_size
             if size != start + payload_bytes:
                 raise damage(path, f"has {size:,} bytes, expected {start + payload_bytes:,}")
-            front = file.read(front_bytes)
+            front = file.read(start - _ALIGNMENT)
     except FileNotFoundError:
         raise
     except OSError as error:
         raise unread(path, error) from error
-    if zlib.crc32(front) != front_sum:
+    front, padding = front[:front_bytes], front[front_bytes:]
+    if zlib.crc32(front) != front_sum or any(padding):
         raise damage(path, "does not hold what was written: the sum of its numbers differs")
     return CheckedFile(path, dimensions, front, _map(path, start, payload_bytes), payload_sum)
 

@@ -28,9 +28,7 @@ from askalike.index.catchup import catch_up
 from askalike.index.milvus.words import MilvusWords
 from askalike.index.vectors import VectorSnapshot
 from askalike.index.word_indexer import WordIndexer, fingerprint
-from askalike.index.words import FieldWeights, WordIndex, WordSnapshot
-from askalike.index.words.index import replaced_of, successor_of
-from askalike.index.words.postings import LEAST
+from askalike.index.words import FieldWeights, WordIndex, WordSnapshot, replaced_of, successor_of
 from askalike.processes import one_blas_thread
 from askalike.progress import Progress
 from askalike.search import Candidate
@@ -241,9 +239,8 @@ RENEWAL_TIMEOUT_S = 600.0
 """Who has indexed or encoded for minutes waits for as long as another process may index."""
 
 COUNTED_EXACTLY: Final = 2_000
-"""A forum of so many questions is counted anew whenever some were deleted, so that scores depend on what is there."""
-DELETED_SHARE: Final = 0.05
-"""A larger one when so many were."""
+"""What is measured of a forum of so many questions is measured anew when it has changed, so that scores depend on what
+is there alone."""
 
 CAN_REPLACE: Final = not IS_WINDOWS
 """Whether a folder can be renamed whose files are open: where not, an index is made anew in its place."""
@@ -302,7 +299,6 @@ class LocalWords:
         self._layout, self._store, self._analyzer = layout, store, analyzer
         self._executor, self._locked = executor, locked
         self._made_by = fingerprint(analyzer)
-        self._has_renewed = False
         self.index = self._opened()
 
     def _opened(self) -> WordIndex:
@@ -326,32 +322,23 @@ class LocalWords:
             WordIndex.remove(replaced_of(self.index.folder))  # of a process that was killed
 
     def wants_renewal(self) -> bool:
-        """Return whether an index beside this one was begun, or this one is large and has no postings."""
+        """Return whether an index beside this one was begun."""
         index = self.index
-        if not CAN_REPLACE:
+        if not CAN_REPLACE or not WordIndex.exists(successor_of(index.folder)):
             return False
         index.refresh()
-        is_slow = not index.has_postings and index.entries >= 2 * LEAST and not self._has_renewed
-        is_wanted = is_slow or WordIndex.exists(successor_of(index.folder))
-        return is_wanted and index.cursor.is_complete and WordIndex.can_be_replaced(index.folder)
-
-    def _wants_count(self) -> bool:
-        """Return whether deleted questions count so much in scores that the words are to be indexed anew."""
-        index = self.index
-        if not CAN_REPLACE or not index.cursor.is_complete or not WordIndex.can_be_replaced(index.folder):
-            return False
-        return index.deleted > (0 if index.entries <= COUNTED_EXACTLY else DELETED_SHARE * index.entries)
+        return index.cursor.is_complete and WordIndex.can_be_replaced(index.folder)
 
     def renew(self, progress: Progress) -> None:
-        """Index all words anew, also where deleted questions still count; see ``Words``."""
-        if not (self.wants_renewal() or self._wants_count()):
+        """Index all words anew; see ``Words``."""
+        if not self.wants_renewal():
             return
         folder = self.index.folder
         try:
             with held(filelock.FileLock(self._layout.words_lock, thread_local=False), 0):
                 with self._locked(LOCK_TIMEOUT_S):
                     self.index.reopen()
-                    if not (self.wants_renewal() or self._wants_count()):  # another process has done it
+                    if not self.wants_renewal():  # another process has done it
                         return
                     successor = successor_index(folder, self._store, self._analyzer)
                 indexer = WordIndexer(successor, self._analyzer, self._executor)
@@ -359,7 +346,6 @@ class LocalWords:
                 with self._locked(RENEWAL_TIMEOUT_S):
                     catch_up(self._store, indexer, progress)  # what was written meanwhile
                     WordIndex.put_in_place(folder)
-                    self._has_renewed = True
                     self.index.reopen()
         except filelock.Timeout as error:
             raise BusyForumError(

@@ -56,10 +56,10 @@ from askalike.index.encoder_settings import (
     read_settings,
 )
 from askalike.index.milvus.vectors import MilvusVectors
+from askalike.index.segments import OWNED as INDEX_FILES
+from askalike.index.segments import writing
 from askalike.index.text_questions import TextQuestions, loaded, problem_of
 from askalike.index.vectors import VectorIndex
-from askalike.index.vectors import folder as orphaned_files
-from askalike.index.vectors.folder import writing
 from askalike.models.encoders.model import Model
 from askalike.models.folder import MAX_BYTES
 from askalike.models.folder import OWNED as MODEL_FILES
@@ -73,7 +73,7 @@ FORMAT = 1
 DIRECTIONS_FILE = "directions.safetensors"
 _SET = Owned(
     rf"({re.escape(ENCODER_FILE)}|{re.escape(DIRECTIONS_FILE)})(\.\d+\.tmp)?",
-    (("model", MODEL_FILES), ("index", orphaned_files.OWNED)),
+    (("model", MODEL_FILES), ("index", INDEX_FILES)),
 )
 OWNED = Owned(
     rf"{re.escape(CURRENT_FILE)}(\.\d+\.tmp)?|{re.escape(LOCK_FILE)}", ((r"[0-9a-f]{16}(\.\d+\.tmp)?", _SET),)

@@ -1,6 +1,6 @@
 """What a search asks of whatever holds a forum: candidates with scores, records, a query's vector. Calls take batches.
 
-One machine's SQLite, tantivy and vectors are one engine; a distributed one gives no more than this. A search makes at
+One machine's SQLite, words and vectors are one engine; a distributed one gives no more than this. A search makes at
 most nine calls to one that is far away, and eleven to one at hand, however many terms and hits it has.
 """
 

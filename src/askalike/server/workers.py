@@ -96,9 +96,9 @@ def check_open(settings: ServeSettings) -> None:
 def few_arenas() -> None:
     """Let this process and those that it starts allocate from few arenas, unless the environment says how many.
 
-    glibc gives nearly every thread an arena to allocate from. What the many short-lived threads of the word index's
-    writers free stays in theirs, and a service that is written to for hours grows though nothing is kept. With two
-    arenas it stays level (LOG.md). Nothing happens where the C library is not glibc.
+    glibc gives nearly every thread an arena to allocate from, and what a thread frees stays in its own: a service that
+    is written to for hours grows though nothing is kept. With two arenas it stays level (LOG.md). Nothing happens where
+    the C library is not glibc.
     """
     if not sys.platform.startswith("linux") or VARIABLE in os.environ:
         return

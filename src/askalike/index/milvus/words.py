@@ -41,9 +41,8 @@ from askalike.index.milvus.client import (
     sparse,
     text_field,
 )
-from askalike.index.words.index import IndexEntry
-from askalike.index.words.postings import idf, saturated
-from askalike.index.words.snapshot import FieldWeights
+from askalike.index.postings import idf, saturated
+from askalike.index.words import FieldWeights, IndexEntry
 
 PLACES: Final = (1 << 31) - 1
 COUNTED: Final = ("term", "titles", "texts")

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.index.checked_file import CheckedFile, FileEntry, damage, read_file, write_file
-from askalike.index.vectors.codes import decode
+from askalike.index.vector_codes import decode
 
 CENTROIDS: Final = 16
 SAMPLE: Final = 8_192

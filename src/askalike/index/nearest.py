@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.index.vectors.snapshot import Part, Snapshot
+from askalike.index.vector_segments import VectorCommit, VectorPart
 
 Neighbour = tuple[int, float]
 """An entry's number and its cosine."""
@@ -52,6 +52,11 @@ def directions(queries: NDArray[np.floating]) -> NDArray[np.float64]:
     return whole
 
 
+def is_large(part: VectorPart) -> bool:
+    """Return whether a segment is one that has codes."""
+    return part.open > UNCODED
+
+
 def breadth(limit: int) -> int:
     """Return how many candidates the codes propose for so many hits.
 
@@ -61,7 +66,7 @@ def breadth(limit: int) -> int:
 
 
 def search(
-    snapshot: Snapshot,
+    commit: VectorCommit,
     aims: NDArray[np.float64],
     limit: int,
     rows: NDArray[np.int64] | None,
@@ -72,41 +77,41 @@ def search(
     Raises:
         DamagedForumError: codes are not what was written.
     """
-    coded = [part for part in snapshot.parts if part.codes is not None]
+    coded = [part for part in commit.parts if part.codes is not None]
     if not coded or (rows is not None and len(rows) <= FEW):
-        return search_exactly(snapshot, aims, limit, rows, excluded)
-    openings = [_opening(part, rows, excluded) for part in snapshot.parts]
+        return search_exactly(commit, aims, limit, rows, excluded)
+    openings = [_opening(part, rows, excluded) for part in commit.parts]
     found: list[list[Neighbour]] = []
     none = np.zeros(0, np.int64)
     for start in range(0, len(aims), SCANNED_AT_ONCE):
         chunk = aims[start : start + SCANNED_AT_ONCE]
         proposed, beside = _proposed(openings, chunk, breadth(limit))
-        also = shortlists(snapshot, chunk, limit, beside, none) if len(beside) > BLOCK else [beside] * len(chunk)
+        also = shortlists(commit, chunk, limit, beside, none) if len(beside) > BLOCK else [beside] * len(chunk)
         for aim, near, more in zip(chunk, proposed, also, strict=True):
-            found.append(_decided(snapshot, np.sort(np.concatenate((near, more))), aim, limit))
+            found.append(_decided(commit, np.sort(np.concatenate((near, more))), aim, limit))
     return found
 
 
-def _decided(snapshot: Snapshot, rows: NDArray[np.int64], aim: NDArray[np.float64], limit: int) -> list[Neighbour]:
+def _decided(commit: VectorCommit, rows: NDArray[np.int64], aim: NDArray[np.float64], limit: int) -> list[Neighbour]:
     """Return the nearest of some hundred rows that may be found, ascending."""
     if not aim.any():
         return []
-    codes, factors = snapshot.codes(rows), snapshot.factors(rows)
-    margin = (snapshot.dimensions + 4) * 2.0**-23
+    codes, factors = commit.codes(rows), commit.factors(rows)
+    margin = (commit.dimensions + 4) * 2.0**-23
     chosen = shortlist((codes.astype(np.float32) @ aim.astype(np.float32)) * factors, limit, margin)
-    return best(snapshot.nums(rows[chosen]), codes[chosen], aim, limit)
+    return best(commit.nums(rows[chosen]), codes[chosen], aim, limit)
 
 
 @dataclass(frozen=True, slots=True)
 class _Opening:
     """Which rows of a part may be found: a mask (size,), and how many these are."""
 
-    part: Part
+    part: VectorPart
     mask: NDArray[np.bool_]
     count: int
 
 
-def _opening(part: Part, rows: NDArray[np.int64] | None, excluded: NDArray[np.int64]) -> _Opening:
+def _opening(part: VectorPart, rows: NDArray[np.int64] | None, excluded: NDArray[np.int64]) -> _Opening:
     if rows is None and not len(excluded):
         return _Opening(part, part.is_found, part.open)
     mask = part.is_found.copy() if rows is None else np.zeros(part.size, np.bool_)
@@ -168,7 +173,7 @@ def _scanned(
 
 
 def search_exactly(
-    snapshot: Snapshot,
+    commit: VectorCommit,
     aims: NDArray[np.float64],
     limit: int,
     rows: NDArray[np.int64] | None,
@@ -181,12 +186,12 @@ def search_exactly(
         rows: (n,) ascending rows to look at, None for all.
         excluded: (m,) rows that are not found, besides those of zeros.
     """
-    chosen = zip(aims, shortlists(snapshot, aims, limit, rows, excluded), strict=True)
-    return [best(snapshot.nums(near), snapshot.codes(near), aim, limit) for aim, near in chosen]
+    chosen = zip(aims, shortlists(commit, aims, limit, rows, excluded), strict=True)
+    return [best(commit.nums(near), commit.codes(near), aim, limit) for aim, near in chosen]
 
 
 def shortlists(
-    snapshot: Snapshot,
+    commit: VectorCommit,
     aims: NDArray[np.float64],
     limit: int,
     rows: NDArray[np.int64] | None,
@@ -195,13 +200,13 @@ def shortlists(
     """Return for each query rows that hold its ``limit`` best ones; arguments as in ``search_exactly``."""
     if len(aims) > QUERIES_AT_ONCE:
         parts = (aims[start : start + QUERIES_AT_ONCE] for start in range(0, len(aims), QUERIES_AT_ONCE))
-        return [one for part in parts for one in shortlists(snapshot, part, limit, rows, excluded)]
-    scores = _products(snapshot, aims, rows)  # (n, Q) float32
+        return [one for part in parts for one in shortlists(commit, part, limit, rows, excluded)]
+    scores = _products(commit, aims, rows)  # (n, Q) float32
     if rows is None:
         scores[excluded] = -np.inf
     elif len(excluded):
         scores[np.isin(rows, excluded)] = -np.inf
-    margin = (snapshot.dimensions + 4) * 2.0**-23
+    margin = (commit.dimensions + 4) * 2.0**-23
     by_query = np.ascontiguousarray(scores.T)
     chosen = [shortlist(by_query[number], limit, margin) for number in range(len(aims))]
     for number, aim in enumerate(aims):
@@ -210,13 +215,13 @@ def shortlists(
     return chosen if rows is None else [rows[near] for near in chosen]
 
 
-def _products(snapshot: Snapshot, aims: NDArray[np.float64], rows: NDArray[np.int64] | None) -> NDArray[np.float32]:
+def _products(commit: VectorCommit, aims: NDArray[np.float64], rows: NDArray[np.int64] | None) -> NDArray[np.float32]:
     """Return the cosines (n, Q), each within ``(D + 4) · 2⁻²⁴`` of the true one; -inf for what is not found."""
-    count = snapshot.size if rows is None else len(rows)
+    count = commit.size if rows is None else len(rows)
     scores = np.empty((count, len(aims)), np.float32)
     turned = np.ascontiguousarray(aims.T, np.float32)  # (D, Q)
-    buffer = np.empty((min(BLOCK, count), snapshot.dimensions), np.float32)
-    for where, part, taken in snapshot.blocks(BLOCK, rows):
+    buffer = np.empty((min(BLOCK, count), commit.dimensions), np.float32)
+    for where, part, taken in commit.blocks(BLOCK, rows):
         block, cosines = buffer[: where.stop - where.start], scores[where]
         np.copyto(block, part.segment.rows.codes[taken])
         if len(aims) == 1:  # a matrix times a vector has a kernel of its own
