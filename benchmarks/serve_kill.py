@@ -196,12 +196,13 @@ def loading(folder: Path, versions: Versions, *, is_wanted: bool) -> Iterator[No
 
 def one_round(
     folder: Path, versions: Versions, ledgers: list[Ledger], number: int, delay_s: float, *, is_loading: bool
-) -> None:
-    """Serve, write, kill after a while, check.
+) -> int:
+    """Serve, write, kill after a while, check; return how many writes were acknowledged before the kill.
 
     Raises:
         AssertionError: something that was acknowledged is not there.
     """
+    before = sum(ledger.acknowledged for ledger in ledgers)
     with serving(folder) as running, loading(folder, versions, is_wanted=is_loading):
         threads = [
             threading.Thread(
@@ -232,6 +233,7 @@ def one_round(
             for identifier, title in written[-3:]:
                 ranked = [one for one, _ in forum.ranking(Query(title, k=1000, ranker="words"))]
                 assert identifier in ranked, f"{identifier} ({title!r}) is not found"
+    return sum(ledger.acknowledged for ledger in ledgers) - before
 
 
 def main() -> None:
@@ -255,12 +257,20 @@ def main() -> None:
     os.environ["TMPDIR"] = tempfile.tempdir = str(temporary)
     archived = sorted(contents(versions, "whole")[0])
     ledgers = [Ledger(f"client{number}", archived) for number in range(CLIENTS)]
-    chance = random.Random(0)
+    chance, kills_while_answering = random.Random(0), 0
     for number in range(options.kills):
         delay_s = chance.uniform(0.1, LONGEST_S)
-        one_round(folder, versions, ledgers, number, delay_s, is_loading=number % 2 == 1)
+        acknowledged = one_round(folder, versions, ledgers, number, delay_s, is_loading=number % 2 == 1)
+        kills_while_answering += acknowledged > 0
         refused = sum((ledger.refused for ledger in ledgers), Counter[int]())
-        print(number + 1, f"{delay_s:.1f} s", sum(ledger.acknowledged for ledger in ledgers), dict(refused), flush=True)
+        print(
+            number + 1,
+            f"{delay_s:.1f} s",
+            acknowledged,
+            sum(ledger.acknowledged for ledger in ledgers),
+            dict(refused),
+            flush=True,
+        )
     if (options.kills, options.questions) != (KILLS, QUESTIONS):
         return  # a trial
     write(
@@ -271,6 +281,7 @@ def main() -> None:
             "kills": options.kills,
             "failures": 0,
             "clients": CLIENTS,
+            "kills_while_answering": kills_while_answering,
             "kills_while_loading": options.kills // 2,
             "acknowledged_writes": sum(ledger.acknowledged for ledger in ledgers),
             "refused": {

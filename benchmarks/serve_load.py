@@ -1,7 +1,8 @@
 """How fast the service answers under load: 1, 16 and 32 connections, titles alone and with bodies, writes meanwhile.
 
 Command: ``python -m benchmarks.serve_load [--seconds S] [--steady S] [--workers N]``. The forum holds all
-Reddit questions. The service is a process of its
+Reddit questions. ``--mixed`` measures one thing alone, on the first 5,000: 64 clients search and write in turn for a
+minute; then the service is stopped, and every write that it acknowledged is looked for. The service is a process of its
 own; the client, asyncio with connections that stay open, is this one, on the same machine: both share its cores. Each
 search is a question of the forum, with the library's own time for the same beside it. At the end the same is asked for
 minutes, while memory is watched.
@@ -19,15 +20,16 @@ import random
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from recipes.folders import WORK
 
 from askalike import Forum, Query
-from benchmarks.record import option_parser, percentiles, reddit_forum, write
-from benchmarks.serving import Running, memory_mb, serving
+from benchmarks.record import option_parser, percentiles, reddit_forum, write, write_reddit
+from benchmarks.serving import Running, handles, memory_mb, serving
 
 COMMAND = "python -m benchmarks.serve_load"
 CONNECTIONS = (1, 16, 32)
@@ -42,6 +44,9 @@ KINDS = ("title", "title and body")
 SAMPLED = 500
 LIBRARY = 200
 K = 10
+CLIENTS, MIXED_QUESTIONS, MIXED_S = 64, 5_000, 60.0
+WRITE_EVERY = 4
+"""Of the requests of one of the 64 clients, every fourth is a write."""
 
 
 @dataclass
@@ -139,6 +144,88 @@ async def measure(
     return tally
 
 
+@dataclass
+class MixedTally:
+    """What 64 clients were told.
+
+    Args:
+        stored: question → its title as acknowledged last, or None once it was deleted.
+    """
+
+    searches: list[float] = field(default_factory=list)
+    writes: list[float] = field(default_factory=list)
+    statuses: Counter[int] = field(default_factory=Counter)
+    stored: dict[str, str | None] = field(default_factory=dict)
+
+
+async def search_and_write(port: int, bodies: Sequence[bytes], seconds: float) -> MixedTally:
+    """Let 64 clients search, add, edit and delete for so long, each over one connection."""
+    tally, end = MixedTally(), time.perf_counter() + seconds
+
+    async def be_client(client: int) -> None:
+        chance, connection, own = random.Random(client), Connection(port), list[str]()
+        for number in range(1_000_000):
+            began = time.perf_counter()
+            if began > end:
+                break
+            if number % WRITE_EVERY:
+                status = await connection.ask("POST", "/v1/similar", chance.choice(bodies))
+                tally.searches.append(time.perf_counter() - began)
+            else:
+                name = chance.choice(own) if own and chance.random() < 0.5 else f"c{client}-{number}"
+                title = None if name in own and chance.random() < 0.4 else f"written by {client} as number {number}"
+                method, body = ("DELETE", b"") if title is None else ("PUT", json.dumps({"title": title}).encode())
+                status = await connection.ask(method, f"/v1/questions/{name}", body)
+                tally.writes.append(time.perf_counter() - began)
+                if status == 200:
+                    tally.stored[name] = title
+                    own = [*{*own, name}] if title is not None else [other for other in own if other != name]
+            tally.statuses[status] += 1
+        connection.close()
+
+    await asyncio.gather(*map(be_client, range(CLIENTS)))
+    return tally
+
+
+def lost_writes(forum: Forum, stored: Mapping[str, str | None]) -> list[str]:
+    """Return the questions that are not as they were acknowledged last, or that a search does not find."""
+    held = {question.id: question.title for question in forum.questions()}
+    wrong = [name for name, title in stored.items() if held.get(name) != title]
+    for name, title in random.Random(0).sample(sorted(stored.items()), min(200, len(stored))):
+        if title is not None and name not in (one for one, _ in forum.ranking(Query(title, k=20, ranker="words"))):
+            wrong.append(name)
+    return wrong
+
+
+def measure_mixed(workers: int) -> dict[str, object]:
+    """Return what came of 64 clients that searched and wrote for a minute."""
+    folder = WORK / "serve" / "mixed.forum"
+    shutil.rmtree(folder, ignore_errors=True)
+    with Forum.create(folder) as forum:
+        forum.load(write_reddit(WORK / "serve" / "mixed.jsonl", MIXED_QUESTIONS))
+        bodies = requests(forum, "title")
+    with serving(folder, "--workers", str(workers)) as running:
+        asyncio.run(search_and_write(running.port, bodies, 5.0))  # caches, lazily read files
+        before = {"memory_mb": memory_mb(running.process.pid), "handles": handles(running.process.pid)}
+        tally = asyncio.run(search_and_write(running.port, bodies, MIXED_S))
+        after = {"memory_mb": memory_mb(running.process.pid), "handles": handles(running.process.pid)}
+    with Forum.open(folder) as forum:
+        wrong = lost_writes(forum, tally.stored)
+    return {
+        "clients": CLIENTS,
+        "seconds": MIXED_S,
+        "workers": workers,
+        "questions": MIXED_QUESTIONS,
+        "searches": {**percentiles(tally.searches), "count": len(tally.searches)},
+        "writes": {**percentiles(tally.writes), "count": len(tally.writes)},
+        "statuses": {str(status): count for status, count in sorted(tally.statuses.items())},
+        "lost_or_wrong": len(wrong),
+        "such_as": wrong[:3],
+        "before": before,
+        "after": after,
+    }
+
+
 def row(tally: Tally, seconds: float) -> dict[str, object]:
     """Return a measurement as the result has it."""
     found: dict[str, object] = {
@@ -189,7 +276,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--steady", type=float, default=600.0)
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--mixed", action="store_true", help="64 clients that search and write, alone")
     options = parser.parse_args()
+    if options.mixed:
+        write("serve-mixed", " ".join([COMMAND, *sys.argv[1:]]), measure_mixed(options.workers))
+        return
     folder = copied()
     with Forum.open(folder) as forum:
         bodies = {kind: requests(forum, kind) for kind in KINDS}

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from askalike.client import Client
 
-__all__ = ["Running", "memory_mb", "serving"]
+__all__ = ["Running", "handles", "memory_mb", "serving"]
 
 LONGEST_START_S = 120.0
 
@@ -68,13 +68,30 @@ def _wait_until_ready(running: Running) -> None:
 def memory_mb(pid: int) -> tuple[float, float]:
     """Return what a process and its children hold in memory, and what of files is mapped and cached for them, in MB."""
     own = mapped = 0
-    waiting = [pid]
-    while waiting:
-        one = waiting.pop()
+    for process in _with_children(pid):
         with suppress(OSError):
-            lines = Path(f"/proc/{one}/smaps_rollup").read_text(encoding="ascii").splitlines()
+            lines = Path(f"/proc/{process}/smaps_rollup").read_text(encoding="ascii").splitlines()
             size = {name: int(value.split()[0]) for name, value in (line.split(":") for line in lines[1:])}
             own += size["Pss_Anon"]
             mapped += size["Pss_File"]
-            waiting += map(int, Path(f"/proc/{one}/task/{one}/children").read_text(encoding="ascii").split())
     return round(own / 1024, 1), round(mapped / 1024, 1)
+
+
+def handles(pid: int) -> int:
+    """Return how many files and connections a process and its children have open."""
+    count = 0
+    for process in _with_children(pid):
+        with suppress(OSError):
+            count += sum(1 for _ in Path(f"/proc/{process}/fd").iterdir())
+    return count
+
+
+def _with_children(pid: int) -> list[int]:
+    family, waiting = list[int](), [pid]
+    while waiting:
+        process = waiting.pop()
+        family.append(process)
+        with suppress(OSError):
+            children = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="ascii")
+            waiting += map(int, children.split())
+    return family

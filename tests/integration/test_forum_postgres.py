@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from starlette.testclient import TestClient
 from tests.command import Run
 from tests.postgres_server import new_database, server_programs
 
-from askalike import Answer, Forum, ForumSettings, Link, Question
-from askalike.errors import ForumError, ForumExistsError, ForumNotFoundError, SettingError
+from askalike import Answer, Forum, ForumSettings, Link, Question, TextSettings
+from askalike.errors import DatabaseError, ForumError, ForumExistsError, ForumNotFoundError, SettingError
 from askalike.forum.check import check_forum
 from askalike.progress import SilentProgress
 from askalike.server.app import build
@@ -257,6 +260,47 @@ def test_what_cannot_be_attached_is_said(database: str, tmp_path: Path) -> None:
     (tmp_path / "full" / "notes.txt").touch()
     with pytest.raises(ForumExistsError):
         Forum.attach(tmp_path / "full", database)
+
+
+def test_who_attaches_a_database_joins_its_forum_or_is_told_that_it_is_another_one(
+    database: str, tmp_path: Path
+) -> None:
+    with Forum.attach(tmp_path / "here", database) as here:
+        here.add(Question("1", "Wifi drops"))
+        with pytest.raises(SettingError, match=r'holds a forum whose language is "english", not "german"'):
+            Forum.attach(tmp_path / "german", database, text=TextSettings(language="german"))
+        assert not (tmp_path / "german").exists()
+        with Forum.attach(tmp_path / "there", database, text=TextSettings()) as there:
+            assert [question.id for question in there.questions()] == ["1"]
+
+
+def test_where_the_server_takes_no_more_connections_nothing_acknowledged_is_lost(database: str, tmp_path: Path) -> None:
+    role = f"few_{os.getpid()}"
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {role} LOGIN CONNECTION LIMIT 2")
+        connection.execute(f"GRANT CREATE ON DATABASE {connection.info.dbname} TO {role}")
+    parts = urlsplit(database)
+    address = parts._replace(netloc=f"{role}@{parts.netloc.rpartition('@')[2]}").geturl()
+    outcomes, hints = list[str](), list[str]()
+    meeting = threading.Barrier(6)
+
+    def write(number: int) -> None:
+        meeting.wait()
+        try:
+            forum.add(Question(str(number), f"Printer {number}"))
+            outcomes.append(str(number))
+        except DatabaseError as error:
+            hints.append(error.hint)
+        meeting.wait()  # each keeps its connection until all have tried
+
+    with Forum.attach(tmp_path / "few", address, settings=ForumSettings(has_vectors=False)) as forum:
+        with ThreadPoolExecutor(6) as threads:
+            list(threads.map(write, range(6)))
+        assert len(outcomes) + len(hints) == 6
+        assert hints
+        assert all(hint.startswith("raise max_connections") for hint in hints)
+        forum.add(Question("after", "Scanner"))
+        assert {question.id for question in forum.questions()} == {*outcomes, "after"}
 
 
 def test_a_changed_row_is_found_by_the_check(database: str, tmp_path: Path) -> None:

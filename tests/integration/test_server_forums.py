@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote
 
 import pytest
 from starlette.testclient import TestClient
@@ -66,6 +67,72 @@ def test_what_holds_no_forum_is_not_found(serve: Serve) -> None:
         answer = client.get(path)
         assert answer.status_code == 404, path
         assert answer.json()["error"]
+
+
+OUTSIDE = (
+    "/../outside/v1/status",
+    "/travel/../../outside/v1/status",
+    "/%2e%2e/outside/v1/status",
+    "/..%2foutside/v1/status",
+    "/..%5coutside/v1/status",
+    "//outside/v1/status",
+    "/.hidden/v1/status",
+    "/travel%00/v1/status",
+    "/travel/%2e%2e/cooking/v1/status",
+    "/travel/archive.sqlite",
+    "/travel/keys.json",
+    "/keys.json",
+)
+
+
+async def status_of(forums: Forums, path: str) -> int:
+    """Return the status of a GET whose path reaches the service as it is written."""
+    messages: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b""}
+
+    async def send(message: Any) -> None:
+        messages.append(message)
+
+    headers = [(b"host", b"localhost:8765")]
+    scope = {"type": "http", "method": "GET", "path": unquote(path), "raw_path": path.encode(), "query_string": b""}
+    await forums({**scope, "headers": headers, "client": ("127.0.0.1", 1), "app": forums}, receive, send)
+    return int(messages[0]["status"])
+
+
+def test_no_path_leads_out_of_the_folder_or_to_a_file(serve: Serve, folder: Path) -> None:
+    for path in (folder.parent / "outside", folder / ".hidden"):
+        shutil.copytree(folder / "travel", path)
+    client, forums = serve(), Forums(ServeSettings(str(folder), limits=LIMITS))
+    try:
+        for path in OUTSIDE:
+            assert asyncio.run(status_of(forums, path)) == 404, path
+        for name in ("../../x", "..", "a/../b", "\x00"):  # ids name rows, and no files
+            address = "/travel/v1/questions/" + quote(name, safe="").replace(".", "%2E")
+            assert client.put(address, json={"title": "a title"}).json()["id"] == name
+            assert client.delete(address).status_code == 200
+    finally:
+        for path in (folder.parent / "outside", folder / ".hidden"):
+            shutil.rmtree(path)
+
+
+def test_a_forum_does_not_take_the_service_s_own_addresses(
+    folder: Path, serve: Serve, caplog: pytest.LogCaptureFixture
+) -> None:
+    names = ("v1", "healthz", "style.css")
+    for name in names:
+        shutil.copytree(folder / "travel", folder / name)
+    try:
+        client = serve()
+        assert [forum["name"] for forum in client.get("/v1/forums").json()["forums"]] == ["cooking", "travel"]
+        assert client.get("/healthz").json() == {"status": "ok"}
+        assert client.get("/style.css").headers["content-type"].startswith("text/css")
+        for name in names:
+            assert f"the forum {name} is not served" in caplog.text
+    finally:
+        for name in names:
+            shutil.rmtree(folder / name)
 
 
 def test_all_forums_are_listed(serve: Serve) -> None:

@@ -571,6 +571,28 @@ def test_the_page_is_sent_and_asked_for_again_only_when_it_changed(client: TestC
     assert client.head("/").status_code == 200
 
 
+def test_a_key_in_an_address_is_refused_and_not_logged(
+    folder: Path, other: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    key = Keys(folder).add("", "write")[1]
+    client = other(**AWAY, is_read_open=True)
+    requests = (
+        ("GET", f"/v1/questions/1?key={key}"),
+        ("GET", f"/v1/status?access_token={key}"),
+        ("GET", f"/healthz?{key}"),
+        ("PUT", f"/v1/questions/new?api_key={key}"),
+        ("GET", f"/{key}/v1/status"),
+    )
+    with caplog.at_level(logging.DEBUG, logger="askalike"):
+        for method, address in requests:
+            answer = client.request(method, address, json={"title": "Toaster"} if method == "PUT" else None)
+            assert answer.status_code == 400, address
+            assert "send it as Authorization: Bearer KEY" in answer.json()["hint"]
+            assert key not in answer.text
+        assert client.get("/v1/questions/1", headers={"Authorization": f"Basic {key}"}).status_code == 401
+    assert key not in str([record.__dict__ for record in caplog.records if record.name.startswith("askalike")])
+
+
 def test_the_log_tells_of_requests_without_their_texts(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="askalike.server.requests"):
         search(client, title="my secret wifi", body="my secret body")

@@ -19,9 +19,9 @@ def attach(
     database: Annotated[str, typer.Argument(help="Such as postgresql://HOST/DATABASE.", show_default=False)],
     into: Annotated[Path, typer.Option("--into", help="The folder of the forum on this machine.")],
     language: Annotated[
-        str,
-        typer.Option("--language", help="Of a new forum, several as en,de; one that is there keeps its own."),
-    ] = "english",
+        str | None,
+        typer.Option("--language", help="Of a new forum: english by default, several as en,de.", show_default=False),
+    ] = None,
     engine: EngineOption = "",
     as_json: JsonOption = False,
 ) -> None:
@@ -31,7 +31,7 @@ def attach(
     attach one database: each sees what the others write. Secrets come from PGPASSWORD or ~/.pgpass.
     """
     _check_folder(into)
-    text = TextSettings.of(language)
+    text = None if language is None else TextSettings.of(language)
     with BarProgress() as progress, Forum.attach(into, database, text=text, engine=engine, progress=progress) as forum:
         forum.catch_up(progress=progress)
         questions, model = len(forum), None

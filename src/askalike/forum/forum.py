@@ -233,11 +233,12 @@ class Forum:
 
         Args:
             database: such as "postgresql://host/travel"; secrets are taken from PGPASSWORD or ~/.pgpass.
-            text: of a forum that is made; one that is there keeps its own.
+            text: of a forum that is made; one that is there must have the same. None takes what is there.
             engine: what finds the questions, as ``use_engine`` takes it, in place of indexes in the folder.
 
         Raises:
-            SettingError, EngineError: it is no address, or holds a password; or as ``use_engine``.
+            SettingError, EngineError: it is no address, or holds a password or a forum with another ``text``; or as
+                ``use_engine``.
             ForumExistsError: the folder holds something else already.
             ForumError: the database cannot be used.
             MissingExtraError: psycopg is not installed.
@@ -245,7 +246,8 @@ class Forum:
         layout = ForumLayout(Path(path))
         if not layout.attached.is_file():
             _refuse_taken(layout, layout.keys.name)  # the same keys may have been put into each machine's folder
-        with contextlib.closing(attach_store(layout, database, _stored(text or TextSettings()))) as store:
+        stored = _stored(text or TextSettings())
+        with contextlib.closing(attach_store(layout, database, stored, stored if text else None)) as store:
             if engine:
                 name_engine(layout, store, engine)
         return cls.open(path, settings=settings, progress=progress)

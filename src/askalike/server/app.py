@@ -29,7 +29,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from askalike.errors import DatabaseError
 from askalike.schemas import Error
-from askalike.server.guards import Access, check_host, client_of, rate_key
+from askalike.server.guards import Access, check_host, check_no_key, client_of, rate_key
 from askalike.server.metrics import Metrics
 from askalike.server.problem import Refused, refusal_of
 from askalike.server.routes import ROUTES, Route, endpoint
@@ -236,6 +236,7 @@ class Middleware:
                 scope["client"], scope["state"]["client"] = (client, peer[1]), rate_key(client)
             if path not in PROBES or is_loopback(access.settings.host):  # whoever probes asks a bare address
                 check_host(request_headers, access.host_names)
+            check_no_key(raw + b"?" + scope["query_string"])
             page = request_headers.get("origin")
             origin = page if page in access.settings.allow_origins else None
             if scope["method"] == "OPTIONS" and "access-control-request-method" in request_headers:

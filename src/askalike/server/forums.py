@@ -91,6 +91,9 @@ class Forums:
             "/metrics": self._metrics,
         }
         files = {path: file for path, file in self._files.items() if not path.endswith(".html") and path not in paths}
+        self._reserved = {path.split("/")[1] for path in (*paths, *files)}
+        for name in self._reserved.intersection(forum_names(settings.folder)):
+            LOG.warning("the forum %s is not served: its name is an address of the service; rename its folder", name)
         routes = [Route(path, answer, methods=["GET", "HEAD"]) for path, answer in paths.items()]
         root = ServedForum(self.access, Metrics(self._counters, "-"))
         self._root = application(root, routes, files, self.lifespan)
@@ -100,7 +103,7 @@ class Forums:
         raw: bytes = (scope.get("raw_path") or scope.get("path", "").encode()).partition(b"?")[0]
         first, slash, rest = raw.removeprefix(b"/").partition(b"/")
         name = first.decode("latin-1")
-        if scope["type"] != "http" or not holds_forum(self.settings.folder, name):
+        if scope["type"] != "http" or name in self._reserved or not holds_forum(self.settings.folder, name):
             await self._root(scope, receive, send)
             if name in self.served:
                 await self.close(name)
@@ -204,6 +207,8 @@ class Forums:
         readable: list[str] = []
         refused: Refused | None = None
         for name in forum_names(self.settings.folder):
+            if name in self._reserved:
+                continue
             try:
                 if "read" in self._served(name).access.rights(request.headers):
                     readable.append(name)

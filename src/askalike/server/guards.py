@@ -17,6 +17,7 @@ import hmac
 import ipaddress
 import logging
 import os
+import re
 import secrets
 import stat
 import threading
@@ -117,6 +118,7 @@ def _address(text: str) -> Address | None:
 
 Right = Literal["read", "write"]
 PREFIX: Final = "ask_"
+_KEY_IN_ADDRESS: Final = re.compile(PREFIX.encode() + rb"[A-Za-z0-9_-]{43}")
 
 
 class Key(Struct, frozen=True, forbid_unknown_fields=True):
@@ -267,6 +269,20 @@ def check_origin(headers: Mapping[str, str], allowed: Sequence[str] = ()) -> Non
     is_foreign = origin is not None and origin.partition("://")[2].lower() != headers.get("host", "").lower()
     if is_foreign or headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         raise Refused(403, "a page of another site may not change the forum", "send a key")
+
+
+def check_no_key(address: bytes) -> None:
+    """Refuse a request that has a key in its address, which proxies and browsers keep.
+
+    Raises:
+        Refused: 400.
+    """
+    if _KEY_IN_ADDRESS.search(address):
+        raise Refused(
+            400,
+            "a key in an address is seen by all who keep logs of it",
+            "send it as Authorization: Bearer KEY, and replace this one with askalike keys FORUM",
+        )
 
 
 def rights_without_key(settings: ServeSettings) -> frozenset[str]:

@@ -89,7 +89,8 @@ class MaintenanceWorker:
             except Exception as error:
                 if str(error) != logged:
                     logged = str(error)
-                    LOG.exception("keeping the forum in step failed")
+                    trace = None if isinstance(error, AskalikeError) else error
+                    LOG.error("keeping the forum in step failed: %s", error, exc_info=trace)
                 pause_s = 10 * PAUSE_S
 
     @contextlib.contextmanager

@@ -7,7 +7,7 @@ a PostgreSQL database that ``archive.json`` names there; likely pairs are in a f
 import contextlib
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from askalike import agreement
@@ -83,17 +83,31 @@ def open_store(layout: ForumLayout) -> Store:
     return PostgresStore(address, layout.attached)
 
 
-def attach_store(layout: ForumLayout, address: str, settings: dict[str, str]) -> Store:
+def attach_store(
+    layout: ForumLayout, address: str, settings: Mapping[str, str], expected: Mapping[str, str] | None = None
+) -> Store:
     """Let a folder stand for the forum in a PostgreSQL database, which is made where there is none.
 
     Args:
         settings: of a forum that is made.
+        expected: settings that a forum that is there has to have.
 
     Raises:
-        SettingError: it is no address, or holds a password.
+        SettingError: it is no address, or holds a password; or the database holds a forum with other settings.
         ForumError: the database cannot be used, or the user's own settings not written.
     """
     store = PostgresStore.create(check_address(address), settings)
+    try:
+        held = store.settings()
+        for name, value in (expected or {}).items():
+            if held.get(name) != value:
+                raise SettingError(
+                    f"{address} holds a forum whose {name} is {held.get(name)}, not {value}",
+                    "a database holds one forum: name another database, or leave the option out to join this forum",
+                )
+    except BaseException:
+        store.close()
+        raise
     try:
         agreement.agree(address)
         layout.folder.mkdir(parents=True, exist_ok=True)

@@ -43,6 +43,8 @@ _SHAPE: Final = "expected postgresql://HOST/DATABASE"
 WRITING, LOADING = 0x41736B4101, 0x41736B4102
 """Advisory locks: of who writes, and of who loads an archive."""
 
+_EXHAUSTED: Final = ("too many connections", "too many clients", "remaining connection slots")
+"""How the server says that it takes no more connections; the client does not pass its code on."""
 _ESCAPE = "\x01"
 _TEXT: Final = 'TEXT COLLATE "C"'
 _TYPES: Final = dict.fromkeys(
@@ -352,10 +354,12 @@ def _explained(address: str) -> Iterator[None]:
     except psycopg.errors.ProgramLimitExceeded as error:
         raise InputError(f"a value is too long for {address}: {error}", "shorten the ids") from error
     except (psycopg.OperationalError, psycopg.errors.InsufficientPrivilege) as error:
-        raise DatabaseError(
-            f"{address} cannot be used: {str(error).strip()[:300]}",
-            "check that the server runs and that PGUSER and PGPASSWORD, or ~/.pgpass, give access to it",
-        ) from error
+        reason = str(error).strip()[:300]
+        if any(words in reason for words in _EXHAUSTED):
+            hint = "raise max_connections, or run fewer workers or threads: each thread has a connection of its own"
+        else:
+            hint = "check that the server runs and that PGUSER and PGPASSWORD, or ~/.pgpass, give access to it"
+        raise DatabaseError(f"{address} cannot be used: {reason}", hint) from error
 
 
 def _psycopg() -> Any:
