@@ -26,7 +26,7 @@ from recipes.folders import WORK
 
 from askalike import Forum
 from askalike.client import Client
-from askalike.server.routes import ROUTES
+from askalike.operations import OPERATIONS
 from benchmarks.record import option_parser, percentiles, write, write_reddit
 from benchmarks.serving import memory_mb, serving
 
@@ -202,10 +202,10 @@ def bombs() -> Iterator[bytes]:
         b'{"title":"x","k":' + b"9" * largest + b"}",
         b'{"title":"' + b"\\ud83d\\ude00" * (largest // 12) + b'"}',
     ]
-    for route in ROUTES:
-        if route.body is not None:
+    for operation in OPERATIONS:
+        if operation.body is not None:
             for body in bodies:
-                yield posted(route.method, route.path.replace("{id}", "x").replace("{original}", "y"), body)
+                yield posted(operation.method, operation.path.replace("{id}", "x").replace("{original}", "y"), body)
 
 
 def dear_searches() -> Iterator[bytes]:

@@ -15,7 +15,7 @@ import typer
 
 from askalike.cli.main import app
 from askalike.evaluation import MEASURES, PROTOCOLS
-from askalike.server.routes import service_document
+from askalike.operations import service_document
 
 __all__ = ["EXAMPLES", "cli_document", "http_document", "python_document", "write_references"]
 

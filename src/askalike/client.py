@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import selectors
 import socket
 import threading
@@ -29,7 +30,9 @@ from urllib.parse import quote, urlencode, urlsplit
 import msgspec
 from msgspec.structs import asdict
 
+from askalike import operations
 from askalike.errors import AskalikeError, SettingError
+from askalike.operations import JSON, Operation
 from askalike.schemas import (
     Error,
     Followed,
@@ -47,8 +50,7 @@ from askalike.schemas import (
 )
 from askalike.types import Draw, LogEntry, Question, Verdict
 
-_Answer = TypeVar("_Answer", bound=msgspec.Struct)
-_Found = TypeVar("_Found")
+_Answer = TypeVar("_Answer")
 
 REPEATABLE: Final = frozenset(["GET", "PUT", "DELETE"])
 """What may be sent again where the service has closed a kept connection without an answer: twice is as once."""
@@ -122,11 +124,11 @@ class Client:
             more: further fields of the request: markup, tags, not_tags, before, after, answered, closed, minimum,
                 order, exclude, ranker, explain, id.
         """
-        return self._ask(Similar, "POST", "/v1/similar", {"title": title, "body": body, "k": k, **more})
+        return self._call(operations.SIMILAR, body={"title": title, "body": body, "k": k, **more})
 
     def questions(self, after: str | None = None, limit: int = 20) -> QuestionsPage:
         """Return a page of the forum's questions, newest first; ``after`` is the ``next`` of the page before."""
-        return self._ask(QuestionsPage, "GET", f"/v1/questions?{_query(limit=limit, after=after)}")
+        return self._call(operations.QUESTIONS, query={"limit": limit, "after": after})
 
     def question(self, identifier: str) -> Question:
         """Return a stored question."""
@@ -134,7 +136,7 @@ class Client:
 
     def shown(self, identifier: str) -> ShownQuestion:
         """Return a stored question with its answers and links."""
-        return self._ask(ShownQuestion, "GET", _path(identifier))
+        return self._call(operations.QUESTION, identifier)
 
     def put(self, /, identifier: str, title: str, body: str = "", **more: Any) -> Written:
         """Add or replace a question; it is on disk when this returns.
@@ -142,11 +144,11 @@ class Client:
         Args:
             more: further fields: markup, tags, created, closed, score, url, author.
         """
-        return self._ask(Written, "PUT", _path(identifier), {"title": title, "body": body, **more})
+        return self._call(operations.PUT_QUESTION, identifier, body={"title": title, "body": body, **more})
 
     def delete(self, identifier: str) -> Written:
         """Delete a question with its answers and links."""
-        return self._ask(Written, "DELETE", _path(identifier))
+        return self._call(operations.DELETE_QUESTION, identifier)
 
     def put_answer(self, /, identifier: str, question_id: str, body: str, **more: Any) -> Written:
         """Add or replace an answer.
@@ -155,19 +157,19 @@ class Client:
             more: further fields: markup, created, score, author, accepted.
         """
         answer = {"question_id": question_id, "body": body, **more}
-        return self._ask(Written, "PUT", f"/v1/answers/{quote(identifier, safe='')}", answer)
+        return self._call(operations.PUT_ANSWER, identifier, body=answer)
 
     def delete_answer(self, identifier: str) -> Written:
         """Delete an answer."""
-        return self._ask(Written, "DELETE", f"/v1/answers/{quote(identifier, safe='')}")
+        return self._call(operations.DELETE_ANSWER, identifier)
 
     def mark(self, identifier: str, original: str) -> Written:
         """Link a question as a duplicate of another."""
-        return self._ask(Written, "PUT", f"{_path(identifier)}/originals/{quote(original, safe='')}")
+        return self._call(operations.MARK, identifier, original)
 
     def unmark(self, identifier: str, original: str) -> Written:
         """Remove a duplicate link."""
-        return self._ask(Written, "DELETE", f"{_path(identifier)}/originals/{quote(original, safe='')}")
+        return self._call(operations.UNMARK, identifier, original)
 
     def duplicates(
         self,
@@ -185,8 +187,8 @@ class Client:
             tag: only pairs of which a question has it.
             sample: every fifth is drawn at random, whatever its score: for a queue that people judge.
         """
-        query = _query(limit=limit, minimum=minimum, cursor=cursor, sample=str(sample).lower(), tag=tag)
-        return self._ask(PairsPage, "GET", f"/v1/duplicates?{query}")
+        query = {"limit": limit, "minimum": minimum, "cursor": cursor, "sample": sample, "tag": tag}
+        return self._call(operations.PAIRS, query=query)
 
     def decide(
         self,
@@ -208,11 +210,11 @@ class Client:
         """
         decision: dict[str, Any] = {"question": question, "candidate": candidate, "verdict": verdict, "by": by}
         decision |= {"link": link} | ({"draw": asdict(draw)} if draw else {})
-        return self._ask(LogEntry, "POST", "/v1/decisions", decision)
+        return self._call(operations.DECIDE, body=decision)
 
     def undo(self, number: int, by: str = "") -> LogEntry:
         """Undo a decision, by the number of its entry in the log."""
-        return self._ask(LogEntry, "POST", "/v1/decisions/undo", {"number": number, "by": by})
+        return self._call(operations.UNDO, body={"number": number, "by": by})
 
     def log(self, limit: int = 20, before: int = 0, pair: tuple[str, str] | None = None) -> LogPage:
         """Return a page of the moderators' log, newest first.
@@ -222,22 +224,20 @@ class Client:
             pair: only entries on these two questions.
         """
         question, candidate = pair or (None, None)
-        query = _query(limit=limit, before=before, question=question, candidate=candidate)
-        return self._ask(LogPage, "GET", f"/v1/log?{query}")
+        query = {"limit": limit, "before": before, "question": question, "candidate": candidate}
+        return self._call(operations.LOG, query=query)
 
     def groups(self, cursor: str | None = None, limit: int = 20, minimum: float = 0.85) -> GroupsPage:
         """Return a page of groups of questions that ask the same, largest first, announcements last."""
-        return self._ask(
-            GroupsPage, "GET", f"/v1/duplicates/groups?{_query(limit=limit, minimum=minimum, cursor=cursor)}"
-        )
+        return self._call(operations.GROUPS, query={"limit": limit, "minimum": minimum, "cursor": cursor})
 
     def helped(self, identifier: str) -> HelpedCount:
         """Count that a question answered the one that somebody was about to ask."""
-        return self._ask(HelpedCount, "POST", f"{_path(identifier)}/helped")
+        return self._call(operations.HELPED, identifier)
 
     def opened(self, identifier: str) -> Opened:
         """Count that a suggested question was opened."""
-        return self._ask(Opened, "POST", f"{_path(identifier)}/opened")
+        return self._call(operations.OPENED, identifier)
 
     def follow(self, content: bytes, headers: Mapping[str, str]) -> Followed:
         """Pass on a webhook of the forum that this one follows, as it came.
@@ -246,42 +246,59 @@ class Client:
             content: its body, of which its signature is.
             headers: those that say what it is, and who signed it.
         """
-        return _read(self._send("POST", "/v1/follow", content, more=headers), Followed)
+        return _read(self._send("POST", operations.FOLLOW.path, content, headers), Followed)
 
     def metrics(self) -> str:
         """Return counts and times, as Prometheus reads them."""
-        return self._send("GET", "/metrics").decode()
+        return self._send("GET", operations.METRICS.path).decode()
 
     def health(self) -> Health:
         """Return that the service lives."""
-        return self._ask(Health, "GET", "/healthz")
+        return self._call(operations.HEALTH)
 
     def ready(self) -> Health:
         """Return that the service is ready to answer."""
-        return self._ask(Health, "GET", "/readyz")
+        return self._call(operations.READY)
 
     def openapi(self) -> dict[str, Any]:
         """Return the OpenAPI document of the service."""
-        document: dict[str, Any] = json.loads(self._send("GET", "/openapi.json"))
-        return document
+        return self._call(operations.DOCUMENT)
 
     def status(self) -> Status:
         """Return what the forum holds and how the service does."""
-        return self._ask(Status, "GET", "/v1/status")
+        return self._call(operations.STATUS)
 
-    def _ask(self, kind: type[_Answer], method: str, path: str, body: Mapping[str, Any] | None = None) -> _Answer:
+    def _call(
+        self,
+        operation: Operation[_Answer],
+        *path: str,
+        query: Mapping[str, object] | None = None,
+        body: Mapping[str, Any] | None = None,
+    ) -> _Answer:
+        """Return what the service answers to an operation.
+
+        Args:
+            path: the values of its path's names.
+            query: of its query string; None asks for nothing, truth values are JSON's.
+        """
+        values = iter(path)
+        target = re.sub("{[a-z]+}", lambda _: quote(next(values), safe=""), operation.path)
+        written = {
+            name: str(value).lower() if isinstance(value, bool) else value
+            for name, value in (query or {}).items()
+            if value is not None
+        }
         content = None if body is None else json.dumps(body).encode()
-        return _read(self._send(method, path, content, "application/json"), kind)
+        return _read(
+            self._send(operation.method, f"{target}?{urlencode(written)}" if written else target, content),
+            operation.returns,
+        )
 
     def _send(
-        self,
-        method: str,
-        path: str,
-        content: bytes | None = None,
-        kind: str = "application/json",
-        more: Mapping[str, str] | None = None,
+        self, method: str, path: str, content: bytes | None = None, more: Mapping[str, str] | None = None
     ) -> bytes:
-        headers = {**(more or {}), "Content-Type": kind} if content is not None else {}
+        """Return the answer to a request; a body is JSON."""
+        headers = {**(more or {}), "Content-Type": JSON} if content is not None else {}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
         try:
@@ -335,13 +352,7 @@ def _is_readable(connection: socket.socket) -> bool:
         return bool(selector.select(0))
 
 
-def _query(**values: object) -> str:
-    """Return the query string of what is asked for; None asks for nothing, truth values are JSON's."""
-    named = {name: value for name, value in values.items() if value is not None}
-    return urlencode({name: str(value).lower() if isinstance(value, bool) else value for name, value in named.items()})
-
-
-def _read(content: bytes, kind: type[_Found]) -> _Found:
+def _read(content: bytes, kind: type[_Answer]) -> _Answer:
     try:
         return msgspec.json.decode(content, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -357,7 +368,3 @@ def _refusal(answer: http.client.HTTPResponse, content: bytes) -> ServiceError:
     except ServiceError as error:
         return ServiceError(answer.status, f"it answered {answer.status} {answer.reason}", error.hint, wait_s)
     return ServiceError(answer.status, refusal.error, refusal.hint, wait_s)
-
-
-def _path(identifier: str) -> str:
-    return f"/v1/questions/{quote(identifier, safe='')}"

@@ -31,7 +31,8 @@ ALLOWED: dict[str, set[str]] = {
     "web": set(),
     "progress": set(),
     "schemas": {"types", "errors"},
-    "client": {"types", "errors", "schemas"},
+    "operations": {"types", "schemas", "_version"},
+    "client": {"types", "errors", "schemas", "operations"},
     "data": {"errors"},
     "text": {"types", "errors", "settings"},
     "records": {"types", "errors"},
@@ -79,7 +80,7 @@ ALLOWED: dict[str, set[str]] = {
     "training": {*(PLUMBING | MODEL | FORUM), "data", "models.text_encoder", "store"},
     "papers": {*(PLUMBING | MODEL | FORUM), "models.term_weighting", "readers", "training"},
     "follow": {"types", "errors", "files", "progress", "web", "readers", "store", "forum"},
-    "server": {*BASE, "follow", "files", "processes", "schemas", "text", "store", "search", "forum"},
+    "server": {*BASE, "follow", "files", "processes", "schemas", "operations", "text", "store", "search", "forum"},
     "cli": {
         *(PLUMBING | MODEL | FORUM),
         *("addresses", "agreement", "batch", "data", "executors", "follow", "papers", "readers", "records"),

@@ -96,7 +96,7 @@ def test_without_the_extra_the_service_says_how_to_get_it(
     said = done.err
     assert "uvicorn" in said
     assert "pip install" in said
-    assert '"starlette>=' in said
+    assert '"uvicorn>=' in said
 
 
 def test_an_address_that_is_taken_is_refused_before_it_is_told(folder: Path, run: Run) -> None:

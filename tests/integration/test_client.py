@@ -22,9 +22,9 @@ from askalike.client import Client, ServiceError, _refusal
 from askalike.errors import SettingError
 from askalike.follow.settings import FollowSettings
 from askalike.follow.state import State
+from askalike.operations import service_document
 from askalike.schemas import Written
 from askalike.server.app import build
-from askalike.server.routes import service_document
 from askalike.server.settings import ServeSettings
 from askalike.store import ForumLayout
 

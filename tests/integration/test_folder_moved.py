@@ -132,7 +132,7 @@ def test_a_service_whose_folder_does_not_come_back_gives_up(tmp_path: Path) -> N
             assert client.get("/readyz").status_code == 503
             assert time.monotonic() < end_s
             time.sleep(0.05)
-    assert "there is no forum at" in str(app.state.forum.failure)
+    assert "there is no forum at" in str(app.forum.failure)
 
 
 def test_of_several_forums_one_that_was_replaced_is_opened_again(tmp_path: Path) -> None:

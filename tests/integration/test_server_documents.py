@@ -20,8 +20,8 @@ from tools.serving import serving
 from askalike import Forum
 from askalike.cli.main import MESSAGES, app
 from askalike.data import bundled_forum
+from askalike.operations import service_document
 from askalike.server.app import build
-from askalike.server.routes import service_document
 from askalike.server.settings import ServeSettings
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -238,7 +238,7 @@ def test_a_forum_that_is_asked_while_another_closes_for_a_third_stays_open(
     forums = Forums(ServeSettings(str(folder), limits=Limits(rate=0, timeout_s=30, open_forums=1)))
 
     async def steps() -> None:
-        async with forums.lifespan():
+        try:
             await forums.opened("travel")
             forums.served["travel"].busy += 1
             asked = await forums.opened("cooking")  # more than may be open, since none could be closed
@@ -249,6 +249,8 @@ def test_a_forum_that_is_asked_while_another_closes_for_a_third_stays_open(
             may_end.set()
             third = await opening
             assert forums.services == {"cooking": asked, "third": third}
+        finally:
+            await forums.stop()
 
     try:
         asyncio.run(steps())

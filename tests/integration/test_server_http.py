@@ -19,11 +19,11 @@ from starlette.testclient import TestClient
 
 from askalike import Answer, Forum, Link, Question
 from askalike.errors import DamagedForumError
+from askalike.operations import OPERATIONS
 from askalike.schemas import Similar
 from askalike.server.app import build
 from askalike.server.engine import Engine
 from askalike.server.guards import Keys
-from askalike.server.routes import ROUTES
 from askalike.server.settings import Limits, ServeSettings
 
 pytestmark = pytest.mark.usefixtures("words_alone")
@@ -127,7 +127,7 @@ def test_searches_that_wait_are_answered_together(other: Any, monkeypatch: pytes
         first = several.submit(search, client)
         assert is_seen.wait(30)
         others = [several.submit(search, client, id=identifier, title="") for identifier in ids]
-        while client.app.state.forum.service.readers.busy < 1 + len(ids):
+        while client.app.forum.service.readers.busy < 1 + len(ids):
             time.sleep(0.01)
         may_go.set()
         assert first.result().status_code == 200
@@ -204,7 +204,7 @@ def test_a_decision_has_to_fit(client: TestClient) -> None:
 
 def test_a_queue_of_a_tag_holds_the_pairs_of_which_a_question_has_it(client: TestClient) -> None:
     assert client.put("/v1/questions/twin", json={"title": "Printer prints pages that are blank"}).status_code == 200
-    client.app.state.forum.service.engine.forum.compare()  # type: ignore[attr-defined]
+    client.app.forum.service.engine.forum.compare()  # type: ignore[attr-defined]
     asked = {"minimum": 0.01, "limit": 1}
     pairs = []
     while True:
@@ -247,7 +247,7 @@ def test_suggestions_are_counted_by_what_becomes_of_them(other: Any) -> None:
 
 
 def test_every_answer_is_of_the_type_that_its_route_names(client: TestClient) -> None:
-    kinds = {f"{row.method} {row.path}": row.returns for row in ROUTES}
+    kinds = {f"{row.method} {row.path}": row.returns for row in OPERATIONS}
     put = {"title": "Shape of a question", "created": "2024-05-01T12:00:00.5+02:00", "tags": ["x"], "score": 3}
     asked: list[tuple[str, str, dict[str, Any]]] = [
         ("PUT /v1/questions/{id}", "/v1/questions/shape", put),
@@ -617,7 +617,7 @@ def test_a_service_that_stops_does_not_wait_for_its_background(
 
     monkeypatch.setattr("askalike.server.service.CLOSE_S", 0.05)
     with TestClient(build(ServeSettings(str(folder))), base_url=BASE) as one:
-        service = one.app.state.forum.service
+        service = one.app.forum.service
         monkeypatch.setattr(service.maintenance, "keep", encode)
         assert is_encoding.wait(60)
     assert "still under way" in caplog.text

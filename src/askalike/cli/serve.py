@@ -79,9 +79,7 @@ def serve(
 
 
 def _need_extra() -> None:
-    missing = [
-        name for name in ("starlette", "uvicorn", "prometheus_client", "nh3") if importlib.util.find_spec(name) is None
-    ]
+    missing = [name for name in ("uvicorn", "prometheus_client", "nh3") if importlib.util.find_spec(name) is None]
     if missing:
         raise MissingExtraError(
             f"serving needs {', '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} not installed",

@@ -1,4 +1,4 @@
-"""The application: the table of routes, the page's files, and what every request passes.
+"""The application: the page's files, and what every request passes.
 
 The files are a fixed table, so that no request can read a path. Of every request, wrong hosts are refused, preflights
 answered, errors made JSON, and its answer is counted and logged.
@@ -7,32 +7,24 @@ answered, errors made JSON, and its answer is counted and logged.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-from starlette.applications import Starlette
-from starlette.datastructures import Headers, MutableHeaders
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route as StarletteRoute
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from askalike.errors import DatabaseError
 from askalike.schemas import Error
-from askalike.server.guards import Access, check_host, check_no_key, client_of, rate_key
+from askalike.server.guards import Access, check_host, check_no_key
 from askalike.server.metrics import Metrics
 from askalike.server.problem import Refused, refusal_of
-from askalike.server.routes import ROUTES, Route, endpoint
+from askalike.server.requests import Reply, Request
+from askalike.server.routes import Endpoint, Routes, forum_routes
 from askalike.server.service import ServedForum, Service
 from askalike.server.settings import ServeSettings, is_loopback
 
@@ -76,7 +68,6 @@ HEADERS: Final[Mapping[str, str]] = {
     "Cache-Control": "no-store",
 }
 """Of every answer that does not say otherwise."""
-_HEADERS: Final = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 
 PREFLIGHT: Final[Mapping[str, str]] = {
     "Access-Control-Allow-Methods": "GET, POST, PUT, DELETE",
@@ -116,161 +107,151 @@ def static_files(folder: Path = PAGE) -> dict[str, StaticFile]:
     return files
 
 
-def build(settings: ServeSettings, give_up: Callable[[], None] = lambda: None) -> Starlette:
+def build(settings: ServeSettings, give_up: Callable[[], None] = lambda: None) -> Application:
     """Return the application of one worker for one forum, which is opened when it starts.
 
-    While the forum's database is away then, or its folder later on, it is waited for, and requests are refused.
+    While the forum's database is away then, it is waited for, and requests are refused.
 
     Args:
-        give_up: called where that does not help; ``state.forum.failure`` says why.
+        give_up: called where that does not help; ``forum.failure`` says why.
     """
     forum = ServedForum(Access(settings), Metrics(), give_up=give_up)
+    return Application(forum, forum_routes(forum), static_files())
 
-    @contextlib.asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+
+class Application:
+    """Answers requests by a table of routes, and by files: an ASGI application.
+
+    Args:
+        forum: whose counts, keys and limits hold; it is opened when the server starts, and closed when it stops.
+    """
+
+    def __init__(self, forum: ServedForum, routes: Routes, files: Mapping[str, StaticFile]) -> None:
+        self.forum = forum
+        self._files = files
+        self._fixed = {path: methods for path, methods in routes.items() if "{" not in path}
+        self._named = [(path.split("/"), methods) for path, methods in routes.items() if "{" in path]
+
+    async def __call__(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
+        """Answer one request, or run from the server's start to its end."""
+        if scope["type"] != "http":
+            await self._run(receive, send)
+            return
+        began = time.perf_counter()
+        access = self.forum.access
+        request = Request(scope, receive, access.proxies)
+        identifier, status = secrets.token_hex(8), 0
+        try:
+            try:
+                reply = await self._answer(request)
+            except NO_ERRORS:
+                raise
+            except BaseException as error:  # a panic of a library in Rust is no Exception
+                refusal = refusal_of(error)
+                if refusal.status == 500:
+                    LOG.exception("request %s", identifier)
+                content = msgspec.json.encode(Error(refusal.error, refusal.hint))
+                reply = Reply(content, status=refusal.status, headers=refusal.headers)
+            status = reply.status
+            headers = {**HEADERS, "X-Request-Id": identifier, "Vary": "Origin", **reply.headers}
+            page = request.headers.get("origin")
+            if page is not None and page in access.settings.allow_origins:
+                headers["Access-Control-Allow-Origin"] = page
+                headers["Access-Control-Expose-Headers"] = "Retry-After, X-Request-Id"
+            if status not in (204, 304):
+                headers |= {"Content-Type": reply.media, "Content-Length": str(len(reply.content))}
+            sent = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+            await send({"type": "http.response.start", "status": status, "headers": sent})
+            await send({"type": "http.response.body", "body": reply.content})
+        finally:
+            log_request(self.forum.metrics, request, identifier, status, time.perf_counter() - began)
+
+    async def _answer(self, request: Request) -> Reply:
+        access = self.forum.access
+        if request.path not in PROBES or is_loopback(access.settings.host):  # whoever probes asks a bare address
+            check_host(request.headers, access.host_names)
+        check_no_key(f"{request.path}?{request.query_string.decode('latin-1')}")
+        if request.method == "OPTIONS" and "access-control-request-method" in request.headers:
+            return Reply(b"", status=204, headers=PREFLIGHT)
+        path, methods = self._find(request)
+        method = "GET" if request.method == "HEAD" else request.method
+        if method in methods:
+            request.route = f"{method} {path}"
+            return await methods[method](request)
+        if methods:
+            taken = ", ".join(sorted({*methods, *(["HEAD"] if "GET" in methods else [])}))
+            message = f"method not allowed: {request.method}; this path takes {taken}"
+            raise Refused(405, message, "see /openapi.json", {"Allow": taken})
+        return self._file(request)
+
+    def _find(self, request: Request) -> tuple[str, Mapping[str, Endpoint]]:
+        """Return the route of a path and what answers, by method; the request gets the values of the path's names."""
+        if (methods := self._fixed.get(request.path)) is not None:
+            return request.path, methods
+        parts = request.path.split("/")
+        for names, methods in self._named:
+            pairs = list(zip(names, parts, strict=False))
+            if len(names) == len(parts) and all(name == part or (part and name[:1] == "{") for name, part in pairs):
+                request.values = {name[1:-1]: part for name, part in pairs if name[:1] == "{"}
+                return "/".join(names), methods
+        return "", {}
+
+    def _file(self, request: Request) -> Reply:
+        file = self._files.get(request.path) if request.method in ("GET", "HEAD") else None
+        if file is None:
+            raise Refused(404, "there is nothing at this path", "the paths are in /openapi.json")
+        request.route = "GET page"
+        headers = {"ETag": file.tag, "Cache-Control": "no-cache", "Content-Security-Policy": CONTENT_POLICY}
+        if file.is_embedded:
+            headers |= {"Cross-Origin-Resource-Policy": "cross-origin", "Access-Control-Allow-Origin": "*"}
+        if request.headers.get("if-none-match") == file.tag:
+            return Reply(b"", status=304, headers=headers)
+        return Reply(file.content, file.type, headers=headers)
+
+    async def _run(self, receive: Any, send: Any) -> None:
+        """Open the forum when the server starts, and close it when the server stops."""
+        await receive()
+        try:
+            await self.start()
+        except BaseException as error:
+            await send({"type": "lifespan.startup.failed", "message": str(error)})
+            raise
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await self.stop()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def start(self) -> None:
+        """Open the forum; where its database is away, go on trying.
+
+        Raises:
+            AskalikeError: it cannot be opened.
+        """
+        forum, settings = self.forum, self.forum.access.settings
         try:
             forum.service = Service.open(settings, forum.metrics)
         except DatabaseError as error:
             if not settings.wait_s:
                 raise
             forum.opening = asyncio.create_task(forum.wait(error, DatabaseError))
-        try:
-            yield
-        finally:
-            if forum.opening is not None:
-                forum.opening.cancel()
-            if forum.service is not None:
-                forum.service.close()
 
-    return application(forum, forum_routes(), static_files(), lifespan)
+    async def stop(self) -> None:
+        """Close the forum, or end trying."""
+        if self.forum.opening is not None:
+            self.forum.opening.cancel()
+        if self.forum.service is not None:
+            self.forum.service.close()
 
 
-def forum_routes() -> list[StarletteRoute]:
-    """Return what is answered for a forum."""
-    paths: dict[str, dict[str, Route]] = {}
-    for row in ROUTES:
-        paths.setdefault(row.path, {})[row.method] = row
-    return [StarletteRoute(path, endpoint(rows), methods=list(rows)) for path, rows in paths.items()]
-
-
-def application(
-    forum: ServedForum,
-    routes: Sequence[StarletteRoute],
-    files: Mapping[str, StaticFile],
-    lifespan: Callable[[Starlette], AbstractAsyncContextManager[None]] | None = None,
-) -> Starlette:
-    """Return an application of these routes and files."""
-    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _without_route})
-    app.state.forum, app.state.files = forum, files
-    app.router.redirect_slashes = False
-    app.add_middleware(Middleware)
-    return app
-
-
-async def _without_route(request: Request, error: Exception) -> Response:
-    """Answer what no route takes: a file of the page, or a refusal."""
-    assert isinstance(error, HTTPException)
-    if error.status_code == 404 and request.method in ("GET", "HEAD"):
-        return _file(request)
-    message = str(error.detail)
-    if error.status_code == 405:
-        taken = ", ".join(sorted((error.headers or {}).get("Allow", "").split(", ")))
-        message = f"method not allowed: {request.method}; this path takes {taken}"
-    return problem_response(Refused(error.status_code, message, "see /openapi.json", error.headers or {}))
-
-
-def _file(request: Request) -> Response:
-    files: Mapping[str, StaticFile] = request.app.state.files
-    file = files.get(request.scope["path"])
-    if file is None:
-        return problem_response(Refused(404, "there is nothing at this path", "the paths are in /openapi.json"))
-    request.scope["state"]["route"] = "GET page"
-    headers = {"ETag": file.tag, "Cache-Control": "no-cache", "Content-Security-Policy": CONTENT_POLICY}
-    if file.is_embedded:
-        headers |= {"Cross-Origin-Resource-Policy": "cross-origin", "Access-Control-Allow-Origin": "*"}
-    if request.headers.get("if-none-match") == file.tag:
-        return Response(status_code=304, headers=headers)
-    return Response(file.content, headers=headers, media_type=file.type)
-
-
-class Middleware:
-    """Wraps the application."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        began = time.perf_counter()
-        forum: ServedForum = scope["app"].state.forum
-        access = forum.access
-        # parts of a path stay percent-encoded until they were told apart: an id may hold a slash
-        raw: bytes = scope.get("raw_path") or scope["path"].encode()
-        path = raw.partition(b"?")[0].decode("latin-1")
-        scope = {**scope, "path": path, "state": {**scope.get("state", {}), "route": "", "client": ""}}
-        request_headers = Headers(scope=scope)
-        identifier, status = secrets.token_hex(8), 0
-        origin: str | None = None
-
-        async def send_on(message: Message) -> None:
-            """Send, with the headers that every answer has."""
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                own = {name for name, _ in message["headers"]}
-                message["headers"].extend(pair for pair in _HEADERS if pair[0] not in own)
-                headers = MutableHeaders(scope=message)
-                headers["X-Request-Id"] = identifier
-                headers.add_vary_header("Origin")
-                if origin is not None:
-                    headers["Access-Control-Allow-Origin"] = origin
-                    headers["Access-Control-Expose-Headers"] = "Retry-After, X-Request-Id"
-            await send(message)
-
-        try:
-            if peer := scope.get("client"):
-                client = client_of(peer[0], request_headers.getlist("x-forwarded-for"), access.proxies)
-                scope["client"], scope["state"]["client"] = (client, peer[1]), rate_key(client)
-            if path not in PROBES or is_loopback(access.settings.host):  # whoever probes asks a bare address
-                check_host(request_headers, access.host_names)
-            check_no_key(raw + b"?" + scope["query_string"])
-            page = request_headers.get("origin")
-            origin = page if page in access.settings.allow_origins else None
-            if scope["method"] == "OPTIONS" and "access-control-request-method" in request_headers:
-                await Response(status_code=204, headers=PREFLIGHT)(scope, receive, send_on)
-            else:
-                await self.app(scope, receive, send_on)
-        except NO_ERRORS:
-            raise
-        except BaseException as error:  # a panic of a library in Rust is no Exception
-            problem = refusal_of(error)
-            if problem.status == 500:
-                LOG.exception("request %s", identifier)
-            if status:
-                raise  # the answer has begun: the connection is cut, so that nobody takes a part for the whole
-            await problem_response(problem)(scope, receive, send_on)
-        finally:
-            log_request(forum.metrics, scope, identifier, status, time.perf_counter() - began)
-
-
-def log_request(metrics: Metrics, scope: Mapping[str, Any], identifier: str, status: int, seconds: float) -> None:
+def log_request(metrics: Metrics, request: Request, identifier: str, status: int, seconds: float) -> None:
     """Count and log a request that was answered; its path's values and its texts are left out."""
-    route = scope["state"].get("route") or "none"
+    route = request.route or "none"
     metrics.request(route, status, seconds)
     fields = {
         "request": identifier,
         "route": route,
         "status": status,
         "took_ms": round(1000 * seconds, 2),
-        "client": (scope.get("client") or ("",))[0],
+        "client": request.client,
     }
     REQUESTS.info("", extra={"fields": fields})
-
-
-def problem_response(problem: Refused) -> Response:
-    """Return why a request was refused, as JSON."""
-    content = msgspec.json.encode(Error(problem.error, problem.hint))
-    return Response(content, problem.status, dict(problem.headers), media_type="application/json")

@@ -10,32 +10,27 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import html
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 
 import msgspec
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
 
 from askalike import schemas
+from askalike.operations import PROMETHEUS
 from askalike.server.admission import most_forums
-from askalike.server.app import CONTENT_POLICY, application, forum_routes, static_files
+from askalike.server.app import CONTENT_POLICY, Application, static_files
 from askalike.server.guards import CHALLENGE, Access, Keys
 from askalike.server.metrics import Counters, Metrics
 from askalike.server.problem import Refused
-from askalike.server.requests import JSON, admit
-from askalike.server.routes import PROMETHEUS
+from askalike.server.requests import Reply, Request
+from askalike.server.routes import forum_routes, health
 from askalike.server.service import SOON, ServedForum, Service, not_ready
 from askalike.server.settings import ServeSettings
 from askalike.server.status import gauges
@@ -62,7 +57,7 @@ _PAGE: Final = """<!doctype html>
 """
 
 
-class Forums:
+class Forums(Application):
     """The application of a folder of forums.
 
     Args:
@@ -75,49 +70,54 @@ class Forums:
         self.served: dict[str, ServedForum] = {}
         """Every forum that was asked for, by its name."""
         self._counters = Counters(is_by_forum=True)
-        self._routes, self._files = forum_routes(), static_files()
-        self._apps: dict[str, Starlette] = {}
+        self._forum_files = static_files()
+        self._apps: dict[str, Application] = {}
         self._most, wanted = most_forums(settings.limits), settings.limits.open_forums
         if self._most < min(wanted, len(forum_names(settings.folder))):
             LOG.warning("%d forums are open at once in place of %d: file handles are few", self._most, wanted)
         self._turns = asyncio.Semaphore(OPENED_AT_ONCE)
         self._background = threading.Lock()
         self._is_stopping = False
-        paths = {
+        endpoints = {
             "/": self._page,
             "/v1/forums": self._list,
-            "/healthz": self._health,
+            "/healthz": health,
             "/readyz": self._ready,
             "/metrics": self._metrics,
         }
-        files = {path: file for path, file in self._files.items() if not path.endswith(".html") and path not in paths}
-        self._reserved = {path.split("/")[1] for path in (*paths, *files)}
+        files = {path: file for path, file in self._forum_files.items() if not path.endswith(".html") and path != "/"}
+        routes = {path: {"GET": endpoint} for path, endpoint in endpoints.items()}
+        self._reserved = {path.split("/")[1] for path in (*routes, *files)}
         for name in self._reserved.intersection(forum_names(settings.folder)):
             LOG.warning("the forum %s is not served: its name is an address of the service; rename its folder", name)
-        routes = [Route(path, answer, methods=["GET", "HEAD"]) for path, answer in paths.items()]
-        root = ServedForum(self.access, Metrics(self._counters, "-"))
-        self._root = application(root, routes, files, self.lifespan)
+        super().__init__(ServedForum(self.access, Metrics(self._counters, "-")), routes, files)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
         """Answer a request: what lies under a forum's path, by that forum."""
         raw: bytes = (scope.get("raw_path") or scope.get("path", "").encode()).partition(b"?")[0]
         first, slash, rest = raw.removeprefix(b"/").partition(b"/")
         name = first.decode("latin-1")
-        if scope["type"] != "http" or name in self._reserved or not holds_forum(self.settings.folder, name):
-            await self._root(scope, receive, send)
-            if name in self.served:
+        if scope["type"] != "http" or not slash or not self._holds(name):
+            await super().__call__(scope, receive, send)
+            if name in self.served and not self._holds(name):
                 await self.close(name)
-        elif not slash:
-            await RedirectResponse(f"{name}/", HTTPStatus.TEMPORARY_REDIRECT)(scope, receive, send)
-        else:
-            forum = self._served(name)
-            under = {**scope, "path": f"/{rest.decode('latin-1')}", "raw_path": b"/" + rest}
-            forum.busy += 1
-            try:
-                await self._apps[name](under, receive, send)
-            finally:
-                forum.busy -= 1
-                forum.used_s = time.monotonic()
+            return
+        forum = self._served(name)
+        forum.busy += 1
+        try:
+            await self._apps[name]({**scope, "raw_path": b"/" + rest}, receive, send)
+        finally:
+            forum.busy -= 1
+            forum.used_s = time.monotonic()
+
+    def _holds(self, name: str) -> bool:
+        return name not in self._reserved and holds_forum(self.settings.folder, name)
+
+    async def _answer(self, request: Request) -> Reply:
+        name = request.path.removeprefix("/")
+        if self._holds(name):
+            return Reply(b"", status=HTTPStatus.TEMPORARY_REDIRECT, headers={"Location": f"{name}/"})
+        return await super()._answer(request)
 
     def stop_soon(self) -> None:
         """Answer no longer that it is ready, and begin nothing new in the background."""
@@ -136,7 +136,7 @@ class Forums:
             settings = replace(self.settings, forum=str(self.settings.folder / name))
             access = Access(settings, Keys(settings.folder, self.access.keys), self.access.rates)
             forum = self.served[name] = ServedForum(access, Metrics(self._counters, name), partial(self.opened, name))
-            self._apps[name] = application(forum, self._routes, self._files)
+            self._apps[name] = Application(forum, forum_routes(forum), self._forum_files)
         return self.served[name]
 
     async def opened(self, name: str) -> Service:
@@ -185,16 +185,15 @@ class Forums:
         if service is not None:
             await asyncio.to_thread(service.close)
 
-    @contextlib.asynccontextmanager
-    async def lifespan(self, app: Starlette | None = None) -> AsyncIterator[None]:
+    async def start(self) -> None:
+        """Open none yet: each is opened when it is asked for."""
+
+    async def stop(self) -> None:
         """Close all forums when the service ends."""
-        try:
-            yield
-        finally:
-            self.stop_soon()
-            opening = [forum.opening for forum in self.served.values() if forum.opening is not None]
-            await asyncio.gather(*opening, return_exceptions=True)
-            await asyncio.gather(*map(self.close, self.services))
+        self.stop_soon()
+        opening = [forum.opening for forum in self.served.values() if forum.opening is not None]
+        await asyncio.gather(*opening, return_exceptions=True)
+        await asyncio.gather(*map(self.close, self.services))
 
     # -- what is answered for all of them ----------------------------------------------------------------------
 
@@ -210,7 +209,7 @@ class Forums:
             if name in self._reserved:
                 continue
             try:
-                if "read" in self._served(name).access.rights(request.headers):
+                if "read" in self._served(name).access.visitor(request.headers).rights:
                     readable.append(name)
             except Refused as error:
                 refused = error
@@ -218,31 +217,28 @@ class Forums:
             raise refused
         return readable
 
-    async def _list(self, request: Request) -> Response:
-        admit(request, self.access, None)
+    async def _list(self, request: Request) -> Reply:
+        self.access.count(request.client_key)
         names, services = self._readable(request), self.services
         listed = schemas.Forums(tuple(schemas.ServedForum(name, f"/{name}/", name in services) for name in names))
-        return Response(msgspec.json.encode(listed), media_type=JSON)
+        return Reply(msgspec.json.encode(listed))
 
-    async def _page(self, request: Request) -> Response:
-        admit(request, self.access, None)
+    async def _page(self, request: Request) -> Reply:
+        self.access.count(request.client_key)
         names = self._readable(request)
         links = "".join(f'<li><a href="{html.escape(name)}/">{html.escape(name)}</a></li>' for name in names)
         content = f"<ul>{links}</ul>" if names else "<p>No forum can be read without a key.</p>"
         headers = {"Content-Security-Policy": CONTENT_POLICY}
-        return Response(_PAGE.replace("{content}", content), headers=headers, media_type="text/html; charset=utf-8")
+        return Reply(_PAGE.replace("{content}", content).encode(), "text/html; charset=utf-8", headers=headers)
 
-    async def _health(self, request: Request) -> Response:
-        return Response(msgspec.json.encode(schemas.Health("ok")), media_type=JSON)
-
-    async def _ready(self, request: Request) -> Response:
+    async def _ready(self, request: Request) -> Reply:
         if self._is_stopping:
             raise not_ready()
-        return Response(msgspec.json.encode(schemas.Health("ready")), media_type=JSON)
+        return Reply(msgspec.json.encode(schemas.Health("ready")))
 
-    async def _metrics(self, request: Request) -> Response:
-        admit(request, self.access, None)
-        if "read" not in self.access.rights(request.headers):
+    async def _metrics(self, request: Request) -> Reply:
+        self.access.count(request.client_key)
+        if "read" not in self.access.visitor(request.headers).rights:
             raise Refused(
                 401, "a key of the whole service is needed", "send it as Authorization: Bearer KEY", CHALLENGE
             )
@@ -254,4 +250,4 @@ class Forums:
         finally:
             for name in services:
                 self.served[name].busy -= 1
-        return Response(text, media_type=PROMETHEUS)
+        return Reply(text, PROMETHEUS)

@@ -21,12 +21,13 @@ import re
 import secrets
 import stat
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, NamedTuple
 
 import filelock
 import msgspec
@@ -34,6 +35,7 @@ from msgspec import Meta, Struct
 
 from askalike.errors import DamagedForumError, SettingError, UnknownIdError
 from askalike.files import replace_whole
+from askalike.operations import Right
 from askalike.server.problem import Refused
 from askalike.server.settings import Network, ServeSettings, is_loopback
 from askalike.store import ForumLayout
@@ -49,24 +51,24 @@ LONGEST_ENTRY: Final = 64
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
-def client_of(peer: str, forwarded: Sequence[str], proxies: Sequence[Network]) -> str:
+def client_of(peer: str, forwarded: str, proxies: Sequence[Network]) -> str:
     """Return the address that a request counts for.
 
     Args:
         peer: the address of the connection.
-        forwarded: the values of ``X-Forwarded-For``, in their order.
+        forwarded: ``X-Forwarded-For``; "" where nobody says it.
         proxies: whose word counts; of what nobody trusted says, nothing does.
 
     >>> trusted = [ipaddress.ip_network("10.0.0.0/8")]
-    >>> client_of("10.0.0.1", ["1.2.3.4, 5.6.7.8, 10.0.0.2"], trusted)
+    >>> client_of("10.0.0.1", "1.2.3.4, 5.6.7.8, 10.0.0.2", trusted)
     '5.6.7.8'
-    >>> client_of("9.9.9.9", ["1.2.3.4"], trusted), client_of("10.0.0.1", ["<script>"], trusted)
+    >>> client_of("9.9.9.9", "1.2.3.4", trusted), client_of("10.0.0.1", "<script>", trusted)
     ('9.9.9.9', '10.0.0.1')
     """
     address = _address(peer)
     if address is None:
         return peer
-    entries = ",".join(forwarded).rsplit(",", MOST_HOPS)[-MOST_HOPS:] if proxies and forwarded else []
+    entries = forwarded.rsplit(",", MOST_HOPS)[-MOST_HOPS:] if proxies and forwarded else []
     for entry in reversed(entries):
         if not any(address in network for network in proxies):
             break
@@ -116,9 +118,8 @@ def _address(text: str) -> Address | None:
     return getattr(address, "ipv4_mapped", None) or address
 
 
-Right = Literal["read", "write"]
 PREFIX: Final = "ask_"
-_KEY_IN_ADDRESS: Final = re.compile(PREFIX.encode() + rb"[A-Za-z0-9_-]{43}")
+_KEY_IN_ADDRESS: Final = re.compile(PREFIX + "[A-Za-z0-9_-]{43}")
 
 
 class Key(Struct, frozen=True, forbid_unknown_fields=True):
@@ -271,7 +272,7 @@ def check_origin(headers: Mapping[str, str], allowed: Sequence[str] = ()) -> Non
         raise Refused(403, "a page of another site may not change the forum", "send a key")
 
 
-def check_no_key(address: bytes) -> None:
+def check_no_key(address: str) -> None:
     """Refuse a request that has a key in its address, which proxies and browsers keep.
 
     Raises:
@@ -290,12 +291,6 @@ def rights_without_key(settings: ServeSettings) -> frozenset[str]:
     if not settings.needs_keys:
         return ALL
     return frozenset(["read"]) if settings.is_read_open else frozenset()
-
-
-def _key_of(headers: Mapping[str, str], keys: Keys) -> Key | None:
-    """Return the key of a request, None where it is not known."""
-    kind, _, secret = headers.get("authorization", "").partition(" ")
-    return keys.get(secret.strip()) if kind.lower() == "bearer" else None
 
 
 class Rates:
@@ -328,6 +323,14 @@ class Rates:
         return 0.0 if is_allowed else (1 - tokens) / self._rate
 
 
+class Visitor(NamedTuple):
+    """Who asks: what they may do, and the name of their key."""
+
+    rights: frozenset[str]
+    key_name: str = ""
+    has_key: bool = False
+
+
 class Access:
     """Who may ask for a forum, or for all forums of a service, and how often.
 
@@ -344,20 +347,49 @@ class Access:
         self.host_names = host_names(settings)
         self.rights_without_key = rights_without_key(settings)
 
-    def rights(self, headers: Mapping[str, str]) -> frozenset[str]:
-        """Return what a request may do.
+    def visitor(self, headers: Mapping[str, str]) -> Visitor:
+        """Return what a request may do, and the name of its key.
 
         Raises:
             Refused: 401, a key was sent that is not known.
         """
-        if not headers.get("authorization"):
-            return self.rights_without_key
-        key = _key_of(headers, self.keys)
+        authorization = headers.get("authorization", "")
+        if not authorization:
+            return Visitor(self.rights_without_key)
+        kind, _, secret = authorization.partition(" ")
+        key = self.keys.get(secret.strip()) if kind.lower() == "bearer" else None
         if key is None:
             raise Refused(401, "the key is not known", 'create one with "askalike keys FORUM --add read"', CHALLENGE)
-        return ALL if key.may == "write" else frozenset(["read"])
+        return Visitor(ALL if key.may == "write" else frozenset(["read"]), key.name, has_key=True)
 
-    def name(self, headers: Mapping[str, str]) -> str:
-        """Return the name of a request's key, "" where it has none."""
-        key = _key_of(headers, self.keys)
-        return "" if key is None else key.name
+    def count(self, client_key: str) -> None:
+        """Count a request of a client.
+
+        Raises:
+            Refused: 429, the client asks too often.
+        """
+        wait_s = self.rates.wait_s(client_key, time.monotonic())
+        if wait_s > 0:
+            headers = {"Retry-After": str(max(1, round(wait_s + 0.5)))}
+            raise Refused(429, "too many requests", "slow down; index an archive with askalike index", headers)
+
+    def admit(self, headers: Mapping[str, str], right: Right, *, is_change: bool = False) -> Visitor:
+        """Return who asks for something, where they may.
+
+        Args:
+            right: what it needs.
+            is_change: it changes something. Without a key, a page of another site may not ask for that; a page that was
+                allowed may, where the right to read suffices.
+
+        Raises:
+            Refused: 401 or 403, they may not.
+        """
+        visitor = self.visitor(headers)
+        if right not in visitor.rights:
+            if visitor.has_key:
+                hint = 'make one that may with "askalike keys FORUM --add write"'
+                raise Refused(403, f"this key may not {right}", hint)
+            raise Refused(401, "a key is needed", "send it as Authorization: Bearer KEY", CHALLENGE)
+        if is_change and not visitor.has_key:
+            check_origin(headers, self.settings.allow_origins if right == "read" else ())
+        return visitor

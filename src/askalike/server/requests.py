@@ -1,24 +1,23 @@
-"""One request, admitted, read and checked: what a route's handler gets."""
+"""One request and its reply: what is read of it, within bounds of size, depth and time."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
-from starlette.requests import ClientDisconnect, Request
 
-from askalike.server.guards import CHALLENGE, Access, Right, check_origin
+from askalike.operations import JSON
+from askalike.server.guards import client_of, rate_key
 from askalike.server.problem import Refused
+from askalike.server.settings import Network
 
 _Body = TypeVar("_Body", bound=msgspec.Struct)
 
-JSON: Final = "application/json"
 LONGEST_NAME: Final = 100
 """Of a field that a request names, in the answer."""
 MOST_VALUES: Final = 10_000
@@ -31,90 +30,89 @@ _UNKNOWN: Final = "Object contains unknown field `"
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """What was asked.
+class Reply:
+    """What is answered."""
+
+    content: bytes
+    media: str = JSON
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Request:
+    """One request, as ASGI brings it.
 
     Args:
-        path: the values of the path's names.
+        proxies: whose word on the client's address counts.
+
+    Attributes:
+        path: percent-encoded, since an id may hold a slash.
+        client: the address that it counts for.
+        client_key: under what that client's requests are counted.
+        route: the name of what answers, for the log; "" until that is known.
+        values: the values of the path's names.
         query: a checked struct, None where the route takes no query.
         body: a checked struct, None where the route takes no body.
-        rights: what the request's key may do: "read", "write".
-        name: of the request's key, which some routes keep.
+        rights: what its key may do: "read", "write".
+        key_name: of its key, which some routes keep.
     """
 
-    path: Mapping[str, str]
-    query: Any
-    body: Any
-    rights: frozenset[str] = frozenset()
-    name: str = ""
+    def __init__(self, scope: Mapping[str, Any], receive: Any, proxies: Sequence[Network] = ()) -> None:
+        self.method: str = scope["method"]
+        raw: bytes = scope.get("raw_path") or scope["path"].encode()
+        self.path = raw.partition(b"?")[0].decode("latin-1")
+        self.query_string: bytes = scope["query_string"]
+        self.headers: dict[str, str] = {}
+        for name, value in scope["headers"]:
+            key, text = name.decode("latin-1"), value.decode("latin-1")
+            self.headers[key] = f"{self.headers[key]}, {text}" if key in self.headers else text
+        peer = scope.get("client")
+        self.client = client_of(peer[0], self.headers.get("x-forwarded-for", ""), proxies) if peer else ""
+        self.client_key = rate_key(self.client)
+        self.route = ""
+        self.values: Mapping[str, str] = {}
+        self.query: Any = None
+        self.body: Any = None
+        self.rights: frozenset[str] = frozenset()
+        self.key_name = ""
+        self._receive = receive
 
+    async def read_body(self, most_bytes: int, timeout_s: float, types: Sequence[str] = (JSON,)) -> bytes:
+        """Return the body.
 
-def admit(request: Request, access: Access, right: Right | None, *, is_change: bool = False) -> frozenset[str]:
-    """Return what a request may do, having counted it; nothing where it is only counted.
+        Args:
+            types: of the content that are taken.
 
-    Args:
-        right: what it needs; None where no key is looked at.
-        is_change: it changes something. Without a key, a page of another site may not ask for that; a page that was
-            allowed may, where the right to read suffices.
+        Raises:
+            Refused: 415, it is of another type; 413, it is too large; 408, it comes too slowly.
+        """
+        self._check_type(types)
+        length = self.headers.get("content-length", "0")
+        if length.isdigit() and int(length[:20]) > most_bytes:
+            raise _too_large(most_bytes)
+        content = bytearray()
+        try:
+            async with asyncio.timeout(timeout_s):
+                is_more = True
+                while is_more:
+                    message = await self._receive()
+                    if message["type"] == "http.disconnect":
+                        raise Refused(400, "the client went away")
+                    content += message.get("body", b"")
+                    is_more = message.get("more_body", False)
+                    if len(content) > most_bytes:
+                        raise _too_large(most_bytes)
+        except TimeoutError as error:
+            raise Refused(408, f"the body did not come within {timeout_s:g} s", "send it at once") from error
+        return bytes(content)
 
-    Raises:
-        Refused: 401 or 403, it may not do this; 429, its client asks too often.
-    """
-    wait_s = access.rates.wait_s(request.scope["state"]["client"], time.monotonic())
-    if wait_s > 0:
-        headers = {"Retry-After": str(max(1, round(wait_s + 0.5)))}
-        raise Refused(429, "too many requests", "slow down; index an archive with askalike index", headers)
-    if right is None:
-        return frozenset()
-    rights = access.rights(request.headers)
-    has_key = bool(request.headers.get("authorization"))
-    if right not in rights:
-        if has_key:
-            raise Refused(403, f"this key may not {right}", 'make one that may with "askalike keys FORUM --add write"')
-        raise Refused(401, "a key is needed", "send it as Authorization: Bearer KEY", CHALLENGE)
-    if is_change and not has_key:
-        check_origin(request.headers, access.settings.allow_origins if right == "read" else ())
-    return rights
-
-
-def check_type(request: Request, *types: str) -> None:
-    """Refuse a body of another type: one that a page's form can send could come from any site.
-
-    Raises:
-        Refused: 415.
-    """
-    sent = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if sent not in types:
-        raise Refused(415, f"the content type is {sent[:100]!r}", f"expected {' or '.join(types)}")
-    if request.headers.get("content-encoding", "identity").lower() != "identity":
-        raise Refused(415, "the body is compressed", "send it as it is")
-
-
-async def read_body(request: Request, most_bytes: int, timeout_s: float, types: Sequence[str] = (JSON,)) -> bytes:
-    """Return the body of a request.
-
-    Args:
-        types: of the content that are taken.
-
-    Raises:
-        Refused: 415, it is of another type; 413, it is too large; 408, it comes too slowly.
-    """
-    check_type(request, *types)
-    length = request.headers.get("content-length", "0")
-    if length.isdigit() and int(length[:20]) > most_bytes:
-        raise _too_large(most_bytes)
-    content = bytearray()
-    try:
-        async with asyncio.timeout(timeout_s):
-            async for part in request.stream():
-                content += part
-                if len(content) > most_bytes:
-                    raise _too_large(most_bytes)
-    except TimeoutError as error:
-        raise Refused(408, f"the body did not come within {timeout_s:g} s", "send it at once") from error
-    except ClientDisconnect as error:
-        raise Refused(400, "the client went away") from error
-    return bytes(content)
+    def _check_type(self, types: Sequence[str]) -> None:
+        """Refuse a body of another type: one that a page's form can send could come from any site."""
+        sent = self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if sent not in types:
+            raise Refused(415, f"the content type is {sent[:100]!r}", f"expected {' or '.join(types)}")
+        if self.headers.get("content-encoding", "identity").lower() != "identity":
+            raise Refused(415, "the body is compressed", "send it as it is")
 
 
 def _too_large(most_bytes: int) -> Refused:
@@ -182,14 +180,14 @@ def parse_query(kind: type[_Body] | None, query: bytes) -> _Body | None:
         raise _unfit(kind, error) from error
 
 
-def path_values(values: Mapping[str, Any]) -> dict[str, str]:
+def path_values(values: Mapping[str, str]) -> dict[str, str]:
     """Return the values of a path whose parts are percent-encoded.
 
     Raises:
         Refused: 400, one is not UTF-8.
     """
     try:
-        return {name: unquote(str(value), errors="strict") for name, value in values.items()}
+        return {name: unquote(value, errors="strict") for name, value in values.items()}
     except UnicodeDecodeError as error:
         raise Refused(400, "the path is not UTF-8", "percent-encode it as UTF-8") from error
 

@@ -12,11 +12,11 @@ from functools import partial
 from typing import Any, Final
 
 import uvicorn
-from starlette.types import ASGIApp
 
 from askalike.errors import SettingError
 from askalike.processes import collect_rarely
 from askalike.server.admission import LEFT_S, Admission, Notices, Share
+from askalike.server.app import Application
 from askalike.server.connection import Connection
 from askalike.server.settings import Limits, Network
 
@@ -45,7 +45,7 @@ class Server(uvicorn.Server):
 
     def __init__(
         self,
-        app: ASGIApp,
+        app: Application,
         limits: Limits,
         proxies: Sequence[Network] = (),
         stopping: Callable[[], None] = lambda: None,

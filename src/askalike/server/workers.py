@@ -32,7 +32,6 @@ from askalike.server.forums import Forums
 from askalike.server.guards import Keys
 from askalike.server.metrics import SHARED
 from askalike.server.server import GRACE_S, Server, listen
-from askalike.server.service import ServedForum
 from askalike.server.settings import ServeSettings, is_loopback
 from askalike.store.layout import forum_names
 from askalike.text.characters import safe
@@ -162,11 +161,10 @@ def answer(settings: ServeSettings, listening: list[socket.socket], share: Share
         Server(several, limits, proxies, several.stop_soon, share).run(sockets=listening)
     else:
         app = build(settings, lambda: setattr(server, "should_exit", True))
-        forum: ServedForum = app.state.forum
-        server = Server(app, limits, proxies, forum.stop_soon, share)
+        server = Server(app, limits, proxies, app.forum.stop_soon, share)
         server.run(sockets=listening)
-        if forum.failure is not None:
-            raise forum.failure
+        if app.forum.failure is not None:
+            raise app.forum.failure
 
 
 def work(settings: ServeSettings, listening: list[socket.socket]) -> None:
