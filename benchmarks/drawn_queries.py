@@ -25,7 +25,7 @@ from sklearn.metrics import cohen_kappa_score
 from askalike.evaluation.significance import bootstrap_difference
 from askalike.forum import Forum, ForumSettings
 from askalike.search.features import Floats
-from askalike.search.scorer import SENTENCES, VERSIONS, WORD_VECTORS, Scorer, probability
+from askalike.search.scorer import SENTENCES, VERSIONS, Scorer, probability
 from askalike.types import Filters, Query
 from benchmarks import encoders, scorer
 from benchmarks.reading import WHOLE
@@ -67,8 +67,9 @@ def candidates_ordered(queries: Sequence[Pairs], weights: Fits) -> Gains:
     gains: Gains = {}
     for query in queries:
         assert query.minilm is not None
-        by_words, by_minilm = logits(query, WORD_VECTORS, weights), logits(query, SENTENCES, weights)
-        of_query = [scorer.ndcg(scores, query) for scores in (query.bm25, by_words, query.minilm, by_minilm)]
+        by_general = weights[SENTENCES][query.forum].logits(query.general)
+        by_minilm = logits(query, SENTENCES, weights)
+        of_query = [scorer.ndcg(scores, query) for scores in (query.bm25, by_general, query.minilm, by_minilm)]
         if of_query[0] is not None:
             gains.setdefault(query.forum, []).append(tuple(100 * (gain or 0.0) for gain in of_query))
     return gains

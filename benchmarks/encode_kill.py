@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from recipes.folders import WORK
 
 from askalike.forum import Forum, ForumSettings
-from askalike.index.encoder_settings import EncoderSettings
 from askalike.index.vector_sets import STEPS_OF_TEXTS
 from askalike.index.vectors import VectorIndex
 from askalike.store import ForumLayout
@@ -54,24 +53,20 @@ class PrintedProgress:
 
 
 def worker(folder: str) -> None:
-    """Encode a forum by MiniLM, reporting on standard output."""
-    with Forum.open(folder, encoder=EncoderSettings("minilm", precision="int8")) as forum:
+    """Encode a forum, reporting on standard output."""
+    with Forum.open(folder) as forum:
         forum.encode(progress=PrintedProgress())
 
 
 def encode(folder: Path, kill_after: int | None) -> int:
-    """Let a process encode, killed after so many questions; return how many it encoded by the text encoder."""
-    done, is_text = 0, False
+    """Let a process encode, killed after so many questions; return how many it encoded."""
+    done = 0
     command = [sys.executable, "-c", WORKER, str(folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        phases = 0
         for line in process.stdout:
             word, _, rest = line.partition(" ")
-            if word == "start":  # the general encoder's vectors come first, in the first process
-                phases += 1
-                is_text = phases > 1 or has_quick_set(folder)
-            elif word == "done" and is_text:
+            if word == "done":
                 done += int(rest)
             if kill_after is not None and done >= kill_after:
                 process.kill()
@@ -81,16 +76,12 @@ def encode(folder: Path, kill_after: int | None) -> int:
     return done
 
 
-def has_quick_set(folder: Path) -> bool:
-    return (ForumLayout(folder).vectors / "current.json").exists()
-
-
 def vectors_of(folder: Path, names: list[str]) -> NDArray[np.float32]:
     """Return the vectors of the set that answers, in the order of the ids; all must be there, once."""
     with Forum.open(folder, settings=ForumSettings()) as forum:
         state = forum.vectors
         assert (state.entries, state.waiting, state.next_model) == (len(names), 0, ""), state
-        assert state.model.startswith("minilm:"), state.model
+        assert state.model.startswith("general@"), state.model
         numbers = forum.store.nums_by_id(names)
     (place,) = ForumLayout(folder).vectors.glob("*/index")
     held, found = VectorIndex(place).vectors([numbers[name] for name in names])

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from recipes.folders import WORK, need_data
+from recipes.folders import MINILM, WORK, need_data
 
 from askalike.cli.display import BarProgress
 from askalike.evaluation.significance import bootstrap_difference
@@ -35,9 +35,9 @@ from benchmarks.record import option_parser, reddit_questions, write
 
 FORUMS = ("devops", "reddit", "slicer", "travel")
 REDDIT_OTHERS = 10_000
-INT8 = EncoderSettings("minilm", precision="int8")
+INT8 = EncoderSettings("sentence-transformers", str(MINILM), precision="int8")
 ENCODERS: dict[str, EncoderSettings | None] = {"general": None, "minilm": INT8}
-FLOAT32 = EncoderSettings("minilm", precision="float32")
+FLOAT32 = EncoderSettings("sentence-transformers", str(MINILM))
 CUT, LISTED = 5, 1_000
 
 Encode = Callable[[Sequence[Question]], NDArray[np.float32]]

@@ -35,7 +35,7 @@ from askalike.forum.queue import BORDERS, EVERY, stratum_of
 from askalike.readers.research.judged import read_judged
 from askalike.search.calibration import Update, posterior
 from askalike.search.features import Floats
-from askalike.search.scorer import SENTENCES, USUAL, WORD_VECTORS, WORDS, Scorer, probability
+from askalike.search.scorer import SENTENCES, USUAL, WORDS, Scorer, probability
 from askalike.types import Query, Question
 from benchmarks.labelled_pairs import read_labelled_pairs
 from benchmarks.record import option_parser, write
@@ -69,7 +69,7 @@ class Labelled:
     perfect: float
 
 
-def labelled(found: Sequence[Pairs], scorer: Scorer, perfect: float, version: str = WORD_VECTORS) -> Labelled:
+def labelled(found: Sequence[Pairs], scorer: Scorer, perfect: float, version: str = SENTENCES) -> Labelled:
     """Return the graded pairs of some queries."""
     known = [~np.isnan(one.grades) for one in found]
     features = [getattr(one, FIELDS[version]) for one in found]
@@ -325,7 +325,7 @@ def measure(
     judged: list[Pairs], known: list[Pairs], unseen: list[Pairs], others: dict[str, list[Pairs]]
 ) -> dict[str, Any]:
     """Return everything that the file holds."""
-    versions = [WORDS, WORD_VECTORS] + ([SENTENCES] if judged[0].sentences is not None else [])
+    versions = [WORDS, SENTENCES]
     by = {
         version: {forum: fitted(training_rows([*judged, *known], version, [forum])) for forum in ("", *ARCHIVES)}
         for version in versions
@@ -334,7 +334,7 @@ def measure(
     copies = [one for one in unseen if one.kind == "copy"]
     others = {**others, "quora pairs": quora(), "semeval tests": semeval()}
     every = {version: _sets(judged, copies, others, by[version], version) for version in versions}
-    sets = every[WORD_VECTORS]
+    sets = every[SENTENCES]
     forums = {forum: sets[forum] for forum in ARCHIVES}
     top = {version: {name: from_the_top(data) for name, data in found.items()} for version, found in every.items()}
     rows = [row for found in top.values() for one in found.values() for row in one.values()]

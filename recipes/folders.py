@@ -14,6 +14,10 @@ WORK: Final = Path(os.environ.get("ASKALIKE_BENCH", Path(tempfile.gettempdir()) 
 """Forums that are built here are taken as they are by the next run, or built over."""
 
 
+MINILM: Final = Path(os.environ.get("ASKALIKE_MINILM", WORK / "all-MiniLM-L6-v2"))
+"""The folder of sentence-transformers' all-MiniLM-L6-v2, with which the bundled encoder began."""
+
+
 def need_data(name: str) -> Path:
     """Return a path of the real data sets, or stop saying what is missing."""
     path = DATA / name

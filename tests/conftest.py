@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # before any test loads what reads them
     os.environ.setdefault(_name, "1")  # what is multiplied is tiny, and threads that wait for each other spin
 
-os.environ["ASKALIKE_ENCODER"] = "general"  # new forums take MiniLM where it is installed, in seconds; tests need not
+os.environ.pop("ASKALIKE_ENCODER", None)  # tests name their encoders
 
 settings.register_profile("askalike", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("askalike")  # a busy machine is no failure
@@ -22,9 +22,9 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 @pytest.fixture(scope="module")
 def words_alone() -> Iterator[None]:
-    """Have a package that carries no general model, so that forums without one of their own are searched by words."""
+    """Have a package that carries no encoder, so that forums without one of their own are searched by words."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("askalike.index.encoder_settings.default_model", lambda: None)
+        patched.setattr("askalike.index.encoder_settings.general_folder", lambda: None)
         yield
 
 

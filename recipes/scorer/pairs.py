@@ -83,7 +83,7 @@ class Pairs:
             "nonsense".
         is_title: whether it was asked by its title alone.
         by_words: features without vectors.  # (N, F)
-        general: with the general encoder.  # (N, F)
+        general: with the bundled encoder.  # (N, F)
         sentences: with MiniLM; None where it was not asked.  # (N, F)
         grades: NaN where nobody judged.  # (N,)
         bm25, cosine, minilm: scores of other systems; MiniLM's where it was asked.  # (N,)
@@ -168,7 +168,7 @@ class Site:
         general = search.scoring.features([Compared(query, counts, candidates, prepared.vector, near)])
         general[:, FEATURES.index(MARGIN)] = self.standing
         by_words = general.copy()
-        by_words[:, FEATURES.index("texts by words' vectors") : FEATURES.index("size of the forum")] = 0
+        by_words[:, FEATURES.index("cosine") : FEATURES.index("size of the forum")] = 0
         sentences, minilm = self._by_minilm(query, candidates, by_words) if with_minilm else (None, None)
         return Pairs(
             self.name,

@@ -32,7 +32,6 @@ from askalike.forum.exchange import ImportOptions
 from askalike.forum.groups import DEFAULT_MINIMUM
 from askalike.forum.indexes import ForumSettings
 from askalike.index.encoder_settings import Kind as EncoderKind
-from askalike.index.encoder_settings import remove_own_model
 from askalike.progress import Progress, SilentProgress
 from askalike.readers.exported import MANIFEST as EXPORT_MANIFEST
 from askalike.records import batches, write_records
@@ -68,8 +67,8 @@ def encode(source: Source, into: str | Path, **how: Any) -> Done:
         into: the folder of the batch.
         cluster: "local", "ray" or "ray://HOST:PORT".
         workers: processes, or tasks at a time; by default one for each core.
-        model: of Parquet files: "general", the folder of a model, or a text encoder such as "minilm"; a forum has its
-            own.
+        model: of Parquet files: "general", the folder of a model, or a text encoder, as ``askalike encode`` takes it;
+            a forum has its own.
         language: of Parquet files.
         progress: receives how far it has come.
 
@@ -209,9 +208,7 @@ def _take_files(
 
 
 def _take_model(forum: Forum, layout: ForumLayout, model: str) -> None:
-    if model == "general":
-        remove_own_model(layout)
-    elif model.partition(":")[0] in get_args(EncoderKind):
+    if model.partition(":")[0] in get_args(EncoderKind):
         forum.use_encoder(model)
     elif model:
         forum.use_model(model)

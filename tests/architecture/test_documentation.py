@@ -16,7 +16,7 @@ from tools.tables import TABLES, filled, pages, shown
 from askalike import Forum
 from askalike.cli.display import console
 from askalike.cli.main import app, main
-from askalike.data import bundled_forum, default_model
+from askalike.data import bundled_forum, general_folder
 from askalike.evaluation import MEASURES, PROTOCOLS
 from askalike.evaluation.files import FORMATS
 from askalike.evaluation.forum.evaluation import SYSTEMS
@@ -47,7 +47,7 @@ def blocks_in(text: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
 
 
-WITH_MODEL = pytest.mark.skipif(default_model() is None, reason="it shows scores of the general model, which is absent")
+WITH_MODEL = pytest.mark.skipif(general_folder() is None, reason="it shows scores of the bundled encoder")
 
 
 def test_the_tables_in_the_pages_are_what_the_results_say() -> None:

@@ -17,7 +17,8 @@ PLUMBING = {*BASE, "files", "processes", "progress", "text"}
 SEGMENTS = {"index.cursor", "index.checked_file", "index.segments"}
 INDEX = {"index", "index.words", "index.postings", "index.vectors", *SEGMENTS}
 MODEL = {"models.folder", "models.vocabulary", "models.encoders"}
-OTHER_ENCODERS = {"models.text_encoder", "models.transformer", "models.remote"}
+TRANSFORMERS = {"models.transformer", "models.transformer_folder", "models.general"}
+OTHER_ENCODERS = {"models.text_encoder", "models.remote", *TRANSFORMERS}
 FORUM = {"search", "index", "forum", "evaluation", "evaluation.forum"}
 ALLOWED: dict[str, set[str]] = {
     "_version": set(),
@@ -45,7 +46,14 @@ ALLOWED: dict[str, set[str]] = {
     "models.folder": {*BASE, "files", "models.vocabulary"},
     "models.vocabulary": {"types", "errors", "text"},
     "models.encoders": {*BASE, "files", "text", "models.folder", "models.vocabulary"},
-    "models.transformer": {"errors", "types", "files", "processes", "models.text_encoder"},
+    "models.wordpiece": set(),
+    "models.transformer_folder": {"errors"},
+    "models.transformer_graph": {"errors", "models.transformer_folder"},
+    "models.transformer": {
+        *("errors", "types", "processes"),
+        *("models.text_encoder", "models.transformer_folder", "models.transformer_graph"),
+    },
+    "models.general": {"errors", "models.transformer", "models.transformer_folder", "models.wordpiece"},
     "models.text_encoder": {"errors", "types", "text"},
     "models.remote": {"errors", "types", "web", "models.text_encoder"},
     "index.cursor": set(),

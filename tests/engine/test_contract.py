@@ -14,7 +14,7 @@ from tests.engine.conftest import SETTINGS, Make
 from tests.tiny_models import synonym_model
 
 from askalike import Answer, Filters, Forum, ForumSettings, Query, Question
-from askalike.data import bundled_forum, default_model
+from askalike.data import bundled_forum, general_folder
 from askalike.forum.check import check_forum
 from askalike.index.local import QuestionStates
 from askalike.progress import SilentProgress
@@ -161,7 +161,7 @@ def test_of_many_that_are_equally_good_and_not_among_the_candidates_no_more_are_
     assert len(calls) <= least
 
 
-@pytest.mark.skipif(default_model() is None, reason="the package contains no general model")
+@pytest.mark.skipif(general_folder() is None, reason="the package contains no general model")
 def test_a_misspelt_word_is_found_as_it_was_meant_by_few_calls_to_the_engine(
     make: Make, kind: str, calls: list[str]
 ) -> None:
@@ -183,7 +183,7 @@ def test_a_misspelt_word_is_found_as_it_was_meant_by_few_calls_to_the_engine(
     assert any("router" in hit.question.title.casefold() for hit in forum.similar("my routr"))
 
 
-@pytest.mark.skipif(default_model() is None, reason="the package contains no general model")
+@pytest.mark.skipif(general_folder() is None, reason="the package contains no general model")
 def test_candidates_by_codes_give_the_hits_that_comparing_every_vector_gives(
     make: Make, kind: str, calls: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

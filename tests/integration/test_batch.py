@@ -228,8 +228,8 @@ def test_what_cannot_be_a_batch_is_named(files: list[Path], forum: Forum, tmp_pa
 def test_files_are_encoded_by_the_model_that_is_named(files: list[Path], tmp_path: Path) -> None:
     synonym_model().save(tmp_path / "model")
     batch.encode(files, tmp_path / "out", workers=1)
-    general = len(rows(tmp_path / "out" / "vectors.parquet")[0]["vector"])
+    bundled = len(rows(tmp_path / "out" / "vectors.parquet")[0]["vector"])
     batch.encode(files, tmp_path / "out", model=str(tmp_path / "model"), workers=1)
-    assert len(rows(tmp_path / "out" / "vectors.parquet")[0]["vector"]) == synonym_model().dimensions != general
+    assert len(rows(tmp_path / "out" / "vectors.parquet")[0]["vector"]) == synonym_model().dimensions != bundled
     batch.encode(files, tmp_path / "out", model="general", workers=1)
-    assert len(rows(tmp_path / "out" / "vectors.parquet")[0]["vector"]) == general
+    assert len(rows(tmp_path / "out" / "vectors.parquet")[0]["vector"]) == bundled

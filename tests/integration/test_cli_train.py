@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.command import Run
-from tests.tiny_models import synonym_model
+from tests.tiny_models import synonym_model, tiny_general
 from tests.tiny_training import dev_score_of
 
 from askalike import Forum, Question
@@ -43,8 +43,7 @@ epochs = 1
 
 @pytest.fixture(autouse=True)
 def no_general_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    for user in ("askalike.training.session", "askalike.index.encoder_settings"):
-        monkeypatch.setattr(f"{user}.default_model", lambda: None)
+    monkeypatch.setattr("askalike.index.encoder_settings.general_folder", lambda: None)
 
 
 @pytest.fixture
@@ -195,10 +194,10 @@ def test_without_marks_texts_alone_are_learned_from_and_nothing_is_compared(
 
 @pytest.fixture
 def general(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the package carry a model."""
-    synonym_model().save(tmp_path / "packaged")
-    for user in ("askalike.training.session", "askalike.index.encoder_settings"):
-        monkeypatch.setattr(f"{user}.default_model", lambda: tmp_path / "packaged")
+    """Let the package carry an encoder."""
+    tiny_general(tmp_path / "packaged")
+    for user in ("askalike.index.text_questions", "askalike.index.encoder_settings"):
+        monkeypatch.setattr(f"{user}.general_folder", lambda: tmp_path / "packaged")
 
 
 @pytest.fixture
@@ -219,7 +218,7 @@ def test_without_a_dev_part_a_model_that_is_there_stays_unless_told_to(
         made.add([Question(str(number), f"wifi drops {number % 3}", "the router is old") for number in range(6)])
     words = ("train", tmp_path / "f", "--recipe", recipe, "--from", "nothing")
     done = run(*words)
-    assert "the forum has no labelled dev split: the general model stays" in done.out
+    assert "the forum has no labelled dev split: the encoder general@" in done.out
     plan, result = done.out.split("work  ")
     assert "taken      only with --keep" in plan
     assert f"until then it is kept in {tmp_path / 'f' / 'training'} (0 MB), which may be deleted" in result
@@ -268,16 +267,16 @@ def test_a_way_leads_back_to_the_general_model(
     run("train", forum, "--recipe", recipe, "--from", "nothing", "--keep")
     assert run("info", forum, "--json").json["model"] == "own (rcnn, 8 dimensions)"
     back = run("encode", forum, "--model", "general", "--json").json
-    assert (back["model"], back["encoded"]) == ("general (rcnn, 4 dimensions)", 252)
+    assert (back["model"].partition("@")[0], back["encoded"]) == ("general", 252)
     assert not (forum / "model").exists()
     synonym_model().save(tmp_path / "general")
     monkeypatch.chdir(tmp_path)
     run("encode", forum, "--model", "./general")
     assert (forum / "model").is_dir()
-    monkeypatch.setattr("askalike.index.encoder_settings.default_model", lambda: None)
+    monkeypatch.setattr("askalike.index.encoder_settings.general_folder", lambda: None)
     done = run("encode", forum, "--model", "general")
     assert done.code == 2
-    assert "contains no general model" in done.err
+    assert "contains no encoder" in done.err
     assert (forum / "model").is_dir(), "nothing is taken away where nothing could stand for it"
 
 
@@ -320,7 +319,6 @@ def test_stopped_while_the_new_model_encodes_the_same_again_goes_on_with_encodin
     ("words", "code", "message", "hint"),
     [
         (("--recipe", "magic"), 2, "no recipe 'magic'", "default, lei2016"),
-        (("--from", "general"), 2, "contains no general model", "--from nothing"),
         (("--from", "nowhere"), 1, "no model at nowhere", "manifest.json"),
         (("--recipe", "RECIPE", "--device", "abacus"), 2, "device 'abacus'", "cuda"),
     ],

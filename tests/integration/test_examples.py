@@ -13,12 +13,12 @@ from tools.screenshots import TITLE
 
 from askalike import Forum, Query
 from askalike.cli.demo import QUESTIONS
-from askalike.data import bundled_forum, default_model
+from askalike.data import bundled_forum, general_folder
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = ("README.md", "docs/tutorial.md")
 STOP_WORDS = re.compile(r"a|an|and|but|by|can|do|for|from|how|i|in|is|it|its|my|of|on|or|our|the|to|when|with")
-WITH_MODEL = pytest.mark.skipif(default_model() is None, reason="the examples are searched by the bundled encoder")
+WITH_MODEL = pytest.mark.skipif(general_folder() is None, reason="the examples are searched by the bundled encoder")
 
 
 def example_queries() -> list[str]:

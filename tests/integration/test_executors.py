@@ -17,7 +17,7 @@ import pytest
 from tests.tiny_models import synonym_model
 
 from askalike import Forum, ForumSettings, Query, Question
-from askalike.data import bundled_forum, default_model
+from askalike.data import bundled_forum, general_folder
 from askalike.executors import Task
 from askalike.executors.processes import Processes
 from askalike.forum.groups import hashes_by_number
@@ -66,7 +66,7 @@ def test_a_forum_that_processes_encoded_has_the_vectors_of_one_that_did_all_itse
 ) -> None:
     folder = tmp_path / "general"
     synonym_model().save(folder)
-    monkeypatch.setattr("askalike.index.encoder_settings.default_model", lambda: folder)
+    monkeypatch.setattr("askalike.index.encoder_settings.general_folder", lambda: folder)
     monkeypatch.setattr("askalike.index.vector_sets.AT_ONCE", 10)  # so that the set has a copy, which workers read
     vectors = []
     for name, executor in (("beside", BESIDE), ("here", HERE)):
@@ -120,7 +120,7 @@ def test_likely_pairs_that_processes_found_are_those_of_one(tmp_path: Path) -> N
 def test_pairs_of_a_block_are_those_of_each_question_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_vectors: bool
 ) -> None:
-    settings = ForumSettings(has_vectors=has_vectors and default_model() is not None)
+    settings = ForumSettings(has_vectors=has_vectors and general_folder() is not None)
     sizes: list[int] = []
     closest = Searcher.closest
 

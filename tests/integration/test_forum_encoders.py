@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.embedding_server import EmbeddingServer, WordHashes, serving
-from tests.tiny_models import synonym_model
 
 from askalike import Forum, Question
 from askalike.agreement import agreed_file
@@ -346,12 +345,3 @@ def test_a_large_forum_is_measured_when_nobody_waits_for_it(tmp_path: Path, monk
         forum.upkeep()
         assert forum.store.margin() is not None
         assert not bool(forum.indexes.upkeep())
-
-
-def test_a_forum_without_an_encoder_of_sentences_is_not_measured(tmp_path: Path) -> None:
-    synonym_model().save(tmp_path / "synonyms")
-    with Forum.create(tmp_path / "forum") as forum:
-        forum.add(many(LEAST))
-        forum.use_model(tmp_path / "synonyms")
-        forum.encode()
-        assert (forum.store.margin(), bool(forum.indexes.upkeep())) == (None, False)

@@ -49,8 +49,7 @@ class Phases(SilentProgress):
 
 @pytest.fixture(autouse=True)
 def no_general_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    for user in ("askalike.training.session", "askalike.index.encoder_settings"):
-        monkeypatch.setattr(f"{user}.default_model", lambda: None)
+    monkeypatch.setattr("askalike.index.encoder_settings.general_folder", lambda: None)
 
 
 @pytest.fixture

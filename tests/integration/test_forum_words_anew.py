@@ -158,7 +158,7 @@ def interrupt() -> None:
 def kill_at_each_step(folder: Path) -> None:
     """Index words anew, in one child after the other, and kill each of them at a later step; one comes to the end."""
     indexes.AT_ONCE = 0  # type: ignore[attr-defined]
-    encoder_settings.default_model = lambda: None  # type: ignore[attr-defined]
+    encoder_settings.general_folder = lambda: None  # type: ignore[attr-defined]
     for place in range(1, 1_000):
         path = folder / str(place)
         assert not in_child(partial(begin_anew, path))

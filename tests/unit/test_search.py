@@ -149,7 +149,6 @@ class Knows:
     """Has a vector for every word, the most frequent ones."""
 
     letters = "abc"
-    is_well_read = True
 
     def rank(self, word: str) -> int:
         return 0
@@ -164,7 +163,9 @@ def test_a_search_that_corrects_nothing_asks_for_the_counts_of_its_terms_once() 
             return super().statistics(terms)
 
     engine = Counting(PRINTERS, vectors=DIRECTIONS)
-    found = Searcher(engine, ANALYZER, FixedEncoder(1.0, 0.0), speller=Knows()).search(Query("printer", "offline zzz"))
+    found = Searcher(engine, ANALYZER, FixedEncoder(1.0, 0.0), speller_of=lambda _: Knows()).search(
+        Query("printer", "offline zzz")
+    )
     assert found.corrections == ()
     assert engine.calls == [["offlin", "printer", "zzz"]]
 
@@ -228,7 +229,9 @@ def test_a_query_that_is_corrected_meanwhile_is_encoded_as_it_is_searched_for() 
     found = []
     for engine in (ListEngine(many, vectors=vectors), Distant(many, vectors)):
         encoder = Noting(1.0, 0.0)
-        result = Searcher(engine, ANALYZER, encoder, HALVES, speller=Reads()).search(Query("prinetr offline"))
+        result = Searcher(engine, ANALYZER, encoder, HALVES, speller_of=lambda _: Reads()).search(
+            Query("prinetr offline")
+        )
         assert [one.meant for one in result.corrections] == ["printer"]
         found.append(scores(result.hits))
         assert encoder.titles[-1] == "printer offline"

@@ -17,16 +17,18 @@ from askalike.text.settings import TextSettings
 from askalike.types import Markup, Query
 
 ANALYZER = Analyzer(TextSettings())
-READ = ("segmentation", "router", "laptop", "rotor", "wifi", "printer", "restarts", "visa", "via", "drop", "night")
+READ = (
+    *("segmentation", "router", "laptop", "rotor", "wifi", "printer", "restarts", "visa", "via", "drop", "night"),
+    *("fiducials", "mouse", "moute"),
+)
 HELD = {"router": 9, "laptop": 5, "rotor": 3, "wifi": 7, "printer": 1, "restart": 4, "wlan": 2, "drop": 20, "night": 8}
 TRAVEL = {"visa": 1_633, "via": 329, "china": 400, "need": 900, "made": 700, "mad": 4, "boot": 5, "row": 400}
 
 
 class Speller:
-    """Has read a few words, the first the most often."""
+    """Knows a few words, the first the most frequent."""
 
     letters = ascii_lowercase
-    is_well_read = True
 
     def rank(self, word: str) -> int | None:
         return READ.index(word) if word in READ else None
@@ -56,7 +58,7 @@ def test_a_word_that_nobody_knows_is_read_as_what_was_probably_meant() -> None:
     assert (query.title, found) == ("My router and laptop", ["roter>router", "lapotp>laptop"])
 
 
-def test_the_words_of_the_forum_decide_and_not_those_of_the_encoder() -> None:
+def test_how_many_questions_have_a_word_decides_and_not_its_rank() -> None:
     assert read("Do I need a viza for China", held=TRAVEL)[1] == ["viza>visa"]
     assert read("Do I need a viza for China", held={**TRAVEL, "visa": 20, "via": 5_000})[1] == ["viza>via"]
     fiducials = {"fiduci": 300}  # a stem of the forum's own words
@@ -107,7 +109,7 @@ def test_code_tags_and_addresses_keep_the_word_that_is_corrected_beside_them(
     ("title", "why"),
     [
         ("wlan", "the forum knows it"),
-        ("rotor", "the encoder knows it, though router is more frequent"),
+        ("rotor", "the forum's words have it, though router is more frequent"),
         ("tgi", "too short"),
         ("lapotpp", "two edits away"),
         ("lapt0p", "not all letters"),
@@ -125,7 +127,7 @@ def test_what_is_known_short_far_or_no_word_stays(title: str, why: str) -> None:
 
 
 def test_a_capital_within_a_sentence_makes_a_name_likelier() -> None:
-    held = {"visa": 30, "wifi": 7}
+    held = {"visa": 90, "wifi": 7}
     assert read("wifi vsia", held=held)[1] == read("Vsia", held=held)[1] == ["vsia>visa"]
     assert read("wifi Vsia", held=held)[1] == []
     assert read("wifi. Vsia", held=held)[1] == ["vsia>visa"]
@@ -155,8 +157,9 @@ def test_nothing_is_corrected_where_many_words_are_unknown() -> None:
 
 
 def test_a_query_of_which_nearly_every_word_is_misspelt_is_no_log() -> None:
-    assert len(read("wif drpo nigth rouetr lapotp restrats")[1]) == 5  # and one that is too short
-    assert read("mtrr rouetr madt xbbbba lapotp")[1] == []
+    held = {term: 10 * count for term, count in HELD.items()}
+    assert len(read("wif drpo nigth rouetr lapotp restrats", held=held)[1]) == 5  # and one that is too short
+    assert read("mtrr rouetr madt xbbbba lapotp", held=held)[1] == []
 
 
 @pytest.mark.parametrize(("word", "most"), [("x{}ubabo", PROBES), ("rou{}ter", MOST_WORDS)])

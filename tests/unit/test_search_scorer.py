@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -15,10 +14,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from askalike import Forum, Question
-from askalike.data import bundled_forum, default_model
+from askalike.data import bundled_forum, general_folder
 from askalike.errors import DamagedModelError
 from askalike.search.features import (
-    CANDIDATES_TITLE,
     ENOUGH,
     FEATURES,
     LARGEST,
@@ -28,11 +26,9 @@ from askalike.search.features import (
     TYPICAL,
     Asked,
     Cosines,
-    WordTable,
     features,
-    rarities,
 )
-from askalike.search.scorer import FREE, SENTENCES, WORD_VECTORS, WORDS, digest, probability, read_scorers, scorers
+from askalike.search.scorer import FREE, SENTENCES, WORDS, digest, probability, read_scorers, scorers
 from askalike.search.texts import BODY_CHARACTERS, HASH_BYTES, Text, reader_of, unpacked
 from askalike.text.analyzer import Analyzer
 from askalike.text.markup import readable
@@ -42,7 +38,7 @@ from askalike.types import Markup
 ANALYZER = Analyzer(TextSettings())
 RAREST = 4.0
 MARKUPS: list[Markup] = ["plain", "html", "markdown"]
-needs_model = pytest.mark.skipif(default_model() is None, reason="the package carries no general model")
+needs_model = pytest.mark.skipif(general_folder() is None, reason="the package carries no encoder")
 
 
 READ = reader_of(ANALYZER).read
@@ -52,14 +48,13 @@ def alike(
     query: Text,
     rarity: NDArray[np.float64],
     texts: Sequence[Text],
-    table: WordTable | None = None,
     cosines: NDArray[np.float64] | None = None,
     size: int = MIDDLING,
     margin: float = 0.0,
 ) -> NDArray[np.float64]:
     """Return the features of one query."""
     pairs = np.zeros(len(texts), np.intp), np.arange(len(texts))
-    return features([Asked(query, rarity, RAREST, size=size, margin=margin)], texts, pairs, table, cosines)
+    return features([Asked(query, rarity, RAREST, size=size, margin=margin)], texts, pairs, cosines)
 
 
 def compared(query: str, candidate: str, body: str = "") -> dict[str, float]:
@@ -91,14 +86,14 @@ def test_a_body_counts_neither_way_for_a_query_that_is_its_title_alone() -> None
     title, body = "router drops wifi daily", "printer prints blank pages and costs too much for what it does"
     with_body = READ(title, body, "plain")[0]
     asked, terms, _ = READ(title, "", "plain")
-    rarity, near, parts = np.full(len(terms), 2.0), np.array([0.3]), ("texts", "texts by words' vectors", "cosine")
-    found = alike(asked, rarity, [with_body], Table(), near)[0]
-    assert [found[FEATURES.index(name)] for name in parts] == [1.0, 1.0, 1.0]
+    rarity, near, parts = np.full(len(terms), 2.0), np.array([0.3]), ("texts", "cosine")
+    found = alike(asked, rarity, [with_body], near)[0]
+    assert [found[FEATURES.index(name)] for name in parts] == [1.0, 1.0]
     by_words = alike(asked, rarity, [with_body])[0]
-    assert [by_words[FEATURES.index(name)] for name in parts] == [1.0, 0.0, 0.0]
-    common = alike(asked, np.full(len(terms), 0.3), [with_body], Table(), near)[0]
+    assert [by_words[FEATURES.index(name)] for name in parts] == [1.0, 0.0]
+    common = alike(asked, np.full(len(terms), 0.3), [with_body], near)[0]
     assert common[FEATURES.index("cosine")] == pytest.approx(0.3)  # of few informative words: as the vectors say
-    another = alike(READ(title, "on channel six", "plain")[0], rarity, [with_body], Table(), near)[0]
+    another = alike(READ(title, "on channel six", "plain")[0], rarity, [with_body], near)[0]
     assert another[FEATURES.index("cosine")] == 0.3
 
 
@@ -120,8 +115,7 @@ def test_the_same_likeness_says_less_in_a_larger_forum() -> None:
     alike = np.full((1, len(FEATURES)), 0.5)
     small, large = alike.copy(), alike.copy()
     small[0, place], large[0, place] = -1.0, 1.9
-    for name in (WORD_VECTORS, SENTENCES):
-        assert scorers()[name].logits(small)[0] > scorers()[name].logits(large)[0]
+    assert scorers()[SENTENCES].logits(small)[0] > scorers()[SENTENCES].logits(large)[0]
     assert scorers()[WORDS].logits(small)[0] == scorers()[WORDS].logits(large)[0]
 
 
@@ -130,8 +124,7 @@ def test_the_same_likeness_says_more_in_a_forum_whose_questions_stand_out_by_sen
     near, far = np.full((1, len(FEATURES)), 0.5), np.full((1, len(FEATURES)), 0.5)
     near[0, place], far[0, place] = -1.0, 1.0
     assert scorers()[SENTENCES].logits(near)[0] < scorers()[SENTENCES].logits(far)[0]
-    for name in (WORDS, WORD_VECTORS):
-        assert scorers()[name].logits(near)[0] == scorers()[name].logits(far)[0]
+    assert scorers()[WORDS].logits(near)[0] == scorers()[WORDS].logits(far)[0]
     asked, terms, _ = READ("router drops wifi", "", "plain")
     found = alike(asked, np.full(len(terms), 2.0), [asked], margin=0.7)
     assert found[0, place] == 0.7
@@ -140,26 +133,6 @@ def test_the_same_likeness_says_more_in_a_forum_whose_questions_stand_out_by_sen
 def test_texts_without_words_have_nothing_alike() -> None:
     assert not any(compared("", "").values())
     assert alike(READ("", "", "plain")[0], np.zeros(0), []).shape == (0, len(FEATURES))
-
-
-class Table:
-    """Two directions: words of network and words of printing."""
-
-    known: ClassVar = {"wifi": 1, "wireless": 2, "printer": 3}
-    vectors = np.array([[0, 0], [1, 0], [1, 0], [0, 1]], dtype=np.float32)
-
-    def ids(self, words: Sequence[str]) -> NDArray[np.intp]:
-        return np.array([self.known.get(word, 0) for word in words], dtype=np.intp)
-
-    def rows(self, ids: NDArray[np.intp]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        return self.vectors[ids], rarities(ids, 4).astype(np.float32)
-
-
-def test_other_words_of_the_same_meaning_are_alike_by_their_vectors() -> None:
-    texts = [READ(title, "", "plain")[0] for title in ("wifi", "Wireless?", "printer")]
-    found = alike(texts[0], np.full(1, 2.0), texts[1:], Table())
-    names = ("texts by words' vectors", "title by words' vectors", "candidate's title by words' vectors")
-    assert [[round(float(row[FEATURES.index(name)]), 6) for name in names] for row in found] == [[1, 1, 1], [0, 0, 0]]
 
 
 def test_queries_compared_together_have_what_each_has_alone() -> None:
@@ -182,37 +155,13 @@ def test_queries_compared_together_have_what_each_has_alone() -> None:
         for place, (text, rare) in enumerate(zip(texts, rarity, strict=True))
     ]
     pairs = np.repeat(np.arange(6), list(map(len, chosen))), np.concatenate([np.array(some, int) for some in chosen])
-    together = features(asked, texts, pairs, Table(), np.concatenate(near))
+    together = features(asked, texts, pairs, np.concatenate(near))
     alone = [
-        features([one], [texts[at] for at in some], (np.zeros(len(some), np.intp), np.arange(len(some))), Table(), own)
+        features([one], [texts[at] for at in some], (np.zeros(len(some), np.intp), np.arange(len(some))), own)
         for one, some, own in zip(asked, chosen, near, strict=True)
     ]
     assert together.any(axis=0).all()
     assert together == pytest.approx(np.concatenate(alone), abs=1e-6)
-    fewer = features(asked, texts, pairs, Table(), np.concatenate(near), set(FEATURES) - {CANDIDATES_TITLE})
-    kept = [place for place, name in enumerate(FEATURES) if name != CANDIDATES_TITLE]
-    assert fewer[:, kept].tolist() == together[:, kept].tolist()
-
-
-class ManyWords(Table):
-    """Words with numbers for names, each in a direction of its own."""
-
-    vectors = np.random.default_rng(1).standard_normal((100, 200)).astype(np.float32)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    known: ClassVar = {f"{'abcdefghij'[at // 10]}{'klmnopqrst'[at % 10]}": at for at in range(1, 100)}
-
-
-def test_equal_texts_have_equal_likenesses_wherever_they_stand() -> None:
-    names, draw = list(ManyWords.known), np.random.default_rng(2)
-    for words in range(3, 12):
-        query, twin, *others = (
-            READ(" ".join(draw.choice(names, count)), "", "plain")[0] for count in (words, 7, *range(1, 12))
-        )
-        texts = [twin, *(one for other in others for one in (other, twin))]
-        rarity = np.full(len(query.title) // HASH_BYTES, 2.0)
-        found = alike(query, rarity, texts, ManyWords())
-        assert found[::2, FEATURES.index("title by words' vectors")].any()
-        assert len({tuple(row) for row in found[::2].tolist()}) == 1
 
 
 def idf(term: str) -> float:
@@ -307,8 +256,8 @@ def test_more_that_is_alike_never_lowers_a_probability(place: int, given_feature
         lambda held: held["versions"].pop(WORDS),
         lambda held: held["versions"][WORDS]["weights"].update({"texts": -1.0}),
         lambda held: held["versions"][SENTENCES]["weights"].update({"surprise": 1.0}),
-        lambda held: held["versions"][WORD_VECTORS].update(same=99.0),
-        lambda held: held["versions"][WORD_VECTORS].update(related=float("nan")),
+        lambda held: held["versions"][SENTENCES].update(same=99.0),
+        lambda held: held["versions"][SENTENCES].update(related=float("nan")),
     ],
 )
 def test_a_changed_file_is_refused(change: object) -> None:

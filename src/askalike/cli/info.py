@@ -11,7 +11,6 @@ from rich.text import Text
 
 from askalike.cli.arguments import ForumArgument, JsonOption
 from askalike.cli.display import BarProgress, console, print_aligned, print_whole
-from askalike.cli.encode import minilm_hint
 from askalike.cli.messages import print_json, safe
 from askalike.forum import CheckReport, Finding, Forum, Info
 from askalike.store import SourceCounts
@@ -35,7 +34,6 @@ def info(
     """Show what a forum holds and whether its indexes are in step."""
     with Forum.open(forum) as opened:
         facts = info_object(opened.info(), opened.store.source_counts())
-        hint = minilm_hint(opened)
     if as_json:
         print_json(facts)
         return
@@ -51,8 +49,6 @@ def info(
         cell = f"{value:,}" if isinstance(value, int) else safe(text or "-")
         table.add_row(name.replace("_", " "), Text(cell))
     print_aligned(table)
-    if hint:
-        print_whole(hint)
 
 
 def info_object(info: Info, sources: list[SourceCounts]) -> dict[str, Any]:

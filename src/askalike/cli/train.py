@@ -55,10 +55,9 @@ def train(
         str,
         typer.Option(
             "--from",
-            help="general, own (the forum's), nothing, or the folder of a model to start from. If omitted: the general "
-            "model for the default recipe and a forum in English, where the package carries it; nothing for others.",
+            help="own (the forum's), nothing, or the folder of a model to start from.",
         ),
-    ] = "",
+    ] = "nothing",
     hold_out: Annotated[
         bool,
         typer.Option(
@@ -90,8 +89,8 @@ def train(
     It learns from answers and duplicate links too. A fifth of the duplicates (the dev split of askalike evaluate
     --split) is kept apart: training stops by it, and by it the new model is compared with the one before, and taken
     where it is better by more than chance brings. With fewer than 10 groups of duplicates there is no dev split: every
-    link is learned from, for as many epochs as the recipe says; where a model answered before, its own or the general
-    one, the new one is then taken with --keep alone. askalike encode FORUM --model general leads back.
+    link is learned from, for as many epochs as the recipe says; where an encoder answered before, its own or the
+    bundled one, the new one is then taken with --keep alone. askalike encode FORUM --model general leads back.
     """
     options = TrainingOptions(begin, hold_out, seed, device, threads, is_fresh=not resume, is_kept=keep)
     checked_recipe(recipe, options)  # an error before the forum is read
@@ -250,4 +249,4 @@ def _outcome(result: TrainingResult) -> Iterator[str]:
 
 
 def _name(present: str) -> str:
-    return {"": "the search by words alone", "own": "the forum's model before"}.get(present, f"the {present} model")
+    return {"": "the search by words alone", "own": "the forum's model before"}.get(present, f"the encoder {present}")

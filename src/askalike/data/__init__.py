@@ -1,9 +1,9 @@
 """The data that the package carries: a small forum of its own, for demonstration, as an example and for tests; and
-the general model, where the package was built with it.
+the encoder, where the package was built with it.
 
 ``homenet/questions.jsonl``: 252 questions about home networks and Linux at home, written for this project, with
 answers and 60 duplicate links between questions that share meaning more than words.
-``models/general/``: the model that encodes a forum's questions until the forum has one of its own.
+``models/general/``: what encodes a forum's questions unless another encoder is named; see ``models.general``.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from pathlib import Path
 
 from askalike.errors import InputError
 
-__all__ = ["DEFAULT_MODEL_CODE", "DEFAULT_MODEL_LANGUAGE", "bundled_forum", "default_model"]
+__all__ = ["GENERAL_CODE", "GENERAL_LANGUAGE", "bundled_forum", "general_folder"]
 
-DEFAULT_MODEL_LANGUAGE, DEFAULT_MODEL_CODE = "english", "en"
-"""The language that the general model reads; words of others are unknown to it, and all such questions look alike."""
+GENERAL_LANGUAGE, GENERAL_CODE = "english", "en"
+"""The language that the bundled encoder reads; questions in others lie near each other whatever they ask."""
 
 
 def bundled_forum() -> Path:
@@ -31,7 +31,7 @@ def bundled_forum() -> Path:
     return path
 
 
-def default_model() -> Path | None:
-    """Return the folder of the general model, or None where the package carries none."""
+def general_folder() -> Path | None:
+    """Return the folder of the bundled encoder, or None where the package carries none."""
     path = Path(str(files("askalike.data") / "models" / "general"))
     return path if (path / "manifest.json").is_file() else None

@@ -12,10 +12,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.forum.encoders import EncoderWords
 from askalike.index.local import COUNTED_EXACTLY
 from askalike.index.vector_set import VectorSet
-from askalike.models.encoders.model import Model
 from askalike.processes import one_blas_thread
 from askalike.search.calibration import WEIGHTS, Update, offset, posterior
 from askalike.search.engine import Engine
@@ -75,13 +73,6 @@ class PairProbabilities:
         return probability(self._scoring.logits([Compared(asked, counts, candidates, vector, cosines)]))
 
 
-@dataclass(frozen=True, slots=True)
-class _Loaded:
-    """``HasModel`` of a model that is there."""
-
-    model: Model
-
-
 class Scorings:
     """The scoring of a forum; any thread may ask. It is worked out when a verdict has come, or another model."""
 
@@ -118,7 +109,7 @@ class Scorings:
         """Return what changes when texts and vectors are to be looked at anew."""
         if vectors is None:
             return None
-        if vectors.settings is not None and time.monotonic() - self._margin[0] > MARGIN_S:
+        if time.monotonic() - self._margin[0] > MARGIN_S:
             found = self._store.margin()
             self._margin = (time.monotonic(), standing(None if found is None else found.value))
         entries = vectors.index.entries
@@ -165,17 +156,12 @@ class Scorings:
         if not len(sample):  # none of these is encoded yet
             _, sample = vectors.index.vectors(vectors.index.numbers()[:SAMPLE])
         usual = _usual(sample)
-        if vectors.settings is not None:  # a text encoder knows nothing of single words
-            return Scoring(self._analyzer, None, usual, margin=self._margin[1])
-        return Scoring(self._analyzer, EncoderWords(vectors), usual)
+        return Scoring(self._analyzer, usual, margin=self._margin[1])
 
-    def by(
-        self, engine: Engine, model: Model | None, encode: Encode | None, encode_queries: Encode | None
-    ) -> PairProbabilities:
+    def by(self, engine: Engine, encode: Encode | None, encode_queries: Encode | None) -> PairProbabilities:
         """Return what scores pairs by an encoder that the forum need not have taken, before the forum's judgements.
 
         Args:
-            model: the encoder, where words have vectors to it.
             encode: returns its vectors of questions; None for words alone.
             encode_queries: those of what is searched for, where they are made in another way.
 
@@ -187,12 +173,9 @@ class Scorings:
         drawn = self._store.draw(SAMPLE)
         questions = self._store.questions_by_num(drawn)
         usual = _usual(encode([questions[num] for num in drawn if num in questions]))
-        table, margin = None, 0.0
-        if model is not None:
-            table = EncoderWords(_Loaded(model))
-        elif (measured := self._store.margin()) is not None:  # a text encoder knows nothing of single words
-            margin = standing(measured.value)
-        return PairProbabilities(Scoring(self._analyzer, table, usual, margin=margin), engine, encode, encode_queries)
+        measured = self._store.margin()
+        margin = standing(None if measured is None else measured.value)
+        return PairProbabilities(Scoring(self._analyzer, usual, margin=margin), engine, encode, encode_queries)
 
     def _judged(
         self, scoring: Scoring, verdicts: list[Feedback], vectors: VectorSet | None, engine: Engine

@@ -43,7 +43,7 @@ from askalike.forum.indexes import ForumSettings, remove_indexes
 from askalike.index.cursor import Cursor
 from askalike.index.encoder_settings import FILE as ENCODER_FILE
 from askalike.index.encoder_settings import fingerprint as model_fingerprint
-from askalike.index.encoder_settings import packaged_model, read_reranker, read_settings
+from askalike.index.encoder_settings import read_reranker, read_settings
 from askalike.index.local import LOCK_TIMEOUT_S
 from askalike.index.milvus.choice import engine_of
 from askalike.index.milvus.client import Milvus
@@ -55,7 +55,6 @@ from askalike.index.vector_set import (
     Current,
     Indexes,
     LocalIndexes,
-    has_copy,
     has_its_model,
     languages_read,
     parse_current,
@@ -372,20 +371,16 @@ def _set(
     if contents is not None:
         text = _text_settings(contents)
         if isinstance(text, TextSettings) and text.languages:
-            by = _languages_read(place, current)
+            by = _languages_read(place)
             read = (num for num in contents.numbers if text.is_encoded(contents.languages.get(num, ""), by))
             contents = replace(contents, numbers=frozenset(read))
         yield from _agreement("vectors", f"{name}/index", index.cursor, numbers, contents)
 
 
-def _languages_read(place: Path, current: Current | None) -> tuple[str, ...]:
+def _languages_read(place: Path) -> tuple[str, ...]:
     """Return the languages that the maker of a set reads, where that can be known."""
     with contextlib.suppress(AskalikeError, OSError):
-        packaged = packaged_model()
-        is_general = packaged is not None and model_fingerprint(packaged) == place.name
-        if current is not None and current.fingerprint == place.name:
-            is_general = current.model == "general"
-        return languages_read("general" if is_general else "", read_settings(place / ENCODER_FILE))
+        return languages_read(read_settings(place / ENCODER_FILE))
     return ()
 
 
@@ -397,27 +392,11 @@ def _maker(place: Path, name: str) -> Iterator[Finding]:
             part = ENCODER_FILE
             read_settings(place / ENCODER_FILE)
         else:
-            if not has_copy(place):
-                yield from _packaged(place, name)
-                return
             Model.load(place / "model")
         if not has_its_model(place):
             yield Finding("vectors", f"{name}/{part}", "is not what made the vectors of this set")
     except (AskalikeError, OSError) as error:
         yield refused("vectors", f"{name}/{part}", error)
-
-
-def _packaged(place: Path, name: str) -> Iterator[Finding]:
-    """Check the model of a set that has no copy of it: the package's. Nothing in the forum mends that."""
-    folder = packaged_model()
-    if folder is None or not has_its_model(place):
-        what = "was made by a general model that the installed package does not carry; it is made anew"
-        yield Finding("vectors", name, what, "", is_damage=False)
-        return
-    try:
-        Model.load(folder)
-    except (AskalikeError, OSError) as error:
-        yield refused("files", str(folder), error, "install askalike again")
 
 
 # -- what is made anew or learned ----------------------------------------------------------------------------------

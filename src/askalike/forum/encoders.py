@@ -9,15 +9,12 @@ import threading
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from pathlib import Path
-from string import ascii_lowercase
-from typing import ClassVar, Final, Protocol
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.data import DEFAULT_MODEL_CODE
 from askalike.errors import EncoderError
 from askalike.files import remove_file, replace_whole, sync_folder
 from askalike.index.encoder_settings import PROBED, EncoderSettings, RerankerSettings, read_reranker, read_settings
@@ -27,7 +24,6 @@ from askalike.models.encoders.model import Model
 from askalike.models.text_encoder import TextEncoder
 from askalike.processes import one_blas_thread
 from askalike.search import Query, Reranker
-from askalike.search.features import rarities
 from askalike.search.reranker import checked_scores
 from askalike.store import ForumLayout, Store
 from askalike.text.analyzer import Analyzer
@@ -125,34 +121,6 @@ RECOUNTED: Final = 1_000
 _READ_TOGETHER: Final = 500
 
 
-class HasModel(Protocol):
-    """What has a model, which is read when it is first asked for, such as a set of vectors."""
-
-    @property
-    def model(self) -> Model:
-        """Return the model."""
-
-
-class EncoderWords:
-    """``search.features.WordTable`` over the model of a set of vectors; what is asked of it reads the model.
-
-    Raises:
-        ModelError: the model cannot be read.
-    """
-
-    def __init__(self, vectors: HasModel) -> None:
-        self._vectors = vectors
-
-    def ids(self, words: Sequence[str]) -> NDArray[np.intp]:
-        """Return the id of each word as it is written, 1 for the most frequent, 0 for one without a vector.  # (N,)"""
-        return self._vectors.model.word_ids(words)
-
-    def rows(self, ids: NDArray[np.intp]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return the vectors of these words at length 1, and how much each counts.  # (N, D), (N,)"""
-        model = self._vectors.model
-        return model.word_vectors(ids), rarities(ids, len(model.vocabulary)).astype(np.float32)
-
-
 class TextQueryEncoder:
     """``search.Encoder`` through the text encoder of a set of vectors; it knows no single words.
 
@@ -186,34 +154,6 @@ class TextQueryEncoder:
         return bool(prepared.title or prepared.body)
 
 
-class GeneralWords:
-    """``search.correction.Speller`` by the words of the general model, read when they are first needed."""
-
-    letters: ClassVar[str] = ascii_lowercase
-    is_well_read: ClassVar[bool] = True
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._reading = threading.Lock()
-        self._model: Model | None = None
-
-    @staticmethod
-    def reads(language: str) -> bool:
-        """Return whether a language, given by its code, is that of the model; "" is the forum's one."""
-        return language in ("", DEFAULT_MODEL_CODE)
-
-    def rank(self, word: str) -> int | None:
-        """Return the place of a word among those that the model has vectors for, most frequent first.
-
-        Raises:
-            ModelError: the model cannot be read.
-        """
-        with self._reading:
-            if self._model is None:
-                self._model = Model.load(self._folder)
-        return self._model.rank(word)
-
-
 class LanguageWords:
     """``search.correction.Speller`` by the words of a forum's own questions in a language, counted when first needed.
 
@@ -224,8 +164,6 @@ class LanguageWords:
     Args:
         language: its code; "" for a forum in one.
     """
-
-    is_well_read: ClassVar[bool] = False
 
     def __init__(self, store: Store, language: str) -> None:
         self._store, self._language = store, language
@@ -270,50 +208,36 @@ class LanguageWords:
         return [word for word, count in counts.most_common() if count >= LEAST_HAVING]
 
 
-@dataclass(frozen=True)
-class QueryEncoder:
-    """``search.WordEncoder`` and ``search.correction.Speller`` through the model of a set of vectors.
+class ModelQueryEncoder:
+    """``search.Encoder`` through the forum's own model.
 
     Args:
         analyzer: the forum's; a word that it makes no term of (a stop word) tells nothing.
-
-    Raises:
-        ModelError: of every method: the model cannot be read.
     """
 
-    vectors: VectorSet
-    analyzer: Analyzer
-    letters: ClassVar[str] = ascii_lowercase
-    is_well_read: ClassVar[bool] = True
+    def __init__(self, vectors: VectorSet, analyzer: Analyzer) -> None:
+        self._vectors = vectors
+        self._analyzer = analyzer
 
     def encode(self, queries: Sequence[Query]) -> NDArray[np.float32]:
         """Return the vectors (N, D) of queries, read as questions of the forum are; zeros where the model knows no
         informative word of one, since such a query would be as near to one question as to another.
+
+        Raises:
+            ModelError: the model cannot be read.
         """
-        model = self.vectors.model
-        found = np.zeros((len(queries), model.dimensions), dtype=np.float32)
-        asked = [Question("", one.title, one.body, one.markup) for one in queries]
-        terms = [self.analyzer.of(one.language).terms for one in queries]
-        known = [
-            place
-            for place, one in enumerate(asked)  # the title is mostly enough to see that something is known
-            if self.analyzer.settings.is_encoded(queries[place].language, self.vectors.languages)
-            and any(any(map(terms[place], model.known_words(part))) for part in (Question("", one.title), one))
-        ]
+        model = self._vectors.model
+        vectors = np.zeros((len(queries), model.dimensions), dtype=np.float32)
+        questions = [Question("", query.title, query.body, query.markup) for query in queries]
+        known = [place for place, query in enumerate(queries) if self._is_known(query, model)]
         if known:
             with one_blas_thread():
-                found[known] = model.encode([asked[place] for place in known])
-        return found
+                vectors[known] = model.encode([questions[place] for place in known])
+        return vectors
 
-    def reads(self, language: str) -> bool:
-        """Return whether the model reads one of the forum's languages, given by its code."""
-        return self.analyzer.settings.is_encoded(language, self.vectors.languages)
-
-    def rank(self, word: str) -> int | None:
-        """Return the place of a word among those that the model has vectors for, most frequent first."""
-        return self.vectors.model.rank(word)
-
-    def word_weights(self, text: str) -> list[tuple[str, float]]:
-        """Return how much of each word the model lets in."""
-        with one_blas_thread():
-            return self.vectors.model.word_weights(text)
+    def _is_known(self, query: Query, model: Model) -> bool:
+        terms = self._analyzer.of(query.language).terms
+        title_alone = Question("", query.title)
+        whole = Question("", query.title, query.body, query.markup)
+        # the title is mostly enough to see that something is known
+        return any(any(map(terms, model.known_words(part))) for part in (title_alone, whole))

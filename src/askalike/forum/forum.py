@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.data import DEFAULT_MODEL_CODE
+from askalike.data import GENERAL_CODE
 from askalike.errors import (
     BusyForumError,
     EncoderError,
@@ -47,7 +47,7 @@ from askalike.forum.linkage import Node
 from askalike.forum.pairs import Pairs
 from askalike.forum.queue import Queue
 from askalike.forum.thresholds import Reliability, Thresholds
-from askalike.index.encoder_settings import forget_encoder
+from askalike.index.encoder_settings import forget_encoder, general_settings, remove_own_model
 from askalike.index.milvus.choice import name_engine
 from askalike.index.segments import OWNED as LEXICAL_FILES
 from askalike.index.vector_set import OWNED as VECTOR_FILES
@@ -198,7 +198,7 @@ class Forum:
         Args:
             text: language, or languages, and other text settings, stored with the forum.
             settings: how it is searched.
-            encoder: as ``use_encoder`` takes it; None leaves the forum to the package's general model.
+            encoder: as ``use_encoder`` takes it; None leaves the forum to the package's.
             executor: who indexes, encodes and compares many questions; by default processes of this machine.
 
         Raises:
@@ -889,15 +889,20 @@ class Forum:
         """Let a text encoder make the forum's vectors; what answered before does until ``encode`` is done.
 
         Args:
-            encoder: "minilm", or one as ``askalike encode --model`` names it, such as "sentence-transformers:PATH" or
-                "openai:URL#NAME"; ``EncoderSettings`` where prompts or sizes are to be given too; or an object with
-                ``name``, ``dimensions``, ``encode_query`` and ``encode_document``, which has to be given again when the
-                forum is opened.
+            encoder: "general" for the package's, which takes the forum's own model away; or another as ``askalike
+                encode --model`` names it, such as "sentence-transformers:PATH" or "openai:URL#NAME";
+                ``EncoderSettings`` where prompts or sizes are to be given too; or an object with ``name``,
+                ``dimensions``, ``encode_query`` and ``encode_document``, which has to be given again when the forum is
+                opened.
 
         Raises:
             SettingError: there is no such encoder.
             EncoderError: it cannot be had, or gives no vectors.
         """
+        if encoder == "general":
+            general_settings()  # raises where there is none
+            remove_own_model(self._layout)
+            return
         settings, found, is_named = take_encoder(encoder, self._layout)
         self.indexes.take(settings, found, is_named=is_named)
 
@@ -976,7 +981,7 @@ class Forum:
         self,
         recipe: str | Path = "default",
         *,
-        start: str = "",
+        start: str = "nothing",
         is_test_held_out: bool = False,
         seed: int = 0,
         device: str = "cpu",
@@ -1164,7 +1169,7 @@ def _several(values: Iterable[_Value], kind: type[_Value]) -> list[_Value]:
 
 def _is_read_anew(before: str, now: str, held: TextSettings, text: TextSettings) -> bool:
     """Return whether an index has to read a question anew when the forum's languages change: words are all, then."""
-    english = (DEFAULT_MODEL_CODE,)
+    english = (GENERAL_CODE,)
     return (before != now and held == text) or held.is_encoded(before, english) != text.is_encoded(now, english)
 
 

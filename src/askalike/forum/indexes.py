@@ -13,7 +13,6 @@ import filelock
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
 from askalike.errors import (
     BusyForumError,
     DamagedModelError,
@@ -28,13 +27,7 @@ from askalike.executors import Executor
 from askalike.executors.processes import Processes
 from askalike.files import UnlockableError, held
 from askalike.forum.calibrations import Encode, JudgedPair, PairProbabilities, Scorings
-from askalike.forum.encoders import (
-    GeneralWords,
-    LanguageWords,
-    NamedReranker,
-    QueryEncoder,
-    TextQueryEncoder,
-)
+from askalike.forum.encoders import LanguageWords, ModelQueryEncoder, NamedReranker, TextQueryEncoder
 from askalike.index.catchup import catch_up, pending
 from askalike.index.encoder_settings import EncoderSettings
 from askalike.index.local import (
@@ -52,7 +45,6 @@ from askalike.index.milvus.vectors import MilvusSets
 from askalike.index.vector_set import VectorSet, forget_sets, lock_of_makers
 from askalike.index.vector_sets import AT_ONCE, Vectors, VectorsState
 from askalike.index.words import FieldWeights, WordIndex, successor_of
-from askalike.models.encoders.model import Model
 from askalike.models.text_encoder import READ_OF_PAIRS, TextEncoder
 from askalike.processes import one_blas_thread
 from askalike.progress import Progress
@@ -142,9 +134,7 @@ class Indexes:
         self.reranker = NamedReranker(layout)
         self._scorings = Scorings(store, analyzer)
         self._states = QuestionStates(store)
-        words = default_model() if text.reads(DEFAULT_MODEL_LANGUAGE) else None
-        self._speller = None if words is None else GeneralWords(words)
-        self._spellers = {code: LanguageWords(store, code) for code in text.languages}
+        self._spellers = {code: LanguageWords(store, code) for code in text.languages or ("",)}
 
     def open(self) -> None:
         """Open the word index and the vectors where they are now: on this machine, or in an engine.
@@ -177,31 +167,26 @@ class Indexes:
         if notice := self.words.notice:
             searcher = replace(searcher, notice=notice)
         if self._analyzer.settings.languages:
-            searcher = replace(searcher, language_of=self._language_of, spells=self._spellers.get)
+            searcher = replace(searcher, language_of=self._language_of)
         if answering is None:
             return searcher
         if answering.name not in self._tuned:
             join = settings.search.join.for_encoder(answering.name)
             self._tuned[answering.name] = replace(settings.search, join=join)
         found = replace(searcher, settings=self._tuned[answering.name])
-        if answering.settings is not None:
-            encoder = TextQueryEncoder(answering, self._analyzer)
-            return replace(found, encoder=encoder, speller=self._speller, corrects=GeneralWords.reads)
-        words = QueryEncoder(answering, self._analyzer)
-        return replace(found, encoder=words, speller=words, corrects=words.reads)
+        encoder = ModelQueryEncoder if answering.settings is None else TextQueryEncoder
+        return replace(found, encoder=encoder(answering, self._analyzer), speller_of=self._spellers.get)
 
-    def scores_by(
-        self, model: Model | None = None, encode: Encode | None = None, encode_queries: Encode | None = None
-    ) -> PairProbabilities:
+    def scores_by(self, encode: Encode | None = None, encode_queries: Encode | None = None) -> PairProbabilities:
         """Return what scores pairs of questions as the default search would if another encoder answered.
 
         Args:
-            model, encode, encode_queries: as ``Scorings.by`` takes them.
+            encode, encode_queries: as ``Scorings.by`` takes them.
 
         Raises:
             EncoderError: it cannot be had.
         """
-        return self._scorings.by(self.searcher().engine, model, encode, encode_queries)
+        return self._scorings.by(self.searcher().engine, encode, encode_queries)
 
     def judged(self) -> list[JudgedPair]:
         """Return the pairs that people have judged, with their logits by the indexes as they are on disk now."""
@@ -368,8 +353,8 @@ class Indexes:
         return words + (["how far questions stand out is to be measured"] if self.wants_margin() else [])
 
     def wants_margin(self) -> bool:
-        """Return whether how far questions stand out from one another is to be measured: for an encoder of sentences,
-        for the first time, or when there are twice or half as many as then.
+        """Return whether how far questions stand out from one another is to be measured: for the first
+        time, or when there are twice or half as many as then.
         """
         size, found = self.words.index.entries, self._store.margin()
         if not self._has_margin():
@@ -379,7 +364,7 @@ class Indexes:
     def _has_margin(self) -> bool:
         """Return whether the forum is one of which it is measured."""
         answering = self.answering()
-        return self.words.index.entries >= LEAST_MEASURED and answering is not None and answering.settings is not None
+        return self.words.index.entries >= LEAST_MEASURED and answering is not None
 
     def measure_margin(self, progress: Progress, *, is_exact: bool = False) -> None:
         """Measure it where that is to be done, and store it: some hundred searches by words.

@@ -38,6 +38,7 @@ from askalike.forum.indexes import ForumSettings, Indexes, stored_text_settings
 from askalike.forum.linkage import MOST_REFUSED, Ends, lacking
 from askalike.search import Query, Searcher
 from askalike.search.calibration import UNMOVED
+from askalike.search.correction import no_speller
 from askalike.search.originals import reached
 from askalike.search.rankers import PROBABILITY
 from askalike.search.scorer import digest
@@ -482,7 +483,7 @@ def _plain(searcher: Searcher, asked: Mapping[int, Query]) -> Searcher:
         asked: the number of each, and the query that is made of it.
     """
     scoring = None if searcher.scoring is None else replace(searcher.scoring, update=UNMOVED)
-    searcher = replace(searcher, speller=None, scoring=scoring)
+    searcher = replace(searcher, speller_of=no_speller, scoring=scoring)
     stored = None if searcher.encoder is None else searcher.engine.stored_vectors(list(asked))
     if stored is None:
         return replace(searcher, encoder=None)

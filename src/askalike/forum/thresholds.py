@@ -22,6 +22,7 @@ from askalike.forum.indexes import Indexes
 from askalike.forum.queue import Queue, stratum_of
 from askalike.search import Searcher
 from askalike.search.calibration import UNMOVED, Update, moved_probabilities, unmoved_probabilities
+from askalike.search.correction import no_speller
 from askalike.search.scorer import USUAL, WORDS, probability
 from askalike.search.thresholds import (
     Promise,
@@ -242,4 +243,4 @@ def _usual(searcher: Searcher, query: Query | None) -> float:
 
 def _likely(searcher: Searcher, query: Query, key: int) -> float | None:
     scoring = None if searcher.scoring is None else replace(searcher.scoring, update=UNMOVED)
-    return replace(searcher, speller=None, scoring=scoring).likelihoods(query, [key]).get(key)
+    return replace(searcher, speller_of=no_speller, scoring=scoring).likelihoods(query, [key]).get(key)

@@ -1,4 +1,4 @@
-"""What a forum is encoded with: a text encoder that was named, its own model, or the package's; what users agreed to.
+"""What a forum is encoded with: an encoder that was named, its own model, or the package's; what users agreed to.
 
 A forum's folder may come from anybody, and its ``encoder.json`` names folders and addresses. The rule of trust:
 askalike reads such a folder, calls such an address or sends the value of such an environment variable only where this
@@ -18,30 +18,34 @@ from typing import Any, Final, Literal, TypeVar, get_args
 from urllib.parse import urlsplit
 
 from askalike import agreement
-from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
+from askalike.data import GENERAL_LANGUAGE, general_folder
 from askalike.errors import DamagedModelError, EncoderError, ModelError, SettingError
 from askalike.files import remove_file, remove_owned, replace_whole, sync_folder
 from askalike.models.encoders.settings import ModelSettings
 from askalike.models.folder import OWNED, Manifest, ModelLayout, refuse_foreign
+from askalike.models.general import read_manifest
 from askalike.store import ForumLayout
 
-Kind = Literal["minilm", "sentence-transformers", "fastembed", "openai", "python"]
+Kind = Literal["general", "sentence-transformers", "fastembed", "openai", "python"]
 RerankerKind = Literal["cross-encoder", "cohere"]
 Precision = Literal["float32", "int8"]
 
 FILE: Final = "encoder.json"
 FORMAT: Final = 1
-ENCODING_VERSION: Final = 2
+ENCODING_VERSION: Final = 3
 """Raised whenever the same question and encoder give another vector than before, so that vectors are made anew."""
 
 PROBED: Final[tuple[Kind, ...]] = ("openai", "fastembed")
 """Those that are known again by their vector of a fixed text, since nothing of them can be hashed."""
-SHAPES: Final = "minilm, general, sentence-transformers:PATH, fastembed:NAME or openai:URL#NAME"
+SHAPES: Final = "general, sentence-transformers:PATH, fastembed:NAME or openai:URL#NAME"
 RERANKER_SHAPES: Final = "cross-encoder:PATH or cohere:URL#NAME"
 AGREED_VARIABLE: Final = "ASKALIKE_ENCODERS"
 
 MAX_CHARACTERS: Final = 8_000
 """Only so much of a question is given to an encoder: more than most of them read."""
+
+GENERAL_CHARACTERS: Final = 2_000
+"""The same for the package's own, which reads 128 pieces of words."""
 
 _LONGEST_TEXT: Final = 4_096
 _MAX_BYTES: Final = 1 << 20
@@ -112,8 +116,8 @@ class EncoderSettings:
             SettingError: it names none.
         """
         kind, _, rest = written.partition(":")
-        if written == "minilm":
-            return cls("minilm", precision="int8")
+        if written == "general":
+            return general_settings()
         if kind == "openai" and rest:
             address, _, model = rest.partition("#")
             if not model:
@@ -128,8 +132,8 @@ class EncoderSettings:
     @property
     def written(self) -> str:
         """Return it as a user names it."""
-        if self.kind == "minilm":
-            return "minilm"
+        if self.kind == "general":
+            return "general"
         if self.kind == "python":
             return self.name
         return f"{self.kind}:{self.target}" + (f"#{self.model}" if self.model else "")
@@ -151,7 +155,7 @@ class EncoderSettings:
 
     @property
     def shown(self) -> str:
-        """Return name and size as in "minilm:all-MiniLM-L6-v2@31f1829f4fa1+int8 (384 dimensions)"."""
+        """Return name and size as in "general@31f1829f4fa1 (384 dimensions)"."""
         return f"{self.name} ({self.dimensions} dimensions)"
 
     @property
@@ -358,10 +362,10 @@ class ModelSource:
     """A model's folder, or a text encoder.
 
     Args:
-        folder: of the model; of the forum where an encoder is named.
-        name: "own", "general", or what the encoder calls itself.
+        folder: of the model; of the forum where a text encoder makes the vectors.
+        name: "own", or what the encoder calls itself.
         fingerprint: of its content, and of how questions are encoded.
-        encoder: the text encoder, None for a model of askalike's own kind.
+        encoder: the text encoder, None for the forum's own model.
     """
 
     folder: Path
@@ -376,29 +380,20 @@ class ModelSource:
 
 
 def wanted_model(layout: ForumLayout, language: str) -> ModelSource | None:
-    """Return the encoder that was named for the forum, else its own model, else the package's general one where that
-    reads the forum's language, else None.
+    """Return the encoder that was named for the forum, else its own model, else the package's encoder where that reads
+    the forum's language, else None.
 
     Raises:
         ModelError: a model is there and its manifest cannot be read.
         EncoderError: an encoder was named, and its settings cannot be read.
     """
     named = read_settings(layout.encoder)
-    if named is not None:
-        return ModelSource(layout.folder, named.name, named.fingerprint, named)
-    return quick_model(layout, language)
-
-
-def quick_model(layout: ForumLayout, language: str) -> ModelSource | None:
-    """Return the forum's own model, else the package's general one where it reads the forum's language, else None.
-
-    Raises:
-        ModelError: a model is there and its manifest cannot be read.
-    """
-    own = own_model(layout)
-    if own is None and language == DEFAULT_MODEL_LANGUAGE and packaged_model() is not None:
-        return general_model(language)
-    return own
+    own = own_model(layout) if named is None else None
+    if own is not None:
+        return own
+    if named is None and language == GENERAL_LANGUAGE and general_folder() is not None:
+        named = general_settings()
+    return None if named is None else ModelSource(layout.folder, named.name, named.fingerprint, named)
 
 
 def own_model(layout: ForumLayout) -> ModelSource | None:
@@ -412,30 +407,26 @@ def own_model(layout: ForumLayout) -> ModelSource | None:
     return ModelSource(folder, "own", fingerprint(folder)) if folder.is_dir() else None
 
 
-def packaged_model() -> Path | None:
-    """Return the folder of the general model that the installed package carries, None where it carries none."""
-    return default_model()
-
-
-def general_model(language: str) -> ModelSource:
-    """Return the package's general model for a forum in this language.
+def general_settings() -> EncoderSettings:
+    """Return the package's encoder.
 
     Raises:
-        SettingError: the package carries none, or it reads another language.
-        ModelError: its manifest cannot be read.
+        SettingError: the package carries none.
+        DamagedModelError: its manifest cannot be read.
     """
-    folder = packaged_model()
+    folder = general_folder()
     if folder is None:
-        raise SettingError(
-            "the package contains no general model",
-            "give a model's folder (./general for one so named), or train with --from nothing",
-        )
-    if language != DEFAULT_MODEL_LANGUAGE:
-        raise SettingError(
-            f"the general model reads {DEFAULT_MODEL_LANGUAGE}, and the forum is in {language}",
-            'train one of its own with "askalike train FORUM --from nothing"',
-        )
-    return ModelSource(folder, "general", fingerprint(folder))
+        raise SettingError("the package contains no encoder", f"name another: {SHAPES}")
+    manifest = read_manifest(folder)
+    size = manifest.dimensions
+    return EncoderSettings(
+        "general",
+        name=manifest.name,
+        dimensions=size,
+        width=size,
+        precision="int8",
+        max_characters=GENERAL_CHARACTERS,
+    )
 
 
 def name_encoder(layout: ForumLayout, settings: EncoderSettings) -> None:

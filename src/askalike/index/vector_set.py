@@ -7,8 +7,7 @@
       encode.lock         held by the one process that makes or removes sets
       FINGERPRINT/
         model/            a copy of the model, so that its vectors answer until those of a new one are complete; the
-                          set's name is this model's fingerprint, and with another model its vectors do not answer.
-                          Without it the model is the one that the package carries
+                          set's name is this model's fingerprint, and with another model its vectors do not answer
         encoder.json      in its place where a text encoder makes the vectors: which, and how it is asked
         directions.safetensors  the principal directions that are kept of its vectors, where only some are
         index/            a VectorIndex
@@ -25,7 +24,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Protocol
-from weakref import WeakValueDictionary
 
 import filelock
 import numpy as np
@@ -33,7 +31,7 @@ import safetensors
 import safetensors.numpy
 from numpy.typing import NDArray
 
-from askalike.data import DEFAULT_MODEL_CODE
+from askalike.data import GENERAL_CODE
 from askalike.errors import DamagedForumError, DamagedModelError, EncoderError, ForumError, ModelError
 from askalike.files import (
     Owned,
@@ -52,7 +50,6 @@ from askalike.index.encoder_settings import (
     ModelSource,
     describe,
     fingerprint,
-    packaged_model,
     read_settings,
 )
 from askalike.index.milvus.vectors import MilvusVectors
@@ -83,10 +80,6 @@ _TRIES = 3
 _HEADER_BYTES = 4_096
 _COPIED_AT_ONCE = 1 << 20
 _REBUILD = 'rebuild the vectors with "askalike reindex FORUM"'
-_REINSTALL = "install askalike again; the forum itself is whole"
-_MODELS: WeakValueDictionary[str, Model] = WeakValueDictionary()
-"""The models of all open forums, by their fingerprints."""
-_SHARING = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +88,7 @@ class Current:
 
     Args:
         fingerprint: its folder's name.
-        model: "own", "general" or the encoder's name, as it was called when the set was made.
+        model: "own" or the encoder's name, as it was called when the set was made.
         switch: drawn anew at each switch, so that one to a set of the same name is noticed.
     """
 
@@ -171,17 +164,16 @@ class LocalIndexes:
         return VectorIndex.create(place / "index", dimensions, applied=applied, fingerprint=fingerprint)
 
 
-def languages_read(name: str, settings: EncoderSettings | None) -> tuple[str, ...]:
-    """Return the codes of the languages that a set's model or encoder reads; () for all of a forum's."""
-    is_english = name == "general" if settings is None else settings.kind == "minilm"
-    return (DEFAULT_MODEL_CODE,) if is_english else ()
+def languages_read(settings: EncoderSettings | None) -> tuple[str, ...]:
+    """Return the codes of the languages that a set's encoder reads; () for all of a forum's."""
+    return (GENERAL_CODE,) if settings is not None and settings.kind == "general" else ()
 
 
 class VectorSet:
     """One set; its model or encoder is read when it is first needed, where it is not given.
 
     Args:
-        name: of the model, "own" or "general", or of the encoder.
+        name: "own", or that of the encoder.
         model: where it is read already.
         encoder: where it is there already; taken only if its vectors are of a text encoder.
         indexes: where its vectors are; None for its folder.
@@ -226,7 +218,7 @@ class VectorSet:
     @property
     def shown(self) -> str:
         """Return the name of the model or encoder, with its kind and size."""
-        return f"{self.name} ({describe(model_of(self.folder))})" if self.settings is None else self.settings.shown
+        return f"{self.name} ({describe(self.folder / 'model')})" if self.settings is None else self.settings.shown
 
     @property
     def dimensions(self) -> int:
@@ -245,7 +237,7 @@ class VectorSet:
     @property
     def languages(self) -> tuple[str, ...]:
         """Return the codes of the languages whose questions are encoded; () for all of the forum's."""
-        return languages_read(self.name, self.settings)
+        return languages_read(self.settings)
 
     def encode(self, questions: Sequence[Question]) -> NDArray[np.float32]:
         """Return the vectors of questions; raises as ``encode_with_titles``.  # (N, D)"""
@@ -298,11 +290,7 @@ class VectorSet:
         """
         with self._loading:
             if self._model is None:
-                with _SHARING:
-                    found = None if has_copy(self.folder) else _MODELS.get(self.fingerprint)
-                found = found or model_in(self.folder)  # a copy is compared, whether or not another forum has the same
-                with _SHARING:
-                    self._model = _MODELS.setdefault(self.fingerprint, found)
+                self._model = model_in(self.folder)
             return self._model
 
 
@@ -343,26 +331,18 @@ def has_copy(place: Path) -> bool:
     return os.path.lexists(place / "model")
 
 
-def model_of(place: Path) -> Path:
-    """Return the folder of a set's model, in the set or in the package; it may hold another one."""
-    packaged = None if has_copy(place) else packaged_model()
-    return place / "model" if packaged is None else packaged
-
-
 def model_in(place: Path) -> Model:
     """Return the model of a set.
 
     Raises:
         DamagedModelError: it cannot be read, or is not the one that made the vectors.
     """
-    folder, is_copy = model_of(place), has_copy(place)
     try:
-        model = Model.load(folder)
+        model = Model.load(place / "model")
     except ModelError as error:
-        raise DamagedModelError(error.message, _REBUILD if is_copy else _REINSTALL) from error
+        raise DamagedModelError(error.message, _REBUILD) from error
     if not has_its_model(place):
-        mend = _REBUILD if is_copy else "open the forum again"
-        raise DamagedModelError(f"the model in {folder} is not the one of its vectors", mend)
+        raise DamagedModelError(f"the model in {place / 'model'} is not the one of its vectors", _REBUILD)
     return model
 
 
@@ -372,7 +352,7 @@ def has_its_model(place: Path) -> bool:
         named = read_settings(place / ENCODER_FILE)
         if named is not None:
             return named.fingerprint == place.name
-        return fingerprint(model_of(place)) == place.name
+        return fingerprint(place / "model") == place.name
     except ModelError:
         return False
 
@@ -400,7 +380,6 @@ def make_set(
     last_change: int,
     *,
     is_new: bool,
-    is_copied: bool = True,
     encoder: TextEncoder | None = None,
     sample: Callable[[], Sequence[Question]] = tuple,
     indexes: Indexes | None = None,
@@ -411,7 +390,6 @@ def make_set(
         folder: of all sets.
         last_change: the archive's last change.
         is_new: begin its index anew, whatever is there.
-        is_copied: put a copy of the model into the set, also of the one that the package carries.
         encoder: the source's, where it is there already.
         sample: gives questions by which principal directions are found, where only some are kept.
 
@@ -423,14 +401,8 @@ def make_set(
     indexes = indexes or LocalIndexes()
     if source.encoder is not None:
         return _make_set_of_texts(place, source.encoder, last_change, encoder, sample, indexes, is_new=is_new)
-    if is_copied or source.folder != packaged_model():
-        copy_model(source, place)
-    elif not has_its_model(place):
-        with writing(place):
-            _clear(place)
-    with writing(place):
-        place.mkdir(exist_ok=True)
-    model = Model.load(model_of(place))
+    copy_model(source, place)
+    model = Model.load(place / "model")
     if is_new or not indexes.exists(place):
         indexes.create(place, model.dimensions, applied=last_change, fingerprint=source.fingerprint)
     return VectorSet(place, source.name, model, indexes=indexes)

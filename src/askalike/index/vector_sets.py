@@ -29,8 +29,6 @@ from askalike.errors import (
     BusyForumError,
     DamagedForumError,
     EncoderError,
-    ForumError,
-    ModelError,
     ModelNotFoundError,
 )
 from askalike.executors import Executor, Numbered, Task
@@ -40,9 +38,7 @@ from askalike.index.catchup import Steps, catch_up, pending
 from askalike.index.encoder_settings import (
     EncoderSettings,
     ModelSource,
-    general_model,
     name_encoder,
-    quick_model,
     wanted_model,
 )
 from askalike.index.milvus.vectors import MilvusSets, MilvusVectors, MilvusVectorWriter
@@ -52,8 +48,6 @@ from askalike.index.vector_set import (
     Indexes,
     LocalIndexes,
     VectorSet,
-    copy_model,
-    has_copy,
     has_its_model,
     lock_of_makers,
     make_set,
@@ -71,17 +65,17 @@ from askalike.text.settings import TextSettings
 from askalike.types import Question
 
 AT_ONCE = 2_000
-"""Questions that are encoded when a forum is opened or changed, in a second or two; more is left to ``encode``.
-
-A forum of so many has no copy of the package's general model: after an upgrade with another one it is encoded anew when
-it is opened. One of more has a copy, by which it answers until ``encode`` has made the vectors of the new model.
-"""
+"""Questions that are encoded by a forum's own model when it is opened or changed, in a second or two; more is left to
+``encode``."""
 
 SAMPLE = 2_000
 """Questions by which the principal directions of a forum's vectors are found."""
 
+AT_ONCE_OF_GENERAL = 256
+"""The same by the package's encoder."""
+
 AT_ONCE_OF_TEXTS = 64
-"""The same by a text encoder on this machine; no endpoint is called when a forum is opened or changed."""
+"""The same by another text encoder on this machine; no endpoint is called when a forum is opened or changed."""
 
 Locked = Callable[[], AbstractContextManager[None]]
 """Holds the lock of who writes the indexes that answer."""
@@ -326,7 +320,6 @@ class Vectors:
         if answering is not None and self._waiting(answering.index) <= _at_once(answering.settings):
             with suppress(EncoderError):
                 catch_up(self._log, VectorIndexer(answering, self._text, self._executor), progress)
-        self._keep_model(answering)
         with suppress(EncoderError):
             source = wanted_model(self._layout, self._language)
             if source is None or (answering is not None and answering.fingerprint == source.fingerprint):
@@ -356,8 +349,8 @@ class Vectors:
             )
         with self._making(is_waiting=True):
             answering = self.answering()
-            if source.encoder is not None and (answering is None or answering.settings is None):
-                answering = self._make_quick(answering, source, progress, locked)
+            if answering is not None and answering.settings is None and source.encoder is not None:
+                self._finish_changes(answering, progress, locked)  # it answers until the others are made
             if answering is None or answering.fingerprint != source.fingerprint:
                 answering = self._make(source, progress, locked)
             else:
@@ -365,19 +358,7 @@ class Vectors:
                     answering = self._made(source, is_new=False)
                     self._seen = None
                 self._finish_changes(answering, progress, locked)
-                if source.encoder is None and self._is_large():
-                    copy_model(source, self._folder / source.fingerprint)
                 self._remove_sets([source.fingerprint])
-
-    def _make_quick(
-        self, answering: VectorSet | None, wanted: ModelSource, progress: Progress, locked: Locked
-    ) -> VectorSet | None:
-        """Let what is made in a moment answer while a text encoder works; return what answers then."""
-        if answering is not None:
-            self._finish_changes(answering, progress, locked)
-            return answering
-        quick = quick_model(self._layout, self._language)
-        return None if quick is None else self._make(quick, progress, locked, kept=wanted.fingerprint)
 
     def state(self) -> VectorsState:
         """Return what answers, and what waits.
@@ -436,44 +417,25 @@ class Vectors:
             source,
             last,
             is_new=is_new,
-            is_copied=self._is_large(),
             encoder=encoder,
             sample=self._sample,
             indexes=self._indexes,
         )
-
-    def _is_large(self) -> bool:
-        return self._log.count_questions() > AT_ONCE
-
-    def _keep_model(self, answering: VectorSet | None) -> None:
-        """Copy the package's model into a forum that has become too large to be encoded anew when it is opened.
-
-        Where that cannot be done now, as on a full disk or beside another process, the next call does it.
-        """
-        if answering is None or answering.settings is not None or has_copy(answering.folder) or not self._is_large():
-            return
-        with suppress(ForumError, ModelError), self._making(is_waiting=False) as is_ours:
-            if is_ours:
-                copy_model(general_model(self._language), answering.folder)
 
     def _sample(self) -> list[Question]:
         """Return questions from all of the forum."""
         step = max(1, self._log.count_questions() // SAMPLE)
         return [question for _, question in islice(self._log.all_questions(), 0, SAMPLE * step, step)]
 
-    def _make(self, source: ModelSource, progress: Progress, locked: Locked, kept: str = "") -> VectorSet:
-        """Make the set for a model, going on with one that was begun, and switch to it.
-
-        Args:
-            kept: another set that stays, though it does not answer.
-        """
+    def _make(self, source: ModelSource, progress: Progress, locked: Locked) -> VectorSet:
+        """Make the set for a model, going on with one that was begun, and switch to it."""
         made = self._made(source, is_new=self._begun(source) is None)
         indexer = VectorIndexer(made, self._text, self._executor)
         catch_up(self._log, indexer, progress)
         with locked():
             catch_up(self._log, indexer, progress)  # what was written meanwhile
             Current(source.fingerprint, source.name, secrets.token_hex(8)).write(self._folder)
-        self._remove_sets([source.fingerprint, kept])
+        self._remove_sets([source.fingerprint])
         return made
 
     def _remove_sets(self, kept: Sequence[str]) -> None:
@@ -522,4 +484,6 @@ def _at_once(settings: EncoderSettings | None) -> int:
     """Return how many questions are encoded when a forum is opened or changed."""
     if settings is None:
         return AT_ONCE
+    if settings.kind == "general":
+        return AT_ONCE_OF_GENERAL
     return 0 if settings.kind == "openai" else AT_ONCE_OF_TEXTS

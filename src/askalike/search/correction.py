@@ -9,8 +9,7 @@ meant, if that is likelier than that ``w`` was meant as it is written::
 
 ``n`` counts the forum's questions with the word or another of its stem. ``P(w | c)`` is the channel of
 ``text.misspelling``. ``TYPOS`` is how often a word is misspelt. ``new(w)`` is how many questions with ``w`` as a word
-of its own are expected though none was seen: short words are often names or abbreviations, and a word that the encoder
-has read elsewhere is likely to be one.
+of its own are expected though none was seen: short words are often names or abbreviations.
 
 A misspelling that the archive itself holds a few times is found by the same rule: in 4,000 questions with
 "segmentation", ``TYPOS · 4,000 · P(segmentaton | segmentation)`` = 0.01 · 4,000 · 0.036 = 1.4 misspellings of this kind
@@ -74,17 +73,14 @@ CAPITAL: Final = 5.0
 """How much likelier a word with a capital within a sentence is one of its own."""
 
 FREQUENT: Final = 20_000
-"""A word that the encoder has read as often as those before this place is right."""
+"""A word of the forum's that is as frequent as those before this place is right."""
 
 READ: Final = 1.0
-"""Of a word that it has read more seldom, the questions expected to have it though none of the forum's has."""
-
-UNREAD: Final = 0.01
-"""How likely a word that the encoder has not read is one at all, where the forum has its stem."""
+"""Of a rarer one, the questions expected to mean it as it is written."""
 
 DOUBT: Final = 3.0
-"""How much likelier an unknown word is one of its own where the forum alone was read; only its words are
-candidates then. Chosen on English by a forum's own words (``LOG.md``)."""
+"""How much likelier a word is one of its own than the share of new words says, since the forum alone was read. Chosen
+on English by a forum's own words (``LOG.md``)."""
 
 PIECES: Final = 20
 """So many pieces of a line are looked at together."""
@@ -96,18 +92,19 @@ no prose of the forum's language."""
 
 
 class Speller(Protocol):
-    """The words of a language: those that an encoder has vectors for, or that a forum's questions have."""
+    """The words of a language: those that a forum's questions have."""
 
     @property
     def letters(self) -> str:
         """Return what its words are made of."""
 
-    @property
-    def is_well_read(self) -> bool:
-        """Return whether it has read more of the language than the forum holds."""
-
     def rank(self, word: str) -> int | None:
-        """Return how many words are more frequent, None for a word without a vector of its own."""
+        """Return how many words are more frequent, None for a word that it does not know."""
+
+
+def no_speller(language: str) -> Speller | None:
+    """Return None: words of no language are corrected."""
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,18 +244,15 @@ class _Reader:
 
     def _candidates_of(self, one: _Word) -> _Candidates:
         size, rank = max(1, self._counts.size or 0), self._speller.rank
-        new = NEW[min(len(one.word), max(NEW))] * size / 10_000 * (CAPITAL if one.has_capital else 1.0)
-        if not self._speller.is_well_read:
-            new *= DOUBT
+        new = DOUBT * NEW[min(len(one.word), max(NEW))] * size / 10_000 * (CAPITAL if one.has_capital else 1.0)
         if rank(one.word) is not None:
             new += READ
-        unread = UNREAD if self._speller.is_well_read else 0.0
         as_written = SEEN * self._suspicious[one.word] + new
         enough = as_written / (TYPOS * size)  # if every question had it
         likelihoods = {
-            other: likely
+            other: likelihood
             for other, likelihood in meant(one.word, self._speller.letters).items()
-            if likelihood > enough and (likely := likelihood * (unread if rank(other) is None else 1.0)) > enough
+            if likelihood > enough and rank(other) is not None
         }
         own = {"", *self._analyzer.terms(one.word)}
         terms = dict(zip(likelihoods, self._analyzer.term_of_each(list(likelihoods)), strict=True))

@@ -8,8 +8,6 @@ body's beginning alone. With S the words of both texts, Q and C those of each::
     text in text                  Σ_{t ∈ S} w_Q idf / Σ_{t ∈ Q} w_Q idf
     candidate's title in text     Σ_{t ∈ title(C) ∩ Q} idf / Σ_{t ∈ title(C)} idf
     texts, titles                 √ of the cosine of both, in weights w idf
-    texts by words' vectors       cosine of the means of the words' vectors, in weights u
-    title by words' vectors       Σ_i u_i max_j cos(v_i, v_j) / Σ_i u_i         i in title(Q), j in C; and the other way
     cosine                        (cos - m) / (1 - m), raised to a power: see ``Cosines``
     commonness                    cos of the query and the mean of the forum's vectors
     size of the forum             log10 of its questions by 3,000, no less than of 250, no more than of 250,000
@@ -17,24 +15,24 @@ body's beginning alone. With S the words of both texts, Q and C those of each::
     same title, same text         1 where they are, less where that is of few informative words
 
 A query that is a title alone says nothing of a body, so that bodies of candidates with that title count neither way:
-there texts, texts by words' vectors and cosine are no less than same title, which a title has with itself.
+there texts and cosine are no less than same title, which a title has with itself.
 
-Each is a property of the pair and the forum: who else was found does not change it. u is ``rarities``.
+Each is a property of the pair and the forum: who else was found does not change it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import chain, pairwise
 from math import log, log10
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.search.texts import HASH_BYTES, MOST_WORDS, Text
+from askalike.search.texts import HASH_BYTES, Text
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -60,31 +58,16 @@ FEATURES: Final = (
     "texts",
     "same title",
     "same text",
-    "texts by words' vectors",
-    "title by words' vectors",
-    "candidate's title by words' vectors",
     "cosine",
     "commonness",
     "size of the forum",
     "margin of the forum",
 )
 
-CANDIDATES_TITLE: Final = FEATURES[9]
-
 _OF_WORDS: Final = 7
-_OF_BODIES: Final = ("texts", "texts by words' vectors", "cosine")
+_OF_BODIES: Final = ("texts", "cosine")
 _LEAST: Final = 1e-300
 _NO_WORDS: Final = blake2b(digest_size=8).digest()
-
-
-class WordTable(Protocol):
-    """The words of a model with a vector each."""
-
-    def ids(self, words: Sequence[str]) -> NDArray[np.intp]:
-        """Return the id of each word, 1 for the most frequent, 0 for one without a vector.  # (N,)"""
-
-    def rows(self, ids: NDArray[np.intp]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return the vectors of these words at length 1, and u of each.  # (N, D), (N,)"""
 
 
 class Asked(NamedTuple):
@@ -110,9 +93,7 @@ def features(
     asked: Sequence[Asked],
     texts: Sequence[Text],
     pairs: tuple[Places, Places],
-    table: WordTable | None = None,
     cosines: Floats | None = None,
-    wanted: Container[str] = FEATURES,
 ) -> Floats:
     """Return what is alike in each pair of a query and a text; 0 for what no vectors tell.  # (P, len(FEATURES))
 
@@ -121,23 +102,17 @@ def features(
     Args:
         pairs: the places of the queries, ascending, and of the texts that each is compared with.  # (P,), (P,)
         cosines: of the pairs, as ``Cosines.of`` gives them.  # (P,)
-        wanted: ``CANDIDATES_TITLE`` is made only where it is among these.
     """
     found = np.zeros((len(pairs[0]), len(FEATURES)))
     if not len(found):
         return found
     bounds = np.searchsorted(pairs[0], np.arange(len(asked) + 1)).tolist()
     found[:, :_OF_WORDS] = _by_words(asked, texts, *pairs, bounds)
-    if table is not None:
-        queries = [one.text for one in asked]
-        by_vectors = _by_vectors([*queries, *texts], pairs[1] + len(asked), bounds, table, CANDIDATES_TITLE in wanted)
-        found[:, _OF_WORDS : _OF_WORDS + 3] = by_vectors
     if cosines is not None:
         found[:, -4], found[:, -3] = cosines, np.array([one.commonness for one in asked])[pairs[0]]
     sizes = [log10(min(max(one.size, SMALLEST), LARGEST) / MIDDLING) for one in asked]
     found[:, -2], found[:, -1] = np.array(sizes)[pairs[0]], np.array([one.margin for one in asked])[pairs[0]]
-    parts = (True, table is not None, cosines is not None)
-    names = [name for name, is_known in zip(_OF_BODIES, parts, strict=True) if is_known]
+    names = _OF_BODIES if cosines is not None else _OF_BODIES[:1]
     for one, (start, stop) in zip(asked, pairwise(bounds), strict=True):
         regard_title_alone(one.text, found[start:stop], names)
     return found
@@ -234,99 +209,6 @@ def _hashes(texts: Sequence[Text]) -> NDArray[np.uint64]:
     wide[:, :HASH_BYTES] = joined.reshape(-1, HASH_BYTES)
     found: NDArray[np.uint64] = wide.view("<u8")[:, 0]
     return found
-
-
-def _by_vectors(
-    texts: Sequence[Text], text_at: Places, bounds: Sequence[int], table: WordTable, has_candidates: bool
-) -> Floats:
-    """Return the cosine of means, and the share of each title that the other text has by its likest words.  # (P, 3)
-
-    Args:
-        texts: the queries, then what they are compared with.
-        bounds: where the pairs of each query begin, and where the last ones end.
-    """
-    found = np.zeros((len(text_at), 3))
-    ids, field = _ids(texts, table)
-    if not len(ids):
-        return found
-    distinct, places = np.unique(ids, return_inverse=True)
-    rows, weights = table.rows(distinct)
-    starts = np.searchsorted(field, np.arange(0, 2 * len(texts) + 1, 2))  # of each text's words, and the end
-    titled = np.searchsorted(field, np.arange(1, 2 * len(texts), 2)) - starts[:-1]  # words of titles
-    sums, queries = _sums(places, starts, rows, weights), len(bounds) - 1
-    each = np.diff(starts)[text_at]
-    begins = np.concatenate([[0], each.cumsum()])  # of the words of each pair's text, and the end
-    theirs = np.arange(begins[-1]) + np.repeat(starts[text_at] - begins[:-1], each)
-    theirs_at = places[theirs]
-    is_there, place = np.zeros(len(distinct), np.bool_), np.empty(len(distinct), np.intp)
-    for query, (start, stop) in enumerate(pairwise(bounds)):
-        asked_at, mine = places[starts[query] : starts[query + 1]], text_at[start:stop]
-        held = start + np.flatnonzero(each[start:stop])
-        if not len(asked_at) or not len(held):
-            continue
-        found[start:stop, 0] = np.einsum("nd,d->n", sums.take(mine, axis=0), sums[query])  # the same of equal texts
-        first = begins[start]
-        at = theirs_at[first : begins[stop]]
-        asked_rows = rows.take(asked_at, axis=0)
-        if titled[query]:
-            is_there[at] = True
-            words = np.flatnonzero(is_there)  # a product with each once
-            is_there[words], place[words] = False, np.arange(len(words))
-            near = rows.take(words, axis=0).dot(asked_rows[: titled[query]].T).take(place[at], axis=0)  # (M, T)
-            best = np.maximum(np.maximum.reduceat(near, begins[held] - first), 0)  # (H, T)
-            share = weights[asked_at[: titled[query]]]
-            found[held, 1] = np.einsum("ht,t->h", best, share) / share.sum()
-        if has_candidates:
-            pair = np.repeat(np.arange(len(mine)), each[start:stop])
-            is_titled = theirs[first : begins[stop]] - starts[mine][pair] < titled[mine][pair]
-            in_titles, title_at = np.unique(at[is_titled], return_inverse=True)  # (V,)
-            if len(in_titles):
-                nearest = np.maximum((rows[in_titles] @ asked_rows.T).max(axis=1), 0)  # (V,)
-                of_title, pair = weights[at[is_titled]], pair[is_titled]
-                shared = np.bincount(pair, of_title * nearest[title_at], len(mine))
-                found[start:stop, 2] = shared / np.maximum(np.bincount(pair, of_title, len(mine)), _LEAST)
-    norms = np.sqrt(np.einsum("nd,nd->n", sums, sums), dtype=np.float64)
-    found[:, 0] /= np.maximum(norms[text_at] * norms[:queries].repeat(np.diff(bounds)), _LEAST)  # of nothing, 0
-    return found
-
-
-def _sums(
-    places: Places, starts: Places, rows: NDArray[np.float32], weights: NDArray[np.float32]
-) -> NDArray[np.float32]:
-    """Return the weighted sum of each text's words' vectors.  # (N, D)"""
-    each = weights[places]
-    parts = pairwise(starts.tolist())
-    return np.array([each[start:stop].dot(rows.take(places[start:stop], axis=0)) for start, stop in parts])
-
-
-def _ids(texts: Sequence[Text], table: WordTable) -> tuple[Places, Places]:
-    """Return the ids of the first ``MOST_WORDS`` words with a vector of each title and each body, one after another,
-    and which field each is of: 2n the title of text n, 2n + 1 its body.  # (M,), (M,)
-    """
-    fields = [words for one in texts for words in (one.title_words, one.body_words)]
-    ids = table.ids(" ".join(filter(None, fields)).split())
-    field = np.repeat(np.arange(len(fields)), [words.count(" ") + 1 if words else 0 for words in fields])
-    known = ids > 0
-    ids, field = ids[known], field[known]
-    counts = np.bincount(field, minlength=len(fields))
-    is_first = np.arange(len(ids)) - np.repeat(np.cumsum(counts) - counts, counts) < MOST_WORDS
-    return ids[is_first], field[is_first]
-
-
-def rarities(ids: NDArray[np.integer], size: int) -> Floats:
-    """Return u of words by their places in a vocabulary of ``size`` words: ``log²(rank)``, as Zipf's law has it.
-
-    Words outside count as the rarest.
-
-    Args:
-        ids: 1 for the most frequent word, 0 for one outside.  # (T,)
-
-    Example:
-        >>> rarities(np.array([1, 100, 0]), 100).round(2).tolist()
-        [0.48, 21.21, 21.21]
-    """
-    places = np.where(ids > 0, ids, size)
-    return np.asarray(np.log(np.maximum(places, 2)) ** 2)
 
 
 SPREAD: Final = 0.14

@@ -5,8 +5,7 @@
     P(grade = 3)    = σ(b_3 + z)          whoever has answered p has answered q
 
 The weights were learned once on judged questions of eleven forums (``python -m recipes.scorer``) and lie in
-the package, in one version for each kind of evidence: words alone, an encoder whose words have vectors, one that reads
-sentences as a whole.
+the package, in one version for words alone and one for words and vectors.
 
 Source: McCullagh, "Regression Models for Ordinal Data", 1980: one slope, a threshold for each grade.
 """
@@ -16,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -28,7 +27,7 @@ from numpy.typing import NDArray
 from askalike.errors import DamagedModelError
 from askalike.models.term_weighting import inverse_document_frequency
 from askalike.search.calibration import UNMOVED, Update
-from askalike.search.features import FEATURES, Asked, Cosines, Floats, WordTable, features
+from askalike.search.features import FEATURES, Asked, Cosines, Floats, features
 from askalike.search.query import TermCounts
 from askalike.search.texts import Text, reader_of
 from askalike.text.analyzer import Analyzer
@@ -37,10 +36,9 @@ from askalike.types import Query, Question
 FILE: Final = "scorer.json"
 FORMAT: Final = 1
 WORDS: Final = "words"
-WORD_VECTORS: Final = "words with vectors"
 SENTENCES: Final = "sentences"
-VERSIONS: Final = (WORDS, WORD_VECTORS, SENTENCES)
-USUAL: Final = {WORDS: 0.08, WORD_VECTORS: 0.06, SENTENCES: 0.03}
+VERSIONS: Final = (WORDS, SENTENCES)
+USUAL: Final = {WORDS: 0.08, SENTENCES: 0.03}
 """The least probability that a widget shows: 9 of 10 titles of other subjects find nothing (by
 ``benchmarks.judgements``)."""
 
@@ -61,11 +59,6 @@ class Scorer:
     weights: Floats
     related: float
     same: float
-
-    @property
-    def wanted(self) -> frozenset[str]:
-        """Return the names of what it weighs."""
-        return frozenset(name for name, weight in zip(FEATURES, self.weights.tolist(), strict=True) if weight)
 
     def logits(self, features: Floats) -> Floats:
         """Return b_2 + z of each pair.  # (N,)"""
@@ -183,7 +176,6 @@ class Scoring:
     """What a forum scores pairs by.
 
     Args:
-        table: the words that the encoder has vectors for; None where it has none, or where there is no encoder.
         usual: what is usual among the forum's cosines; None where there is no encoder.
         update: what the forum's own judgements changed.
         offsets: of the questions that draw wrong matches again and again, by their numbers.
@@ -191,7 +183,6 @@ class Scoring:
     """
 
     analyzer: Analyzer
-    table: WordTable | None = None
     usual: Cosines | None = None
     update: Update = UNMOVED
     offsets: Mapping[int, float] = field(default_factory=dict)
@@ -199,15 +190,12 @@ class Scoring:
 
     def version(self) -> str:
         """Return which version scores pairs of texts that both have a vector."""
-        return WORDS if self.usual is None else SENTENCES if self.table is None else WORD_VECTORS
+        return WORDS if self.usual is None else SENTENCES
 
-    def features(self, compared: Sequence[Compared], wanted: Container[str] = FEATURES) -> Floats:
+    def features(self, compared: Sequence[Compared]) -> Floats:
         """Return what is alike in each query and each of its candidates, query by query.  # (P, len(FEATURES))
 
         A candidate that several queries have is read once, where it is one object.
-
-        Args:
-            wanted: as in ``features.features``.
         """
         texts: list[Text] = []
         read: dict[int, int] = {}  # a candidate → its place among these
@@ -241,9 +229,8 @@ class Scoring:
         for has_vectors, block in blocks.items():
             if block.places:
                 pairs = np.array(block.query_at), np.array(block.text_at)
-                table = self.table if has_vectors else None
                 near = np.concatenate(block.cosines) if has_vectors else None
-                found[block.places] = features(block.asked, texts, pairs, table, near, wanted)
+                found[block.places] = features(block.asked, texts, pairs, near)
         return found
 
     def _readings(self, one: Compared) -> Iterator[tuple[ReadQuery, Sequence[int]]]:
@@ -265,7 +252,7 @@ class Scoring:
 
         One without a vector is scored by its words.
         """
-        found = self.features(compared, scorers()[self.version()].wanted)
+        found = self.features(compared)
         by_words = scorers()[WORDS].logits(found)
         if self.usual is None:
             return by_words

@@ -12,7 +12,7 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from askalike.errors import EncoderError, NotLearnedError, SettingError
-from askalike.search.correction import Speller, corrected
+from askalike.search.correction import Speller, corrected, no_speller
 from askalike.search.engine import Candidate, DuplicateLinks, Encoder, Engine, WordEncoder
 from askalike.search.originals import Found, canonical
 from askalike.search.pool import Laps, Pool, Scored, gather, gather_from_one
@@ -82,11 +82,10 @@ class Searcher:
     Args:
         encoder: what made the engine's vectors; None where there are none, so that words alone can be searched.
         reranker: gives what re-orders the best hits, None where nothing was named; or raises EncoderError.
-        speller: knows the words by which misspelt ones are corrected; None where nothing does.
         scoring: what the default ranker scores by; None is the package's scorer over words alone.
         language_of: tells what language a query is in that does not say it, in a forum of several.
-        corrects: whether the speller's words are of a language, by its code.
-        spells: gives the speller of any other language.
+        speller_of: gives what knows the words of a language, by its code ("" in a forum of one), by which misspelt
+            ones are corrected; None where nothing does.
         notice: what every answer says.
     """
 
@@ -95,11 +94,9 @@ class Searcher:
     encoder: Encoder | None = None
     settings: SearchSettings = field(default_factory=SearchSettings)
     reranker: Callable[[], Reranker | None] = lambda: None
-    speller: Speller | None = None
     scoring: Scoring | None = None
     language_of: Callable[[Query], str] | None = None
-    corrects: Callable[[str], bool] = lambda _: True
-    spells: Callable[[str], Speller | None] = lambda _: None
+    speller_of: Callable[[str], Speller | None] = no_speller
     notice: str = ""
 
     def with_language(self, query: Query) -> Query:
@@ -217,8 +214,8 @@ class Searcher:
     def _prepare(self, queries: Sequence[Query], laps: Laps) -> list[_Ranked]:
         """Return each query with its vector and what is nearest to it, and the ranker that answers.
 
-        Where counts of terms take long, vectors are made meanwhile of the queries as they are written, by a model
-        that takes no longer; of those that are corrected then, once more.
+        Where counts of terms take long, vectors are made meanwhile of the queries as they are written; of those that
+        are corrected then, once more.
         """
         chosen = [self._ranker(query.ranker) for query in queries]
         wanted = [min(one.k + one.k // 2 + SPARE, MAX_HITS) if one.is_canonical else one.k for one in queries]
@@ -229,7 +226,7 @@ class Searcher:
             if ranker.reads_vectors and self.encoder is not None
         }
         near: dict[int, _Near] = {}
-        if self.engine.is_distant and depths and isinstance(self.encoder, WordEncoder):
+        if self.engine.is_distant and depths:
             self.engine.expect({term for read in written for one in read for term in (*one.title, *one.body)})
             laps.end("lexical")
             near = self._nearest({place: (queries[place], depth) for place, depth in depths.items()})
@@ -313,7 +310,7 @@ class Searcher:
         except EncoderError as error:
             if query.ranker is not None:
                 raise
-            by_words = replace(self, encoder=None, speller=None, scoring=Scoring(self.analyzer))
+            by_words = replace(self, encoder=None, scoring=Scoring(self.analyzer))
             return replace(next(by_words.rankings([query], laps)), notice=f"found by words alone: {error}")
 
     def _rank(self, asked: PreparedQuery, ranker: Ranker, candidates: _Candidates, laps: Laps) -> Ranking:
@@ -423,14 +420,13 @@ class Searcher:
     def _prepare_one(self, query: Query, ranker: Ranker, read: Sequence[Prepared], most: int = 0) -> PreparedQuery:
         """Prepare a query as it was read; its terms are weighed in any case, since they show what matched.
 
-        One for a ranker without vectors is not corrected, so that no model is asked what words there are.
+        One for a ranker without vectors is not corrected.
         """
         counts = TermCounts(self.engine)
         written, *others = read
         corrections: tuple[Correction, ...] = ()
         is_corrected = self.settings.is_corrected and ranker.reads_vectors
-        is_read = not query.language or self.corrects(query.language)
-        speller = self.speller if is_read else self.spells(query.language)
+        speller = self.speller_of(query.language)
         if speller is not None and is_corrected:
             query, corrections = corrected(query, written, self.analyzer.of(query.language), speller, counts)
             if corrections:

@@ -31,7 +31,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
 from askalike.errors import EvaluationError, MissingExtraError, SettingError
 from askalike.evaluation import Comparison, Report, compare, components
 from askalike.evaluation.forum.links import (
@@ -53,7 +52,7 @@ from askalike.evaluation.forum.tasks import (
     rerank,
 )
 from askalike.forum import Forum
-from askalike.index.encoder_settings import ModelSource, fingerprint, general_model, own_model, wanted_model
+from askalike.index.encoder_settings import ModelSource, fingerprint, own_model, wanted_model
 from askalike.index.text_questions import TextQuestions, loaded
 from askalike.models.encoders.model import Model
 from askalike.progress import Progress, SilentProgress
@@ -168,8 +167,7 @@ class TrainingOptions:
     """Where and how a training runs, beside its recipe.
 
     Args:
-        start: "general", "own" (the forum's), "nothing", or a model's folder to go on from; "" takes the general model
-            for the default recipe, where the package carries one for the forum's language, and nothing for others.
+        start: "own" (the forum's), "nothing", or a model's folder to go on from.
         is_test_held_out: leave the links of the test split alone, for an evaluation afterwards.
         device: cpu, cuda or cuda:N.
         threads: of torch; 0 takes torch's choice.
@@ -177,7 +175,7 @@ class TrainingOptions:
         is_kept: take the new model even if it is not better, or cannot be compared.
     """
 
-    start: str = ""
+    start: str = "nothing"
     is_test_held_out: bool = False
     seed: int = 0
     device: str = "cpu"
@@ -228,7 +226,7 @@ class TrainingResult:
     Args:
         folder: where the new model lies: in the forum where it was taken, else in the training's folder.
         is_taken: whether it answers from now on.
-        present: what answered before: "own", "general", or "" for words alone.
+        present: what answered before: "own", an encoder's name, or "" for words alone.
         before, after: dev scores; None where there is no dev split.
         is_better: on dev, by more than chance brings; None where there is none, or nothing was compared.
         comparison: of the search after and before, query by query, with interval and p; None where there is none.
@@ -363,19 +361,15 @@ class TrainingSession:
         )
 
     def _starting_model(self) -> ModelSource | None:
-        start, language = self._options.start, self._forum.analyzer.settings.model_language
-        if start == "nothing" or (not start and self._name != DEFAULT):
+        start = self._options.start
+        if start == "nothing":
             return None
-        if not start and (default_model() is None or language != DEFAULT_MODEL_LANGUAGE):
-            return None
-        if start in ("", "general"):
-            return general_model(language)
         if start == "own":
             found = own_model(self._layout)
             if found is None:
                 raise SettingError(
                     f"the forum at {self._forum.path} has no model of its own",
-                    "give --from general or nothing, or a model's folder",
+                    "give --from nothing, or a model's folder",
                 )
             return found
         Model.load(start)
@@ -464,7 +458,6 @@ def dev_score(dev: RerankTask, model: Model | TextQuestions | None, forum: Forum
     """
     vectors = None if model is None else VectorScorer(model)
     scorer = forum.indexes.scores_by(
-        model if isinstance(model, Model) else None,
         vectors.vectors if vectors else None,
         model.encode_queries if isinstance(model, TextQuestions) else None,
     )

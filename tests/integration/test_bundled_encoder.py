@@ -1,4 +1,4 @@
-"""What a user sees with the model that the package carries; skipped where it was built without one."""
+"""What a user sees with the bundled encoder; skipped where the package was built without it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 from tests.command import Run
 
-from askalike import Filters, Forum, ForumSettings, Model, Query
-from askalike.data import bundled_forum, default_model
+from askalike import Filters, Forum, Query
+from askalike.data import bundled_forum, general_folder
 from askalike.errors import ModelNotFoundError, NotLearnedError
 from askalike.evaluation.forum.evaluation import evaluate_forum
-from askalike.index.encoder_settings import describe
-from askalike.search import SearchSettings
+from askalike.models.general import GeneralEncoder
 
-pytestmark = pytest.mark.skipif(default_model() is None, reason="the package was built without its general model")
+pytestmark = pytest.mark.skipif(general_folder() is None, reason="the package was built without its encoder")
 
 EARPHONES = "My earphones are muffled in Skype"
 REPEATED = {"q1136", "q1177"}
@@ -29,14 +28,11 @@ def homenet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forum]:
         yield forum
 
 
-def test_the_general_model_is_sound_and_small() -> None:
-    folder = default_model()
+def test_the_bundled_encoder_is_sound_and_small(homenet: Forum) -> None:
+    folder = general_folder()
     assert folder is not None
-    model = Model.load(folder)
-    assert len(model.vocabulary) > 10_000
-    assert (model.settings.stems, describe(folder)) == ("", "rcnn, 300 dimensions")
-    assert model.origin.training_data
-    assert model.origin.dev_scores
+    encoder = GeneralEncoder(folder)
+    assert homenet.encoder == encoder.name
     assert sum(file.stat().st_size for file in folder.iterdir()) < 25_000_000
 
 
@@ -68,29 +64,6 @@ def test_a_question_is_nearest_to_itself(homenet: Forum) -> None:
         assert others[0][1] < 0.99
 
 
-def test_misspelt_words_are_read_as_what_was_meant_and_told(homenet: Forum, run: Run) -> None:
-    right, wrong = "Clock is wrong after booting Windows", "Clokc is wrong after boooting Windwos"
-    assert [(one.written, one.meant) for one in homenet.search(Query(wrong)).corrections] == [
-        ("clokc", "clock"),
-        ("boooting", "booting"),
-        ("windwos", "windows"),
-    ]
-    assert homenet.search(Query(right)).corrections == ()
-    expected = homenet.ranking(Query(right))
-    assert homenet.ranking(Query(wrong)) == expected
-    told = homenet.search(Query(wrong, k=3, is_canonical=True))
-    assert [one.meant for one in told.corrections] == ["clock", "booting", "windows"]
-    hits = homenet.search(Query(wrong, k=1, is_explained=True)).hits
-    assert {match.word.casefold() for match in hits[0].matched} >= {"windows", "wrong"}
-    assert hits[0].explanation is not None
-    assert hits[0].explanation.query_title[0].word == "clock"
-    as_written = ForumSettings(search=SearchSettings(is_corrected=False))
-    with Forum.open(homenet.path, settings=as_written) as other:
-        assert other.search(Query(wrong)).corrections == ()
-        assert other.ranking(Query(wrong)) != expected
-    assert "note: windwos was corrected to windows" in run("search", homenet.path, wrong).err
-
-
 GERMAN = """Drucker verschwindet nach Stromausfall|Ich habe den Router neu gestartet, aber er wird nicht mehr gefunden.
 Passwort vergessen|Die E-Mail mit dem Link kommt nicht an, und ich komme nicht mehr in mein Konto.
 WLAN bricht jeden Abend ab|Gegen acht Uhr verliert mein Laptop die Verbindung, am Handy läuft alles normal.
@@ -102,7 +75,7 @@ def test_a_text_that_does_not_read_like_the_forums_language_is_told(tmp_path: Pa
     rows = [f'{number},"{title}","{body}"' for number, title, body in _numbered(GERMAN)]
     table.write_text("\n".join(["id,title,body", *rows]), encoding="utf-8")
     said = run("index", table, "--into", tmp_path / "f").out
-    assert "note: the text does not look like English, the language of the general model" in said
+    assert "note: the text does not look like English, the language of the bundled encoder" in said
     assert run("index", table, "--into", tmp_path / "f", "--json").json["is_in_its_language"] is False
     for others in (("--language", "german"), ("--no-encode",)):
         assert "does not look like" not in run("index", table, "--into", tmp_path / others[-1], *others).out
@@ -123,7 +96,7 @@ def test_a_forum_in_another_language_is_not_encoded_by_a_model_that_cannot_read_
     table.write_text("id,title\n1,Kopfhörer klingen dumpf\n2,Der Drucker druckt leere Seiten\n", encoding="utf-8")
     said = run("index", table, "--into", path, "--language", "german")
     assert said.code == 0
-    assert "searching by words only: the bundled model reads english, and the forum is in german" in said.out
+    assert "searching by words only: the bundled encoder reads english, and the forum is in german" in said.out
     with Forum.open(path) as forum:
         assert (forum.vectors.model, forum.vectors.waiting, forum.vectors.next_model) == ("", 0, "")
         assert not forum.similar("Welches Brot backe ich morgen?"), "nothing is alike where no word is"
@@ -135,8 +108,3 @@ def test_a_forum_in_another_language_is_not_encoded_by_a_model_that_cannot_read_
             forum.similar("Kopfhörer", ranker="meaning")
         assert "askalike train FORUM" in str(raised.value.hint)
     assert run("index", table, "--into", path, "--json").json["model"] is None
-    for words in (["encode", path, "--model", "general"], ["train", path, "--from", "general"]):
-        done = run(*words)
-        assert done.code == 2
-        assert "the general model reads english, and the forum is in german" in done.err
-        assert "--from nothing" in done.err

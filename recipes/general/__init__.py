@@ -1,1 +1,0 @@
-"""The general encoder: its recipe, its sources, its command ``python -m recipes.general``."""

@@ -1,0 +1,394 @@
+"""Folders as sentence-transformers writes them: read and checked, weights by the names of their family.
+
+Such folders are untrusted: paths stay inside, sizes in the settings must be those of the weights, and nothing is
+unpickled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import numpy as np
+import safetensors
+from numpy.typing import NDArray
+
+from askalike.errors import DamagedModelError, ModelError, ModelNotFoundError
+
+Array = NDArray[np.float32]
+Family = Literal["bert", "roberta", "distilbert", "mpnet"]
+Pooling = Literal["mean", "cls", "max", "mean_sqrt_len_tokens", "lasttoken"]
+
+FAMILIES: Final[Mapping[str, Family]] = {
+    "bert": "bert",
+    "roberta": "roberta",
+    "xlm-roberta": "roberta",
+    "camembert": "roberta",
+    "distilbert": "distilbert",
+    "mpnet": "mpnet",
+}
+"""``model_type`` of a model's settings → how its weights are named and its positions counted."""
+
+ACTIVATIONS: Final = {"gelu": "gelu", "gelu_new": "gelu-tanh", "gelu_pytorch_tanh": "gelu-tanh", "relu": "relu"}
+
+_TYPES: Final = {"F32": np.float32, "F16": np.float16, "F64": np.float64, "I64": np.int64}
+_MAX_JSON_BYTES: Final = 4 << 20
+_MAX_WEIGHTS_BYTES: Final = 2 << 30
+_AGAIN: Final = "take the folder again from where it came"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The sizes of a transformer.
+
+    Args:
+        hidden_size: D, the size of a state; ``heads`` divides it.
+        inner_size: of the feed-forward layer.
+        first_position: the row of the first piece's position vector.
+        max_pieces: longest text that the position vectors allow, special pieces among them.
+    """
+
+    family: Family
+    layers: int
+    heads: int
+    hidden_size: int
+    inner_size: int
+    epsilon: float
+    activation: str
+    first_position: int
+    max_pieces: int
+
+
+@dataclass(frozen=True, slots=True)
+class Dense:
+    """A layer behind the pooling: ``activation(W v + b)``.  # W (D_out, D_in), b (D_out,)"""
+
+    weight: Array
+    bias: Array | None
+    is_tanh: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What makes one number of the first piece's state: ``out · activation(W s + b) + c``.
+
+    Args:
+        weight, bias: W (D, D) and b (D,).
+        out, constant: out (D,) and c.
+        is_relu: the activation; tanh where not.
+        is_probability: a sigmoid follows.
+    """
+
+    weight: Array
+    bias: Array
+    out: Array
+    constant: float
+    is_relu: bool
+    is_probability: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TransformerFolder:
+    """What a folder contains.
+
+    Args:
+        weights: by the names of the family, without a prefix such as ``bert.``; float32.
+        max_pieces: texts are cut here.
+        prompts: "query" and "document" → what is written before a text.
+        digest: SHA-256 of everything that decides a vector, in hexadecimal.
+    """
+
+    path: Path
+    shape: Shape
+    weights: Mapping[str, Array]
+    tokenizer: str
+    pooling: tuple[Pooling, ...]
+    max_pieces: int
+    dense: tuple[Dense, ...] = ()
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    digest: str = ""
+    head: Head | None = None
+
+
+def read_folder(path: Path, *, is_of_pairs: bool = False) -> TransformerFolder:
+    """Read a folder.
+
+    Args:
+        is_of_pairs: it is a cross-encoder: its head is read too.
+
+    Raises:
+        ModelNotFoundError: there is no such model.
+        ModelError: it is of a family, or has a module, that cannot be run.
+        DamagedModelError: a file is missing or damaged, or the files do not fit each other.
+    """
+    if not (path / "config.json").is_file() and not (path / "modules.json").is_file():
+        kind = "cross-encoder" if is_of_pairs else "sentence-transformers model"
+        raise ModelNotFoundError(f"there is no {kind} at {path}", "name a folder with modules.json or config.json")
+    modules = _modules(path)
+    root = modules.get("Transformer", [path])[0]
+    settings = _object(root / "config.json")
+    digest = hashlib.sha256()
+    weights = _weights(root / "model.safetensors", digest)
+    shape = _shape(settings, root / "config.json")
+    weights = _without_prefix(weights)
+    head = _head(path, root, settings, shape, weights) if is_of_pairs else None
+    weights = _checked(shape, weights, root / "model.safetensors")
+    tokenizer = _text(root / "tokenizer.json")
+    pooling = _pooling(modules["Pooling"][0] / "config.json") if "Pooling" in modules else ("mean",)
+    dense = tuple(_dense(one, digest) for one in modules.get("Dense", []))
+    named = _optional(root / "sentence_bert_config.json").get("max_seq_length")
+    if named is None:  # newer versions write it here alone
+        named = _optional(root / "tokenizer_config.json").get("model_max_length")
+    limit = min(named, shape.max_pieces) if isinstance(named, int) and named > 2 else shape.max_pieces
+    found = _optional(path / "config_sentence_transformers.json").get("prompts")
+    prompts = {str(name): str(text) for name, text in found.items()} if isinstance(found, dict) else {}
+    digest.update(json.dumps([settings, tokenizer, pooling, limit, prompts], sort_keys=True).encode())
+    if head is not None:
+        digest.update(f"pairs {head.is_probability}".encode())
+    return TransformerFolder(path, shape, weights, tokenizer, pooling, limit, dense, prompts, digest.hexdigest(), head)
+
+
+def _modules(path: Path) -> dict[str, list[Path]]:
+    """Return the last part of each module's type → their folders, in order; a folder without the list is a model."""
+    if not (path / "modules.json").is_file():
+        return {}
+    found: dict[str, list[Path]] = {}
+    listed = _json(path / "modules.json")
+    for one in listed if isinstance(listed, list) else []:
+        kind = str(one.get("type", "")).rsplit(".", 1)[-1] if isinstance(one, dict) else ""
+        inside = str(one.get("path", "")) if isinstance(one, dict) else ""
+        folder = path / inside
+        if kind not in ("Transformer", "Pooling", "Dense", "Normalize"):
+            raise ModelError(
+                f"{path} has a module of the kind {kind!r}, expected Transformer, Pooling, Dense or Normalize",
+                "take another model, or serve it and name its address",
+            )
+        if not folder.resolve().is_relative_to(path.resolve()):
+            raise DamagedModelError(f"modules.json of {path} names the folder {inside!r} outside the model", _AGAIN)
+        found.setdefault(kind, []).append(folder)
+    if "Transformer" not in found:
+        raise DamagedModelError(f"modules.json of {path} names no Transformer", _AGAIN)
+    return found
+
+
+def _shape(settings: Mapping[str, Any], path: Path) -> Shape:
+    kind = str(settings.get("model_type", ""))
+    family = FAMILIES.get(kind)
+    if family is None:
+        raise ModelError(
+            f"{path} is of a model of the type {kind!r}, expected one of {', '.join(FAMILIES)}",
+            "take another model, or serve it and name its address",
+        )
+    is_distilled = family == "distilbert"
+    activation = ACTIVATIONS.get(str(settings.get("activation" if is_distilled else "hidden_act", "gelu")))
+    position = settings.get("position_embedding_type", "absolute")
+    if activation is None or position not in ("absolute", None):
+        raise ModelError(f"{path} asks for an activation or for positions that cannot be run", "take another model")
+    sizes = (
+        ("n_layers", "n_heads", "dim", "hidden_dim")
+        if is_distilled
+        else (
+            "num_hidden_layers",
+            "num_attention_heads",
+            "hidden_size",
+            "intermediate_size",
+        )
+    )
+    layers, heads, hidden, inner = (_size(settings, name, path) for name in sizes)
+    if hidden % heads:
+        raise DamagedModelError(f"{path} has a hidden size of {hidden}, which {heads} heads do not divide", _AGAIN)
+    first = int(settings.get("pad_token_id") or 1) + 1 if family in ("roberta", "mpnet") else 0
+    positions = _size(settings, "max_position_embeddings", path)
+    epsilon = 1e-12 if is_distilled else float(settings.get("layer_norm_eps", 1e-12))
+    return Shape(family, layers, heads, hidden, inner, epsilon, activation, first, positions - first)
+
+
+def _size(settings: Mapping[str, Any], name: str, path: Path) -> int:
+    value = settings.get(name)
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1 << 20:
+        raise DamagedModelError(f"{path} has {name} = {value!r}, expected a whole number from 1 to {1 << 20}", _AGAIN)
+    return value
+
+
+def layer_names(shape: Shape, layer: int) -> dict[str, str]:
+    """Return what a layer's parts are called in the weights: ``query`` → ``encoder.layer.0.attention.self.query``."""
+    if shape.family == "distilbert":
+        root = f"transformer.layer.{layer}."
+        names = ("attention.q_lin", "attention.k_lin", "attention.v_lin", "attention.out_lin", "sa_layer_norm")
+        rest = ("ffn.lin1", "ffn.lin2", "output_layer_norm")
+    elif shape.family == "mpnet":
+        root = f"encoder.layer.{layer}."
+        names = ("attention.attn.q", "attention.attn.k", "attention.attn.v", "attention.attn.o", "attention.LayerNorm")
+        rest = ("intermediate.dense", "output.dense", "output.LayerNorm")
+    else:
+        root = f"encoder.layer.{layer}."
+        own = "attention.self."
+        names = (own + "query", own + "key", own + "value", "attention.output.dense", "attention.output.LayerNorm")
+        rest = ("intermediate.dense", "output.dense", "output.LayerNorm")
+    parts = ("query", "key", "value", "joined", "joined_norm", "inner", "outer", "outer_norm")
+    return {part: root + name for part, name in zip(parts, (*names, *rest), strict=True)}
+
+
+def _checked(shape: Shape, weights: Mapping[str, Array], path: Path) -> dict[str, Array]:
+    """Return the weights that the model needs, each of the shape that the settings say."""
+    size, inner = shape.hidden_size, shape.inner_size
+    square = dict.fromkeys(("query", "key", "value", "joined"), ((size, size), (size,)))
+    expected: dict[str, tuple[int | None, ...]] = {
+        "embeddings.word_embeddings.weight": (None, size),
+        "embeddings.position_embeddings.weight": (shape.max_pieces + shape.first_position, size),
+        "embeddings.LayerNorm.weight": (size,),
+        "embeddings.LayerNorm.bias": (size,),
+    }
+    if shape.family in ("bert", "roberta"):
+        expected["embeddings.token_type_embeddings.weight"] = (None, size)
+    if shape.family == "mpnet":
+        expected["encoder.relative_attention_bias.weight"] = (None, shape.heads)
+    for layer in range(shape.layers):
+        names = layer_names(shape, layer)
+        parts = {**square, "inner": ((inner, size), (inner,)), "outer": ((size, inner), (size,))}
+        for part in ("joined_norm", "outer_norm"):
+            parts[part] = ((size,), (size,))  # type: ignore[assignment]
+        for part, (weight, bias) in parts.items():
+            expected[f"{names[part]}.weight"], expected[f"{names[part]}.bias"] = weight, bias
+        if any(f"{names[part]}.weight" not in weights for part in parts):
+            break  # told below, and settings that claim a million layers end here
+    for name, wanted in expected.items():
+        found = weights.get(name)
+        if found is None or len(found.shape) != len(wanted):
+            raise DamagedModelError(f"{path} has no {name} of {len(wanted)} dimensions", _AGAIN)
+        if any(size is not None and size != real for size, real in zip(wanted, found.shape, strict=True)):
+            raise DamagedModelError(f"{path} has {name} of shape {found.shape}, expected {wanted}", _AGAIN)
+    return {name: weights[name] for name in expected}
+
+
+def _without_prefix(weights: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the weights by names without the model's own prefix, and with today's names of layer norms."""
+    start = next((name for name in weights if name.endswith("embeddings.word_embeddings.weight")), "")
+    prefix = start.removesuffix("embeddings.word_embeddings.weight")
+    return {
+        name.removeprefix(prefix)
+        .replace("LayerNorm.gamma", "LayerNorm.weight")
+        .replace("LayerNorm.beta", "LayerNorm.bias"): values
+        for name, values in weights.items()
+    }
+
+
+def _weights(path: Path, digest: Any) -> dict[str, Array]:
+    if not path.is_file():
+        raise DamagedModelError(
+            f"there is no {path}", "take a model with weights as safetensors; other formats are not read"
+        )
+    if path.stat().st_size > _MAX_WEIGHTS_BYTES:
+        raise ModelError(f"{path} is larger than {_MAX_WEIGHTS_BYTES >> 30} GB", "serve the model and name its address")
+    data = path.read_bytes()
+    digest.update(hashlib.sha256(data).digest())
+    try:
+        found = safetensors.deserialize(data)  # type: ignore[no-untyped-call]
+    except (safetensors.SafetensorError, ValueError, OverflowError) as error:
+        raise DamagedModelError(f"{path} cannot be read: {str(error)[:200]}", _AGAIN) from error
+    arrays: dict[str, Array] = {}
+    for name, entry in found:
+        if entry["dtype"] == "BF16":  # the upper half of a float32
+            values = (np.frombuffer(entry["data"], np.uint16).astype(np.uint32) << 16).view(np.float32)
+        elif entry["dtype"] in _TYPES:
+            values = np.frombuffer(entry["data"], _TYPES[entry["dtype"]]).astype(np.float32)
+        else:
+            continue
+        if not np.isfinite(values).all():
+            raise DamagedModelError(f"{path} has numbers in {name[:60]!r} that are not finite", _AGAIN)
+        arrays[name] = values.reshape(entry["shape"])
+    return arrays
+
+
+def _pooling(path: Path) -> tuple[Pooling, ...]:
+    settings = _object(path)
+    known: tuple[Pooling, ...] = ("cls", "max", "mean", "mean_sqrt_len_tokens", "lasttoken")
+    single = settings.get("pooling_mode")
+    if isinstance(single, str):
+        found = tuple(one for one in known if one == single)
+    else:
+        keys = {"cls": "cls_token", "max": "max_tokens", "mean": "mean_tokens"}
+        found = tuple(one for one in known if settings.get(f"pooling_mode_{keys.get(one, one)}") is True)
+    if not found:
+        raise ModelError(f"{path} asks for a pooling that cannot be run", f"expected one of {', '.join(known)}")
+    return found
+
+
+def _dense(folder: Path, digest: Any) -> Dense:
+    settings = _object(folder / "config.json")
+    activation = str(settings.get("activation_function", "")).rsplit(".", 1)[-1]
+    if activation not in ("Tanh", "Identity"):
+        raise ModelError(f"{folder} asks for the activation {activation!r}, expected Tanh or Identity", "take another")
+    weights = _weights(folder / "model.safetensors", digest)
+    weight = weights.get("linear.weight")
+    if weight is None or weight.ndim != 2:
+        raise DamagedModelError(f"{folder} has no linear.weight of two dimensions", _AGAIN)
+    return Dense(weight, weights.get("linear.bias"), activation == "Tanh")
+
+
+_HEADS: Final[Mapping[Family, tuple[str, str]]] = {
+    "bert": ("pooler.dense", "classifier"),
+    "roberta": ("classifier.dense", "classifier.out_proj"),
+    "mpnet": ("classifier.dense", "classifier.out_proj"),
+    "distilbert": ("pre_classifier", "classifier"),
+}
+"""Family → the two layers of its head."""
+
+
+def _head(path: Path, root: Path, settings: Mapping[str, Any], shape: Shape, weights: Mapping[str, Array]) -> Head:
+    size, (inner, outer) = shape.hidden_size, _HEADS[shape.family]
+    wanted = {f"{inner}.weight": (size, size), f"{inner}.bias": (size,), f"{outer}.weight": (1, size)}
+    wanted[f"{outer}.bias"] = (1,)
+    for name, expected in wanted.items():
+        if name not in weights or weights[name].shape != expected:
+            found = weights[name].shape if name in weights else "nothing"
+            raise ModelError(
+                f"{root} has {found} as {name}, expected {expected}",
+                "name the folder of a cross-encoder with one label, such as ms-marco-MiniLM",
+            )
+    older = settings.get("sentence_transformers")
+    named = _optional(path / "config_sentence_transformers.json").get("activation_fn") or (
+        older.get("activation_fn") if isinstance(older, dict) else settings.get("sbert_ce_default_activation_function")
+    )
+    activation = str(named or "Sigmoid").rsplit(".", 1)[-1]
+    if activation not in ("Sigmoid", "Identity"):
+        raise ModelError(f"{path} asks for the activation {activation!r}, expected Sigmoid or Identity", "take another")
+    weight, bias, out, constant = (weights[name] for name in wanted)
+    is_relu = shape.family == "distilbert"
+    return Head(weight, bias, out[0], float(constant[0]), is_relu, is_probability=activation == "Sigmoid")
+
+
+def _object(path: Path) -> Mapping[str, Any]:
+    found = _json(path)
+    if not isinstance(found, dict):
+        raise DamagedModelError(f"{path} is not a JSON object", _AGAIN)
+    return found
+
+
+def _optional(path: Path) -> Mapping[str, Any]:
+    return _object(path) if path.is_file() else {}
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(_text(path, _MAX_JSON_BYTES))
+    except (ValueError, RecursionError) as error:
+        raise DamagedModelError(f"{path} is not JSON: {error}", _AGAIN) from error
+
+
+def _text(path: Path, most: int = 1 << 27) -> str:
+    if not path.is_file() or path.stat().st_size > most:
+        raise DamagedModelError(f"{path} is missing or larger than {most} bytes", _AGAIN)
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise DamagedModelError(f"{path} is not UTF-8", _AGAIN) from error
+
+
+def types_of(folder: TransformerFolder) -> Array | None:
+    """Return what tells the first text of a pair from the second, where the model reads pairs.  # (2, D)"""
+    return None if folder.head is None else folder.weights.get("embeddings.token_type_embeddings.weight")
