@@ -80,9 +80,8 @@ def test_a_filter_holds_for_every_hit_and_whatever_satisfies_it_is_found(
     forum = make()
     forum.add(map(_question, range(SIZE)))
     forum.add_answers(Answer(f"a{number}", f"q{number}", "Restart it.") for number in range(0, SIZE, 3))
-    for most_listed in (2_000, 2):  # named to the engine, and taken from what it finds
-        for module in ("askalike.index.local", "askalike.index.milvus.engine"):
-            monkeypatch.setattr(f"{module}.MOST_LISTED", most_listed)
+    for max_listed in (2_000, 2):  # named to the engine, and taken from what it finds
+        monkeypatch.setattr("askalike.index.milvus.engine.MAX_LISTED", max_listed)
         for name, filters in FILTERS.items():
             wanted = {
                 one.id

@@ -160,17 +160,17 @@ def _replay(
         progress.start(indexer.phase, waiting, "changes")
     done = 0
     steps = _steps(log, cursor.applied, left, indexer.steps)
-    for one, batch, entries in indexer.executor.map(indexer.task, steps, left):
-        writer.remove(one.gone)
+    for step_done, batch, entries in indexer.executor.map(indexer.task, steps, left):
+        writer.remove(step_done.gone)
         if batch:
             indexer.put(writer, batch, entries)
-        done += len(one.gone) + len(batch)
-        if one.changes:
-            cursor = replace(cursor, applied=one.applied)
-            left -= one.changes
-            if one.changes == step or left <= 0:
+        done += len(step_done.gone) + len(batch)
+        if step_done.changes:
+            cursor = replace(cursor, applied=step_done.applied)
+            left -= step_done.changes
+            if step_done.changes == step or left <= 0:
                 writer.commit(cursor)
-                progress.advance(one.changes)
+                progress.advance(step_done.changes)
     if last > cursor.applied and (most_changes is None or most_changes >= waiting):
         writer.commit(replace(cursor, applied=last))  # changes of answers and links, which need no work
     return done
@@ -195,10 +195,13 @@ def _steps(log: Store, applied: int, left: int, steps: Steps) -> Iterator[tuple[
     """Yield the questions of ``left`` changes after ``applied``, in batches."""
     while left > 0 and (changes := log.changes(applied, min(steps.changes, left))):
         nums = list(dict.fromkeys(change.num for change in changes))
-        held = log.questions_by_num(nums)
+        questions = log.questions_by_num(nums)
         left -= len(changes)
         applied = changes[-1].seq
-        batches = list(_in_batches(iter(held.items()), steps.batch))
+        batches = list(_in_batches(iter(questions.items()), steps.batch))
         for batch in batches[:-1]:
             yield _Step((), 0, applied), batch
-        yield _Step([num for num in nums if num not in held], len(changes), applied), batches[-1] if batches else []
+        yield (
+            _Step([num for num in nums if num not in questions], len(changes), applied),
+            batches[-1] if batches else [],
+        )

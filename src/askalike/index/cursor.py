@@ -45,17 +45,17 @@ class Cursor:
         return {**asdict(self), "format": form}
 
     @classmethod
-    def from_json(cls, found: object, form: int) -> Cursor:
+    def from_json(cls, fields: object, form: int) -> Cursor:
         """Return the cursor that ``to_json`` described.
 
         Raises:
             ValueError: it is none, or one of another format than ``form``; the message goes on after "the index …".
         """
-        if isinstance(found, Mapping) and found.get("format", form) != form:
-            raise ValueError(f"it has format {found['format']}, expected {form}")
-        if not isinstance(found, Mapping) or {name: type(value) for name, value in found.items()} != _TYPES:
-            raise ValueError(f"its cursor in {CURSOR_FILE} is {str(found)[:200]}, expected {', '.join(_TYPES)}")
-        return cls(**{name: value for name, value in found.items() if name != "format"})
+        if isinstance(fields, Mapping) and fields.get("format", form) != form:
+            raise ValueError(f"it has format {fields['format']}, expected {form}")
+        if not isinstance(fields, Mapping) or {name: type(value) for name, value in fields.items()} != _TYPES:
+            raise ValueError(f"its cursor in {CURSOR_FILE} is {str(fields)[:200]}, expected {', '.join(_TYPES)}")
+        return cls(**{name: value for name, value in fields.items() if name != "format"})
 
 
 def read_cursor_file(folder: Path) -> bytes | None:

@@ -13,7 +13,6 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol
 
@@ -44,13 +43,9 @@ FEW_SHARE = 0.2
 more, the nearest vectors are taken first and those that do not satisfy it are dropped."""
 
 
-MOST_LISTED = 2_000
-"""Up to so many questions are named to the word index."""
-
-
-MOST_STATES = 100
-"""So many combinations of these are remembered."""
-MOST_CHANGES: Final = 500
+MAX_STATES: Final = 100
+"""Combinations of states whose questions are remembered."""
+MAX_CHANGES: Final = 500
 """After more changes all is looked up anew."""
 
 _ANSWERS: Final[tuple[RecordKind, ...]] = ("answer",)
@@ -75,7 +70,7 @@ class QuestionStates:
             known = self._known = (last, self._brought_forward(*known))
         key = (filters.is_answered, filters.is_closed, filters.languages)
         if key not in known[1]:
-            if len(known[1]) >= MOST_STATES:
+            if len(known[1]) >= MAX_STATES:
                 known[1].clear()
             known[1][key] = frozenset(self._numbers(key))
         return known[1][key]
@@ -84,8 +79,8 @@ class QuestionStates:
         """Return what is known with what has changed since."""
         if not known:
             return {}
-        changes = self._store.changes(before, MOST_CHANGES)
-        if len(changes) == MOST_CHANGES:
+        changes = self._store.changes(before, MAX_CHANGES)
+        if len(changes) == MAX_CHANGES:
             return {}
         if self._store.changes(before, 1, _ANSWERS):
             known = {key: numbers for key, numbers in known.items() if key[0] is None}
@@ -116,11 +111,11 @@ class Records:
     def duplicate_links(self, ids: Sequence[str]) -> DuplicateLinks:
         """Return the duplicate links of these questions, and of all that they lead to."""
         targets = self.store.originals_of(ids)
-        found = sorted({target for one in targets.values() for target in one})
-        return DuplicateLinks(targets, self.store.questions_by_id(found) if found else {})
+        originals = sorted({target for of_question in targets.values() for target in of_question})
+        return DuplicateLinks(targets, self.store.questions_by_id(originals) if originals else {})
 
     def _excluded(self, filters: Filters) -> set[int]:
-        return set(self.store.nums_by_id(filters.exclude_ids).values())
+        return set(self.store.nums_by_id(filters.exclude_ids).values()) if filters.exclude_ids else set()
 
 
 @dataclass(slots=True)
@@ -145,7 +140,8 @@ class LocalEngine(Records):
         self, weights: Mapping[str, float], limit: int, filters: Filters, settled: int | None = None
     ) -> list[Candidate]:
         """Return the best entries of the lexical index."""
-        return self._by_words(partial(self.index.search, weights, self.fields), limit, filters)
+        states = self._states(filters) if filters.has_states else None
+        return self.index.search(weights, self.fields, limit, filters, self._excluded(filters), states)
 
     def scores(
         self,
@@ -165,9 +161,8 @@ class LocalEngine(Records):
         """Return the nearest vectors to each of several, of those that satisfy the filters."""
         if self.vectors is None:
             return [[] for _ in vectors]
-        excluded = self._excluded(filters) if filters.exclude_ids else set()
-        admitted = self.index.count_admitted(filters)
-        total = self.index.entries
+        excluded = self._excluded(filters)
+        admitted, total = self.index.count_admitted(filters), self.index.entries
         allowed: list[int] | None = None
         if filters.has_states:
             states = self._states(filters)
@@ -177,27 +172,26 @@ class LocalEngine(Records):
         is_thinned = allowed is None and admitted < total  # the nearest are taken, and those dropped that do not fit
         wanted = math.ceil(1.5 * limit * total / admitted) + 10 if is_thinned else limit
         with one_blas_thread():
-            found = self.vectors.search(vectors, wanted, allowed, excluded)
-            for place, near in enumerate(found):
-                if is_thinned:
-                    kept = self.index.admitted([num for num, _ in near], filters)
-                    found[place] = [one for one in near if one[0] in kept][:limit]
-                    if len(found[place]) < limit and len(near) == wanted:  # those that satisfy it are far away
-                        allowed = allowed or self.index.all_admitted(filters)
-                        [found[place]] = self.vectors.search(vectors[place, None], limit, allowed, excluded)
-        return found
+            neighbours = self.vectors.search(vectors, wanted, allowed, excluded)
+            for place, near in enumerate(neighbours if is_thinned else ()):
+                fitting = self.index.admitted([num for num, _ in near], filters)
+                neighbours[place] = [(num, cosine) for num, cosine in near if num in fitting][:limit]
+                if len(neighbours[place]) < limit and len(near) == wanted:  # those that satisfy it are far away
+                    allowed = allowed or self.index.all_admitted(filters)
+                    [neighbours[place]] = self.vectors.search(vectors[place, None], limit, allowed, excluded)
+        return neighbours
 
     def count(self, filters: Filters) -> int:
         """Return how many questions satisfy the filters."""
         if filters.exclude_ids or filters.has_states:
-            found = set(self.index.all_admitted(filters)) - self._excluded(filters)
-            return len(found & self._states(filters) if filters.has_states else found)
+            admitted = set(self.index.all_admitted(filters)) - self._excluded(filters)
+            return len(admitted & self._states(filters) if filters.has_states else admitted)
         return self.index.count_admitted(filters)
 
     def texts(self, keys: Sequence[int]) -> dict[int, Text]:
         """Return the questions as they are compared, as far as the word index has kept them."""
-        found = ((num, unpacked(packed)) for num, packed in self.index.texts(keys).items())
-        return {num: text for num, text in found if text is not None}
+        texts = ((num, unpacked(packed)) for num, packed in self.index.texts(keys).items())
+        return {num: text for num, text in texts if text is not None}
 
     def title_vectors(self, keys: Sequence[int]) -> NDArray[np.float32] | None:
         """Return the vectors of these questions' titles, zeros where there is none; None without vectors."""
@@ -206,28 +200,6 @@ class LocalEngine(Records):
     def stored_vectors(self, keys: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]] | None:
         """Return those of these questions that have a vector, and the vectors; None without vectors."""
         return None if self.vectors is None else self.vectors.vectors(keys)
-
-    def _by_words(
-        self, search: Callable[[int, Filters, list[int] | None], list[tuple[int, float]]], limit: int, filters: Filters
-    ) -> list[Candidate]:
-        """Return the best that a search of the word index finds for these filters, however few satisfy them.
-
-        What only the store knows is looked up beforehand where few satisfy it, and otherwise taken away from what is
-        found, of which more is asked for until there is enough.
-        """
-        excluded = self._excluded(filters) if filters.exclude_ids else set()
-        states = self._states(filters) if filters.has_states else None
-        if states is not None and len(states) <= MOST_LISTED:
-            listed = sorted(states - excluded)
-            return search(limit, filters, listed) if listed else []
-        wanted = limit + len(excluded)
-        while True:
-            found = search(wanted, filters, None)
-            kept = [one for one in found if one[0] not in excluded] if excluded else found
-            kept = kept if states is None else [one for one in kept if one[0] in states]
-            if len(kept) >= limit or len(found) < wanted:
-                return kept[:limit]
-            wanted *= 4
 
     def _states(self, filters: Filters) -> frozenset[int]:
         """Return the questions that are (not) answered or closed as asked for."""
@@ -411,9 +383,9 @@ def begun_successor(folder: Path, log: Store, analyzer: Analyzer) -> WordIndex |
     """Return the index that was begun to take the place of the one in a folder; one that is of no use is removed."""
     successor = successor_of(folder)
     with suppress(DamagedForumError):
-        found = fitting_index(successor, log, analyzer)
-        if found is not None:
-            return found
+        index = fitting_index(successor, log, analyzer)
+        if index is not None:
+            return index
     WordIndex.remove(successor)
     return None
 

@@ -81,15 +81,15 @@ def search(
     if not coded or (rows is not None and len(rows) <= FEW):
         return search_exactly(commit, aims, limit, rows, excluded)
     openings = [_opening(part, rows, excluded) for part in commit.parts]
-    found: list[list[Neighbour]] = []
+    neighbours: list[list[Neighbour]] = []
     none = np.zeros(0, np.int64)
     for start in range(0, len(aims), SCANNED_AT_ONCE):
         chunk = aims[start : start + SCANNED_AT_ONCE]
         proposed, beside = _proposed(openings, chunk, breadth(limit))
         also = shortlists(commit, chunk, limit, beside, none) if len(beside) > BLOCK else [beside] * len(chunk)
         for aim, near, more in zip(chunk, proposed, also, strict=True):
-            found.append(_decided(commit, np.sort(np.concatenate((near, more))), aim, limit))
-    return found
+            neighbours.append(_decided(commit, np.sort(np.concatenate((near, more))), aim, limit))
+    return neighbours
 
 
 def _decided(commit: VectorCommit, rows: NDArray[np.int64], aim: NDArray[np.float64], limit: int) -> list[Neighbour]:
@@ -138,12 +138,12 @@ def _proposed(
         if scanned is None:
             exactly.append(np.flatnonzero(opening.mask) + opening.part.start)
         else:
-            for one, more in zip(seen, scanned, strict=True):
-                one.append(more)
+            for of_query, more in zip(seen, scanned, strict=True):
+                of_query.append(more)
     proposed = []
-    for one in seen:
-        distances = np.concatenate([np.zeros(0, np.float32), *(distance for distance, _ in one)])
-        rows = np.concatenate([np.zeros(0, np.int64), *(row for _, row in one)])
+    for of_query in seen:
+        distances = np.concatenate([np.zeros(0, np.float32), *(distance for distance, _ in of_query)])
+        rows = np.concatenate([np.zeros(0, np.int64), *(row for _, row in of_query)])
         proposed.append(rows if len(rows) <= count else rows[np.argsort(distances, kind="stable")[:count]])
     return proposed, np.concatenate(exactly)
 
@@ -200,7 +200,7 @@ def shortlists(
     """Return for each query rows that hold its ``limit`` best ones; arguments as in ``search_exactly``."""
     if len(aims) > QUERIES_AT_ONCE:
         parts = (aims[start : start + QUERIES_AT_ONCE] for start in range(0, len(aims), QUERIES_AT_ONCE))
-        return [one for part in parts for one in shortlists(commit, part, limit, rows, excluded)]
+        return [rows_of_query for part in parts for rows_of_query in shortlists(commit, part, limit, rows, excluded)]
     scores = _products(commit, aims, rows)  # (n, Q) float32
     if rows is None:
         scores[excluded] = -np.inf

@@ -111,16 +111,16 @@ def divided(stored: NDArray[np.int16]) -> Cells | None:
     said = np.flatnonzero(stored.any(axis=1))  # no direction is learned from zeros
     rows = said[np.linspace(0, len(said) - 1, min(VECTORS_FOR_CELL * CELLS, len(said))).astype(np.int64)]
     with one_thread():
-        found = faiss().Kmeans(
+        means = faiss().Kmeans(
             stored.shape[1], CELLS, niter=_CELL_PASSES, seed=_SEED, spherical=True, min_points_per_centroid=1
         )
-        found.train(decode(stored[rows]))
-    turned = np.ascontiguousarray(found.centroids.T)
+        means.train(decode(stored[rows]))
+    turned = np.ascontiguousarray(means.centroids.T)
     of = np.empty(len(stored), np.uint16)
     for start in range(0, len(stored), _AT_ONCE):
         block = slice(start, start + _AT_ONCE)
         of[block] = (decode(stored[block]) @ turned).argmax(axis=1)
-    return Cells(found.centroids, of)
+    return Cells(means.centroids, of)
 
 
 def faiss() -> Any:
@@ -181,8 +181,8 @@ class Quantiser:
         inner.pq.cp.min_points_per_centroid = 1  # say nothing of few
         with one_thread():
             inner.train(_filled(vectors, parts * width))
-        found = faiss().vector_to_array(inner.pq.centroids).reshape(parts, CENTROIDS, width)
-        return cls(found, dimensions)
+        centroids = faiss().vector_to_array(inner.pq.centroids).reshape(parts, CENTROIDS, width)
+        return cls(centroids, dimensions)
 
     @classmethod
     def read(cls, folder: Path, entry: FileEntry, dimensions: int) -> Quantiser:
@@ -210,8 +210,8 @@ class Quantiser:
         """Return the codes (n, ``code_bytes``) of vectors (n, D) of length 1."""
         inner = self._index()
         with one_thread():
-            found: NDArray[np.uint8] = inner.sa_encode(_filled(vectors, inner.d))
-        return found
+            codes: NDArray[np.uint8] = inner.sa_encode(_filled(vectors, inner.d))
+        return codes
 
     def filled(self, aims: NDArray[np.float64]) -> NDArray[np.float32]:
         """Return directions (Q, D) as FAISS takes them."""
@@ -239,12 +239,12 @@ class Quantiser:
         for cell, (start, end) in enumerate(pairwise([0, *ends.tolist()])):
             if start < end:
                 rows = order[start:end]
-                some = codes.take(rows, axis=0)
-                inner.invlists.add_entries(cell, end - start, library.swig_ptr(rows), library.swig_ptr(some))
+                of_cell = codes.take(rows, axis=0)
+                inner.invlists.add_entries(cell, end - start, library.swig_ptr(rows), library.swig_ptr(of_cell))
         inner.ntotal = len(codes)
-        found = library.IndexIVFPQFastScan(inner)
-        found.referenced_objects = [centres]  # as FAISS itself notes what one object reads of another
-        return found
+        scan = library.IndexIVFPQFastScan(inner)
+        scan.referenced_objects = [centres]  # as FAISS itself notes what one object reads of another
+        return scan
 
     def _index(self) -> Any:
         parts, _, width = self.centroids.shape
@@ -325,6 +325,6 @@ def write_codes(path: Path, quantiser: Quantiser, stored: NDArray[np.int16]) -> 
 def _filled(vectors: NDArray[np.float32], width: int) -> NDArray[np.float32]:
     if vectors.shape[1] == width:
         return np.ascontiguousarray(vectors)
-    found = np.zeros((len(vectors), width), np.float32)
-    found[:, : vectors.shape[1]] = vectors
-    return found
+    filled = np.zeros((len(vectors), width), np.float32)
+    filled[:, : vectors.shape[1]] = vectors
+    return filled

@@ -68,8 +68,8 @@ def inverse_norms(codes: NDArray[np.signedinteger[Any]]) -> NDArray[np.float64]:
     """
     whole = codes.astype(np.float64)
     norms = np.sqrt((whole * whole).sum(axis=1))
-    found: NDArray[np.float64] = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
-    return found
+    inverse: NDArray[np.float64] = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
+    return inverse
 
 
 def decode(codes: NDArray[np.signedinteger[Any]]) -> NDArray[np.float32]:

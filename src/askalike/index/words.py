@@ -9,7 +9,7 @@ Beside its terms each entry has what its question is compared by, see ``search.t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -139,6 +139,8 @@ class WordPart(Part[WordSegment]):
 class WordCommit(Commit[WordPart]):
     """The words of one commit."""
 
+    _listed: tuple[frozenset[int], NDArray[np.bool_]] | None = None
+
     @classmethod
     def _segment(cls, folder: Path, entry: FileEntry, manifest: Manifest) -> WordSegment:
         return read_words(folder, entry)
@@ -193,6 +195,15 @@ class WordCommit(Commit[WordPart]):
     def admitted(self, filters: Filters) -> NDArray[np.bool_]:
         """Return whether each row is an entry that satisfies tags and dates.  # (size,)"""
         return np.concatenate([np.zeros(0, np.bool_), *(_admitted(part, filters) for part in self.parts)])
+
+    def listed(self, nums: frozenset[int]) -> NDArray[np.bool_]:
+        """Return whether each row is an entry with one of these numbers; searches ask for the same ones again."""
+        if self._listed is None or self._listed[0] is not nums:
+            rows = self.locate(whole_numbers(nums))
+            mask = np.zeros(self.size, np.bool_)
+            mask[rows[rows >= 0]] = True
+            self._listed = (nums, mask)
+        return self._listed[1]
 
     def text(self, row: int) -> bytes:
         """Return what the entry of a row is compared by; b"" where there is nothing that can be."""
@@ -266,7 +277,8 @@ class WordSnapshot:
         fields: FieldWeights,
         limit: int,
         filters: Filters | None = None,
-        among: Sequence[int] | None = None,
+        excluded: Collection[int] = (),
+        among: frozenset[int] | None = None,
     ) -> list[tuple[int, float]]:
         """Return the best entries: ``score = Σ_t weight(t) · (title · BM25_title(t) + text · BM25_text(t))``.
 
@@ -274,6 +286,7 @@ class WordSnapshot:
             weights: term → weight > 0.
             limit: at most this many, ≥ 1.
             filters: tags and dates are applied here; the others are the caller's, who knows records.
+            excluded: never these entries.
             among: only these entries; None for all.
 
         Returns:
@@ -286,11 +299,10 @@ class WordSnapshot:
         if filters is not None and has_condition(filters):
             sums = np.where(now.admitted(filters), sums, np.float32(0))
         if among is not None:
-            rows = now.locate(whole_numbers(among))
-            is_listed = np.zeros(now.size, np.bool_)
-            is_listed[rows[rows >= 0]] = True
-            sums = np.where(is_listed, sums, np.float32(0))
-        rows = best(sums, now.nums, limit)
+            sums = np.where(now.listed(among), sums, np.float32(0))
+        rows = best(sums, now.nums, limit + len(excluded))
+        if excluded:
+            rows = rows[~np.isin(now.nums[rows], whole_numbers(excluded))][:limit]
         return list(zip(now.nums[rows].tolist(), sums[rows].tolist(), strict=True))
 
     def scores(self, weights: Mapping[str, float], fields: FieldWeights, nums: Sequence[int]) -> dict[int, float]:

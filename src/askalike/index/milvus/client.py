@@ -108,7 +108,7 @@ class Milvus:
 
     # -- calls -----------------------------------------------------------------------------------------------------
 
-    def call(self, name: str, *given: Any, **named: Any) -> Any:
+    def call(self, name: str, *arguments: Any, **named: Any) -> Any:
         """Call a method of ``pymilvus.MilvusClient``.
 
         Raises:
@@ -117,7 +117,7 @@ class Milvus:
         client = self._connected()
         # whole seconds: pymilvus takes others for no limit, and asks a server that is away for minutes
         timeout_s = ceil(READ_TIMEOUT_S if name in ("search", "query") else TIMEOUT_S)
-        return self._answered(lambda: getattr(client, name)(*given, timeout=timeout_s, **named))
+        return self._answered(lambda: getattr(client, name)(*arguments, timeout=timeout_s, **named))
 
     def _answered(self, answer: Callable[[], Any]) -> Any:
         try:
@@ -222,12 +222,12 @@ class Milvus:
     def _read(self) -> dict[str, dict[str, Any]]:
         name = f"{self._prefix}state"
         try:
-            found = self.call("query", name, filter='name != ""', output_fields=["name", "content"], limit=1_000)
+            rows = self.call("query", name, filter='name != ""', output_fields=["name", "content"], limit=1_000)
         except EngineError:
             if self.call("has_collection", name):
                 raise
             return {}
-        return {row["name"]: json.loads(row["content"]) for row in found}
+        return {row["name"]: json.loads(row["content"]) for row in rows}
 
     def keep_row(self, name: str, content: Mapping[str, Any]) -> None:
         """Replace a row."""
@@ -285,17 +285,17 @@ class Milvus:
 
     def get(self, name: str, nums: Sequence[int], fields: Sequence[str]) -> list[Mapping[str, Any]]:
         """Return the rows with these numbers that are there."""
-        found: list[Mapping[str, Any]] = []
+        rows: list[Mapping[str, Any]] = []
         for start in range(0, len(nums), MOST_FOUND):
             among = ",".join(map(str, nums[start : start + MOST_FOUND]))  # by "ids" the schema is asked for each time
             wanted = f"num in [{among}]"
-            found += self.call("query", f"{self._prefix}{name}", filter=wanted, output_fields=["num", *fields])
-        return found
+            rows += self.call("query", f"{self._prefix}{name}", filter=wanted, output_fields=["num", *fields])
+        return rows
 
     def count(self, name: str, condition: str = "") -> int:
         """Return how many rows satisfy a condition."""
-        found = self.call("query", f"{self._prefix}{name}", filter=condition, output_fields=["count(*)"])
-        return int(found[0]["count(*)"])
+        counts = self.call("query", f"{self._prefix}{name}", filter=condition, output_fields=["count(*)"])
+        return int(counts[0]["count(*)"])
 
     def numbers(self, name: str, condition: str = "") -> list[int]:
         """Return the numbers of all rows that satisfy a condition, ascending."""
@@ -355,14 +355,14 @@ class Milvus:
         """
         failed, cancelled = _rpc_errors()
         try:
-            given = answer()
+            response = answer()
         except (failed, cancelled) as error:
             self._close(client)
             if isinstance(error, failed) and error.code().name not in ("UNAVAILABLE", "CANCELLED"):
                 with self._explained():
                     raise
-            given = self._answered(lambda: self._asking()[1](request, READ_TIMEOUT_S, self._secret))
-        return _rows_of(self._answered(lambda: _checked(given)))
+            response = self._answered(lambda: self._asking()[1](request, READ_TIMEOUT_S, self._secret))
+        return _rows_of(self._answered(lambda: _checked(response)))
 
     def _asking(self) -> tuple[Any, Any]:
         """Return a client, and what sends searches through its connection.
@@ -376,8 +376,8 @@ class Milvus:
                 from pymilvus.grpc_gen.milvus_pb2 import SearchRequest, SearchResults
 
                 channel = client._get_connection()._channel
-                one = channel.unary_unary(_SEARCH, SearchRequest.SerializeToString, SearchResults.FromString)
-                self._search = (client, one)
+                send = channel.unary_unary(_SEARCH, SearchRequest.SerializeToString, SearchResults.FromString)
+                self._search = (client, send)
             return self._search
 
     def _request(
@@ -518,14 +518,14 @@ def _checked(answer: Any) -> Any:
 
 def _rows_of(answer: Any) -> list[Rows]:
     """Return the rows of an answer, for each vector those that were found for it."""
-    found = answer.results
-    nums, scores = list(found.ids.int_id.data), list(found.scores)
+    results = answer.results
+    nums, scores = list(results.ids.int_id.data), list(results.scores)
     columns: dict[str, list[Any]] = {}
-    for one in found.fields_data:
-        kept = one.scalars
-        columns[one.field_name] = list(kept.string_data.data or kept.long_data.data)
+    for column in results.fields_data:
+        values = column.scalars
+        columns[column.field_name] = list(values.string_data.data or values.long_data.data)
     rows, done = [], 0
-    for size in list(found.topks) or [0] * found.num_queries:
+    for size in list(results.topks) or [0] * results.num_queries:
         part = slice(done, done + size)
         rows.append(Rows(nums[part], scores[part], {name: column[part] for name, column in columns.items()}))
         done += size

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from askalike.errors import EngineError
 from askalike.executors import Executor
 from askalike.index.catchup import catch_up
-from askalike.index.local import MOST_LISTED, RENEWAL_TIMEOUT_S, Locked, QuestionStates, Records
+from askalike.index.local import RENEWAL_TIMEOUT_S, Locked, QuestionStates, Records
 from askalike.index.milvus.client import MOST_FOUND, Milvus, MilvusIndex, Rows, condition, has_one, listed, tag_key
 from askalike.index.milvus.vectors import MilvusVectors
-from askalike.index.milvus.words import USUAL_LENGTHS, Counts, Lengths, MilvusWords, asked, packed_text
+from askalike.index.milvus.words import USUAL_LENGTHS, Counts, Lengths, MilvusWords, packed_text, query_weights
 from askalike.index.word_indexer import WordIndexer, entries_of, fingerprint
 from askalike.index.words import FieldWeights
 from askalike.progress import Progress
@@ -34,6 +34,8 @@ from askalike.types import Filters
 SAMPLE, LEAST_SAMPLE = 500, 20
 """Questions by which the mean lengths are known."""
 
+MAX_LISTED = 2_000
+"""Up to so many questions are named to the engine."""
 FEW_EXCLUDED = 100
 TIES = 1
 """Found beyond what is asked for, to see whether the last one shares its score with others."""
@@ -92,8 +94,10 @@ class MilvusEngine(Records):
     def statistics(self, terms: Collection[str]) -> TermStatistics:
         """Return how many questions can be found, and how many have each of these terms."""
         self._look_up(terms)
-        found = {term: known.texts for term in terms if (known := self._known.get(term)) is not None and known.texts}
-        return TermStatistics(self._size or 0, found)
+        frequencies = {
+            term: known.texts for term in terms if (known := self._known.get(term)) is not None and known.texts
+        }
+        return TermStatistics(self._size or 0, frequencies)
 
     def expect(self, terms: Collection[str]) -> None:
         """Begin to look up the counts of these terms."""
@@ -104,22 +108,22 @@ class MilvusEngine(Records):
         self, weights: Mapping[str, float], limit: int, filters: Filters, settled: int | None = None
     ) -> list[Candidate]:
         """Return the questions of the greatest inner product with the query."""
-        wanted = self._asked(weights)
-        found = self._best(self.words, [wanted], limit, filters, settled)()[0] if wanted else []
-        self._matched = [key for key, _ in found[: settled or limit]]
-        return found
+        wanted = self._query_weights(weights)
+        candidates = self._best(self.words, [wanted], limit, filters, settled)()[0] if wanted else []
+        self._matched = [key for key, _ in candidates[: settled or limit]]
+        return candidates
 
     def count(self, filters: Filters) -> int:
         """Return how many questions satisfy the filters."""
         milvus, name = self.words.milvus, self.words.collection
         if not (filters.has_states or filters.exclude_ids or filters.exclude_tags):
             return milvus.count(name, condition(filters))
-        found = set(milvus.numbers(name, condition(filters))) - self._excluded(filters)
+        numbers = set(milvus.numbers(name, condition(filters))) - self._excluded(filters)
         if filters.has_states:
-            found &= self._states(filters)
+            numbers &= self._states(filters)
         for tag in filters.exclude_tags:
-            found.difference_update(milvus.numbers(name, f'tags like "%,{tag_key(tag)},%"'))
-        return len(found)
+            numbers.difference_update(milvus.numbers(name, f'tags like "%,{tag_key(tag)},%"'))
+        return len(numbers)
 
     def nearest(self, vectors: NDArray[np.float32], limit: int, filters: Filters) -> list[Sequence[Candidate]]:
         """Return the questions of the greatest cosine to each of several vectors, without waiting for them."""
@@ -128,8 +132,8 @@ class MilvusEngine(Records):
         is_plain = replace(filters, exclude_ids=frozenset()) == Filters() and len(filters.exclude_ids) <= FEW_EXCLUDED
         if len(vectors) == 1 and is_plain and vectors.any() and self.vectors.is_coded:
             return [Awaited(cache(self._proposed(self.vectors, vectors[0], limit, self._excluded(filters))))]
-        found = cache(self._best(self.vectors, list(vectors), limit, filters, is_ahead=True))
-        return [Awaited(lambda place=place: found()[place]) for place in range(len(vectors))]  # type: ignore[misc]
+        searched = cache(self._best(self.vectors, list(vectors), limit, filters, is_ahead=True))
+        return [Awaited(lambda place=place: searched()[place]) for place in range(len(vectors))]  # type: ignore[misc]
 
     def scores(
         self,
@@ -152,7 +156,7 @@ class MilvusEngine(Records):
             if needed is not None:  # fewer are asked for then
                 cosines.update(near()[0][0])
         unmatched = needed(cosines) if needed else unmatched
-        wanted = self._asked(weights) if unmatched else {}
+        wanted = self._query_weights(weights) if unmatched else {}
         if wanted:
             by_words.update(self._begin(self.words, [wanted], len(unmatched), listed("num in", unmatched))()[0][0])
         if near is not None and needed is None:
@@ -161,8 +165,8 @@ class MilvusEngine(Records):
 
     def texts(self, keys: Sequence[int]) -> dict[int, Text]:
         """Return the questions as they are compared, as far as the engine has kept them."""
-        found = ((num, unpacked(packed_text(written))) for num, written in self.words.texts(keys).items())
-        return {num: text for num, text in found if text is not None}
+        texts = ((num, unpacked(packed_text(written))) for num, written in self.words.texts(keys).items())
+        return {num: text for num, text in texts if text is not None}
 
     def title_vectors(self, keys: Sequence[int]) -> None:
         """Return None: an engine keeps no vectors of titles."""
@@ -175,14 +179,14 @@ class MilvusEngine(Records):
         while missing or self._size is None:
             looked_up, counted = self._expected or (missing, partial(self.words.counts, missing))
             self._expected = None
-            self._size, found = counted()
+            self._size, counts = counted()
             self._known.update(dict.fromkeys(looked_up, Counts(0, 0)))
-            self._known.update(found)
+            self._known.update(counts)
             missing.difference_update(looked_up)
 
-    def _asked(self, weights: Mapping[str, float]) -> dict[int, float]:
+    def _query_weights(self, weights: Mapping[str, float]) -> dict[int, float]:
         self._look_up(weights)
-        return asked(weights, self._known, self._size or 0, self.fields)
+        return query_weights(weights, self._known, self._size or 0, self.fields)
 
     def _proposed(
         self, index: MilvusVectors, vector: NDArray[np.float32], limit: int, excluded: Collection[int]
@@ -193,15 +197,15 @@ class MilvusEngine(Records):
         def rest() -> list[Candidate]:
             among = list(dict.fromkeys([*proposed(), *self._matched]))
             wanted = len(among) if self._matched else min(len(among), limit + len(excluded) + TIES)
-            found: Sequence[Candidate] = []
+            candidates: Sequence[Candidate] = []
             while among:
-                found = self._begin(index, [vector], wanted, listed("num in", among))()[0][0]
-                if len(found) < wanted or wanted == len(among) or _is_settled(found, wanted - TIES):
+                candidates = self._begin(index, [vector], wanted, listed("num in", among))()[0][0]
+                if len(candidates) < wanted or wanted == len(among) or _is_settled(candidates, wanted - TIES):
                     break
                 wanted = len(among)
             if self._matched:
-                self._compared = vector.tobytes(), dict.fromkeys(among, 0.0) | dict(found)
-            return [one for one in found if one[0] not in excluded][:limit]
+                self._compared = vector.tobytes(), dict.fromkeys(among, 0.0) | dict(candidates)
+            return [candidate for candidate in candidates if candidate[0] not in excluded][:limit]
 
         return rest
 
@@ -229,7 +233,7 @@ class MilvusEngine(Records):
         dropped = excluded if len(excluded) <= FEW_EXCLUDED else set()  # cheaper than an expression over all rows
         if excluded and not dropped:
             parts.append(listed("num not in", excluded))
-        if states is not None and len(states) <= MOST_LISTED:
+        if states is not None and len(states) <= MAX_LISTED:
             if not states - excluded:
                 return lambda: [[] for _ in queries]
             parts.append(listed("num in", sorted(states)))
@@ -241,26 +245,29 @@ class MilvusEngine(Records):
         first = self._begin(index, queries, min(most, MOST_FOUND), " and ".join(parts), keys, is_ahead=is_ahead)
 
         def rest() -> list[list[Candidate]]:
-            wanted, among, found = min(most, MOST_FOUND), states, first()
+            wanted, among, answers = min(most, MOST_FOUND), states, first()
             while True:
-                kept = [some for some, _ in found]
+                kept = [candidates for candidates, _ in answers]
                 if dropped or among is not None:
                     kept = [
-                        [one for one in some if one[0] not in dropped and (among is None or one[0] in among)]
-                        for some in kept
+                        [
+                            candidate
+                            for candidate in candidates
+                            if candidate[0] not in dropped and (among is None or candidate[0] in among)
+                        ]
+                        for candidates in kept
                     ]
-                answers = zip(kept, found, strict=True)
                 is_enough = all(
-                    is_all or (len(some) >= limit and _is_settled(some, settled or limit))
-                    for some, (_, is_all) in answers
+                    is_all or (len(candidates) >= limit and _is_settled(candidates, settled or limit))
+                    for candidates, (_, is_all) in zip(kept, answers, strict=True)
                 )
                 if is_enough or wanted == MOST_FOUND:
                     if is_enough or among is None:
-                        return [some[:limit] for some in kept]
+                        return [candidates[:limit] for candidates in kept]
                     parts.append(listed("num in", sorted(among)))
                     among = None
                 wanted = min(wanted * GROWTH, MOST_FOUND)
-                found = self._begin(index, queries, wanted, " and ".join(parts), keys)()
+                answers = self._begin(index, queries, wanted, " and ".join(parts), keys)()
 
         return rest
 
@@ -281,20 +288,20 @@ class MilvusEngine(Records):
         """
         fields = ["tags"] if keys else []
         ask = index.milvus.begin_search if is_ahead else partial(partial, index.milvus.search)
-        asked = ask(index.collection, queries, wanted, expression, fields)
+        rows_of_queries = ask(index.collection, queries, wanted, expression, fields)
 
         def rest() -> list[tuple[list[Candidate], bool]]:
-            found: list[tuple[list[Candidate], bool]] = []
-            for query, rows in zip(queries, asked(), strict=True):
-                some = _ranked(rows)
+            answers: list[tuple[list[Candidate], bool]] = []
+            for query, rows in zip(queries, rows_of_queries(), strict=True):
+                candidates = _ranked(rows)
                 if keys:
                     tags = dict(zip(rows.nums, rows.fields.get("tags", ()), strict=True))
-                    some = [one for one in some if not has_one(tags[one[0]], keys)]
+                    candidates = [candidate for candidate in candidates if not has_one(tags[candidate[0]], keys)]
                 if isinstance(query, np.ndarray) and not query.any():  # as far from one as from another
-                    found.append(([], True))
+                    answers.append(([], True))
                 else:
-                    found.append((some, len(rows.nums) < wanted))
-            return found
+                    answers.append((candidates, len(rows.nums) < wanted))
+            return answers
 
         return rest
 
@@ -320,13 +327,13 @@ def _ranked(rows: Rows) -> list[Candidate]:
     return list(pairs)
 
 
-def _is_settled(found: Sequence[Candidate], limit: int) -> bool:
+def _is_settled(candidates: Sequence[Candidate], limit: int) -> bool:
     """Return whether the best so many are known: the next one is not as good as the last of them.
 
     >>> _is_settled([(1, 2.0), (2, 1.0)], 1), _is_settled([(1, 1.0), (2, 1.0)], 1)
     (True, False)
     """
-    return len(found) > limit and found[limit - 1][1] > found[limit][1]
+    return len(candidates) > limit and candidates[limit - 1][1] > candidates[limit][1]
 
 
 class EngineWords:

@@ -107,20 +107,22 @@ class MilvusVectors(MilvusIndex):
     def vectors(self, nums: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Return those of the numbers that are held, in the order given, and their vectors (n, D) of length 1."""
         wanted = [int(num) for num in np.asarray(nums).tolist()]
-        found: dict[int, Any] = {}
+        vectors: dict[int, Any] = {}
         for start in range(0, len(wanted) if self.count() else 0, MOST_ROWS):
             rows = self.milvus.get(self.collection, wanted[start : start + MOST_ROWS], ["vector"])
-            found.update((int(row["num"]), row["vector"]) for row in rows)
-        held = [num for num in wanted if num in found]
-        matrix = np.array([found[num] for num in held], np.float32).reshape(len(held), -1 if held else self.dimensions)
-        return np.array(held, np.int64), matrix[:, : self.dimensions]
+            vectors.update((int(row["num"]), row["vector"]) for row in rows)
+        present = [num for num in wanted if num in vectors]
+        matrix = np.array([vectors[num] for num in present], np.float32).reshape(
+            len(present), -1 if present else self.dimensions
+        )
+        return np.array(present, np.int64), matrix[:, : self.dimensions]
 
     def begin_proposing(self, query: NDArray[np.float32], limit: int) -> Callable[[], list[int]]:
         """Begin to look for the entries whose codes differ least from a query's (D,); return what waits for them."""
-        asked = [row.tobytes() for row in codes_of(query[None])]
+        codes = [row.tobytes() for row in codes_of(query[None])]
         wanted = min(max(PROPOSED_LEAST, PROPOSED * limit), MOST_FOUND)
-        found = self.milvus.begin_search(self._held()["collections"][1], asked, wanted, metric="HAMMING")
-        return lambda: list(found()[0].nums)
+        rows_of_query = self.milvus.begin_search(self._held()["collections"][1], codes, wanted, metric="HAMMING")
+        return lambda: list(rows_of_query()[0].nums)
 
 
 class MilvusVectorWriter:
@@ -180,9 +182,9 @@ class MilvusSets:
 
     def open(self, place: Path) -> MilvusVectors:
         """Return the set's index."""
-        found = MilvusVectors(self._milvus, f"vectors_{place.name}", place.name, self._alone)
-        found.reopen()
-        return found
+        index = MilvusVectors(self._milvus, f"vectors_{place.name}", place.name, self._alone)
+        index.reopen()
+        return index
 
     def create(self, place: Path, dimensions: int, *, applied: int, fingerprint: str) -> None:
         """Begin the set's index."""
@@ -192,9 +194,9 @@ class MilvusSets:
 def _directions(vectors: NDArray[np.float32], dimensions: int) -> NDArray[np.float32]:
     """Return vectors at length 1, as wide as the engine has them."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    found = np.zeros((len(vectors), dimensions), np.float32)
-    np.divide(vectors, lengths, out=found[:, : vectors.shape[1]], where=lengths > 0)
-    return found
+    directions = np.zeros((len(vectors), dimensions), np.float32)
+    np.divide(vectors, lengths, out=directions[:, : vectors.shape[1]], where=lengths > 0)
+    return directions
 
 
 def codes_of(vectors: NDArray[np.float32]) -> NDArray[np.uint8]:

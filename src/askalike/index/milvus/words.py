@@ -94,24 +94,24 @@ def mark(num: int) -> int:
 
 def document(title: Sequence[str], text: Sequence[str], lengths: Lengths) -> dict[int, float]:
     """Return the sparse vector of a question; ``text`` is title and body joined."""
-    found = {}
+    values = {}
     for field, terms, mean in ((0, title, lengths.title), (1, text, lengths.text)):
         for term, times in list(Counter(terms).items())[:MOST_DISTINCT]:
-            found[2 * place(term) + field] = float(saturated(times, len(terms), mean))
-    return found
+            values[2 * place(term) + field] = float(saturated(times, len(terms), mean))
+    return values
 
 
-def asked(
+def query_weights(
     weights: Mapping[str, float], counts: Mapping[str, Counts], size: int, fields: FieldWeights
 ) -> dict[int, float]:
     """Return the sparse vector of a query."""
-    found = {}
+    values = {}
     for term, weight in weights.items():
         known = counts.get(term, Counts(0, 0))
         for field, boost, frequency in ((0, fields.title, known.titles), (1, fields.text, known.texts)):
             if frequency and boost and weight:
-                found[2 * place(term) + field] = weight * boost * float(idf(max(size, frequency), frequency))
-    return found
+                values[2 * place(term) + field] = weight * boost * float(idf(max(size, frequency), frequency))
+    return values
 
 
 class MilvusWords(MilvusIndex):
@@ -135,9 +135,9 @@ class MilvusWords(MilvusIndex):
 
     def successor(self) -> MilvusWords:
         """Return an index that is filled beside this one."""
-        found = MilvusWords(self.milvus, f"next_{self.name}", self._fingerprint, self._alone)
-        found.reopen()
-        return found
+        index = MilvusWords(self.milvus, f"next_{self.name}", self._fingerprint, self._alone)
+        index.reopen()
+        return index
 
     def take(self, successor: MilvusWords) -> None:
         """Let the successor answer: one row is replaced, and who searches sees either."""
@@ -205,8 +205,8 @@ class MilvusWords(MilvusIndex):
     def begin_counts(self, terms: Iterable[str]) -> Callable[[], tuple[int, dict[str, Counts]]]:
         """Begin to look up what ``counts`` gives; return what waits for it."""
         places = {place(term): term for term in terms}
-        asked = [self.milvus.begin_search(*self._own_rows(some)) for some in _parts([SIZE, *places])]
-        return lambda: _counted(places, {num: row for wait in asked for [rows] in [wait()] for num, row in _each(rows)})
+        waits = [self.milvus.begin_search(*self._own_rows(part)) for part in _parts([SIZE, *places])]
+        return lambda: _counted(places, {num: row for wait in waits for [rows] in [wait()] for num, row in _each(rows)})
 
     def rows(self, places: Sequence[int]) -> dict[int, Mapping[str, Any]]:
         """Return the rows of terms by their places, those that are there.
@@ -214,11 +214,11 @@ class MilvusWords(MilvusIndex):
         They are searched for by the dimension that each has alone: Milvus Lite takes a millisecond for each row that is
         asked for by its number, in a collection whose rows were often replaced.
         """
-        found: dict[int, Mapping[str, Any]] = {}
-        for some in _parts(places):
-            [rows] = self.milvus.search(*self._own_rows(some))
-            found.update(_each(rows))
-        return found
+        rows_by_place: dict[int, Mapping[str, Any]] = {}
+        for part in _parts(places):
+            [rows] = self.milvus.search(*self._own_rows(part))
+            rows_by_place.update(_each(rows))
+        return rows_by_place
 
     def _own_rows(self, places: Sequence[int]) -> tuple[str, list[dict[int, float]], int, str, Sequence[str]]:
         """Return what is searched for to read the rows of terms."""
@@ -226,31 +226,31 @@ class MilvusWords(MilvusIndex):
 
     def texts(self, nums: Sequence[int]) -> dict[int, str]:
         """Return what these questions are compared by, of those that are found."""
-        found: dict[int, str] = {}
-        for some in _parts(nums):
-            wanted, among = {mark(num): 1.0 for num in some}, set(some)
-            [rows] = self.milvus.search(self.collection, [wanted], len(some) + SPARE, "", ("text",))
+        texts: dict[int, str] = {}
+        for part in _parts(nums):
+            wanted, among = {mark(num): 1.0 for num in part}, set(part)
+            [rows] = self.milvus.search(self.collection, [wanted], len(part) + SPARE, "", ("text",))
             pairs = zip(rows.nums, rows.fields.get("text", ()), strict=True)
-            found.update((num, text) for num, text in pairs if num in among)
-        return found
+            texts.update((num, text) for num, text in pairs if num in among)
+        return texts
 
 
 def _each(rows: Rows) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Yield the place and the fields of each row of counts."""
     columns = (rows.fields.get(name, ()) for name in COUNTED)
-    named = (dict(zip(COUNTED, one, strict=True)) for one in zip(*columns, strict=True))
+    named = (dict(zip(COUNTED, values, strict=True)) for values in zip(*columns, strict=True))
     return zip(rows.nums, named, strict=True)
 
 
 def _counted(places: Mapping[int, str], rows: Mapping[int, Mapping[str, Any]]) -> tuple[int, dict[str, Counts]]:
     """Return the number of questions, and the counts of the terms at these places, of those that occur."""
-    size, found = 0, {}
+    size, counts = 0, {}
     for num, row in rows.items():
         if num == SIZE:
             size = int(row["texts"])
         elif row["term"] == shown(places[num]):  # another term may have the same place
-            found[places[num]] = Counts(int(row["titles"]), int(row["texts"]))
-    return size, found
+            counts[places[num]] = Counts(int(row["titles"]), int(row["texts"]))
+    return size, counts
 
 
 def _parts(nums: Sequence[int]) -> Iterator[Sequence[int]]:
@@ -354,19 +354,19 @@ class MilvusWordWriter:
     def _count(self) -> None:
         deltas = {number: delta for number, delta in self._deltas.items() if any(delta)}
         milvus, terms = self._index.milvus, self._index.terms
-        held: dict[int, Mapping[str, Any]] = {}
+        known: dict[int, Mapping[str, Any]] = {}
         if not self._is_new or milvus.count(terms):
-            held = self._index.rows(list(deltas))
+            known = self._index.rows(list(deltas))
         size = {"titles": 0, "texts": self._index.count()}
         changed = [{"num": SIZE, "term": "", **size, "place": {_own(SIZE): 1.0}}]
         gone = []
         for number, (titles, texts) in deltas.items():
-            row = held.get(number, {"term": shown(self._terms.get(number, "")), "titles": 0, "texts": 0})
+            row = known.get(number, {"term": shown(self._terms.get(number, "")), "titles": 0, "texts": 0})
             term = str(row["term"])
             counted = Counts(max(0, row["titles"] + titles), max(0, row["texts"] + texts))
             if counted.texts:
                 changed.append({"num": number, "term": term, **counted._asdict(), "place": {_own(number): 1.0}})
-            elif number in held:
+            elif number in known:
                 gone.append(number)
         milvus.upsert(terms, changed)
         if gone:
