@@ -188,7 +188,7 @@ class FakeDiscourse:
         self.lost: list[tuple[float, str, str]] = []
         """Events that were not sent of topics that everybody may read: when, the event's name, the topic."""
         for number in range(1, topics + 1):
-            self._new_topic(start_s - 86_400 * 30 + number, number)
+            self.new_topic(start_s - 86_400 * 30 + number, number)
 
     def wall_s(self) -> float:
         """Return the moment as the machine of who follows takes it."""
@@ -199,20 +199,20 @@ class FakeDiscourse:
     def _text(self, words: int) -> str:
         return " ".join(self.chance.choice(WORDS) for _ in range(words))
 
-    def _new_topic(self, at_s: float, number: int | None = None) -> Topic:
+    def new_topic(self, at_s: float, number: int | None = None) -> Topic:
         number = number or max(self.topics, default=0) + 1
         category = 4 if self.chance.random() < 0.05 else self.chance.randint(1, 3)
         topic = Topic(number, f"{self._text(5)} {number}", category, self._tags(), at_s, at_s)
         self.topics[number] = topic
         many = self.chance.choice((1, 1, 2, 3, 4)) if self.chance.random() > 0.01 else self.chance.randint(25, 70)
         for place in range(many):
-            self._post(topic, at_s + place * 0.1)
+            self.add_post(topic, at_s + place * 0.1)
         return topic
 
     def _tags(self) -> list[str]:
         return self.chance.sample(["wifi", "print", "power", "cloud"], self.chance.randint(0, 2))
 
-    def _post(self, topic: Topic, at_s: float, action: str = "") -> Post:
+    def add_post(self, topic: Topic, at_s: float, action: str = "") -> Post:
         self.last_post += 1
         targets = (self.chance.randint(1, len(self.topics)),) if self.chance.random() < 0.15 else ()
         targets = tuple(one for one in targets if one != topic.id)
@@ -244,17 +244,17 @@ class FakeDiscourse:
         return [self.chance.choice(list(self.topics))]
 
     def _do_topic(self, _: Topic) -> None:
-        topic = self._new_topic(self.now_s)
+        topic = self.new_topic(self.now_s)
         topic.bumped_s = topic.created_s
         topic.posts = topic.posts[:1]
         self._event("topic", "topic_created", topic)
         self._event("post", "post_created", topic, topic.posts[0])
 
     def _do_reply(self, topic: Topic) -> None:
-        self._event("post", "post_created", topic, self._post(topic, self.now_s))
+        self._event("post", "post_created", topic, self.add_post(topic, self.now_s))
 
     def _do_edit(self, topic: Topic) -> None:
-        post = self.chance.choice([one for one in topic.posts if not one.action] or [self._post(topic, self.now_s)])
+        post = self.chance.choice([one for one in topic.posts if not one.action] or [self.add_post(topic, self.now_s)])
         post.text = self._text(14)
         self._event("post", "post_edited", topic, post)
 
@@ -272,7 +272,7 @@ class FakeDiscourse:
 
     def _do_close(self, topic: Topic) -> None:
         topic.is_closed = not topic.is_closed
-        self._post(topic, self.now_s, "closed.enabled" if topic.is_closed else "closed.disabled")
+        self.add_post(topic, self.now_s, "closed.enabled" if topic.is_closed else "closed.disabled")
         self._event("topic", "topic_closed_status_updated", topic)
 
     def _do_unlist(self, topic: Topic) -> None:
@@ -307,7 +307,7 @@ class FakeDiscourse:
 
     def _do_whisper(self, topic: Topic) -> None:
         bumped_s = topic.bumped_s
-        self._post(
+        self.add_post(
             topic, self.now_s
         ).is_whisper = True  # seen by who moderates; its webhook names the topic all the same
         topic.bumped_s = bumped_s
@@ -451,7 +451,7 @@ class FakeDiscourse:
                 str,
             )
             topic = self.topics[body["topic_id"]]
-            post = self._post(topic, self.now_s)
+            post = self.add_post(topic, self.now_s)
             post.text, post.targets, post.username = body["raw"], (), request.headers["api-username"]
             post.html = re.sub(r"(https?://\S+)", r'<p><a href="\1">\1</a></p>', body["raw"])
             return as_json(self._post_json(topic, post))

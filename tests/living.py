@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from askalike.follow.settings import FollowSettings
 from askalike.follow.site import Clock, Pace
 from askalike.follow.state import State
 from askalike.follow.webhook import receive
+from askalike.progress import Progress, SilentProgress
 from askalike.store import ForumLayout
 from askalike.types import Thread
 
@@ -50,7 +52,9 @@ class Following:
             state.put(settings=settings.to_json())
 
     @contextmanager
-    def follower(self, *, key: str = "", private: tuple[str, ...] = ()) -> Iterator[Follower]:
+    def follower(
+        self, *, key: str = "", private: tuple[str, ...] = (), progress: Progress | None = None
+    ) -> Iterator[Follower]:
         with Forum.open(self.folder) as forum, State(self.layout) as state:
             if self.kill_after:
                 _kill(state, forum, self.kill_after)
@@ -64,6 +68,7 @@ class Following:
                 settings.origin,
                 self.rhythm,
                 is_mass_delete_allowed=self.is_mass_delete_allowed,
+                progress=progress or SilentProgress(),
             )
 
     def live(self, until_s: float, **more: Any) -> None:
@@ -84,11 +89,12 @@ class Following:
             while True:
                 wait_s = follower.turn()
                 swept = state.get("swept") or {}
-                has_read = not state._rows("SELECT 1 FROM known WHERE read_s < ? LIMIT 1", (since_s + 1,))
+                with closing(sqlite3.connect(self.layout.follow)) as rows:
+                    has_read = not rows.execute("SELECT 1 FROM known WHERE read_s < ?", (since_s + 1,)).fetchone()
                 if swept.get("began_s", 0) > since_s + 1 and has_read and not sum(state.waiting()[:3]):
-                    follower._index(is_due=True)
-                    return
+                    break
                 self.fake.advance(min(wait_s, 60.0) if wait_s > 0 else 0.01)
+        Forum.open(self.folder).close()  # lets be found what the last turn stored
 
     def differences(self) -> list[str]:
         """Return how the forum differs from what everybody may read of the fake one."""

@@ -149,7 +149,7 @@ def test_a_clock_that_is_set_back_keeps_nothing_waiting(tmp_path: Path) -> None:
         with following.follower() as follower, State(following.layout) as state:
             assert follower.once()
             polls, sweep = state.get("polls"), state.get("sweep")["number"]
-            following.fake._new_topic(following.fake.now_s)
+            following.fake.new_topic(following.fake.now_s)
             following.fake.topics.pop(1)
             following.fake.set_back_s = 30 * 86_400
             until_s = following.fake.now_s + 150
@@ -184,8 +184,7 @@ def test_a_site_that_is_down_is_waited_for_told_once_and_once_gives_up_after_two
         assert 120 < following.fake.now_s - began_s < 300
         assert len(asked) < 12
         told = Told()
-        with following.follower() as follower:
-            follower._progress = told
+        with following.follower(progress=told) as follower:
             until_s = following.fake.now_s + 3 * 3_600
             while following.fake.now_s < until_s:
                 following.fake.advance(min(follower.turn(), 60.0))
@@ -207,22 +206,24 @@ def test_a_site_that_asks_for_pauses_for_ever_does_not_keep_once_for_ever(tmp_pa
             follower.once()
 
 
-def test_what_a_poll_finds_is_read_before_the_next_though_everything_else_is_still_to_be_read(tmp_path: Path) -> None:
+def test_what_a_poll_finds_is_read_before_the_next_though_everything_else_is_still_to_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lost = Chances(**(dict.fromkeys(Chances().of, 0.0) | {"lost": 1.0}))
     with living(tmp_path / "f", 9, 800, chances=lost, rate=60, mutations_s=60.0) as following:
         following.prepare(SECRET)
         began_s = following.fake.now_s
         with following.follower() as follower, State(following.layout) as state:
             read: dict[str, list[float]] = {}
-            finish = state.finish
+            finish = State.finish
 
-            def finished(done: Any, began_s: float, now_s: float) -> None:
-                kept = list(done)
-                finish(kept, began_s, now_s)
-                for one, _, _ in kept:
-                    read.setdefault(one.id, []).append(now_s)
+            def finished(own: State, done: Any, began_s: float, now_s: float) -> None:
+                threads = list(done)
+                finish(own, threads, began_s, now_s)
+                for thread, _, _ in threads:
+                    read.setdefault(thread.id, []).append(now_s)
 
-            follower._state.finish = finished  # type: ignore[method-assign]
+            monkeypatch.setattr(State, "finish", finished)
             while following.fake.now_s < began_s + 600:
                 following.fake.advance(min(max(follower.turn(), 0.01), 60.0))
             assert sum(state.waiting()) > 0  # others waited to be read all the time
@@ -295,7 +296,7 @@ def test_a_category_that_no_list_names_is_as_private_as_its_topics_are(tmp_path:
             following.fake.topics[number].category = 4
         assert once(following, key="k")
         following.fake.preloaded, following.fake.is_category_list_empty = (1,), True
-        added = following.fake._new_topic(following.fake.now_s)
+        added = following.fake.new_topic(following.fake.now_s)
         added.category = 2
         before = ids_of(following)
         assert once(following, key="k")
@@ -321,7 +322,7 @@ def test_a_new_topic_of_a_category_that_lists_by_activity_leave_out_is_found_by_
         following.prepare(SECRET)
         assert once(following)
         following.fake.muted = frozenset({2})
-        added = following.fake._new_topic(following.fake.now_s)
+        added = following.fake.new_topic(following.fake.now_s)
         added.category = 2
         following.live(following.fake.now_s + 90)
         assert str(added.id) in ids_of(following)
@@ -337,7 +338,7 @@ def test_a_topic_that_redirects_is_gone_and_keeps_no_other_waiting(tmp_path: Pat
         for number in (first, second, third):
             del following.fake.topics[number]
         following.fake.permalinks = {first: f"/t/another/{fourth}", second: f"/t/the-same/{second}", third: "/login"}
-        kept = following.fake._new_topic(following.fake.now_s)
+        kept = following.fake.new_topic(following.fake.now_s)
         kept.category = 1
         assert not once(following)
         assert ids_of(following) == {*following.fake.threads(""), str(second), str(third)}
@@ -356,7 +357,7 @@ def test_no_more_than_half_of_a_site_is_deleted_unless_that_is_allowed_and_follo
         public = list(following.fake.threads(""))
         for identifier in public[: max(3, len(public) * 2 // 3)]:
             following.fake.topics.pop(int(identifier))
-        added = following.fake._new_topic(following.fake.now_s)
+        added = following.fake.new_topic(following.fake.now_s)
         added.category = 1
         assert not once(following)
         assert len(ids_of(following)) >= len(public) / 2 + 1

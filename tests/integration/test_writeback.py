@@ -192,7 +192,7 @@ def test_what_is_there_already_is_not_written(
     topic.is_closed = True
     links = [("asker", '<a href="/t/1">no word of ours</a>'), *[("asker", "")] * 30]
     for username, html in [*links, ("Helper", '<a href="/t/wifi-drops/1/2">the same</a>')]:
-        post = discourse.fake._post(topic, discourse.fake.now_s)
+        post = discourse.fake.add_post(topic, discourse.fake.now_s)
         post.username, post.html = username, html
     done = run("writeback", path, *discourse.options("--link", "--close", "--limit", 2, *SEND, "--json")).json
     assert [row["why"] for row in done] == [f"post {topic.posts[-1].id} links there", "closed already"]

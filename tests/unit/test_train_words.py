@@ -13,7 +13,6 @@ from tests.tiny_models import gated_model
 from askalike.errors import AskalikeError, DamagedModelError, InputError, SettingError
 from askalike.models.vocabulary import QuestionReader, Vocabulary
 from askalike.progress import SilentProgress
-from askalike.training import words as words_module
 from askalike.training.corpus import TrainingData, WordSource
 from askalike.training.recipe import WordSettings
 from askalike.training.vector_files import write_word2vec_text
@@ -98,28 +97,22 @@ def test_words_can_be_weighted_by_their_idf_after_they_were_found_once(tmp_path:
     assert plain.digest() != weighted.digest()
 
 
-def test_made_words_are_kept_and_made_anew_where_anything_differs(
-    tmp_path: Path, vector_file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    count = [0]
-    make = words_module._found
+def test_made_words_are_kept_and_made_anew_where_anything_differs(tmp_path: Path, vector_file: Path) -> None:
+    kept, file = tmp_path / "words.safetensors", str(vector_file)
 
-    def counted(*args: Any) -> Any:
-        count[0] += 1
-        return make(*args)
+    def is_made_anew(*texts: str, **chosen: Any) -> bool:
+        before = kept.stat().st_ino
+        made(tmp_path, texts or TEXTS, vectors=file, **chosen)
+        return kept.stat().st_ino != before
 
-    monkeypatch.setattr(words_module, "_found", counted)
-    file = str(vector_file)
     first = made(tmp_path, vectors=file)
-    assert np.array_equal(made(tmp_path, vectors=file, is_trained=True).embedding, first.embedding)
-    assert count == [1]
-    made(tmp_path, vectors=file, seed=1)
-    made(tmp_path, ("wifi wifi", "wifi"), vectors=file, seed=1)
-    made(tmp_path, ("wifi", "wifi wifi"), vectors=file, seed=1)
-    assert count == [4]
+    assert not is_made_anew(is_trained=True)
+    assert np.array_equal(made(tmp_path, vectors=file).embedding, first.embedding)
+    assert is_made_anew(seed=1)
+    assert is_made_anew("wifi wifi", "wifi", seed=1)
+    assert is_made_anew("wifi", "wifi wifi", seed=1)
     os.utime(vector_file, ns=(1, 1))
-    made(tmp_path, ("wifi", "wifi wifi"), vectors=file, seed=1)
-    assert count == [5]
+    assert is_made_anew("wifi", "wifi wifi", seed=1)
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["vectors.txt", "words.safetensors"]
 
 
