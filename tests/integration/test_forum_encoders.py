@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from tests.embedding_server import EmbeddingServer, WordHashes, serving
 
@@ -239,26 +238,6 @@ def test_damaged_settings_of_an_encoder_leave_the_forum_to_words(tmp_path: Path,
     with Forum.open(tmp_path / "forum", encoder=WordHashes()) as forum:
         forum.encode()
         assert ids(forum.similar("wireless disconnects"))[0] == "wifi"
-
-
-def test_principal_directions_keep_cosines_in_fewer_dimensions(tmp_path: Path, server: EmbeddingServer) -> None:
-    words = [f"word{number}" for number in range(12)]  # vectors of 32 dimensions that lie in 12 of them
-    texts = [f"{one} {other}" for one in words for other in words if one < other]
-    settings = replace(endpoint(server), pca=12)
-    with Forum.create(tmp_path / "forum", encoder=settings) as forum:
-        forum.add(Question(text, text) for text in texts)
-        forum.encode()
-        assert forum.vectors.model.endswith("(12 dimensions)")
-        hits = forum.similar("word3 word7", k=66, ranker="meaning")
-        expected = server.encoder.vectors([hit.question.title for hit in hits])
-        expected /= np.linalg.norm(expected, axis=1, keepdims=True)
-        asked = server.encoder.vectors(["word3 word7"])[0]
-        cosines = expected @ asked / np.linalg.norm(asked)
-        np.testing.assert_allclose([hit.components["cosine"] for hit in hits], cosines, atol=2e-3)
-    (place,) = (tmp_path / "forum" / "vectors").glob("*/directions.safetensors")
-    place.write_bytes(place.read_bytes()[:100])
-    with Forum.open(tmp_path / "forum", encoder=settings) as forum:
-        assert "directions.safetensors cannot be read" in forum.similar("word3 word7")[0].notice
 
 
 def test_what_names_no_encoder_is_refused() -> None:

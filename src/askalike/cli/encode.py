@@ -112,9 +112,6 @@ def encode(
     truncate: Annotated[
         int | None, typer.Option("--truncate", help="Keep the first so many dimensions (Matryoshka models).")
     ] = None,
-    pca: Annotated[
-        int | None, typer.Option("--pca", help="Keep so many principal directions of the forum's vectors.")
-    ] = None,
     precision: Annotated[str, typer.Option("--precision", help="float32 or int8, for a sentence transformer.")] = "",
     characters: Annotated[
         int | None, typer.Option("--characters", min=1, help="Characters of a question that are read.")
@@ -142,7 +139,6 @@ def encode(
         "query_prompt": query_prompt,
         "document_prompt": document_prompt,
         "truncate": truncate,
-        "pca": pca,
         "precision": precision or None,
         "max_characters": characters,
     }

@@ -67,7 +67,6 @@ class EncoderSettings:
         query_prompt: written before queries; None leaves it to the model.
         document_prompt: the same before questions of the forum.
         truncate: keep the first so many numbers of a vector (Matryoshka), or None.
-        pca: keep so many principal directions of the forum's vectors, or None.
         max_characters: of a question that are read.
         probe: the vector of a fixed text when the encoder was taken, by which one of ``PROBED`` is known again.
 
@@ -85,7 +84,6 @@ class EncoderSettings:
     query_prompt: str | None = None
     document_prompt: str | None = None
     truncate: int | None = None
-    pca: int | None = None
     precision: Precision = "float32"
     max_characters: int = MAX_CHARACTERS
     probe: tuple[float, ...] = ()
@@ -99,9 +97,8 @@ class EncoderSettings:
             )
         if not 1 <= self.max_characters <= _MOST_CHARACTERS:
             raise SettingError(f"--characters is {self.max_characters}", f"expected 1 to {_MOST_CHARACTERS}")
-        for name, value in (("--truncate", self.truncate), ("--pca", self.pca)):
-            if value is not None and not 1 <= value <= _MOST_DIMENSIONS:
-                raise SettingError(f"{name} is {value}", f"expected 1 to {_MOST_DIMENSIONS} dimensions")
+        if self.truncate is not None and not 1 <= self.truncate <= _MOST_DIMENSIONS:
+            raise SettingError(f"--truncate is {self.truncate}", f"expected 1 to {_MOST_DIMENSIONS} dimensions")
         if self.kind == "openai":
             _check_address(self.target)
 
@@ -148,7 +145,7 @@ class EncoderSettings:
         """Return a short name of everything that decides a vector; where the encoder lies does not."""
         parts = [
             *(self.name, self.width, self.dimensions, self.query_prompt, self.document_prompt),
-            *(self.truncate, self.pca, self.max_characters),
+            *(self.truncate, self.max_characters),
         ]
         described = json.dumps([ENCODING_VERSION, *parts])
         return hashlib.blake2b(described.encode(), digest_size=8).hexdigest()
@@ -158,15 +155,11 @@ class EncoderSettings:
         """Return name and size as in "general@31f1829f4fa1 (384 dimensions)"."""
         return f"{self.name} ({self.dimensions} dimensions)"
 
-    @property
-    def kept(self) -> int:
-        """Return how many numbers of an encoder's vector are kept before principal directions are."""
-        return min(self.width, self.truncate or self.width)
-
     def has_same_vectors(self, other: EncoderSettings) -> bool:
         """Return whether another asks the same model in the same way, wherever either of them lies."""
         apart = ("target", "key_variable", "probe", "name")
-        return all(getattr(self, one.name) == getattr(other, one.name) for one in fields(self) if one.name not in apart)
+        names = [field.name for field in fields(self) if field.name not in apart]
+        return all(getattr(self, name) == getattr(other, name) for name in names)
 
     def to_bytes(self) -> bytes:
         """Return the content of ``encoder.json``."""
@@ -311,14 +304,14 @@ def agree(settings: EncoderSettings | RerankerSettings) -> None:
 _TEXTS: Final = ("kind", "target", "model", "name", "key_variable", "precision")
 _OPTIONAL_TEXTS: Final = ("query_prompt", "document_prompt")
 _COUNTS: Final = ("dimensions", "width", "max_characters")
-_OPTIONAL_COUNTS: Final = ("truncate", "pca")
+_OPTIONAL_COUNTS: Final = ("truncate",)
 
 
 def _value(name: str, value: Any) -> Any:
     if name == "probe":
         if not isinstance(value, list) or len(value) > _MOST_DIMENSIONS:
             raise ValueError("its probe is no row of numbers")
-        return tuple(float(one) for one in value)
+        return tuple(float(number) for number in value)
     if value is None and name in (*_OPTIONAL_TEXTS, *_OPTIONAL_COUNTS):
         return None
     if name in (*_TEXTS, *_OPTIONAL_TEXTS):
@@ -337,7 +330,7 @@ def _check_address(address: str) -> None:
         is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         is_usable = False
-    if not is_usable or any(one.isspace() for one in address):
+    if not is_usable or any(sign.isspace() for sign in address):
         raise SettingError(f"the encoder's address is {address[:200]!r}", "expected one such as https://host:port/v1")
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
         raise SettingError(

@@ -444,7 +444,8 @@ class SegmentWriter(Generic[_Commit]):
         touched = now.locate(np.concatenate([np.fromiter(self._leaving, np.int64, len(self._leaving)), *arrived]))
         touched = np.unique(touched[touched >= 0])
         is_filled = cursor.is_complete and not before.cursor.is_complete
-        if not (len(touched) or arriving or (is_filled and len(now.parts) > 1)):
+        is_whole = len(now.parts) <= 1 and now.entries == now.size
+        if not (len(touched) or arriving or (is_filled and not is_whole)):
             return manifest
         dead = [
             np.union1d(part.dead, touched[(touched >= part.start) & (touched < part.start + part.size)] - part.start)

@@ -44,16 +44,11 @@ _ELSEWHERE = 'or encode with the bundled encoder: "askalike encode FORUM --model
 
 
 class TextQuestions:
-    """Questions → vectors of length 1 through a text encoder; any thread may ask.
+    """Questions → vectors of length 1 through a text encoder; any thread may ask."""
 
-    Args:
-        directions: principal directions that are kept of a vector, or None.  # (D, width)
-    """
-
-    def __init__(self, encoder: TextEncoder, settings: EncoderSettings, directions: Array | None = None) -> None:
+    def __init__(self, encoder: TextEncoder, settings: EncoderSettings) -> None:
         self.encoder = encoder
         self.settings = settings
-        self._directions = directions
         self._is_known = settings.kind not in PROBED
 
     def encode(self, questions: Sequence[Question]) -> Array:
@@ -63,7 +58,9 @@ class TextQuestions:
             EncoderError: the encoder does not answer, or gave something else than vectors.
         """
         prompt = self.settings.document_prompt or ""
-        return self._kept([text_of(one, self.settings.max_characters) for one in questions], prompt, document_vectors)
+        return self._kept(
+            [text_of(question, self.settings.max_characters) for question in questions], prompt, document_vectors
+        )
 
     def encode_queries(self, questions: Sequence[Question]) -> Array:
         """Return the vectors of what is searched for, in their order.  # (N, D) float32
@@ -87,43 +84,19 @@ class TextQuestions:
             return self._kept(cut, settings.query_prompt or "", query_vectors)
         return self._kept(cut, settings.document_prompt or "", document_vectors)
 
-    def directions_of(self, questions: Sequence[Question]) -> Array:
-        """Return the directions in which the vectors of some questions lie most, the first one most.
-
-        They are those of XᵀX, not of the covariance: cosines are to be kept, and these do not subtract the mean.
-
-        Returns:
-            (D, width) float32, each row of length 1.
-
-        Raises:
-            EncoderError: as ``encode``; or there are fewer questions than directions.
-        """
-        settings = self.settings
-        whole = replace(settings, pca=None, dimensions=settings.kept)
-        found = TextQuestions(self.encoder, whole).encode(questions)
-        if np.count_nonzero(found.any(axis=1)) < settings.dimensions:
-            raise EncoderError(
-                f"{len(questions):,} questions cannot show {settings.dimensions} principal directions",
-                "leave --pca out, or load more questions first",
-            )
-        _, vectors = np.linalg.eigh(found.T.astype(np.float64) @ found)
-        return np.ascontiguousarray(vectors[:, ::-1][:, : settings.dimensions].T, dtype=np.float32)
-
     def _kept(self, texts: list[str], prompt: str, encode: Callable[[TextEncoder, Sequence[str]], Array]) -> Array:
         settings = self.settings
         present = [place for place, text in enumerate(texts) if text]
-        found = np.zeros((len(texts), settings.dimensions), dtype=np.float32)
+        vectors_of_texts = np.zeros((len(texts), settings.dimensions), dtype=np.float32)
         if not present:
-            return found
+            return vectors_of_texts
         if not self._is_known:
             self._recognise(encode)
         vectors = encode(self.encoder, [prompt + texts[place] for place in present])
         if settings.truncate is not None:
             vectors = vectors[:, : settings.truncate]
-        if self._directions is not None:
-            vectors = vectors @ self._directions.T
-        found[present] = checked(vectors, len(present), settings.dimensions, settings.name)
-        return found
+        vectors_of_texts[present] = checked(vectors, len(present), settings.dimensions, settings.name)
+        return vectors_of_texts
 
     def _recognise(self, encode: Callable[[TextEncoder, Sequence[str]], Array]) -> None:
         """Ask an encoder once for what it was asked when it was taken.
@@ -132,8 +105,8 @@ class TextQuestions:
             EncoderError: it gives another vector: its vectors and those that are stored do not belong together.
         """
         settings = self.settings
-        found = encode(self.encoder, [(settings.document_prompt or "") + PROBE])[0]
-        if not is_same(found, settings.probe):
+        vector = encode(self.encoder, [(settings.document_prompt or "") + PROBE])[0]
+        if not is_same(vector, settings.probe):
             raise EncoderError(
                 f"the encoder {settings.written} gives other vectors than those of the forum",
                 f'encode anew with "askalike encode FORUM --model {settings.written}"',
@@ -165,8 +138,8 @@ def taken(settings: EncoderSettings, given: TextEncoder | None = None) -> tuple[
     width, name = len(vector), encoder.name
     if settings.kind in PROBED:  # what is served or cached under a name is known by its vectors alone
         name += "@" + hashlib.sha256(vector.tobytes()).hexdigest()[:12]
-    dimensions = min(width, settings.truncate or width, settings.pca or width)
-    probe = tuple(round(float(one), 6) for one in vector)
+    dimensions = min(width, settings.truncate or width)
+    probe = tuple(round(float(value), 6) for value in vector)
     return encoder, replace(settings, name=name, dimensions=dimensions, width=width, probe=probe)
 
 
@@ -283,9 +256,9 @@ def _transformer(settings: EncoderSettings, folder: Path, name: str) -> Transfor
     read = read_folder(folder)
     if settings.query_prompt is not None or settings.document_prompt is not None:  # in place of the model's own
         read = replace(read, prompts={})
-    found = Transformer(read, precision=settings.precision)
-    found.name = f"{name}@{found.name.rpartition('@')[2]}"
-    return found
+    transformer = Transformer(read, precision=settings.precision)
+    transformer.name = f"{name}@{transformer.name.rpartition('@')[2]}"
+    return transformer
 
 
 def _general() -> TextEncoder:

@@ -9,7 +9,6 @@
         model/            a copy of the model, so that its vectors answer until those of a new one are complete; the
                           set's name is this model's fingerprint, and with another model its vectors do not answer
         encoder.json      in its place where a text encoder makes the vectors: which, and how it is asked
-        directions.safetensors  the principal directions that are kept of its vectors, where only some are
         index/            a VectorIndex
 """
 
@@ -27,8 +26,6 @@ from typing import Protocol
 
 import filelock
 import numpy as np
-import safetensors
-import safetensors.numpy
 from numpy.typing import NDArray
 
 from askalike.data import GENERAL_CODE
@@ -67,9 +64,8 @@ from askalike.types import Question
 CURRENT_FILE = "current.json"
 LOCK_FILE = "encode.lock"
 FORMAT = 1
-DIRECTIONS_FILE = "directions.safetensors"
 _SET = Owned(
-    rf"({re.escape(ENCODER_FILE)}|{re.escape(DIRECTIONS_FILE)})(\.\d+\.tmp)?",
+    rf"{re.escape(ENCODER_FILE)}(\.\d+\.tmp)?",
     (("model", MODEL_FILES), ("index", INDEX_FILES)),
 )
 OWNED = Owned(
@@ -77,7 +73,6 @@ OWNED = Owned(
 )
 """What lies in the folder of the sets."""
 _TRIES = 3
-_HEADER_BYTES = 4_096
 _COPIED_AT_ONCE = 1 << 20
 _REBUILD = 'rebuild the vectors with "askalike reindex FORUM"'
 
@@ -278,7 +273,7 @@ class VectorSet:
         with self._loading:
             if self._texts is None:
                 encoder = loaded(self.settings) if self._given is None else self._given
-                self._texts = TextQuestions(encoder, self.settings, read_directions(self.folder, self.settings))
+                self._texts = TextQuestions(encoder, self.settings)
             return self._texts
 
     @property
@@ -303,27 +298,6 @@ def with_titles(
     titles = vectors[: len(questions)].copy()
     titles[longer] = vectors[len(questions) :]
     return vectors[: len(questions)], titles
-
-
-def read_directions(folder: Path, settings: EncoderSettings) -> NDArray[np.float32] | None:
-    """Return the principal directions that are kept of an encoder's vectors, None where all are.  # (D, width)
-
-    Raises:
-        EncoderError: they cannot be read, or do not fit the settings.
-    """
-    if settings.pca is None:
-        return None
-    path = folder / DIRECTIONS_FILE
-    width = settings.kept
-    try:
-        if path.stat().st_size > 2 * 4 * settings.dimensions * width + _HEADER_BYTES:
-            raise ValueError("it is too large")
-        found = safetensors.numpy.load(path.read_bytes())["directions"]
-        if found.shape != (settings.dimensions, width) or found.dtype != np.float32 or not np.isfinite(found).all():
-            raise ValueError(f"it holds an array of shape {found.shape}")
-    except (OSError, ValueError, KeyError, OverflowError, safetensors.SafetensorError) as error:
-        raise EncoderError(f"{path} cannot be read: {str(error)[:200]}", _REBUILD) from error
-    return found
 
 
 def has_copy(place: Path) -> bool:
@@ -381,7 +355,6 @@ def make_set(
     *,
     is_new: bool,
     encoder: TextEncoder | None = None,
-    sample: Callable[[], Sequence[Question]] = tuple,
     indexes: Indexes | None = None,
 ) -> VectorSet:
     """Begin a set for a model or encoder, or open the one that was begun; the caller holds the lock of makers.
@@ -391,7 +364,6 @@ def make_set(
         last_change: the archive's last change.
         is_new: begin its index anew, whatever is there.
         encoder: the source's, where it is there already.
-        sample: gives questions by which principal directions are found, where only some are kept.
 
     Raises:
         ModelError: the model cannot be read, or changed while it was copied.
@@ -400,7 +372,7 @@ def make_set(
     place = folder / source.fingerprint
     indexes = indexes or LocalIndexes()
     if source.encoder is not None:
-        return _make_set_of_texts(place, source.encoder, last_change, encoder, sample, indexes, is_new=is_new)
+        return _make_set_of_texts(place, source.encoder, last_change, encoder, indexes, is_new=is_new)
     copy_model(source, place)
     model = Model.load(place / "model")
     if is_new or not indexes.exists(place):
@@ -413,16 +385,12 @@ def _make_set_of_texts(
     settings: EncoderSettings,
     last_change: int,
     encoder: TextEncoder | None,
-    sample: Callable[[], Sequence[Question]],
     indexes: Indexes,
     *,
     is_new: bool,
 ) -> VectorSet:
     with writing(place):
         place.mkdir(exist_ok=True)
-        if settings.pca is not None and not (place / DIRECTIONS_FILE).exists():
-            directions = TextQuestions(encoder or loaded(settings), settings).directions_of(sample())
-            replace_whole(place / DIRECTIONS_FILE, safetensors.numpy.save({"directions": directions}))
         if not has_its_model(place) or read_settings(place / ENCODER_FILE) != settings:  # it may lie elsewhere now
             replace_whole(place / ENCODER_FILE, settings.to_bytes())
         sync_folder(place.parent)

@@ -17,7 +17,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 
 import filelock
@@ -67,9 +66,6 @@ from askalike.types import Question
 AT_ONCE = 2_000
 """Questions that are encoded by a forum's own model when it is opened or changed, in a second or two; more is left to
 ``encode``."""
-
-SAMPLE = 2_000
-"""Questions by which the principal directions of a forum's vectors are found."""
 
 AT_ONCE_OF_GENERAL = 256
 """The same by the package's encoder."""
@@ -124,7 +120,7 @@ class VectorIndexer:
     def task(self) -> Task[EncodedVectors]:
         """Return what makes the vectors; an encoder that only this process has makes them here."""
         settings = self.vectors.settings
-        is_here = settings is not None and (settings.kind == "python" or settings.pca is not None)
+        is_here = settings is not None and settings.kind == "python"
         encoder = "" if settings is None else settings.to_bytes().decode()
         order = [str(self.vectors.folder.resolve()), encoder, self.vectors.languages, self._text.to_json()]
         module = "" if is_here else __name__
@@ -157,7 +153,7 @@ class VectorIndexer:
 
 def encoded(questions: Numbered, text: TextSettings, by: Sequence[str]) -> Numbered:
     """Return those of the questions that an encoder of some languages encodes."""
-    return [one for one in questions if text.is_encoded(one[1].language, by)]
+    return [numbered for numbered in questions if text.is_encoded(numbered[1].language, by)]
 
 
 def preparing(order: str) -> Callable[[Numbered], bytes]:
@@ -296,10 +292,10 @@ class Vectors:
         place = self._folder / current.fingerprint
         try:
             encoder = self._encoder(current.fingerprint)
-            found = VectorSet(place, current.model, encoder=encoder, indexes=self._indexes)
-            cursor, last = found.index.cursor, self._log.last_change()
+            vectors = VectorSet(place, current.model, encoder=encoder, indexes=self._indexes)
+            cursor, last = vectors.index.cursor, self._log.last_change()
             if cursor.is_complete and cursor.can_catch_up(current.fingerprint, last) and has_its_model(place):
-                return found
+                return vectors
         except EncoderError:
             pass  # its settings are damaged: as another model than its own
         except DamagedForumError:
@@ -372,23 +368,23 @@ class Vectors:
             source = wanted_model(self._layout, self._language)
         except EncoderError as error:
             source, problem = None, problem or error
-        found = self._state(source, answering)
-        return found if problem is None else replace(found, problem=str(problem))
+        state = self._state(source, answering)
+        return state if problem is None else replace(state, problem=str(problem))
 
     def _state(self, source: ModelSource | None, answering: VectorSet | None) -> VectorsState:
         is_wanted = source is None or (answering is not None and source.fingerprint == answering.fingerprint)
         begun = None if source is None or is_wanted else self._begun(source)
-        made = 0 if begun is None else begun.entries
+        next_entries = 0 if begun is None else begun.entries
         if answering is None:
             waiting = 0 if source is None else self._waiting(begun)
-            return VectorsState(next_model=source.shown if source else "", waiting=waiting, next_entries=made)
+            return VectorsState(next_model=source.shown if source else "", waiting=waiting, next_entries=next_entries)
         index = answering.index
         return VectorsState(
             model=answering.shown,
             entries=index.entries,
             next_model="" if is_wanted or source is None else source.shown,
             waiting=self._waiting(index if is_wanted else begun),
-            next_entries=made,
+            next_entries=next_entries,
         )
 
     def _begun(self, source: ModelSource) -> VectorIndex | MilvusVectors | None:
@@ -405,11 +401,6 @@ class Vectors:
         return self._log.count_questions() if index is None else pending(index.cursor, self._log)
 
     def _made(self, source: ModelSource, *, is_new: bool) -> VectorSet:
-        if self._engine is not None and source.encoder is not None and source.encoder.pca is not None:
-            raise EncoderError(
-                "principal directions are each machine's own, and an engine's vectors are those of all",
-                "name the encoder without them",
-            )
         encoder = self._encoder(source.fingerprint)
         last = self._log.last_change()
         return make_set(
@@ -418,25 +409,19 @@ class Vectors:
             last,
             is_new=is_new,
             encoder=encoder,
-            sample=self._sample,
             indexes=self._indexes,
         )
 
-    def _sample(self) -> list[Question]:
-        """Return questions from all of the forum."""
-        step = max(1, self._log.count_questions() // SAMPLE)
-        return [question for _, question in islice(self._log.all_questions(), 0, SAMPLE * step, step)]
-
     def _make(self, source: ModelSource, progress: Progress, locked: Locked) -> VectorSet:
         """Make the set for a model, going on with one that was begun, and switch to it."""
-        made = self._made(source, is_new=self._begun(source) is None)
-        indexer = VectorIndexer(made, self._text, self._executor)
+        vectors = self._made(source, is_new=self._begun(source) is None)
+        indexer = VectorIndexer(vectors, self._text, self._executor)
         catch_up(self._log, indexer, progress)
         with locked():
             catch_up(self._log, indexer, progress)  # what was written meanwhile
             Current(source.fingerprint, source.name, secrets.token_hex(8)).write(self._folder)
         self._remove_sets([source.fingerprint])
-        return made
+        return vectors
 
     def _remove_sets(self, kept: Sequence[str]) -> None:
         remove_sets(self._folder, kept)

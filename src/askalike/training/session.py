@@ -447,7 +447,7 @@ def _encoder_of(source: ModelSource | None) -> Model | TextQuestions | None:
         return None
     if source.encoder is None:
         return Model.load(source.folder)
-    return TextQuestions(loaded(source.encoder), replace(source.encoder, pca=None, dimensions=source.encoder.kept))
+    return TextQuestions(loaded(source.encoder), source.encoder)
 
 
 def dev_score(dev: RerankTask, model: Model | TextQuestions | None, forum: Forum) -> DevScore:
