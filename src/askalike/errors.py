@@ -15,6 +15,7 @@
     │   ├── DamagedForumError   a stored file is damaged
     │   ├── BusyForumError      another process is writing
     │   ├── DiskFullError       the disk has no room for what is to be written
+    │   ├── ShortageError       the system gives no more file handles or memory
     │   ├── EngineError         the engine that finds a forum's questions does not answer
     │   ├── DatabaseError       the server that holds a forum's records does not answer, or gives no access
     │   └── NotLearnedError     it has no vectors, or has not learned the ranker that was named
@@ -101,6 +102,10 @@ class BusyForumError(ForumError):
 
 class DiskFullError(ForumError):
     """The disk has no room for what is to be written; what is on it can be read."""
+
+
+class ShortageError(ForumError):
+    """The system gives no more file handles or memory; what is on disk is sound."""
 
 
 class EngineError(ForumError):

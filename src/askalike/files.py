@@ -20,7 +20,7 @@ from typing import BinaryIO, Final
 
 import filelock
 
-from askalike.errors import DiskFullError, ForumError
+from askalike.errors import DiskFullError, ForumError, ShortageError
 
 IS_WINDOWS: Final = os.name == "nt"
 REPLACING_S: Final = 2.0
@@ -28,6 +28,8 @@ REPLACING_S: Final = 2.0
 
 REFUSED: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 """Errors of the system that say nothing about what is on disk."""
+SHORT: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+"""Errors of the system that has no file handle or memory left for this process."""
 FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 """Errors of the system for a disk, or a user's share of it, without room."""
 LEAST_FREE_BYTES: Final = 1 << 20
@@ -44,6 +46,20 @@ def is_full(path: Path, number: int | None = None) -> bool:
     with contextlib.suppress(OSError):
         return shutil.disk_usage(path if path.is_dir() else path.parent).free < LEAST_FREE_BYTES
     return False
+
+
+def shortage(what: str, number: int) -> ShortageError | None:
+    """Return the error of a system that has no file handle or memory left, None where that is not why.
+
+    Args:
+        what: could not be done, such as "a/file cannot be opened".
+        number: of the system's error.
+    """
+    if number not in SHORT:
+        return None
+    return ShortageError(
+        f"{what}: {os.strerror(number)}", 'try again; allow more open files ("ulimit -n"), or end other programs'
+    )
 
 
 def narrow(path: str, flags: int) -> int:
@@ -130,6 +146,8 @@ def writing_named(path: Path) -> Iterator[None]:
             raise DiskFullError(
                 f"{error.filename or path} cannot be written: {error.strerror or error}", "free space on its disk"
             ) from error
+        if short := shortage(f"{error.filename or path} cannot be written", error.errno or 0):
+            raise short from error
         raise ForumError(
             f"{error.filename or path} cannot be written: {error.strerror or error}",
             "check the path, its rights, the free space on its disk, and that the disk is not mounted read-only",
@@ -281,6 +299,7 @@ def held(lock: filelock.BaseFileLock, timeout_s: float) -> Iterator[None]:
     Raises:
         filelock.Timeout: another process holds it for longer than ``timeout_s``.
         UnlockableError: the system does not let it be taken, or its folder is not there.
+        ShortageError: the system has no file handle left.
     """
     folder = Path(lock.lock_file).parent
     if not folder.is_dir():  # it would be made anew, in the place of a forum that was moved
@@ -290,6 +309,8 @@ def held(lock: filelock.BaseFileLock, timeout_s: float) -> Iterator[None]:
     except filelock.Timeout:
         raise
     except (OSError, NotImplementedError) as error:
+        if short := shortage(f"{lock.lock_file} cannot be locked", getattr(error, "errno", 0) or 0):
+            raise short from error
         raise UnlockableError(
             f"{lock.lock_file} cannot be locked: {error}", "free space, or check the rights of the forum's folder"
         ) from error

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
+from tests.disks import fill, mounted
 
 from askalike import Forum, ForumSettings, Question
 from askalike.errors import DiskFullError
@@ -24,18 +23,8 @@ WORDS = ForumSettings(has_vectors=False)
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """Give a disk of two megabytes."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)]
-    if os.name == "nt" or subprocess.run(mounted, capture_output=True, check=False).returncode:
-        pytest.skip("no disk can be mounted here")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
-
-
-def fill(disk: Path, left: int) -> None:
-    status = os.statvfs(disk)
-    (disk / "other").write_bytes(bytes(max(0, status.f_bavail * status.f_frsize - left)))
+    with mounted(tmp_path / "disk", "size=2m") as folder:
+        yield folder
 
 
 def ids(forum: Forum, title: str) -> set[str]:

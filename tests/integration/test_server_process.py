@@ -11,7 +11,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote
@@ -213,6 +215,33 @@ def test_more_connections_than_file_handles_end_nothing_and_fill_no_log(folder: 
     told = [json.loads(line) for line in lines]
     assert len([one for one in told if one["level"] != "info"]) <= 10
     assert len(lines) < 100
+
+
+def test_with_few_file_handles_requests_wait_and_nothing_acknowledged_is_lost(folder: Path) -> None:
+    acknowledged, statuses = set[str](), Counter[int]()
+
+    def ask(number: int) -> None:
+        for turn in range(8):
+            name = f"n{number}-{turn}"
+            with Client(client.address) as own:  # a new connection each time
+                try:
+                    if (number + turn) % 3:
+                        own.similar("wifi drops")
+                    else:
+                        own.put(name, f"Toaster number {number} {turn}")
+                        acknowledged.add(name)
+                except ServiceError as error:
+                    statuses[error.status] += 1
+
+    with serving(folder, "--rate", "0", before="ulimit -n 64") as (_, client):
+        with ThreadPoolExecutor(24) as threads:
+            list(threads.map(ask, range(24)))
+        assert client.similar("wifi drops").hits
+    assert set(statuses) <= {0, 503}, statuses
+    assert "Traceback" not in (folder.parent / "log").read_text()
+    with Forum.open(folder) as forum:
+        assert acknowledged <= {question.id for question in forum.questions()}
+    assert Forum.check(folder).is_sound
 
 
 def test_more_forums_than_file_handles_are_all_answered(tmp_path: Path) -> None:

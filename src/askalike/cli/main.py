@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 an error that askalike explains, 2 the command was used wr
 
 from __future__ import annotations
 
+import errno
 import importlib
 import io
 import os
@@ -164,7 +165,9 @@ def main() -> None:
         raise SystemExit(_explain(short)) from None
     except OSError as error:
         where = f"{error.filename}: " if error.filename else "standard output: " if _is_output_lost() else ""
-        refused = AskalikeError(f"{where}{error.strerror or error}", "check the path, its rights and the free space")
+        is_short = error.errno in (errno.EMFILE, errno.ENFILE)
+        hint = 'allow more open files ("ulimit -n")' if is_short else "check the path, its rights and the free space"
+        refused = AskalikeError(f"{where}{error.strerror or error}", hint)
         raise SystemExit(_explain(refused)) from None
 
 

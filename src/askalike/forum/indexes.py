@@ -22,6 +22,7 @@ from askalike.errors import (
     ForumVersionError,
     NotLearnedError,
     SettingError,
+    ShortageError,
 )
 from askalike.executors import Executor
 from askalike.executors.processes import Processes
@@ -330,7 +331,7 @@ class Indexes:
                     f"another process is indexing {self._layout.folder}",
                     "your change is stored and becomes searchable when that process has finished",
                 ) from error
-        except (UnlockableError, DiskFullError):
+        except (UnlockableError, DiskFullError, ShortageError):
             if is_waiting:  # who only searches need not be able to write
                 raise
         return False

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import DamagedForumError, DiskFullError, ForumError
-from askalike.files import REFUSED, writing_whole
+from askalike.files import REFUSED, shortage, writing_whole
 
 REBUILD: Final = 'rebuild it with "askalike reindex FORUM"'
 NAME: Final = r"\d{8,}-[0-9a-f]{8}"
@@ -53,6 +53,8 @@ class FileEntry:
 
 def unread(path: Path, error: OSError) -> ForumError:
     """Return the error of a file that cannot be opened: is it damaged, or does the system not let it be read?"""
+    if short := shortage(f"the index cannot be read: {path}", error.errno or 0):
+        return short
     if error.errno in REFUSED:
         message = f"the index cannot be read: {path}: {error.strerror}"
         return ForumError(message, "check the rights of the forum's folder")
@@ -68,6 +70,8 @@ def unwritable(index: str, error: Exception, *, is_full: bool) -> ForumError:
     if is_full:
         hint = "nothing is lost: free space, and the next command or write goes on with it"
         return DiskFullError(f"{index} cannot be written: its disk is full", hint)
+    if isinstance(error, OSError) and (short := shortage(f"{index} cannot be written", error.errno or 0)):
+        return short
     named = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else error
     hint = "nothing is lost: free space or fix the folder's rights, and the next command goes on with it"
     return ForumError(f"{index} cannot be written: {named}", hint)

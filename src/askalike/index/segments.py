@@ -582,7 +582,9 @@ class SegmentedIndex(Generic[_Commit, _Writer]):
             except FileNotFoundError as error:
                 if read_manifest_file(self.folder) == content:
                     raise damage(Path(str(error.filename)), "is not there, and the manifest names it") from error
-            except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+            except OSError as error:
+                raise unread(self.folder, error) from error
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise DamagedForumError(
                     f"the {self.kind} index in {self.folder} cannot be read: {error}", REBUILD
                 ) from error

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 from msgspec import structs
 
-from askalike.errors import AskalikeError, BusyForumError, DiskFullError, SettingError, UnknownIdError
+from askalike.errors import AskalikeError, BusyForumError, DiskFullError, SettingError, ShortageError, UnknownIdError
 from askalike.forum import Forum
 from askalike.forum.duplicates import describe_pairs
 from askalike.forum.queue import QueuePlace
@@ -213,14 +213,14 @@ class Engine:
     def catch_up(self) -> bool:
         """Let all that is stored be found; return whether it is.
 
-        It is not while an engine is away, or another process is at it for longer.
+        It is not while an engine is away, another process is at it for longer, or file handles are few.
 
         Raises:
             DiskFullError: the index has no room; what was written is stored.
         """
         try:
             return self.forum.catch_up()
-        except BusyForumError:
+        except (BusyForumError, ShortageError):
             return False
         except DiskFullError as error:
             raise DiskFullError(f"stored, not yet indexed: {error.message}", error.hint) from error

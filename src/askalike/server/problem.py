@@ -7,6 +7,7 @@ from http import HTTPStatus
 from typing import Final
 
 from askalike import errors
+from askalike.files import shortage
 
 STATUSES: Final[tuple[tuple[type[errors.AskalikeError], int], ...]] = (
     (errors.UnknownIdError, 404),
@@ -14,6 +15,7 @@ STATUSES: Final[tuple[tuple[type[errors.AskalikeError], int], ...]] = (
     (errors.InputError, 422),
     (errors.BusyForumError, 503),
     (errors.DiskFullError, 507),
+    (errors.ShortageError, 503),
     (errors.EngineError, 503),
     (errors.DatabaseError, 503),
     (errors.ForumNotFoundError, 503),
@@ -41,6 +43,8 @@ def refusal_of(error: BaseException) -> Refused:
     """Return what a request is answered with after an error; of one that nobody foresaw, no more than that."""
     if isinstance(error, Refused):
         return error
+    if isinstance(error, OSError):  # of any file, such as a module that is imported when it is first used
+        error = shortage("the request cannot be answered", error.errno or 0) or error
     if isinstance(error, errors.AskalikeError):
         status = next(status for kind, status in STATUSES if isinstance(error, kind))
         headers = {"Retry-After": str(RETRY_AFTER_S)} if status == HTTPStatus.SERVICE_UNAVAILABLE else {}

@@ -7,6 +7,7 @@ says so, and the next who compares begins it again. A store that another process
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import sqlite3
@@ -17,9 +18,10 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from askalike.errors import BusyForumError, DamagedForumError, ForumError
+from askalike.files import shortage
 from askalike.store.database import ThreadConnections
 from askalike.store.layout import identity
-from askalike.store.sqlite import Reader, foreign_schema, open_reader
+from askalike.store.sqlite import Reader, foreign_schema, may_be_written, open_reader
 
 FORMAT: Final = 5
 BUSY_TIMEOUT_S: Final = 10.0
@@ -335,6 +337,8 @@ class PairStore:
                 raise self._damaged(str(error)) from error
             if not isinstance(error, sqlite3.OperationalError):
                 raise
+            if code == sqlite3.SQLITE_CANTOPEN and may_be_written(self.path):
+                raise shortage(f"{self.path} cannot be opened", errno.EMFILE) or error from error
             raise ForumError(
                 f"{self.path} cannot be read or written: {error}", "free space, or correct the folder's permissions"
             ) from error

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -22,7 +22,7 @@ from askalike.errors import (
     ForumNotFoundError,
     ForumVersionError,
 )
-from askalike.files import is_full, narrow, sync_file, sync_folder, writing_named
+from askalike.files import is_full, narrow, shortage, sync_file, sync_folder, writing_named
 from askalike.store import tables
 from askalike.store.base import Store
 from askalike.store.database import ThreadConnections
@@ -61,6 +61,7 @@ _OPTIONS: Final[Mapping[str, Any]] = {
     "cached_statements": 256,
 }
 _UNWRITABLE: Final = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH)
+_NO_ROOM: Final = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 _DETAILS: Final = 0xFF
 """An error's code is in these bits; the rest tells details."""
 
@@ -78,8 +79,8 @@ class SqliteStore(Store):
             raise not_found(path)
         self.path = path
         self._file = OpenedFile(path)
-        self._is_writable = all(os.access(needed, os.W_OK) for needed in (path, path.parent))
-        self._connections = ThreadConnections(partial(connect if self._is_writable else connect_reader, path))
+        self._is_writable = may_be_written(path)
+        self._connections = ThreadConnections(self._connect)
         self._turn = threading.Lock()
         if not _is_finished(self.connection):
             self.close()
@@ -95,6 +96,13 @@ class SqliteStore(Store):
             if not _is_finished(connection):
                 _create_tables(connection, settings)
         return cls(path)
+
+    def _connect(self) -> sqlite3.Connection:
+        """Open a connection; one that cannot write where nothing may be written, or the disk has no room to begin."""
+        if self._is_writable:
+            with contextlib.suppress(DiskFullError):
+                return connect(self.path)
+        return connect_reader(self.path)
 
     @property
     def name(self) -> str:
@@ -126,6 +134,11 @@ class SqliteStore(Store):
         if not self._is_writable:
             raise ForumError(f"{self.path} cannot be written", WRITABLE)
         connection = self._connections.get()
+        if isinstance(connection, Reader):
+            self._connections.forget()
+            connection = self._connections.get()
+        if isinstance(connection, Reader):
+            raise _full(self.path)
         if not self._turn.acquire(timeout=BUSY_TIMEOUT_S):  # who waits for SQLite's lock sleeps too long
             raise _busy(self.path)
         try:
@@ -314,7 +327,8 @@ def open_reader(path: Path, kind: type[_Reader], **options: Any) -> _Reader:
         reader.execute("PRAGMA schema_version").fetchone()
     except sqlite3.OperationalError as error:
         reader.close()
-        if error.sqlite_errorcode & _DETAILS != sqlite3.SQLITE_CANTOPEN:
+        code = error.sqlite_errorcode & _DETAILS
+        if code != sqlite3.SQLITE_CANTOPEN and not (code in _NO_ROOM and is_full(path)):
             raise
         version = version_of(path)
         reader = sqlite3.connect(f"{address}&immutable=1", factory=kind, uri=True, **options)
@@ -323,6 +337,11 @@ def open_reader(path: Path, kind: type[_Reader], **options: Any) -> _Reader:
         reader.close()
         raise
     return reader
+
+
+def may_be_written(path: Path) -> bool:
+    """Return whether an SQLite file is there and can be written: the file, and its folder for the write-ahead log."""
+    return path.is_file() and all(os.access(needed, os.W_OK) for needed in (path, path.parent))
 
 
 def version_of(path: Path) -> tuple[int, int] | None:
@@ -370,6 +389,11 @@ def _busy(path: Path) -> BusyForumError:
     return BusyForumError(f"{path.parent} is being written by another process", "wait until it has finished")
 
 
+def _full(path: Path) -> DiskFullError:
+    """Return the error of a disk without room."""
+    return DiskFullError(f"{path} cannot be written: its disk is full", "nothing was changed; free space on its disk")
+
+
 def refusal(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> ForumError | None:
     """Return what an error of SQLite means for the user, or None where it is a mistake of this program."""
     if isinstance(error, UnicodeDecodeError):
@@ -382,12 +406,12 @@ def refusal(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> ForumError
     if code == sqlite3.SQLITE_NOTADB:
         hint = "restore it from a backup, or index the archive into a new folder"
         return DamagedForumError(f"{path} cannot be read as a database: {error}", hint)
+    if code == sqlite3.SQLITE_CANTOPEN and may_be_written(path):  # SQLite does not pass on that handles ran out
+        return shortage(f"{path} cannot be opened", errno.EMFILE)
     if code in _UNWRITABLE:
         return ForumError(f"{path} cannot be opened for writing: {error}", WRITABLE)
-    if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and is_full(path)):
-        return DiskFullError(
-            f"{path} cannot be written: its disk is full", "nothing was changed; free space on its disk"
-        )
+    if code in _NO_ROOM and (code == sqlite3.SQLITE_FULL or is_full(path)):
+        return _full(path)
     if code == sqlite3.SQLITE_IOERR:
         hint = "nothing was changed; check the disk, and that it has free space"
         return ForumError(f"{path} cannot be read or written: {error}", hint)
