@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -108,3 +111,17 @@ def test_a_forum_in_another_language_is_not_encoded_by_a_model_that_cannot_read_
             forum.similar("Kopfhörer", ranker="meaning")
         assert "askalike train FORUM" in str(raised.value.hint)
     assert run("index", table, "--into", path, "--json").json["model"] is None
+
+
+def test_encoding_leaves_no_file_of_anybody_else(tmp_path: Path) -> None:
+    script = (
+        "from askalike.data import general_folder; from askalike.models.general import GeneralEncoder;"
+        " GeneralEncoder(general_folder()).encode_query(['Wifi drops'])"
+    )
+    home, temporary = tmp_path / "home", tmp_path / "temporary"
+    home.mkdir()
+    temporary.mkdir()
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("ORT_", "XDG_"))}
+    places = {"HOME": str(home), "USERPROFILE": str(home), "TMPDIR": str(temporary), "TEMP": str(temporary)}
+    subprocess.run([sys.executable, "-c", script], env=environment | places, check=True)
+    assert [*home.rglob("*"), *temporary.rglob("*")] == [], "as a queue of events that ONNX Runtime would send"

@@ -6,6 +6,7 @@ that it returns is trusted.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, Protocol
 
@@ -101,6 +102,15 @@ def checked(found: object, count: int, dimensions: int, name: str) -> Array:
 _MEND = "mend the encoder, or encode with another one"
 
 
+def send_no_telemetry() -> None:
+    """Let ONNX Runtime, when it is loaded later, count and send nothing, unless the environment says otherwise.
+
+    Since 1.32 it keeps a queue of events in the user's cache folder and a session's file among the temporary ones from
+    the moment when it is imported; what may be called then to turn it off comes too late for both.
+    """
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+
+
 class FastEmbedEncoder:
     """A model of fastembed, such as "BAAI/bge-small-en-v1.5"; it reads queries and passages as fastembed does.
 
@@ -123,6 +133,7 @@ class FastEmbedEncoder:
             MissingExtraError: fastembed is not installed.
             EncoderError: fastembed knows no such model, or it is not there.
         """
+        send_no_telemetry()
         try:
             import fastembed
         except ImportError as error:

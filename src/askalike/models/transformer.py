@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import DamagedModelError, MissingExtraError
-from askalike.models.text_encoder import READ_OF_PAIRS, text_of
+from askalike.models.text_encoder import READ_OF_PAIRS, send_no_telemetry, text_of
 from askalike.models.transformer_folder import Array, Dense, Pooling, TransformerFolder, read_folder, types_of
 from askalike.models.transformer_graph import Precision, serialized_graph
 from askalike.processes import cores, side_by_side
@@ -354,6 +354,7 @@ def _tokenizer(folder: TransformerFolder) -> Tokenize:
 
 def session(graph: bytes) -> Any:
     """Return a session of ONNX Runtime over a graph, which runs on the caller's thread."""
+    send_no_telemetry()
     import onnxruntime  # here: what searches words alone does not pay for loading it
 
     options = onnxruntime.SessionOptions()
