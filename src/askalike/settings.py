@@ -136,6 +136,8 @@ def _described(hint: Any) -> str:
         return f"a list, each {_described(kinds[0])}"
     if hint == Finite:
         return "a finite number"
+    if origin is Annotated and kinds[0] is str:
+        return f"a text of at most {kinds[1].max_length:,} characters"
     if origin is Annotated:
         least, most = (f"{bound:,}" if isinstance(bound, int) else f"{bound:g}" for bound in (kinds[1].ge, kinds[1].le))
         return f"{_NAMES[kinds[0]]} from {least} to {most}"

@@ -14,8 +14,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar, get_args
+from typing import Annotated, Any, Final, Literal, TypeVar
 from urllib.parse import urlsplit
+
+from msgspec import Meta
 
 from askalike import agreement
 from askalike.data import GENERAL_LANGUAGE, general_folder
@@ -24,6 +26,7 @@ from askalike.files import remove_file, remove_owned, replace_whole, sync_folder
 from askalike.models.encoders.settings import ModelSettings
 from askalike.models.folder import OWNED, Manifest, ModelLayout, refuse_foreign
 from askalike.models.general import read_manifest
+from askalike.settings import check_fields
 from askalike.store import ForumLayout
 
 Kind = Literal["general", "sentence-transformers", "fastembed", "openai", "python"]
@@ -47,10 +50,12 @@ MAX_CHARACTERS: Final = 8_000
 GENERAL_CHARACTERS: Final = 2_000
 """The same for the package's own, which reads 128 pieces of words."""
 
-_LONGEST_TEXT: Final = 4_096
 _MAX_BYTES: Final = 1 << 20
-_MOST_DIMENSIONS: Final = 1 << 16
-_MOST_CHARACTERS: Final = 1 << 24
+
+Text = Annotated[str, Meta(max_length=4_096)]
+Count = Annotated[int, Meta(ge=0, le=65_536)]
+Kept = Annotated[int, Meta(ge=1, le=65_536)]
+Characters = Annotated[int, Meta(ge=1, le=16_777_216)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,30 +80,22 @@ class EncoderSettings:
     """
 
     kind: Kind
-    target: str = ""
-    model: str = ""
-    name: str = ""
-    dimensions: int = 0
-    width: int = 0
-    key_variable: str = ""
-    query_prompt: str | None = None
-    document_prompt: str | None = None
-    truncate: int | None = None
+    target: Text = ""
+    model: Text = ""
+    name: Text = ""
+    dimensions: Count = 0
+    width: Count = 0
+    key_variable: Text = ""
+    query_prompt: Text | None = None
+    document_prompt: Text | None = None
+    truncate: Kept | None = None
     precision: Precision = "float32"
-    max_characters: int = MAX_CHARACTERS
+    max_characters: Characters = MAX_CHARACTERS
     probe: tuple[float, ...] = ()
     format: int = FORMAT
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(Kind) or self.precision not in get_args(Precision):
-            raise SettingError(
-                f"the encoder is of the kind {str(self.kind)[:40]!r} and precision {str(self.precision)[:40]!r}",
-                f"expected one of {', '.join(get_args(Kind))} and one of {', '.join(get_args(Precision))}",
-            )
-        if not 1 <= self.max_characters <= _MOST_CHARACTERS:
-            raise SettingError(f"--characters is {self.max_characters}", f"expected 1 to {_MOST_CHARACTERS}")
-        if self.truncate is not None and not 1 <= self.truncate <= _MOST_DIMENSIONS:
-            raise SettingError(f"--truncate is {self.truncate}", f"expected 1 to {_MOST_DIMENSIONS} dimensions")
+        check_fields(self, "the encoder's ")
         if self.kind == "openai":
             _check_address(self.target)
 
@@ -187,14 +184,13 @@ class RerankerSettings:
     """
 
     kind: RerankerKind
-    target: str
-    model: str = ""
-    key_variable: str = ""
+    target: Text
+    model: Text = ""
+    key_variable: Text = ""
     format: int = FORMAT
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(RerankerKind):
-            raise SettingError(f"there is no reranker {str(self.kind)[:200]!r}", f"expected {RERANKER_SHAPES}")
+        check_fields(self, "the reranker's ")
         if self.kind != "cross-encoder":
             _check_address(self.target)
 
@@ -271,9 +267,12 @@ def _parsed(kind: type[_Settings], content: bytes) -> _Settings:
     stored = json.loads(content)
     if not isinstance(stored, dict) or stored.keys() != {field.name for field in fields(kind)}:
         raise ValueError("it does not have the fields that are expected")
-    if type(stored["format"]) is not int or stored["format"] != FORMAT:
-        raise ValueError(f"its format is {str(stored['format'])[:40]}, expected {FORMAT}")
-    return kind(**{name: _value(name, value) for name, value in stored.items()})
+    if stored["format"] != FORMAT:
+        raise ValueError(f"its format is {stored['format']!r:.40}, expected {FORMAT}")
+    settings = kind(**stored)
+    if isinstance(settings, EncoderSettings) and not settings.dimensions:
+        raise ValueError("its vectors have no dimensions")
+    return settings
 
 
 # -- what the user has agreed to -----------------------------------------------------------------------------------
@@ -297,31 +296,6 @@ def agree(settings: EncoderSettings | RerankerSettings) -> None:
     """
     if needs_agreement(settings) and not is_agreed(settings):
         agreement.agree(settings.agreement)
-
-
-# -- checks --------------------------------------------------------------------------------------------------------
-
-_TEXTS: Final = ("kind", "target", "model", "name", "key_variable", "precision")
-_OPTIONAL_TEXTS: Final = ("query_prompt", "document_prompt")
-_COUNTS: Final = ("dimensions", "width", "max_characters")
-_OPTIONAL_COUNTS: Final = ("truncate",)
-
-
-def _value(name: str, value: Any) -> Any:
-    if name == "probe":
-        if not isinstance(value, list) or len(value) > _MOST_DIMENSIONS:
-            raise ValueError("its probe is no row of numbers")
-        return tuple(float(number) for number in value)
-    if value is None and name in (*_OPTIONAL_TEXTS, *_OPTIONAL_COUNTS):
-        return None
-    if name in (*_TEXTS, *_OPTIONAL_TEXTS):
-        if not isinstance(value, str) or len(value) > _LONGEST_TEXT:
-            raise ValueError(f"its {name} is {str(value)[:40]!r}, expected a text")
-    elif name in (*_COUNTS, *_OPTIONAL_COUNTS):
-        most = _MOST_CHARACTERS if name == "max_characters" else _MOST_DIMENSIONS
-        if type(value) is not int or not 0 < value <= most:
-            raise ValueError(f"its {name} is {str(value)[:40]!r}, expected a whole number from 1 to {most}")
-    return value
 
 
 def _check_address(address: str) -> None:
