@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from recipes.folders import WORK
 
 from askalike.forum import Forum, ForumSettings
-from askalike.index.vector_sets import STEPS_OF_TEXTS
+from askalike.index.vector_sets import STEPS_OF_GENERAL
 from askalike.index.vectors import VectorIndex
 from askalike.store import ForumLayout
 from askalike.types import Question
@@ -102,7 +102,7 @@ def kill(folder: Path, questions: list[Question], kills: int, chance: random.Ran
     began, runs = time.monotonic(), list[int]()
     for number in range(kills):
         left = len(questions) - sum(runs)
-        runs.append(encode(folder, left // (kills + 1 - number) + chance.randrange(STEPS_OF_TEXTS.scan - 64)))
+        runs.append(encode(folder, left // (kills + 1 - number) + chance.randrange(STEPS_OF_GENERAL.scan - 64)))
         print(f"killed after {runs[-1]} more", flush=True)
     runs.append(encode(folder, None))
     return runs, time.monotonic() - began
@@ -126,7 +126,7 @@ def main() -> None:
     cosines = (killed * whole).sum(axis=1)
     encoded_twice, wrong = sum(runs) - len(ids), int((cosines < LEAST_COSINE).sum())
     assert wrong == 0, f"{wrong} vectors are wrong"
-    assert 0 <= encoded_twice <= options.kills * (STEPS_OF_TEXTS.scan + STEPS_OF_TEXTS.batch), runs
+    assert 0 <= encoded_twice <= options.kills * (STEPS_OF_GENERAL.scan + STEPS_OF_GENERAL.batch), runs
     body = {
         "questions": len(ids),
         "kills": options.kills,

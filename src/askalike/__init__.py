@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from askalike.types import (
         Answer,
         Correction,
-        Explanation,
         Filters,
         Group,
         Hit,
@@ -42,7 +41,6 @@ __all__ = [
     "Answer",
     "AskalikeError",
     "Correction",
-    "Explanation",
     "Filters",
     "Forum",
     "ForumSettings",

@@ -18,7 +18,6 @@ from askalike.types import (
     Answer,
     Correction,
     Draw,
-    Explanation,
     Filters,
     GroupKind,
     LikelihoodWord,
@@ -101,7 +100,6 @@ class SimilarRequest(_Request, frozen=True):
     markup: Annotated[Markup, Meta(description="How the body is written.")] = "plain"
     k: Annotated[int, Meta(ge=1, le=MOST_HITS, description="How many hits.")] = 10
     ranker: Annotated[Name, Meta(description="One of the forum's rankers; its default if omitted.")] | None = None
-    explain: Annotated[bool, Meta(description="Report how much each word counts.")] = False
     before: Annotated[Moment, Meta(description="Only questions asked before this moment.")] | None = None
     after: Annotated[Moment, Meta(description="Only questions asked at this moment or later.")] | None = None
     answered: Annotated[bool, Meta(description="Only questions with an answer, or only those without.")] | None = None
@@ -149,7 +147,6 @@ class SimilarRequest(_Request, frozen=True):
             filters,
             self.ranker,
             self.id or "",
-            is_explained=self.explain,
             minimum=self.minimum,
             order=self.order,
             language=self.query_language,
@@ -348,7 +345,6 @@ class SimilarHit(Struct, frozen=True):
     best_answer: ShownAnswer | None
     answers: int
     via: Via | None
-    attended: Explanation | None
 
 
 class Similar(Struct, frozen=True):

@@ -361,7 +361,6 @@ class Query:
         is_canonical: a question that is linked as a duplicate gives way to its original.
         order: "probability", or "help": the same hits for who asks, those with a good answer before others that are
             about as likely (``search.rankers``).
-        is_explained: each hit comes with how much each word counts.
         language: code of the language that it is in; "" where a forum of several is to find out.
         minimum: the least score of a hit, by default its probability, which counts where a reranker has given it
             another score, too; or a promise such as "precision:0.9", or "default": see ``Forum.least``.
@@ -375,7 +374,6 @@ class Query:
     ranker: str | None = None
     own: str = ""
     is_canonical: bool = True
-    is_explained: bool = False
     minimum: Finite | str = 0.0
     order: Order = "probability"
     language: str = ""
@@ -422,30 +420,6 @@ class Match:
     weight: float
 
 
-@dataclass(frozen=True, slots=True)
-class WordWeight:
-    """A word, and how much of it the encoder lets into its vector: in [0, 1]."""
-
-    word: str
-    weight: float
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """What the ranker made of the words of a query and of a hit.
-
-    Args:
-        query_title: the words of the title asked for that the encoder reads, with what it takes of each, in their
-            order; nothing here and below where another ranker answered.
-        query_body: those of the body.
-        title: those of the hit's title.
-    """
-
-    query_title: tuple[WordWeight, ...] = ()
-    query_body: tuple[WordWeight, ...] = ()
-    title: tuple[WordWeight, ...] = ()
-
-
 class Hit(msgspec.Struct, frozen=True, rename={"answer": "best_answer", "answer_count": "answers"}):
     """One similar question.
 
@@ -461,7 +435,6 @@ class Hit(msgspec.Struct, frozen=True, rename={"answer": "best_answer", "answer_
         answer: its best answer (accepted first, then most voted, then oldest), or None.
         duplicate_of: ids of the originals that it is marked a duplicate of.
         via: the duplicate that was found, where the question is its original: the score is the duplicate's.
-        explanation: how much each word counts, where it was asked for.
         notice: why it was found by words alone, though the forum has vectors, and what mends it; or how much is
             indexed so far; or "".
     """
@@ -477,7 +450,6 @@ class Hit(msgspec.Struct, frozen=True, rename={"answer": "best_answer", "answer_
     answer_count: int = 0
     duplicate_of: tuple[str, ...] = ()
     via: Question | None = None
-    explanation: Explanation | None = None
     notice: str = ""
 
     @property
@@ -618,7 +590,7 @@ class ReliabilityBin:
 
 
 Stage = Literal["lexical", "vector", "rank", "answer"]
-"""Candidates by words; encoding and candidates by meaning; joining and re-ranking; records, answers, explanations."""
+"""Candidates by words; encoding and candidates by meaning; joining and re-ranking; records and answers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,8 +48,6 @@ def test_typing_shows_similar_questions_with_the_shared_words_marked(opened: Ope
     assert "laptop" in first.locator(".why dl").inner_text().lower()
     assert "meaning" in first.locator(".why dl").inner_text()
     assert re.search(r"\d+ similar questions? found", page.locator("#announcer").inner_text())
-    assert page.locator(".weighed").count() >= 3
-    assert not page.locator(".weighed").first.is_visible()
 
 
 def test_who_was_helped_is_counted_and_shown_in_the_status(opened: Opened, service: str) -> None:

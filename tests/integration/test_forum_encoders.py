@@ -106,13 +106,10 @@ def test_a_new_encoder_of_another_name_encodes_anew_and_one_of_the_same_name_doe
             assert ids(forum.similar("wireless disconnects"))[0] == "wifi"
 
 
-def test_a_text_encoder_weighs_no_words(tmp_path: Path) -> None:
+def test_a_forum_with_a_text_encoder_has_all_rankers_but_the_reranker(tmp_path: Path) -> None:
     with Forum.create(tmp_path / "forum", encoder=WordHashes()) as forum:
         forum.add(QUESTIONS)
         assert forum.rankers() == {"probability": True, "words": True, "meaning": True, "reranker": False}
-        explained = forum.search(Query("wifi", is_explained=True)).hits[0].explanation
-        assert explained is not None
-        assert explained.query_title == ()
 
 
 def test_pairs_are_found_by_the_vectors_that_are_stored_and_no_query_is_encoded(tmp_path: Path) -> None:

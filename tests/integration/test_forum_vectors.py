@@ -86,9 +86,7 @@ def sets(path: Path) -> list[str]:
 # -- finding -------------------------------------------------------------------------------------------------------
 
 
-def test_hits_corrections_and_explanations_of_a_search_are_of_one_state(
-    small: Forum, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hits_and_corrections_of_a_search_are_of_one_state(small: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
     hits = Searcher.hits
     monkeypatch.setattr("askalike.forum.encoders.LEAST_READ", 2)
 
@@ -100,9 +98,9 @@ def test_hits_corrections_and_explanations_of_a_search_are_of_one_state(
         return hits(searcher, ranked)
 
     small.add([Question("one", "Wireless drops"), Question("two", "Wireless lost")])
-    before = small.search(Query("wirelss drops", is_explained=True))
+    before = small.search(Query("wirelss drops"))
     monkeypatch.setattr(Searcher, "hits", stored_meanwhile)
-    during = small.search(Query("wirelss drops", is_explained=True))
+    during = small.search(Query("wirelss drops"))
     assert [(one.written, one.meant) for one in before.corrections] == [("wirelss", "wireless")]
     assert replace(during, seconds={}) == replace(before, seconds={})
     assert small.search(Query("wirelss drops")).corrections == ()

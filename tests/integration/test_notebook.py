@@ -38,7 +38,7 @@ def _queries(forum: Forum) -> list[Query]:
         *queries,
         Query("zzz qqq"),
         Query("wifi drops", is_canonical=True),
-        Query("routre drops", is_explained=True),
+        Query("routre drops"),
     ]
 
 
@@ -50,7 +50,6 @@ def test_many_questions_find_what_each_finds_alone(forum: Forum) -> None:
         np.testing.assert_allclose([hit.score for hit in batched.hits], [hit.score for hit in alone.hits], rtol=1e-4)
         assert (batched.ranker, batched.corrections) == (alone.ranker, alone.corrections)
         assert [hit.matched for hit in batched.hits] == [hit.matched for hit in alone.hits]
-        assert [hit.explanation is None for hit in batched.hits] == [hit.explanation is None for hit in alone.hits]
 
 
 def test_texts_are_titles_and_what_a_query_may_not_be_is_refused(forum: Forum) -> None:

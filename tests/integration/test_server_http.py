@@ -78,7 +78,7 @@ def search(client: TestClient, **fields: Any) -> Any:
 
 
 def test_a_search_answers_as_it_was_agreed(client: TestClient) -> None:
-    found = search(client, body="lights of the router", explain=True)
+    found = search(client, body="lights of the router")
     assert found.status_code == 200
     (hit,) = found.json()["hits"]
     assert set(found.json()) == {"ranker", "took_ms", "corrections", "hits", "notice"}
@@ -95,11 +95,9 @@ def test_a_search_answers_as_it_was_agreed(client: TestClient) -> None:
         "best_answer",
         "answers",
         "via",
-        "attended",
     }
     assert hit["highlights"] == {"title": [[0, 4], [5, 10]], "excerpt": [[4, 10]]}
     assert hit["best_answer"]["html"] == "<p>Move it</p>"
-    assert hit["attended"] == {"query_title": [], "query_body": [], "title": []}
 
 
 def test_a_stand_in_says_by_what_it_was_found(client: TestClient) -> None:
@@ -262,7 +260,7 @@ def test_every_answer_is_of_the_type_that_its_route_names(client: TestClient) ->
         ("GET /v1/log", "/v1/log", {}),
         ("POST /v1/questions/{id}/helped", "/v1/questions/shape/helped", {}),
         ("POST /v1/questions/{id}/opened", "/v1/questions/shape/opened", {}),
-        ("POST /v1/similar", "/v1/similar", {"title": "shape of a question wifi", "explain": True}),
+        ("POST /v1/similar", "/v1/similar", {"title": "shape of a question wifi"}),
         ("GET /v1/questions", "/v1/questions?limit=2", {}),
         ("GET /v1/questions/{id}", "/v1/questions/shape", {}),
         ("GET /v1/duplicates", "/v1/duplicates?minimum=0.2", {}),

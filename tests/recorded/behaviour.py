@@ -112,7 +112,7 @@ REQUESTS: Final[tuple[tuple[str, str, Any], ...]] = (
     ("GET", "/metrics", None),
     ("GET", "/v1/status", None),
     ("POST", "/v1/similar", {"title": "Wifi drops every night", "k": 2}),
-    ("POST", "/v1/similar", {"title": "Wifi drops every night", "k": 1, "explain": True}),
+    ("POST", "/v1/similar", {"title": "Wifi drops every night", "k": 1}),
     ("POST", "/v1/similar", {"title": ""}),
     ("POST", "/v1/similar", {"titel": "Wifi"}),
     ("POST", "/v1/similar", {"title": "Wifi", "k": 0}),

@@ -106,16 +106,13 @@ class ListEngine:
 
 
 class FixedEncoder:
-    """Gives every query one vector, and every word a weight of one over its length."""
+    """Gives every query one vector."""
 
     def __init__(self, *vector: float) -> None:
         self.vector = np.array(vector, np.float32)
 
     def encode(self, queries: Sequence[Query]) -> NDArray[np.float32]:
         return np.stack([self.vector for _ in queries])
-
-    def word_weights(self, text: str) -> list[tuple[str, float]]:
-        return [(word, 1 / len(word)) for word in text.split()]
 
 
 def best(scores: Mapping[int, float], limit: int) -> list[Candidate]:

@@ -32,11 +32,9 @@ from askalike.records import Form, write_records
 from askalike.text.markup import excerpt, plain_text
 from askalike.types import (
     Answer,
-    Explanation,
     Hit,
     LikelihoodWord,
     SearchResult,
-    WordWeight,
     likelihood_word,
 )
 
@@ -130,7 +128,7 @@ def print_hits(hits: Sequence[Hit], to: Console = console, *, has_scores: bool =
     digits = score_digits(max(hit.score for hit in hits))
     for hit in hits:
         title = Text(safe(hit.question.title) or "(no title)", style="bold")
-        explained = [_explained(hit)] if has_scores else []
+        explained = [Text(scores(hit), style="cyan")] if has_scores else []
         lines = [title, _details(hit), *explained, _answer(hit.answer, hit.answer_count)]
         shown = Text("\n").join(lines)
         table.add_row(str(hit.rank), f"{hit.score:.{digits}f}", shown)
@@ -200,26 +198,6 @@ def _answer(answer: Answer | None, count: int) -> Text:
     return line
 
 
-BARS = "▁▂▃▄▅▆▇█"
-SHOWN_WORDS = 40
-"""Words of a body that are shown; JSON holds all that the model reads."""
-
-
-def query_lines(explanation: Explanation) -> Text:
-    """Return the words of the query with their weights; empty where the model does not weigh words."""
-    fields = (("asked: ", explanation.query_title), ("its body: ", explanation.query_body))
-    return Text("\n").join(Text(name, style="dim") + weighed(words) for name, words in fields if words)
-
-
-def _explained(hit: Hit) -> Text:
-    """Return a hit's scores, and the words of its title with their weights."""
-    lines = [Text(scores(hit), style="cyan")]
-    explanation = hit.explanation
-    if explanation is not None and explanation.title:
-        lines.append(weighed(explanation.title))
-    return Text("\n").join(lines)
-
-
 def scores(hit: Hit) -> str:
     """Return the parts of a score in one line."""
     parts = hit.components
@@ -232,28 +210,6 @@ def scores(hit: Hit) -> str:
     if "judged_different" in parts:
         shown.append(f"often judged different {parts['judged_different']:+.2f}")
     return " · ".join(shown)
-
-
-def weighed(words: Sequence[WordWeight]) -> Text:
-    """Return words, each with a bar and a number; those that count more are brighter."""
-    line = Text()
-    for word in words[:SHOWN_WORDS]:
-        style = "dim" if word.weight < 1 / 3 else "bold" if word.weight > 2 / 3 else "none"
-        line.append(safe(word.word), style=style)  # word, bar and number stay together at the end of a line
-        line.append(f"{bar(word.weight)}{word.weight:.2f} ", style="dim" if style == "dim" else "magenta")
-    if len(words) > SHOWN_WORDS:
-        line.append(f"and {len(words) - SHOWN_WORDS} more", style="dim")
-    line.rstrip()
-    return line
-
-
-def bar(weight: float) -> str:
-    """Return a bar for a weight in [0, 1].
-
-    >>> bar(0.0), bar(0.5), bar(1.0)
-    ('▁', '▅', '█')
-    """
-    return BARS[min(len(BARS) - 1, int(weight * len(BARS)))]
 
 
 class _Rate(TextColumn):

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from askalike.cli.arguments import ForumArgument, JsonOption, body_text, command, moment
-from askalike.cli.display import BarProgress, console, print_found, print_whole, query_lines
+from askalike.cli.display import BarProgress, console, print_found, print_whole
 from askalike.cli.messages import messages, print_json, safe
 from askalike.errors import InputError, SettingError
 from askalike.forum import Forum, ForumSettings
@@ -72,7 +72,7 @@ def search(
             "--ranker", help=f"One of {', '.join(RANKER_NAMES)}; default: probability.", autocompletion=_ranker_names
         ),
     ] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Show the parts of scores and weights of words.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the parts of scores.")] = False,
     batch: Annotated[
         Path | None,
         typer.Option(
@@ -112,15 +112,14 @@ def search(
         k,
         filters,
         ranker,
-        is_explained=explain,
         minimum=minimum,
         order=order,
         language=query_language,
     )
     if batch is not None:
-        _search_many(forum, batch, query, run, as_json=as_json)
+        _search_many(forum, batch, query, run, as_json=as_json, has_scores=explain)
     else:
-        _search(forum, query, as_json=as_json)
+        _search(forum, query, as_json=as_json, has_scores=explain)
 
 
 def similar(
@@ -133,10 +132,10 @@ def similar(
 
     Neither it nor what people judged different from it is shown.
     """
-    _search(forum, Query("", k=k, own=identifier), as_json=as_json)
+    _search(forum, Query("", k=k, own=identifier), as_json=as_json, has_scores=False)
 
 
-def _search(forum: Path, query: Query, *, as_json: bool) -> None:
+def _search(forum: Path, query: Query, *, as_json: bool, has_scores: bool) -> None:
     with BarProgress() as progress, Forum.open(forum, progress=progress) as opened:
         if query.own:
             stored = Query.stored(opened.question(query.own))
@@ -156,13 +155,10 @@ def _search(forum: Path, query: Query, *, as_json: bool) -> None:
     elif no_match:
         print_whole(no_match)
     else:
-        first = result.hits[0].explanation if result.hits else None
-        if first is not None and (words := query_lines(first)):
-            console.print(words, end="\n\n")
-        print_found(result, has_scores=query.is_explained)
+        print_found(result, has_scores=has_scores)
 
 
-def _search_many(forum: Path, batch: Path, query: Query, run: Path | None, *, as_json: bool) -> None:
+def _search_many(forum: Path, batch: Path, query: Query, run: Path | None, *, as_json: bool, has_scores: bool) -> None:
     questions = list(questions_of(batch))
     if run is not None and (odd := next((it.id for it in questions if len(it.id.split()) != 1), None)) is not None:
         raise SettingError(f"the id {odd!r} has spaces in it, which a TREC run cannot hold", "use --json instead")
@@ -185,7 +181,7 @@ def _search_many(forum: Path, batch: Path, query: Query, run: Path | None, *, as
     elif run is None:
         for question, result in zip(questions, results, strict=True):
             console.rule(f"{safe(question.id)}: “{safe(question.title)}”", align="left", style="dim")
-            print_found(result, has_scores=query.is_explained)
+            print_found(result, has_scores=has_scores)
 
 
 def questions_of(path: Path) -> list[Question]:

@@ -88,6 +88,9 @@ STEPS = Steps(batch=1_024, scan=8_192, changes=1_024)
 STEPS_OF_TEXTS = Steps(batch=64, scan=512, changes=64)
 """The same for text encoders, which take some ten times as long."""
 
+STEPS_OF_GENERAL = Steps(batch=256, scan=512, changes=256)
+"""The same for the package's encoder, which sorts a larger batch better by length."""
+
 PATIENCE_S = 10.0
 """How long to wait for another writer."""
 
@@ -110,7 +113,7 @@ class VectorIndexer:
         self.executor = executor or Processes()
         self._text = text or TextSettings()
         self.index = vectors.index
-        self.steps = steps or (STEPS if vectors.settings is None else STEPS_OF_TEXTS)
+        self.steps = steps or _steps_of(vectors.settings)
 
     def writing(self) -> AbstractContextManager[Writer]:
         """Give the index's writer; raise BusyForumError where another is open for longer than a moment."""
@@ -472,3 +475,9 @@ def _at_once(settings: EncoderSettings | None) -> int:
     if settings.kind == "general":
         return AT_ONCE_OF_GENERAL
     return 0 if settings.kind == "openai" else AT_ONCE_OF_TEXTS
+
+
+def _steps_of(settings: EncoderSettings | None) -> Steps:
+    if settings is None:
+        return STEPS
+    return STEPS_OF_GENERAL if settings.kind == "general" else STEPS_OF_TEXTS

@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Final, Literal
-
-import numpy as np
-from numpy.typing import NDArray
 
 from askalike.errors import DamagedModelError, SettingError
 from askalike.text.analyzer import stemmer_of
@@ -62,19 +59,6 @@ class Vocabulary:
     def ids(self, text: Iterable[str]) -> list[int]:
         """Return the id of each word, in order."""
         return list(map(self._ids.get, text, repeat(UNKNOWN)))
-
-    def places(self, text: Sequence[str]) -> NDArray[np.intp]:
-        """Return the id of each word, in order.  # (len(text),)
-
-        >>> Vocabulary(["the", "router"]).places(["the", "modem"]).tolist()
-        [1, 0]
-        """
-        return np.fromiter(map(self._ids.get, text, repeat(UNKNOWN)), np.intp, len(text))
-
-    def rank(self, word: str) -> int | None:
-        """Return how many words come before one, None where it is not there."""
-        number = self._ids.get(word)
-        return None if number is None else number - 1
 
     @classmethod
     def build(cls, texts: Iterable[str], *, min_count: int = 1, max_size: int | None = None) -> Vocabulary:

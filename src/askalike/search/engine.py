@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,14 +26,6 @@ class Encoder(Protocol):
         Raises:
             EncoderError: it cannot be had now; words answer alone.
         """
-
-
-@runtime_checkable
-class WordEncoder(Encoder, Protocol):
-    """An encoder that can tell of single words too: askalike's own models can."""
-
-    def word_weights(self, text: str) -> list[tuple[str, float]]:
-        """Return how much of each word of a plain text is let in, in [0, 1]; nothing where the model cannot say."""
 
 
 Candidate = tuple[int, float]

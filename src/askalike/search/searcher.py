@@ -8,12 +8,11 @@ from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
-from msgspec import structs
 from numpy.typing import NDArray
 
 from askalike.errors import EncoderError, NotLearnedError, SettingError
 from askalike.search.correction import Speller, corrected, no_speller
-from askalike.search.engine import Candidate, DuplicateLinks, Encoder, Engine, WordEncoder
+from askalike.search.engine import Candidate, DuplicateLinks, Encoder, Engine
 from askalike.search.originals import Found, canonical
 from askalike.search.pool import Laps, Pool, Scored, gather, gather_from_one
 from askalike.search.query import PreparedQuery, QueryTerm, TermCounts, weigh
@@ -31,10 +30,9 @@ from askalike.search.reranker import RERANKER, Reranker, reranked
 from askalike.search.scorer import Compared, Scoring, probability
 from askalike.search.settings import MAX_HITS, SearchSettings
 from askalike.text.analyzer import Analyzer, Prepared
-from askalike.text.markup import plain_text, readable
+from askalike.text.markup import readable
 from askalike.types import (
     Correction,
-    Explanation,
     Filters,
     Hit,
     Match,
@@ -42,7 +40,6 @@ from askalike.types import (
     Query,
     Question,
     SearchResult,
-    WordWeight,
 )
 
 _Near = tuple[NDArray[np.float32] | None, tuple[int, Sequence[Candidate]] | None]
@@ -57,7 +54,7 @@ SPARE = 5
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What a search found, before it is explained.
+    """What a search found, before its hits are put together.
 
     Args:
         ranker: the name of the one that answered.
@@ -106,7 +103,7 @@ class Searcher:
         return replace(query, language=self.language_of(query))
 
     def search(self, query: Query) -> SearchResult:
-        """Return what a query finds, with what matched, the best answers, and explanations where asked for.
+        """Return what a query finds, with what matched and the best answers.
 
         Raises:
             SettingError, ForumError: as ``ranking``; SettingError: there is no such order.
@@ -118,9 +115,6 @@ class Searcher:
         hits = self.hits(ranked)
         if ranked.asked.query.order == "help":
             hits = by_help(hits)
-        if ranked.asked.query.is_explained and hits:
-            explained = explanations(ranked.asked.query, hits, self.encoder)
-            hits = [structs.replace(hit, explanation=one) for hit, one in zip(hits, explained, strict=True)]
         laps.end("answer")
         corrections = ranked.asked.corrections
         return SearchResult(
@@ -553,16 +547,3 @@ def informative_words(query: Query, terms: Mapping[str, QueryTerm], analyzer: An
     body = readable(query.body[:MAX_BODY_CHARACTERS], query.markup, with_code=analyzer.settings.with_code)
     words = analyzer.first_among(f"{query.title} {body}", {term for _, term in best})
     return {term: words[term] for _, term in best if term in words}
-
-
-def explanations(query: Query, hits: Sequence[Hit], encoder: Encoder | None) -> list[Explanation]:
-    """Return one explanation for each hit, in their order; without words where the model cannot weigh them."""
-    words = encoder if isinstance(encoder, WordEncoder) else None
-    title = _weights(query.title, words)
-    body = _weights(plain_text(query.body, query.markup), words)
-    return [Explanation(title, body, _weights(hit.question.title, words)) for hit in hits]
-
-
-def _weights(text: str, encoder: WordEncoder | None) -> tuple[WordWeight, ...]:
-    found = [] if encoder is None else encoder.word_weights(text)
-    return tuple(WordWeight(word, weight) for word, weight in found)

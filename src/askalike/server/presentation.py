@@ -140,7 +140,6 @@ def shown_hit(hit: Hit, analyzer: Analyzer) -> SimilarHit:
         best_answer=shown_answer(hit.answer) if hit.answer else None,
         answers=hit.answer_count,
         via=Via(hit.via.id, hit.via.title, highlights(hit.via.title, hit.matched, via_analyzer)) if hit.via else None,
-        attended=hit.explanation,
     )
 
 

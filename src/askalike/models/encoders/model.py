@@ -28,7 +28,6 @@ from askalike.models.encoders.settings import EncoderConfig, ModelSettings
 from askalike.models.encoders.weights import ModelWeights, Packed
 from askalike.models.folder import Contents, Manifest, naming, read_model, write_folder
 from askalike.models.vocabulary import QuestionReader, Vocabulary
-from askalike.text.analyzer import stemmer_of
 from askalike.types import Question
 
 if TYPE_CHECKING:
@@ -308,21 +307,6 @@ class Model:
         gates = self._runtime.gates(vectors, np.arange(len(read))[:, None], np.array([len(read)]))  # (T, 1, G)
         means = gates.mean(axis=2)[:, 0]
         return [(word, 1 - float(gate)) for (word, _), gate in zip(both, means, strict=True)]
-
-    def rank(self, word: str) -> int | None:
-        """Return how many words of the vocabulary come before one, as it is written; None where it is not there."""
-        if self.settings.stems:
-            word = next(iter(self._reader.text(word)), "")
-        return self.vocabulary.rank(word)
-
-    def word_ids(self, words: Sequence[str]) -> NDArray[np.intp]:
-        """Return the ids of words as they are written, 0 for those outside the vocabulary.  # (N,)"""
-        read = stemmer_of(self.settings.stems).stems(words) if self.settings.stems else words
-        return self.vocabulary.places(read)
-
-    def word_vectors(self, ids: NDArray[np.intp]) -> NDArray[np.float32]:
-        """Return the vectors of words by their ids, at length 1.  # (N, D_in)"""
-        return self._embedding.directions(ids)
 
     def known_words(self, question: Question) -> list[str]:
         """Return the words that are read of a question and have a vector of their own, as they are written, in order.

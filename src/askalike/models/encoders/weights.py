@@ -83,17 +83,6 @@ class Packed:
             found *= self.scales[places][:, None]
         return found
 
-    def directions(self, places: NDArray[np.intp]) -> NDArray[np.float32]:
-        """Return the rows at ``places`` (N,) at length 1, which no scale changes; rows of zeros stay so.  # (N, D)
-
-        >>> Packed(np.array([[0, 4], [3, 4], [0, 0]], np.int8)).directions(np.array([1, 2])).round(6).tolist()
-        [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
-        """
-        found = self.values[places].astype(np.float32)
-        lengths = np.sqrt(np.einsum("nd,nd->n", found, found))
-        found *= np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)[:, None]
-        return found
-
     def unpacked(self) -> NDArray[np.float32]:
         """Return all as float32; under float32 the stored array itself."""
         if self.scales is None:

@@ -12,7 +12,6 @@ const LEAST_LETTERS = 3;
 const HITS = 10;
 const LONGEST_TITLE = 1000;
 const LONGEST_BODY = 200000;
-const SHOWN_WEIGHTS = 24;
 const kept = { title: "", body: "", isAnswered: false, answer: null, opened: new Set() };
 const SLOW_MS = 1500;
 
@@ -36,7 +35,6 @@ export function showAsk(section, { query }) {
   });
   title.value = kept.title;
   body.value = kept.body;
-  const weights = h("div", { class: "weights" });
   const answered = h("input", { type: "checkbox", id: "answered" });
   answered.checked = kept.isAnswered;
   const heading = h("h2", { id: "found" }, "Asked before");
@@ -48,7 +46,6 @@ export function showAsk(section, { query }) {
     h("div", { class: "label" }, heading, h("label", { class: "switch" }, answered, "With an answer only")),
     took,
     results,
-    weights,
   );
   results.addEventListener("click", ({ target }) => {
     const id = target.closest("h3 a, .foot a") && target.closest(".hit")?.dataset.id;
@@ -73,7 +70,7 @@ export function showAsk(section, { query }) {
       found,
     ),
   );
-  return listen({ title, body, answered, weights, took, results });
+  return listen({ title, body, answered, took, results });
 }
 
 function listen(parts) {
@@ -114,7 +111,7 @@ async function search(parts, signal) {
   if (!parts.results.querySelector(".hit")) fill(parts.results, waiting(3));
   const slow = setTimeout(() => fill(parts.took, "Still searching…"), SLOW_MS);
   try {
-    const asked = { title: kept.title, body: kept.body, k: HITS, markup: "markdown", explain: true, order: "help" };
+    const asked = { title: kept.title, body: kept.body, k: HITS, markup: "markdown", order: "help" };
     const answer = await similar(kept.isAnswered ? { ...asked, answered: true } : asked, signal);
     if (signal.aborted) return;
     kept.answer = answer;
@@ -129,10 +126,9 @@ async function search(parts, signal) {
   parts.results.removeAttribute("aria-busy");
 }
 
-function drawEmpty({ results, took, weights }) {
+function drawEmpty({ results, took }) {
   results.removeAttribute("aria-busy");
   fill(took);
-  fill(weights);
   fill(
     results,
     h(
@@ -148,13 +144,12 @@ function drawEmpty({ results, took, weights }) {
   );
 }
 
-function draw({ results, took, weights }, answer) {
+function draw({ results, took }, answer) {
   results.removeAttribute("aria-busy");
   const readAs = (answer.corrections ?? []).map(({ written, meant }) => `${written} read as ${meant}`);
   const isNew = !answer.hits.length || isNothingAlike(answer.hits);
   const found = isNew ? [] : [`${count(answer.hits.length, "question")} in ${milliseconds(answer.took_ms)}`];
   fill(took, [...readAs, ...found].join(" · "));
-  drawWeights(weights, answer.hits[0]?.attended);
   const lacking = answer.notice ? note("Part of the search could not be used.", answer.notice) : null;
   if (isNew) {
     announce("Nothing like it was asked");
@@ -169,20 +164,3 @@ function draw({ results, took, weights }, answer) {
 }
 
 const hitList = (hits) => h("ol", { class: "card hits" }, hits.map((hit) => hitRow(hit, kept.opened)));
-
-/** How much the encoder takes of each word of the question: the more, the darker its line. */
-function drawWeights(place, attended) {
-  const words = [...(attended?.query_title ?? []), ...(attended?.query_body ?? [])].slice(0, SHOWN_WEIGHTS);
-  if (!words.length) return fill(place);
-  const least = Math.min(...words.map((one) => one.weight));
-  const span = Math.max(...words.map((one) => one.weight)) - least || 1;
-  const shown = words.map(({ word, weight }) => {
-    const piece = h("span", { class: "weighed", title: weight.toFixed(2) }, word);
-    piece.style.setProperty("--weight", ((weight - least) / span).toFixed(3));
-    return [piece, " "];
-  });
-  const isOpen = place.querySelector("details")?.open;
-  const about = h("p", { class: "aside" }, "A stronger line means that the word counts more.");
-  const summary = h("summary", {}, icon(PATHS.chevron), "Why these?");
-  return fill(place, h("details", { class: "rest", open: isOpen }, summary, h("p", {}, shown), about));
-}

@@ -9,8 +9,6 @@ import { markedRanges, markWithin, pattern } from "./marks.js";
 import { count, date, parts, titleOf } from "./words.js";
 
 const SHOWN_WORDS = 7;
-const READ_MOST = 3;
-const READ_AT_LEAST = 0.5;
 let rows = 0;
 
 /** The address of a question within this page. */
@@ -129,14 +127,12 @@ export function aboutLine(question, via = null) {
 /** Why it was found, folded: words and the scores. */
 function whyPart(hit) {
   const matched = [...new Set(hit.matched.map((one) => one.word.toLowerCase()))];
-  const read = strongest(hit.attended?.title ?? []);
   const rows = [
     matched.length
       ? reason("Matched", matched.slice(0, SHOWN_WORDS), matched.length - SHOWN_WORDS)
       : reason("Matched", ["no word, but the meaning"], 0),
     hit.missing.length ? reason("Missing", hit.missing, 0) : null,
     hit.components.judged_different ? reason("Less likely", ["people often judged it different from others"], 0) : null,
-    read.length ? reason("Highest weight", read, 0) : null,
   ];
   const scores = parts(hit.components);
   if (scores) rows.push(reason("Scores", [scores], 0));
@@ -151,12 +147,6 @@ function whyPart(hit) {
 function reason(name, words, more) {
   const shown = words.join(", ") + (more > 0 ? ` and ${more} more` : "");
   return h("div", { class: name.toLowerCase().replaceAll(" ", "-") }, h("dt", {}, name), h("dd", {}, shown));
-}
-
-/** The words that the encoder takes most of. */
-export function strongest(weighed) {
-  const words = weighed.filter((one) => one.weight >= READ_AT_LEAST).sort((one, other) => other.weight - one.weight);
-  return [...new Set(words.map((one) => one.word.toLowerCase()))].slice(0, READ_MOST);
 }
 
 function unseenOf(hit) {
