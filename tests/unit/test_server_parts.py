@@ -35,7 +35,7 @@ from askalike.server.guards import (
     client_of,
     host_names,
 )
-from askalike.server.pool import Joined, Pool
+from askalike.server.pool import Batched, Pool
 from askalike.server.presentation import LONGEST_MARKDOWN, highlights, safe_html
 from askalike.server.problem import STATUSES, Refused, refusal_of
 from askalike.server.requests import MOST_VALUES, parse_body, parse_query, values_in
@@ -532,7 +532,7 @@ def test_what_waits_is_made_together_and_each_gets_its_own(monkeypatch: pytest.M
 
         pool = Pool("test", 2, 100, together)
         names = ["greedy"] * 10 + ["a", "b"]
-        tasks = [asyncio.create_task(pool.run(Joined(one), 60, name)) for one, name in enumerate(names, start=1)]
+        tasks = [asyncio.create_task(pool.run(Batched(one), 60, name)) for one, name in enumerate(names, start=1)]
         while not has_begun.is_set():
             await asyncio.sleep(0.001)
         assert await pool.run(lambda: 7, 60) == 7  # another thread is free for what is not made together
@@ -542,7 +542,7 @@ def test_what_waits_is_made_together_and_each_gets_its_own(monkeypatch: pytest.M
         assert pool.close(60)
         return made
 
-    monkeypatch.setattr(pool_module, "LONG_S", 60)  # however slow the machine is
+    monkeypatch.setattr(pool_module, "MAX_HOLD_S", 60)  # however slow the machine is
     first, *others = asyncio.run(steps())
     assert first == [1], "who comes to nobody waits for nobody"
     assert others == [[2, 11, 12, 3, 4, 5, 6, 7], [8, 9, 10]], "clients take turns, and eight are made at once"
@@ -557,17 +557,17 @@ def test_those_that_take_long_hold_up_no_others(monkeypatch: pytest.MonkeyPatch)
             return [number * number for number in asked]
 
         pool = Pool("test", 2, 10, together)
-        long = asyncio.create_task(pool.run(Joined(1), 60))
+        long = asyncio.create_task(pool.run(Batched(1), 60))
         await asyncio.sleep(0)
-        assert await pool.run(Joined(2), 60) == 4
+        assert await pool.run(Batched(2), 60) == 4
         assert not long.done()
         is_free.set()
         assert await long == 1
-        assert await pool.run(Joined(3), 60) == 9
+        assert await pool.run(Batched(3), 60) == 9
         assert pool.busy == 0
         assert pool.close(60)
 
-    monkeypatch.setattr(pool_module, "LONG_S", 0.01)
+    monkeypatch.setattr(pool_module, "MAX_HOLD_S", 0.01)
     asyncio.run(steps())
 
 

@@ -23,30 +23,30 @@ LOG: Final = logging.getLogger("askalike.server")
 
 UNLIMITED: Final = 1_000_000
 """Sentinel: no limit."""
-MACOS: Final = 10_240
-"""That macOS lets a process have which it says may have any number."""
-KEPT: Final = 256
-"""That a worker needs for what it answers with; connections get the others."""
-OWN: Final = 64
-"""Of these, the ones that belong to no forum."""
-FEWEST: Final = 16
-"""Connections, however few handles there are."""
-OF_FORUM: Final = 50
-"""Of an open forum, most of them of its writers' connections to the archive; far fewer while it is hardly asked."""
-OF_THREAD: Final = 4
-"""More of it for each thread that searches: connections to the archive and to the pairs."""
+MACOS_HANDLES: Final = 10_240
+"""What macOS allows a process whose limit it calls infinite."""
+RESERVED_HANDLES: Final = 256
+"""File handles that a worker keeps for its work; connections get the rest."""
+WORKER_HANDLES: Final = 64
+"""Of the reserved handles, those that belong to no forum."""
+MIN_CONNECTIONS: Final = 16
+"""Connections that are allowed however few handles there are."""
+FORUM_HANDLES: Final = 50
+"""Handles of an open forum under load, most of them its writers' connections to the archive."""
+THREAD_HANDLES: Final = 4
+"""Handles of a forum for each search thread: connections to the archive and to the pairs."""
 
 STRANGE_WEIGHT: Final = 100.0
-"""A connection whose client has never got anything goes as if it had waited so many times as long."""
-TRIES: Final = 16
-"""So many connections are looked at for one that has sent nothing meanwhile."""
+"""Factor on the waiting time of a connection that was never answered, when one is chosen to be closed."""
+MAX_TRIES: Final = 16
+"""Connections examined for one without unread bytes."""
 SPARE: Final = 64
-"""So many more are open for the moment in which what others have sent is still to be read."""
+"""Connections allowed above the limit while bytes that have arrived are still unread."""
 NOTICE_S: Final = 10.0
-"""What clients can cause as often as they like is told once in so long, with its count."""
+"""Warnings that clients can cause at will are logged once in this time, with counts."""
 
-MOST_LEFT: Final = 10
-"""A connection is left to another worker so many times one after another, ``LEFT_S`` each."""
+MAX_LEFT: Final = 10
+"""A worker leaves a connection to another at most so often in a row, ``LEFT_S`` each time."""
 LEFT_S: Final = 0.005
 
 
@@ -87,7 +87,7 @@ class Share:
 
     def leaves_it(self) -> bool:
         """Return whether a connection is left to another worker, which has fewer, this time."""
-        if self._left == MOST_LEFT or self._counts[self._own] <= min(self._counts):
+        if self._left == MAX_LEFT or self._counts[self._own] <= min(self._counts):
             self._left = 0
             return False
         self._left += 1
@@ -151,7 +151,7 @@ class Admission:
         name = "proxies" if is_proxy else rate_key(address)
         client = self._client_of[connection] = self._clients.setdefault(name, _Client(name, is_proxy))
         client.open += 1
-        self._tell()
+        self._publish()
         for _ in range(2):  # the second for one that was taken although none could be closed
             if client.open > self._most_of_one and not is_proxy:
                 is_room = self._close_one([client])
@@ -171,7 +171,7 @@ class Admission:
             client.open -= 1
             if not client.open:
                 del self._clients[client.name]
-            self._tell()
+            self._publish()
 
     def note(self, connection: Open, state: Literal["strange", "known", "work"]) -> None:
         """Note that a connection waits for its client from now on, or its client for the service.
@@ -196,13 +196,13 @@ class Admission:
         most = max((client.share for client in waiting), default=0)
         return most >= share and self._close_one([client for client in waiting if client.share == most])
 
-    def _tell(self) -> None:
+    def _publish(self) -> None:
         if self._share is not None:
             self._share.note(self.open)
 
     def _close_one(self, clients: Sequence[_Client]) -> bool:
         """Return whether one was closed, or will be once the event loop has read what has come."""
-        for _ in range(TRIES):
+        for _ in range(MAX_TRIES):
             now_s = time.monotonic()
             waiting = [candidate for client in clients for candidate in client.longest(now_s)]
             if not waiting:
@@ -221,18 +221,18 @@ class Notices:
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
-        self._told_s = -NOTICE_S
+        self._logged_s = -NOTICE_S
         self._timer: asyncio.TimerHandle | None = None
 
     def note(self, what: str) -> None:
         """Count something, and tell of it once it is time."""
         self._counts[what] += 1
         if self._timer is None:
-            wait_s = max(0.0, self._told_s + NOTICE_S - time.monotonic())
-            self._timer = asyncio.get_running_loop().call_later(wait_s, self._tell)
+            wait_s = max(0.0, self._logged_s + NOTICE_S - time.monotonic())
+            self._timer = asyncio.get_running_loop().call_later(wait_s, self._log)
 
-    def _tell(self) -> None:
-        self._timer, self._told_s = None, time.monotonic()
+    def _log(self) -> None:
+        self._timer, self._logged_s = None, time.monotonic()
         counts = dict(self._counts)
         self._counts.clear()
         LOG.warning("", extra={"fields": {"message": "connections were closed or refused", "counts": counts}})
@@ -246,20 +246,20 @@ def raise_limit() -> None:
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY:
-        wanted = max(soft, MACOS) if hard == resource.RLIM_INFINITY else hard
+        wanted = max(soft, MACOS_HANDLES) if hard == resource.RLIM_INFINITY else hard
         with contextlib.suppress(ValueError, OSError):  # the system may allow fewer than it says
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def most_connections(limits: Limits) -> int:
     """Return how many connections this process keeps open at once."""
-    return min(limits.connections, max(FEWEST, _limit() - KEPT))
+    return min(limits.connections, max(MIN_CONNECTIONS, _limit() - RESERVED_HANDLES))
 
 
 def most_forums(limits: Limits) -> int:
     """Return how many forums of a folder this process keeps open at once."""
-    left = _limit() - OWN - most_connections(limits)
-    return max(1, min(limits.open_forums, left // (OF_FORUM + OF_THREAD * limits.threads)))
+    left = _limit() - WORKER_HANDLES - most_connections(limits)
+    return max(1, min(limits.open_forums, left // (FORUM_HANDLES + THREAD_HANDLES * limits.threads)))
 
 
 def _limit() -> int:

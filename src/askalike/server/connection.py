@@ -24,16 +24,16 @@ from askalike.server.settings import Limits
 
 LOG: Final = logging.getLogger("askalike.server.requests")
 
-READ_BYTES: Final = 16_384
-"""Taken from a connection at a time, so that one cannot hold the event loop for long."""
-TAKEN_BYTES: Final = 65_536
-"""A client that reads its answer takes at least so much in ``Limits.write_s``."""
-LINGER_BYTES: Final = 64_000_000
+BUFFER_BYTES: Final = 16_384
+"""Read from a connection at a time; a larger buffer would let one client hold the event loop."""
+MIN_TAKEN_BYTES: Final = 65_536
+"""A client that takes less of its answer in ``Limits.write_s`` is cut off."""
+MAX_LINGER_BYTES: Final = 64_000_000
 MAX_ANSWERS: Final = 1_000
-"""Of one connection: whoever keeps it open comes to another worker at times, as where one has started later."""
-CHUNKS_FREE: Final = 1_000
-CHUNK_BYTES: Final = 16
-"""After so many chunks of a body, the mean chunk holds at least so much: each costs more than its bytes do."""
+"""Answers of one connection; then it is closed, so that a lasting client meets workers that started later."""
+FREE_CHUNKS: Final = 1_000
+MIN_CHUNK_BYTES: Final = 16
+"""Smallest mean size of a body's chunks beyond ``FREE_CHUNKS``: a chunk costs more than its bytes."""
 
 
 class Phase(Enum):
@@ -49,7 +49,7 @@ class Phase(Enum):
     CLOSING = auto()
 
 
-LONGEST: Final[Mapping[Phase, str]] = {
+PHASE_LIMITS: Final[Mapping[Phase, str]] = {
     Phase.NEW: "first_byte_s",
     Phase.HEAD: "head_s",
     Phase.BODY: "write_s",
@@ -59,8 +59,8 @@ LONGEST: Final[Mapping[Phase, str]] = {
     Phase.IDLE: "idle_s",
     Phase.CLOSING: "write_s",
 }
-"""Which of ``Limits`` says for how long; after that of ``WORK`` alone nothing happens but another look."""
-_buffer: Final = bytearray(READ_BYTES)
+"""Phase → the field of ``Limits`` that ends it; the end of ``WORK`` only starts it again."""
+_buffer: Final = bytearray(BUFFER_BYTES)
 
 
 class Connection(H11Protocol, asyncio.BufferedProtocol):
@@ -95,34 +95,36 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
             self._notices.note("refused: too many connections at work")
             refusal = Refused(503, "too many connections are open", "try again soon", {"Retry-After": "1"})
             self._refuse(refusal)
-        self._look(is_anew=True)
+        self._update(restarts=True)
 
     def get_buffer(self, sizehint: int) -> bytearray:
         """Return where the next bytes go; they are taken out at once, so that all connections share it."""
         return _buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Take what has come, and see what is waited for now."""
+        """Read the bytes that have come."""
         if self._phase is Phase.LINGER:
             self._lingered += nbytes
-            if self._lingered > LINGER_BYTES:
+            if self._lingered > MAX_LINGER_BYTES:
                 self._cut("its request was refused, and it did not stop sending")
                 return
         self.data_received(bytes(_buffer[:nbytes]))
-        self._look(is_anew=self._phase is Phase.BODY and nbytes > 1_000)  # one that sends goes after those that do not
+        self._update(
+            restarts=self._phase is Phase.BODY and nbytes > 1_000
+        )  # one that sends goes after those that do not
 
     def pause_writing(self) -> None:
-        """Note that the client does not read."""
+        """Wait for a client that does not read."""
         super().pause_writing()
-        self._look()
+        self._update()
 
     def resume_writing(self) -> None:
-        """Note that it does."""
+        """Go on once the client reads."""
         super().resume_writing()
-        self._look()
+        self._update()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
+        """Forget the connection."""
         if self._timer is not None:
             self._timer.cancel()
         self._admission.closes(self)
@@ -131,16 +133,16 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
     # -- what uvicorn calls ------------------------------------------------------------------------------------
 
     def on_response_complete(self) -> None:
-        """See what is waited for after an answer."""
+        """Enter the phase after an answer."""
         super().on_response_complete()
         self._unset_keepalive_if_required()  # it is ours to end
         self._is_known |= self._requests.status < HTTPStatus.BAD_REQUEST
-        self._look()
+        self._update()
 
     def shutdown(self) -> None:
-        """Close, or do so once the answer is there."""
+        """Close at once, or after the answer under way."""
         super().shutdown()
-        self._look()
+        self._update()
 
     def send_400_response(self, msg: str) -> None:
         """Answer what h11 refuses."""
@@ -167,8 +169,8 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
         self._notices.note(f"closed for another: {self._phase.name.lower()}")
         self._cut("")
 
-    def _seen(self) -> Phase:
-        """Return what is waited for now."""
+    def _current_phase(self) -> Phase:
+        """Return the phase that the connection is in."""
         if self.transport.is_closing():
             return Phase.CLOSING
         is_answered = self.cycle is None or self.cycle.response_complete
@@ -184,41 +186,41 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
             return Phase.HEAD
         return Phase.NEW if self.cycle is None else Phase.IDLE
 
-    def _look(self, *, is_anew: bool = False) -> None:
-        """See what is waited for now, and begin to wait where it is something else.
+    def _update(self, *, restarts: bool = False) -> None:
+        """Enter the current phase and start its timer.
 
         Args:
-            is_anew: begin to wait for the same again as well.
+            restarts: start the timer anew even where the phase has not changed.
         """
-        phase = self._seen()
-        if phase is self._phase and not is_anew:
+        phase = self._current_phase()
+        if phase is self._phase and not restarts:
             return
         self._phase = phase
         self._unsent = self.transport.get_write_buffer_size()
         self._admission.note(self, "work" if phase is Phase.WORK else "known" if self._is_known else "strange")
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self.loop.call_later(getattr(self._limits, LONGEST[phase]), self._late)
+        self._timer = self.loop.call_later(getattr(self._limits, PHASE_LIMITS[phase]), self._on_timeout)
 
-    def _late(self) -> None:
-        """Do what is to be done when something did not come in time."""
+    def _on_timeout(self) -> None:
+        """End what lasted too long: refuse, close or cut."""
         phase, unsent = self._phase, self.transport.get_write_buffer_size()
-        if self._seen() is not phase or phase is Phase.WORK:
-            self._look(is_anew=True)
+        if self._current_phase() is not phase or phase is Phase.WORK:
+            self._update(restarts=True)
         elif phase is Phase.HEAD:
             self._notices.note("timed out: head")
             hint = "send the whole head of a request at once"
             self._refuse(Refused(408, f"the head did not come within {self._limits.head_s:g} s", hint))
-            self._look()
+            self._update()
         elif phase in (Phase.NEW, Phase.IDLE) and not unsent:
             if phase is Phase.NEW:
                 self._notices.note("timed out: new")
             self.transport.close()
-            self._look()
+            self._update()
         elif phase is Phase.BODY and not self.flow.write_paused:
-            self._look(is_anew=True)  # the application has its own limits while it reads
-        elif phase in (Phase.WRITE, Phase.CLOSING) and 0 < unsent <= self._unsent - TAKEN_BYTES:
-            self._look(is_anew=True)
+            self._update(restarts=True)  # the application has its own limits while it reads
+        elif phase in (Phase.WRITE, Phase.CLOSING) and 0 < unsent <= self._unsent - MIN_TAKEN_BYTES:
+            self._update(restarts=True)
         else:
             self._cut(f"timed out: {phase.name.lower()}")
 
@@ -313,8 +315,8 @@ class _Requests(h11.Connection):
             elif isinstance(event, h11.Data):
                 self._chunks += 1
                 self._bytes += len(event.data)
-                if self._chunks > CHUNKS_FREE and self._bytes < CHUNK_BYTES * self._chunks:
-                    raise h11.RemoteProtocolError(f"the body comes in chunks of less than {CHUNK_BYTES} bytes")
+                if self._chunks > FREE_CHUNKS and self._bytes < MIN_CHUNK_BYTES * self._chunks:
+                    raise h11.RemoteProtocolError(f"the body comes in chunks of less than {MIN_CHUNK_BYTES} bytes")
         except h11.RemoteProtocolError as error:
             self.fault = error
             raise

@@ -1,7 +1,7 @@
-"""Threads that do the work, so that the event loop never waits for a search; bounded, with a bounded and fair queue.
+"""Threads that do the work, so that the event loop never waits for a search; with a bounded, fair queue.
 
-What is made of several at once for less, as searches are, is made together of those that wait: a thread takes them all
-as soon as it has ended with those before. The more ask at the same moment, the less each costs.
+Searches that wait run as one batch, which costs less than one after the other: a thread takes all of them as soon as
+the batch before is done.
 """
 
 from __future__ import annotations
@@ -17,41 +17,41 @@ from typing import Any, Final
 
 from askalike.server.problem import Refused
 
-MOST_TOGETHER: Final = 8
+MAX_BATCH: Final = 8
 """A larger batch adds latency, not throughput."""
-LONG_S: Final = 0.25
-"""While some are made together the others wait for them; when that takes so long, they wait no longer."""
+MAX_HOLD_S: Final = 0.25
+"""Batched calls wait for the batch under way; after this time they start beside it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
-    """What a pool's ``together`` is asked for, with what others ask for who wait meanwhile."""
+class Batched:
+    """An argument of the pool's ``batch``, which takes those of all callers that wait."""
 
     query: Any
 
 
 @dataclass(slots=True, eq=False)
 class _Turn:
-    """A call that waits or is under way."""
+    """A call that waits or runs."""
 
     answer: asyncio.Future[Any]
-    call: Callable[[], Any] | Joined
+    call: Callable[[], Any] | Batched
     is_large: bool
     is_begun: bool = False
 
 
 class _Queue:
-    """Turns that wait: those of each client in their order, and clients one after another."""
+    """Waiting turns: first in, first out for each client, and clients in rotation."""
 
     def __init__(self) -> None:
         self._clients: OrderedDict[str, deque[_Turn]] = OrderedDict()
 
     def put(self, client: str, turn: _Turn) -> None:
-        """Let a turn wait behind those of its client."""
+        """Append a turn to those of its client."""
         self._clients.setdefault(client, deque()).append(turn)
 
     def next(self, *, with_large: bool = True) -> _Turn | None:
-        """Return whose turn it is, None where nobody waits who may have a thread; turns that were given up go."""
+        """Return the next turn that may have a thread, or None; turns that were given up are dropped."""
         for client, turns in list(self._clients.items()):
             while turns and turns[0].answer.done():
                 turns.popleft()
@@ -67,14 +67,13 @@ class _Queue:
 
 
 class Pool:
-    """Some threads that live as long as the service: each keeps its own connection to the archive.
+    """Threads that live as long as the service, each with its own connection to the archive.
 
-    Where calls wait for a thread, clients take turns: one that asks for much waits for itself, and others hardly do.
-    Large calls leave a thread to the others, where there are several.
+    Clients take turns, so that one that sends many calls delays its own. Large calls leave one thread to the others.
 
     Args:
-        waiting: so many calls may wait for a thread.
-        together: makes what is ``Joined``, of several at once.
+        waiting: calls that may wait for a thread.
+        batch: runs the arguments of several ``Batched`` calls at once.
     """
 
     def __init__(
@@ -82,30 +81,30 @@ class Pool:
         name: str,
         threads: int,
         waiting: int,
-        together: Callable[[Sequence[Any]], Sequence[Any]] | None = None,
+        batch: Callable[[Sequence[Any]], Sequence[Any]] | None = None,
     ) -> None:
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix=name)
         self._most = threads + waiting
         self._free = threads
         self._free_large = max(1, threads - 1)
-        self._calls, self._joined = _Queue(), _Queue()
-        self._together = together
+        self._single, self._batched = _Queue(), _Queue()
+        self._batch = batch
         self._holding: asyncio.TimerHandle | None = None
         self._running: set[Future[Any]] = set()
-        self.joins = together is not None
-        """Whether it makes what is ``Joined``."""
+        self.batches = batch is not None
+        """Whether it takes ``Batched`` calls."""
         self.busy = 0
-        """How many calls are under way or wait."""
+        """Calls that run or wait."""
 
     async def run(
-        self, call: Callable[[], Any] | Joined, timeout_s: float, client: str = "", *, is_large: bool = False
+        self, call: Callable[[], Any] | Batched, timeout_s: float, client: str = "", *, is_large: bool = False
     ) -> Any:
-        """Return what ``call`` returns, or ``together`` for what is joined.
+        """Return the result of a call, or of its part in a batch.
 
-        A call that takes too long is finished all the same, and nobody hears of it.
+        A call that exceeds its time is finished all the same; its result is dropped.
 
         Args:
-            client: whose call it is.
+            client: in whose turn it waits.
             is_large: it may take far longer than others.
 
         Raises:
@@ -116,8 +115,8 @@ class Pool:
         self.busy += 1
         turn = _Turn(asyncio.get_running_loop().create_future(), call, is_large)
         try:
-            (self._joined if isinstance(call, Joined) else self._calls).put(client, turn)
-            self._give_turns()
+            (self._batched if isinstance(call, Batched) else self._single).put(client, turn)
+            self._start_waiting()
             async with asyncio.timeout(timeout_s):
                 return await turn.answer
         except TimeoutError as error:
@@ -131,40 +130,40 @@ class Pool:
                 self.busy -= 1
 
     def close(self, wait_s: float) -> bool:
-        """Return whether what is under way was done within so many seconds."""
+        """Take no more calls; return whether those that run ended within ``wait_s``."""
         self._executor.shutdown(wait=False, cancel_futures=True)
         return not wait(self._running, max(0.0, wait_s)).not_done
 
-    def _give_turns(self) -> None:
+    def _start_waiting(self) -> None:
         while self._free > 0:
             turns: list[_Turn] = []
-            while self._holding is None and len(turns) < MOST_TOGETHER and (turn := self._joined.next()):
+            while self._holding is None and len(turns) < MAX_BATCH and (turn := self._batched.next()):
                 turns.append(turn)
             if turns:
-                self._holding = asyncio.get_running_loop().call_later(LONG_S, self._let_go)
-                self._begin(turns, self._holding)
-            elif turn := self._calls.next(with_large=bool(self._free_large)):
-                self._begin([turn])
+                self._holding = asyncio.get_running_loop().call_later(MAX_HOLD_S, self._stop_holding)
+                self._start(turns, self._holding)
+            elif turn := self._single.next(with_large=bool(self._free_large)):
+                self._start([turn])
             else:
                 return
 
-    def _let_go(self) -> None:
-        """Let others begin beside those that are made together: these take long."""
+    def _stop_holding(self) -> None:
+        """Start others beside the batch under way, which takes long."""
         self._holding = None
-        self._give_turns()
+        self._start_waiting()
 
-    def _begin(self, turns: Sequence[_Turn], holding: asyncio.TimerHandle | None = None) -> None:
-        """Let a thread make one call, or together what is joined; who waits for it hears where no thread can."""
+    def _start(self, turns: Sequence[_Turn], holding: asyncio.TimerHandle | None = None) -> None:
+        """Run one call or one batch in a thread; its callers get the error where none can be started."""
         for turn in turns:
             turn.is_begun = True
         call = turns[0].call
-        if isinstance(call, Joined):
-            assert self._together is not None
+        if isinstance(call, Batched):
+            assert self._batch is not None
             work: Callable[[], Sequence[Any]] = partial(
-                self._together, [turn.call.query for turn in turns if isinstance(turn.call, Joined)]
+                self._batch, [turn.call.query for turn in turns if isinstance(turn.call, Batched)]
             )
         else:
-            work = partial(_one, call)
+            work = partial(_call_alone, call)
         try:
             future = self._executor.submit(contextvars.copy_context().run, work)
         except RuntimeError as error:  # the pool is closed, or the system starts no more threads
@@ -173,26 +172,26 @@ class Pool:
         self._free -= 1
         self._free_large -= turns[0].is_large
         self._running.add(future)
-        asyncio.wrap_future(future).add_done_callback(partial(self._end, turns, future, holding))
+        asyncio.wrap_future(future).add_done_callback(partial(self._finish, turns, future, holding))
 
-    def _end(
+    def _finish(
         self,
         turns: Sequence[_Turn],
         work: Future[Sequence[Any]],
         holding: asyncio.TimerHandle | None,
         done: asyncio.Future[Sequence[Any]],
     ) -> None:
-        """Let others have the thread, which goes on at once, and answer those who wait for what it made."""
+        """Give the thread to the next turn, and the results to the callers."""
         self._running.discard(work)
         self._free += 1
         self._free_large += turns[0].is_large
         error = asyncio.CancelledError() if done.cancelled() else done.exception()
-        if error is not None and len(turns) > 1:  # what is wrong with one is told to that one alone
+        if error is not None and len(turns) > 1:  # each alone, so that one that fails fails for its caller alone
             for turn in turns:
-                self._begin([turn])
+                self._start([turn])
             turns = ()
         self._answer(turns, holding, error, () if error is not None else done.result())
-        self._give_turns()
+        self._start_waiting()
 
     def _answer(
         self,
@@ -214,5 +213,5 @@ class Pool:
                 turn.answer.set_exception(error)
 
 
-def _one(call: Callable[[], Any]) -> list[Any]:
+def _call_alone(call: Callable[[], Any]) -> list[Any]:
     return [call()]

@@ -13,7 +13,7 @@ import msgspec
 from askalike import operations, schemas
 from askalike.follow import webhook
 from askalike.operations import OPERATIONS, Operation, service_document
-from askalike.server.pool import Joined
+from askalike.server.pool import Batched
 from askalike.server.problem import Refused
 from askalike.server.requests import Reply, Request, parse_body, parse_query, path_values
 from askalike.server.service import ServedForum, Service
@@ -85,9 +85,9 @@ async def _answer(forum: ServedForum, operation: Operation[Any], request: Reques
         content = await request.read_body(limits.body_bytes, limits.timeout_s)
         request.body = parse_body(operation.body, content)
     pool, is_large = service.writer if operation.right == "write" else service.readers, len(content) > LARGE_BYTES
-    work: Callable[[], Any] | Joined = partial(HANDLERS[operation], service, request)
-    if operation is operations.SIMILAR and pool.joins and not is_large:
-        work = Joined(request.body.query)
+    work: Callable[[], Any] | Batched = partial(HANDLERS[operation], service, request)
+    if operation is operations.SIMILAR and pool.batches and not is_large:
+        work = Batched(request.body.query)
     value = await pool.run(work, limits.timeout_s, request.client_key, is_large=is_large)
     return Reply(value if isinstance(value, bytes) else msgspec.json.encode(value), operation.media)
 

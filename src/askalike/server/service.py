@@ -195,8 +195,8 @@ class Service:
         """
         metrics, limits = metrics or Metrics(), settings.limits
         engine = Engine(Forum.open(settings.folder), metrics)
-        together = None if bool(engine.forum.indexes.engine) else engine.similar_many
-        readers = Pool("search", limits.threads, limits.waiting, together)
+        batch = None if bool(engine.forum.indexes.engine) else engine.similar_many
+        readers = Pool("search", limits.threads, limits.waiting, batch)
         maintenance = MaintenanceWorker(engine, lambda: readers.busy or engine.is_searched or is_busy(), turn)
         service = cls(settings, engine, metrics, readers, Pool("write", WRITERS, limits.waiting), maintenance)
         try:
