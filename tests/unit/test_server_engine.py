@@ -16,7 +16,7 @@ from tests.tiny_models import gated_model
 from askalike import Answer, Forum, Query, Question
 from askalike.errors import InputError, ModelError, SettingError, UnknownIdError
 from askalike.schemas import PairsQuery
-from askalike.server.engine import SEARCHED_S, Engine
+from askalike.server.engine import SEARCH_LULL_S, Engine
 from askalike.server.service import MaintenanceWorker
 from askalike.store import ForumLayout
 
@@ -99,7 +99,7 @@ def test_a_forum_counts_as_searched_for_a_moment_after_a_search(
     engine.similar(Query("printer"))
     assert engine.is_searched
     now = time.perf_counter()
-    monkeypatch.setattr("askalike.server.engine.time", SimpleNamespace(perf_counter=lambda: now + SEARCHED_S))
+    monkeypatch.setattr("askalike.server.engine.time", SimpleNamespace(perf_counter=lambda: now + SEARCH_LULL_S))
     assert not engine.is_searched
 
 

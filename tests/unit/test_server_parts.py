@@ -26,7 +26,7 @@ from askalike.server import pool as pool_module
 from askalike.server.admission import Admission, most_connections, most_forums
 from askalike.server.app import static_files
 from askalike.server.guards import (
-    MOST_CLIENTS,
+    MAX_CLIENTS,
     Access,
     Keys,
     Rates,
@@ -38,7 +38,7 @@ from askalike.server.guards import (
 from askalike.server.pool import Batched, Pool
 from askalike.server.presentation import LONGEST_MARKDOWN, highlights, safe_html
 from askalike.server.problem import STATUSES, Refused, refusal_of
-from askalike.server.requests import MOST_VALUES, parse_body, parse_query, values_in
+from askalike.server.requests import MAX_VALUES, parse_body, parse_query, values_in
 from askalike.server.settings import Limits, ServeSettings
 from askalike.server.workers import Lines, check_open
 from askalike.text.analyzer import Analyzer
@@ -90,15 +90,15 @@ def test_what_is_no_json_is_refused(content: bytes) -> None:
 
 
 def test_a_body_of_many_values_is_refused_before_it_is_looked_at() -> None:
-    texts = b'{"title":"a","exclude":["' + b'","'.join(b"%d" % number for number in range(MOST_VALUES)) + b'"]}'
+    texts = b'{"title":"a","exclude":["' + b'","'.join(b"%d" % number for number in range(MAX_VALUES)) + b'"]}'
     assert status_of(lambda: parse_body(SimilarRequest, texts)) == 400
 
 
 @pytest.mark.parametrize("text", ["[,{", 'a"[,', "\\", '\\"', '\\\\"[', "é,"])
 def test_what_texts_hold_is_no_value(text: str) -> None:
-    content = json.dumps({"body": text * MOST_VALUES, "tags": ["a", "b"]}).encode()
+    content = json.dumps({"body": text * MAX_VALUES, "tags": ["a", "b"]}).encode()
     assert values_in(content) == 5
-    assert parse_body(SimilarRequest, content).body == text * MOST_VALUES
+    assert parse_body(SimilarRequest, content).body == text * MAX_VALUES
 
 
 @pytest.mark.parametrize(
@@ -334,9 +334,9 @@ def test_a_client_that_asks_too_often_waits_and_others_do_not() -> None:
     assert rates.wait_s("a", 0.1) == 0.0
     assert Rates(rate=0.0, burst=1).wait_s("a", 0.0) == 0.0
     slow = Rates(rate=0.1, burst=1)
-    for number in range(MOST_CLIENTS + 1):
+    for number in range(MAX_CLIENTS + 1):
         assert slow.wait_s(str(number), 1.0) == 0.0
-    assert slow.wait_s(str(MOST_CLIENTS), 1.0) > 0.0, "it is remembered"
+    assert slow.wait_s(str(MAX_CLIENTS), 1.0) > 0.0, "it is remembered"
     assert slow.wait_s("0", 1.0) == 0.0, "it was forgotten for the newest"
 
 

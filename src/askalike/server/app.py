@@ -52,7 +52,7 @@ CONTENT_POLICY: Final = (
 )
 
 EMBEDDED: Final = ("/widget.js", "/widget.css")
-"""What pages of other sites load, and every file under /widget/."""
+"""Files that pages of other sites load, besides those under /widget/."""
 
 NO_ERRORS: Final = (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError)
 
@@ -67,7 +67,7 @@ HEADERS: Final[Mapping[str, str]] = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Cache-Control": "no-store",
 }
-"""Of every answer that does not say otherwise."""
+"""Headers of every reply that does not set its own."""
 
 PREFLIGHT: Final[Mapping[str, str]] = {
     "Access-Control-Allow-Methods": "GET, POST, PUT, DELETE",

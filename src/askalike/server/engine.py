@@ -46,15 +46,15 @@ from askalike.store.pairs import PairPosition
 from askalike.text.markup import plain_text
 from askalike.types import Answer, Draw, Feedback, Group, Link, LogEntry, Query, Question
 
-MOST_SHOWN: Final = 20
-MOST_LOOKED: Final = 50
-"""So many pages are looked through for one with a pair of a tag; then an empty one is answered, which leads on."""
+MAX_GROUP_QUESTIONS: Final = 20
+MAX_SCANNED_PAGES: Final = 50
+"""Pages that are scanned for a pair with a tag; after them an empty page with a cursor is returned."""
 
 _WHOLE: Final = re.compile("-?[0-9]{1,19}")
 
 PROBE_CHARACTERS: Final = 200
-SEARCHED_S: Final = 1.0
-"""For so long after a search another one is likely: people type."""
+SEARCH_LULL_S: Final = 1.0
+"""Time after a search in which the next one is likely, since people type."""
 
 _OPERATIONS: Final[Mapping[str, Literal["added", "edited"]]] = {"add": "added", "edit": "edited"}
 
@@ -81,8 +81,8 @@ class Engine:
 
     @property
     def is_searched(self) -> bool:
-        """Return whether somebody has searched a moment ago."""
-        return time.perf_counter() - self._searched_s < SEARCHED_S
+        """Return whether there was a search within ``SEARCH_LULL_S``."""
+        return time.perf_counter() - self._searched_s < SEARCH_LULL_S
 
     def similar(self, query: Query) -> Similar:
         """Return the questions similar to a query, or to the stored question whose id is all that it names."""
@@ -124,7 +124,7 @@ class Engine:
         )
 
     def warm_up(self) -> None:
-        """Search once, so that the first who asks need not wait for the model to be read; what fails, fails then."""
+        """Search once, so that no user waits for the model to be read; errors are left to theirs."""
         with contextlib.suppress(AskalikeError):
             self.forum.similar("how to", k=1)
 
@@ -140,7 +140,7 @@ class Engine:
         return Opened(identifier)
 
     def helped(self, identifier: str) -> HelpedCount:
-        """Count that a question answered somebody's who was about to ask."""
+        """Count that a question saved somebody from asking."""
         helped = HelpedCount(identifier, self.forum.store.add_helped(identifier))
         self._metrics.suggestions("helped")
         return helped
@@ -211,9 +211,9 @@ class Engine:
         return Written(identifier, "deleted", indexed=True)
 
     def catch_up(self) -> bool:
-        """Let all that is stored be found; return whether it is.
+        """Index what is stored; return whether the index holds all of it.
 
-        It is not while an engine is away, another process is at it for longer, or file handles are few.
+        It does not while an engine is away, another process holds the index for longer, or file handles are few.
 
         Raises:
             DiskFullError: the index has no room; what was written is stored.
@@ -234,7 +234,7 @@ class Engine:
             name: of the request's key.
         """
         cursor, tag, minimum = query.cursor, query.tag, self.forum.thresholds.least_score(query.minimum)
-        for _ in range(MOST_LOOKED if tag else 1):
+        for _ in range(MAX_SCANNED_PAGES if tag else 1):
             page = self._pairs(cursor, query.limit, minimum, query.sample)
             shown = tuple(pair for pair in page.pairs if tag is None or _has_tag((pair.question, pair.candidate), tag))
             if shown or page.next is None:
@@ -288,9 +288,9 @@ class Engine:
     def _group(self, group: Group) -> ShownGroup:
         weakest = group.weakest
         ends = () if weakest is None else (weakest.first, weakest.second)
-        wanted = list(dict.fromkeys([*group.members[:MOST_SHOWN], *ends]))
+        wanted = list(dict.fromkeys([*group.members[:MAX_GROUP_QUESTIONS], *ends]))
         by_id = self._listed(self.forum.store.questions_by_id(wanted).values())
-        first_ids = wanted[: min(MOST_SHOWN, len(group.members))]
+        first_ids = wanted[: min(MAX_GROUP_QUESTIONS, len(group.members))]
         shown = tuple(by_id[identifier] for identifier in first_ids if identifier in by_id)
         pair = None
         if weakest is not None and by_id.keys() >= set(ends):
@@ -343,7 +343,7 @@ def _has_tag(questions: Iterable[ListedQuestion], tag: str) -> bool:
 
 
 def make_cursor(*numbers: float | None) -> str:
-    """Return where a page ended, as the next one is asked for.
+    """Return a cursor from the position of a page's last row.
 
     >>> make_cursor(None, 7, 0.5)
     '_7_0.5'
@@ -352,7 +352,7 @@ def make_cursor(*numbers: float | None) -> str:
 
 
 def read_cursor(cursor: str, count: int, optional: int = 0) -> list[Any]:
-    """Return the numbers of a cursor; of the first ``optional`` ones, None where one was None.
+    """Return the numbers of a cursor; any of the first ``optional`` ones may be None.
 
     Raises:
         SettingError: no page has given it.

@@ -68,7 +68,7 @@ class Forums(Application):
         self.settings = settings
         self.access = Access(settings)
         self.served: dict[str, ServedForum] = {}
-        """Every forum that was asked for, by its name."""
+        """Each forum that was requested, by name."""
         self._counters = Counters(is_by_forum=True)
         self._forum_files = static_files()
         self._apps: dict[str, Application] = {}
@@ -120,14 +120,14 @@ class Forums(Application):
         return await super()._answer(request)
 
     def stop_soon(self) -> None:
-        """Answer no longer that it is ready, and begin nothing new in the background."""
+        """Report that the service is not ready, and start no more background work."""
         self._is_stopping = True
         for service in self.services.values():
             service.stop_soon()
 
     @property
     def services(self) -> dict[str, Service]:
-        """Return what answers for the forums that are open, by their names."""
+        """Return the services of the open forums, by name."""
         return {name: forum.service for name, forum in self.served.items() if forum.service is not None}
 
     def _served(self, name: str) -> ServedForum:
@@ -179,7 +179,7 @@ class Forums(Application):
         return any(self.served[name].busy for name in self.services)
 
     async def close(self, name: str) -> None:
-        """Close a forum that nobody asks now; it is no longer open as soon as this is awaited."""
+        """Close a forum without requests; it counts as closed at once."""
         forum = self.served[name]
         service, forum.service = forum.service, None
         if service is not None:

@@ -42,9 +42,9 @@ from askalike.store import ForumLayout
 
 LOG: Final = logging.getLogger("askalike.server")
 
-MOST_HOPS: Final = 10
+MAX_HOPS: Final = 10
 MOST_REMEMBERED: Final = 1_024
-"""Addresses that are read once while their clients go on asking."""
+"""Parsed addresses that are cached."""
 LONGEST_ENTRY: Final = 64
 """An IPv6 address in brackets with a port has 47 characters."""
 
@@ -68,7 +68,7 @@ def client_of(peer: str, forwarded: str, proxies: Sequence[Network]) -> str:
     address = _address(peer)
     if address is None:
         return peer
-    entries = forwarded.rsplit(",", MOST_HOPS)[-MOST_HOPS:] if proxies and forwarded else []
+    entries = forwarded.rsplit(",", MAX_HOPS)[-MAX_HOPS:] if proxies and forwarded else []
     for entry in reversed(entries):
         if not any(address in network for network in proxies):
             break
@@ -91,7 +91,7 @@ def is_trusted(peer: str, proxies: Sequence[Network]) -> bool:
 
 @lru_cache(MOST_REMEMBERED)
 def rate_key(client: str) -> str:
-    """Return under what a client's requests and connections are counted: its address, of IPv6 one customer's /64.
+    """Return the key by which a client is counted: its address, or the /64 network of an IPv6 address.
 
     >>> rate_key("192.0.2.7"), rate_key("2001:db8:0:1::7")
     ('192.0.2.7', '2001:db8:0:1::/64')
@@ -196,7 +196,7 @@ class Keys:
         return key, secret
 
     def remove(self, identifier: str) -> None:
-        """Take a key back.
+        """Revoke a key.
 
         Raises:
             UnknownIdError: there is no such key.
@@ -230,12 +230,12 @@ def _digest(secret: str) -> str:
 LOOPBACK_NAMES: Final = frozenset(["localhost", "127.0.0.1", "[::1]"])
 ALL: Final = frozenset(["read", "write"])
 CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="askalike"'}
-MOST_CLIENTS: Final = 10_000
-"""So many are remembered, those that asked last; one that is forgotten has a full bucket again."""
+MAX_CLIENTS: Final = 10_000
+"""Clients whose buckets are kept, the latest ones; a dropped client starts with a full bucket."""
 
 
 def host_names(settings: ServeSettings) -> frozenset[str]:
-    """Return the names under which a service may be asked; none where it may be under any: off the loopback."""
+    """Return the host names that are allowed; empty, where any is, off the loopback."""
     allowed = frozenset(name.lower() for name in settings.allow_hosts)
     return allowed | LOOPBACK_NAMES if is_loopback(settings.host) else allowed
 
@@ -318,7 +318,7 @@ class Rates:
         tokens = min(self._burst, tokens + (now - since) * self._rate)
         is_allowed = tokens >= 1
         self._buckets[client] = (tokens - 1 if is_allowed else tokens, now)
-        if len(self._buckets) > MOST_CLIENTS:
+        if len(self._buckets) > MAX_CLIENTS:
             self._buckets.popitem(last=False)
         return 0.0 if is_allowed else (1 - tokens) / self._rate
 

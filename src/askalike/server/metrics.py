@@ -75,7 +75,7 @@ class Counters:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Families(Collector):
-    """What Prometheus is told, as its client takes it."""
+    """Families of metrics as a collector of Prometheus's client."""
 
     families: Iterable[Metric]
 
@@ -111,7 +111,7 @@ class Metrics:
         self._counters.stages.labels(*self._labels, name).observe(seconds)
 
     def suggestions(self, event: Literal["shown", "opened", "helped"], count: int = 1) -> None:
-        """Count suggestions by what became of them."""
+        """Count suggestions by event."""
         self._counters.suggestions.labels(*self._labels, event).inc(count)
 
     def requests(self) -> int:

@@ -43,7 +43,7 @@ from askalike.types import Answer, Hit, Markup, Match, Question, likelihood_word
 
 EXCERPT_CHARACTERS: Final = 280
 READ_CHARACTERS: Final = 20_000
-"""Only so much of a body is read for its excerpt."""
+"""Characters of a body that are read for its excerpt."""
 LONGEST_MARKDOWN: Final = 20_000  # characters; hostile ones of this length take half a second
 
 
@@ -69,7 +69,7 @@ _CLEANER: Final = nh3.Cleaner(
 
 
 def safe_html(body: str, markup: Markup) -> str:
-    """Return a body as HTML that is safe to show; the last ones are remembered, since who types asks again and again.
+    """Return a body as HTML that is safe to show; the latest are cached, since typing repeats a search.
 
     >>> safe_html("<p onclick='x()'>Edit <code>a</code><script>x()</script></p>", "html")
     '<p>Edit <code>a</code></p>'

@@ -19,8 +19,8 @@ from askalike.server.settings import Network
 _Body = TypeVar("_Body", bound=msgspec.Struct)
 
 LONGEST_NAME: Final = 100
-"""Of a field that a request names, in the answer."""
-MOST_VALUES: Final = 10_000
+"""Characters of a field's name that a refusal repeats."""
+MAX_VALUES: Final = 10_000
 """Values in one JSON text: several times what the largest request needs."""
 _BEGINS: Final = (b"[", b"{", b",")
 """Before every value but the first is one of these, outside of texts."""
@@ -126,8 +126,8 @@ def parse_body(kind: type[_Body], content: bytes) -> _Body:
     Raises:
         Refused: 400, it is not UTF-8 or not JSON, or has too many values; 422, a value does not fit.
     """
-    if values_in(content) > MOST_VALUES:
-        raise Refused(400, f"the JSON has more than {MOST_VALUES} values", "send a flat object")
+    if values_in(content) > MAX_VALUES:
+        raise Refused(400, f"the JSON has more than {MAX_VALUES} values", "send a flat object")
     try:
         return msgspec.json.decode(content, type=kind)
     except msgspec.ValidationError as error:
@@ -147,11 +147,11 @@ def values_in(content: bytes) -> int:
     4
     """
     count = sum(map(content.count, _BEGINS))
-    if count <= MOST_VALUES:
+    if count <= MAX_VALUES:
         return 1 + count
     unescaped = content.replace(b"\\\\", b"").replace(b'\\"', b"")
     texts = unescaped.count(b'"') // 2
-    if texts > 2 * MOST_VALUES:  # at least every other one is a value, and not the name of one
+    if texts > 2 * MAX_VALUES:  # at least every other one is a value, and not the name of one
         return texts // 2
     outside = b"".join(unescaped.split(b'"')[::2])
     return 1 + sum(map(outside.count, _BEGINS))
@@ -193,7 +193,7 @@ def path_values(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def _unfit(kind: type[msgspec.Struct], error: msgspec.ValidationError) -> Refused:
-    """Return why a value does not fit: the field is named, and what was sent in it is not."""
+    """Return the refusal of a value that does not fit; it names the field and never repeats the value."""
     parts = _FAULT.fullmatch(str(error))
     fault, field = (parts["fault"], parts["field"] or "the body") if parts else (str(error), "the body")
     if fault.startswith(_UNKNOWN):

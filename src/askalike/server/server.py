@@ -1,4 +1,4 @@
-"""Takes connections and stops in time: uvicorn's server with our own way to accept, which ends when handles run out."""
+"""uvicorn's server with its own accept loop, which survives a lack of file handles, and a bounded shutdown."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from askalike.server.settings import Limits, Network
 
 LOG: Final = logging.getLogger("askalike.server")
 
-GRACE_S: Final = 10
-"""What is under way may take so long to finish when the service is told to stop."""
+SHUTDOWN_S: Final = 10
+"""Time for requests under way after the service was told to stop."""
 BACKLOG: Final = 1_024
 AT_ONCE: Final = 16
-"""Connections that are taken in one turn of the event loop; those that are too many are closed between two turns."""
+"""Connections accepted in one turn of the event loop; excess ones are closed between two turns."""
 PAUSE_S: Final = 0.5
-"""Nothing is accepted for so long when file handles or memory run out."""
+"""Pause in accepting when file handles or memory run out."""
 EXHAUSTED: Final = frozenset([errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM])
 
 
@@ -64,7 +64,7 @@ class Server(uvicorn.Server):
                 access_log=False,
                 server_header=False,
                 proxy_headers=False,
-                timeout_graceful_shutdown=GRACE_S,
+                timeout_graceful_shutdown=SHUTDOWN_S,
             )
         )
         self._admission, self._notices = admission, notices
@@ -89,7 +89,7 @@ class Server(uvicorn.Server):
             LOG.info("", extra={"fields": {"message": "listening", "host": host, "port": port}})
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept no more, and finish what is under way."""
+        """Stop accepting, and finish the requests under way."""
         for listening in self._listening:
             asyncio.get_running_loop().remove_reader(listening)
         if self._share is not None:
@@ -157,5 +157,5 @@ def listen(host: str, port: int) -> list[socket.socket]:
 
 
 def _log_fault(_: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
-    """Log what went wrong in the event loop as everything else is logged."""
+    """Log an error of the event loop in the service's own format."""
     LOG.error("%s", context.get("message"), exc_info=context.get("exception"))

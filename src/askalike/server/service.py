@@ -1,7 +1,7 @@
-"""What answers for a forum: its engine, threads and background work while it is open, and whether it is ready.
+"""A forum of the service: its engine, threads and background work while it is open, and whether it is ready.
 
-In the background, what others stored is let be found, encoded and compared. Of several workers, whoever holds the lock
-of a task does it; the others find nothing to do. Work is done in slices, and hardly any while searches are under way.
+Background work indexes, encodes and compares what was stored. Of several workers, the one that holds the lock of a task
+does it. Work is done in slices, and hardly any while searches run.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ LOG: Final = logging.getLogger("askalike.server")
 
 WRITERS: Final = 16
 CLOSE_S: Final = 5.0
-"""For what is still under way when the last connection is closed."""
+"""Time for calls that still run when the last connection is closed."""
 PROBE_EVERY_S: Final = 1.0
 PROBE_TIMEOUT_S: Final = 5.0
 FIRST_REST_S: Final = 0.5
 MAX_REST_S: Final = 5.0
-"""Between two tries to open a forum whose database is away when the service starts."""
+"""Longest pause between two tries to open a forum whose database is away."""
 PAUSE_S: Final = 0.5
 SLICE_S: Final = 0.2
-"""Of comparing, between two pauses while there is something to compare."""
+"""Time spent comparing between two pauses."""
 SHORT_PAUSE_S: Final = 0.05
 REST: Final = 20
-"""While searches are under way, comparing rests so many times as long as it took for each: a slice holds up all."""
+"""Pause after a slice of comparing, in multiples of the slice, for each search that runs: a slice delays them all."""
 SOON: Final = {"Retry-After": "1"}
 
 
@@ -53,8 +53,8 @@ class MaintenanceWorker:
     """A thread that keeps a forum's indexes, vectors and pairs in step.
 
     Args:
-        under_way: how many searches are under way; one where somebody is likely to search again.
-        turn: held while something is done, so that of several forums one has its turn.
+        under_way: returns how many searches run; 1 where another is likely.
+        turn: held during a slice, so that the forums of a service work one at a time.
     """
 
     def __init__(self, engine: Engine, under_way: Callable[[], int], turn: threading.Lock | None = None) -> None:
@@ -66,11 +66,11 @@ class MaintenanceWorker:
         self._thread = threading.Thread(target=self._run, name="maintenance", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self, wait_s: float) -> bool:
-        """Stop when the slice under way is done; return whether it was within so many seconds."""
+        """Stop after the current slice; return whether that took at most ``wait_s``."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(max(0.0, wait_s))
@@ -111,7 +111,7 @@ class MaintenanceWorker:
             self._turn.release()
 
     def keep(self) -> bool:
-        """Do a slice of what is to be done; return whether there is more."""
+        """Do a slice of the work; return whether more is left."""
         forum = self._engine.forum
         if forum.indexes.behind():
             forum.catch_up(is_waiting=False)
@@ -131,7 +131,7 @@ class MaintenanceWorker:
 
 
 class _StopProgress:
-    """Ends the work that tells it how far it is, once the service stops; vectors encoded so far are kept."""
+    """Progress that ends its work once the service stops; vectors encoded so far are kept."""
 
     def __init__(self, stop: threading.Event) -> None:
         self._stop = stop
@@ -141,11 +141,11 @@ class _StopProgress:
         self._check()
 
     def advance(self, count: int) -> None:
-        """Go on."""
+        """Count work."""
         self._check()
 
     def notice(self, text: str) -> None:
-        """Take no notice."""
+        """Ignore a sentence."""
 
     def _check(self) -> None:
         if self._stop.is_set():
@@ -154,7 +154,7 @@ class _StopProgress:
 
 @dataclass(slots=True)
 class Service:
-    """What answers for a forum while it is open: its engine, its threads, and its work in the background.
+    """An open forum: its engine, its threads, and its background work.
 
     Args:
         readers: threads that search.
@@ -183,12 +183,12 @@ class Service:
         is_busy: Callable[[], bool] = lambda: False,
         turn: threading.Lock | None = None,
     ) -> Service:
-        """Open a forum and begin to answer for it, once a first search has read the model.
+        """Open a forum, let a first search read its model, and start its background work.
 
         Args:
             metrics: of a forum among several.
-            is_busy: whether other forums of the service are being searched.
-            turn: whose turn it is to work in the background.
+            is_busy: returns whether other forums of the service are searched.
+            turn: held by the forum that works in the background.
 
         Raises:
             ForumError: it cannot be opened.
@@ -218,9 +218,9 @@ class Service:
         return False
 
     async def check_ready(self) -> None:
-        """Return where the service can answer, tried by a search for one of its questions.
+        """Check by a search for one of its questions that the forum can be searched.
 
-        Who watches a service asks without a key, so that asking costs next to nothing however often it is done.
+        Probes come without a key, so the search runs at most once in ``PROBE_EVERY_S``.
 
         Raises:
             Refused: 503, with what is wrong.
@@ -244,15 +244,15 @@ class Service:
         return None
 
     def stop_soon(self) -> None:
-        """Answer no longer that it is ready, and begin nothing new in the background."""
+        """Report that the forum is not ready, and start no more background work."""
         self.is_ready = False
         self.maintenance.stop(0)
 
     def close(self) -> None:
-        """Finish what is under way, then close the forum.
+        """Finish the calls that run, then close the forum.
 
-        What takes too long is left as it is, since everything that was acknowledged is on disk; the forum is closed
-        after it, where the process goes on with other forums.
+        A call that exceeds ``CLOSE_S`` is not waited for, since everything acknowledged is on disk; the forum is then
+        closed after it, in a thread.
         """
         self.stop_soon()
         end_s = time.monotonic() + CLOSE_S
@@ -273,18 +273,18 @@ class Service:
 
 
 def unavailable(error: BaseException) -> Refused:
-    """Return what a request is answered with while a forum cannot answer."""
+    """Return the refusal while a forum is unavailable."""
     problem = refusal_of(error)
     return Refused(503, problem.error, problem.hint, SOON)
 
 
 def not_ready() -> Refused:
-    """Return what a request is answered with before the service answers, and while it stops."""
+    """Return the refusal before the service is ready, and while it stops."""
     return Refused(503, "the service is not ready", "try again soon", SOON)
 
 
 class ServedForum:
-    """A forum of the service, open or not: who may ask it, what is counted, and what answers while it is open.
+    """A forum of the service, open or not: its access rules, its counts, and its service while it is open.
 
     Args:
         open_service: opens it for a request, where it is one of several; one alone is opened when the service starts.
@@ -302,16 +302,16 @@ class ServedForum:
         self.service: Service | None = None
         self.opening: asyncio.Task[None] | None = None
         self.busy = 0
-        """Requests that it answers now, or will once it is open."""
+        """Requests under way, those that wait for it to open included."""
         self.used_s = time.monotonic()
         self.failure: AskalikeError | None = None
-        """Why it is not waited for any longer."""
+        """The error after which it is not tried again."""
         self._open_service = open_service
         self._give_up = give_up
         self._refusal = not_ready()
 
     async def opened(self) -> Service:
-        """Return what answers for it; a forum that was replaced is opened again.
+        """Return its service; a forum whose folder was replaced is opened again.
 
         Raises:
             AskalikeError: it cannot be opened.
@@ -329,12 +329,12 @@ class ServedForum:
         raise self._refusal
 
     def stop_soon(self) -> None:
-        """Answer no longer that it is ready, and begin nothing new in the background."""
+        """Report that the forum is not ready, and start no more background work."""
         if self.service is not None:
             self.service.stop_soon()
 
     async def wait(self, error: AskalikeError, retried: type[ForumError], lost: Service | None = None) -> None:
-        """Open the forum once that is possible, which is tried less and less often.
+        """Try to open the forum, with growing pauses.
 
         Args:
             error: why it is not open.

@@ -94,7 +94,7 @@ GAUGES: Final[tuple[tuple[str, str, Callable[[Service], Any]], ...]] = (
 
 
 def gauges(services: Sequence[Service]) -> list[GaugeMetricFamily]:
-    """Return what Prometheus watches beside the counts of requests, of each forum; none that cannot be told now."""
+    """Return the gauges of each forum; one whose value cannot be read is left out."""
     families = []
     for name, about, value in GAUGES:
         labels = [FORUM] if any(service.metrics.forum for service in services) else []

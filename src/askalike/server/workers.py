@@ -1,4 +1,4 @@
-"""Starts the service: one process, or several on the same sockets, started again where one ends, none left alone."""
+"""Starts the service in one process or several on the same sockets; one that ends is replaced."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from askalike.server.app import build
 from askalike.server.forums import Forums
 from askalike.server.guards import Keys
 from askalike.server.metrics import SHARED
-from askalike.server.server import GRACE_S, Server, listen
+from askalike.server.server import SHUTDOWN_S, Server, listen
 from askalike.server.settings import ServeSettings, is_loopback
 from askalike.store.layout import forum_names
 from askalike.text.characters import safe
@@ -40,7 +40,7 @@ LOG: Final = logging.getLogger("askalike.server")
 
 LOOK_S: Final = 0.5
 AGAIN_S: Final = 1.0
-"""A worker that has ended is started again no sooner than so long after it was started."""
+"""Shortest time between two starts of a worker."""
 ARENAS: Final = 2
 VARIABLE: Final = "MALLOC_ARENA_MAX"
 M_ARENA_MAX: Final = -8
@@ -220,7 +220,7 @@ class _Worker:
 
     def end(self) -> None:
         """Wait until it has ended; one that takes too long is killed."""
-        self.process.join(2 * GRACE_S)
+        self.process.join(2 * SHUTDOWN_S)
         if self.process.exitcode is None:
             self.process.kill()
             self.process.join()
@@ -252,5 +252,5 @@ def _answer(
 
 
 def _stop() -> None:
-    """Finish what is under way, as if somebody had asked for it."""
+    """Stop this process as SIGTERM does."""
     os.kill(os.getpid(), signal.SIGTERM)
