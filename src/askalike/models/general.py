@@ -99,13 +99,16 @@ class GeneralEncoder:
         return [Pieces(self._words.encode(text, self._max_pieces)) for text in texts]
 
     def encode_query(self, texts: Sequence[str]) -> Array:
-        """Return the vectors of queries, in their order.  # (N, D) float32"""
-        return self.encode_document(texts)
+        """Return the vectors of queries, in their order, made in the caller's thread.  # (N, D) float32"""
+        return self._encode(texts, threads=1)
 
     def encode_document(self, texts: Sequence[str]) -> Array:
-        """Return the vectors of documents, in their order.  # (N, D) float32"""
+        """Return the vectors of documents, in their order, made on all cores of the process.  # (N, D) float32"""
+        return self._encode(texts)
+
+    def _encode(self, texts: Sequence[str], threads: int | None = None) -> Array:
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)  # (N, D)
-        for places, means in self._network.run(texts, _mean_of_states):
+        for places, means in self._network.run(texts, _mean_of_states, threads):
             vectors[places] = means
         return vectors
 

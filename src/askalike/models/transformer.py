@@ -184,11 +184,14 @@ class Network:
         self._relative_bias = relative_bias
         self._threads = threads or min(MOST_THREADS, cores())
 
-    def run(self, texts: Sequence[Any], reduce: Callable[[Array, NDArray[np.bool_]], Array]) -> Iterator[Batch]:
+    def run(
+        self, texts: Sequence[Any], reduce: Callable[[Array, NDArray[np.bool_]], Array], threads: int | None = None
+    ) -> Iterator[Batch]:
         """Yield the places of texts, and what is made of the states of their pieces.
 
         Args:
             reduce: of states (B, T, D) and which of them are pieces (B, T); called in threads.
+            threads: in place of the network's own.
         """
         pieces = self._tokenize(texts)
         widths = [min(-(-len(text.ids) // PADDED_TO) * PADDED_TO, self._max_pieces) for text in pieces]
@@ -196,7 +199,7 @@ class Network:
         def run_batch(places: list[int]) -> Batch:
             return places, reduce(*self._states([pieces[place] for place in places], widths[places[0]]))
 
-        yield from side_by_side(run_batch, batches(widths), self._threads)
+        yield from side_by_side(run_batch, batches(widths), threads or self._threads)
 
     def _states(self, texts: Sequence[Pieces], width: int) -> tuple[Array, NDArray[np.bool_]]:
         ids = np.zeros((len(texts), width), dtype=np.int64)  # (B, T)
