@@ -1,9 +1,10 @@
 """The search as its users get it, beside words alone and encoders alone, on every real set.
 
-Command: ``OMP_NUM_THREADS=1 python -m benchmarks.quality_search --test``, with ``askalike[minilm]``. Without ``--test``
-only dev splits are scored and nothing is written; with it the test splits too, into ``results/quality-search.json``.
-``--only SET`` scores one set and writes nothing. Forums are built where ``benchmarks.encoders --build`` has not left
-them; after that it takes minutes: what a forum holds is not encoded again.
+Command: ``OMP_NUM_THREADS=1 python -m benchmarks.quality_search --test``; MiniLM is in ``ASKALIKE_MINILM``. Without
+``--test`` only dev splits are scored and nothing is written; with it the test splits too, into
+``results/quality-search.json``. ``--only SET`` scores one set and writes nothing. Forums are built where
+``benchmarks.encoders --build`` has not left them; after that it takes minutes: what a forum holds is not encoded
+again.
 
 - ``bm25`` is the search by words alone (on SemEval and Quora the exact formula), ``general`` and ``minilm`` the cosine
   of an encoder alone, in the same forum.
