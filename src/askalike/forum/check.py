@@ -349,9 +349,11 @@ def _set(
     indexes: Indexes,
 ) -> Iterator[Finding]:
     name, answering = _within(place, layout), "" if current is None else current.fingerprint
-    yield from _maker(place, name)
     try:
-        if not indexes.exists(place):
+        has_index = indexes.exists(place)
+        if has_index or place.name == answering:
+            yield from _maker(place, name)
+        if not has_index:  # of a set that was begun, and stopped for want of room or by a kill
             yield Finding("vectors", f"{name}/index", "there is no index", is_damage=place.name == answering)
             return
         index = indexes.open(place)

@@ -39,6 +39,7 @@ PADDED_TO: Final = 8
 """A text is padded to a multiple of so many pieces."""
 
 MASKED: Final = np.float32(-1e9)
+_ANOTHER: Final = "take another model"
 
 
 class Transformer:
@@ -85,16 +86,24 @@ class Transformer:
         return self._encode(texts, prompts.get("document", prompts.get("passage", "")))
 
     def _encode(self, texts: Sequence[str], prompt: str) -> Array:
+        """Return the vectors of texts behind a prompt.
+
+        Raises:
+            DamagedModelError: a text cannot be read, or its vector has numbers that are not finite.
+        """
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)  # (N, D)
         for places, pooled in self._network.run([prompt + text for text in texts], self._pool):
             vectors[places] = pooled
+        if not np.isfinite(vectors).all():
+            raise DamagedModelError(f"{self._folder.path} gives vectors with numbers that are not finite", _ANOTHER)
         return vectors
 
     def _pool(self, states: Array, mask: NDArray[np.bool_]) -> Array:
         vectors = np.concatenate([POOLINGS[name](states, mask) for name in self._folder.pooling], axis=1)  # (B, D)
-        for layer in self._folder.dense:
-            vectors = _projected(layer, vectors)
-        return normalised(vectors)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
+            for layer in self._folder.dense:
+                vectors = _projected(layer, vectors)
+            return normalised(vectors)
 
 
 class CrossEncoder:
@@ -345,14 +354,24 @@ def _tokenizer(folder: TransformerFolder) -> Tokenize:
         ) from error
     rows = len(folder.weights["embeddings.word_embeddings.weight"])
     if not 0 < tokenizer.get_vocab_size() <= rows:
-        raise DamagedModelError(
-            f"tokenizer.json of {folder.path} has {tokenizer.get_vocab_size()} pieces, but there are {rows} word"
-            " vectors",
-            "take the files of one model",
-        )
+        raise _unfit(folder, f"has {tokenizer.get_vocab_size()} pieces, but there are {rows} word vectors")
     tokenizer.enable_truncation(folder.max_pieces)
     tokenizer.no_padding()
-    return lambda texts: [Pieces(text.ids, text.type_ids) for text in tokenizer.encode_batch(texts)]
+
+    def tokenize(texts: Sequence[Any]) -> list[Pieces]:
+        try:
+            pieces = [Pieces(text.ids, text.type_ids) for text in tokenizer.encode_batch(texts)]
+        except Exception as error:  # tokenizers raises nothing more precise
+            raise _unfit(folder, f"cannot read a text: {error}") from error
+        if any(len(text.ids) > folder.max_pieces or max(text.ids, default=0) >= rows for text in pieces):
+            raise _unfit(folder, f"gives pieces beyond the {rows} word vectors, or more than {folder.max_pieces}")
+        return pieces
+
+    return tokenize
+
+
+def _unfit(folder: TransformerFolder, what: str) -> DamagedModelError:
+    return DamagedModelError(f"tokenizer.json of {folder.path} {what:.300}", "take the files of one model")
 
 
 def session(graph: bytes) -> Any:

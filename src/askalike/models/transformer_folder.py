@@ -18,6 +18,7 @@ import safetensors
 from numpy.typing import NDArray
 
 from askalike.errors import DamagedModelError, ModelError, ModelNotFoundError
+from askalike.models.tokenizer_file import check_tokenizer
 
 Array = NDArray[np.float32]
 Family = Literal["bert", "roberta", "distilbert", "mpnet"]
@@ -38,6 +39,10 @@ ACTIVATIONS: Final = {"gelu": "gelu", "gelu_new": "gelu-tanh", "gelu_pytorch_tan
 _TYPES: Final = {"F32": np.float32, "F16": np.float16, "F64": np.float64, "I64": np.int64}
 _MAX_JSON_BYTES: Final = 4 << 20
 _MAX_WEIGHTS_BYTES: Final = 2 << 30
+_MAX_EPSILON: Final = 0.1
+_MAX_HEADER_BYTES: Final = 1 << 20
+_MAX_PROMPT: Final = 2_000
+"""Characters; a text is cut behind its prompt."""
 _AGAIN: Final = "take the folder again from where it came"
 
 
@@ -138,18 +143,26 @@ def read_folder(path: Path, *, is_of_pairs: bool = False) -> TransformerFolder:
     head = _head(path, root, settings, shape, weights) if is_of_pairs else None
     weights = _checked(shape, weights, root / "model.safetensors")
     tokenizer = _text(root / "tokenizer.json")
+    check_tokenizer(tokenizer, root / "tokenizer.json")
     pooling = _pooling(modules["Pooling"][0] / "config.json") if "Pooling" in modules else ("mean",)
-    dense = tuple(_dense(one, digest) for one in modules.get("Dense", []))
+    dense, width = list[Dense](), shape.hidden_size * len(pooling)
+    for folder in modules.get("Dense", []):
+        dense.append(_dense(folder, width, digest))
+        width = len(dense[-1].weight)
     named = _optional(root / "sentence_bert_config.json").get("max_seq_length")
     if named is None:  # newer versions write it here alone
         named = _optional(root / "tokenizer_config.json").get("model_max_length")
     limit = min(named, shape.max_pieces) if isinstance(named, int) and named > 2 else shape.max_pieces
     found = _optional(path / "config_sentence_transformers.json").get("prompts")
     prompts = {str(name): str(text) for name, text in found.items()} if isinstance(found, dict) else {}
+    if any(len(prompt) > _MAX_PROMPT for prompt in prompts.values()):
+        raise ModelError(f"{path} has a prompt of more than {_MAX_PROMPT:,} characters", "take another model")
     digest.update(json.dumps([settings, tokenizer, pooling, limit, prompts], sort_keys=True).encode())
     if head is not None:
         digest.update(f"pairs {head.is_probability}".encode())
-    return TransformerFolder(path, shape, weights, tokenizer, pooling, limit, dense, prompts, digest.hexdigest(), head)
+    return TransformerFolder(
+        path, shape, weights, tokenizer, pooling, limit, tuple(dense), prompts, digest.hexdigest(), head
+    )
 
 
 def _modules(path: Path) -> dict[str, list[Path]]:
@@ -161,7 +174,7 @@ def _modules(path: Path) -> dict[str, list[Path]]:
     for one in listed if isinstance(listed, list) else []:
         kind = str(one.get("type", "")).rsplit(".", 1)[-1] if isinstance(one, dict) else ""
         inside = str(one.get("path", "")) if isinstance(one, dict) else ""
-        folder = path / inside
+        folder = path / inside.replace("\0", "")
         if kind not in ("Transformer", "Pooling", "Dense", "Normalize"):
             raise ModelError(
                 f"{path} has a module of the kind {kind!r}, expected Transformer, Pooling, Dense or Normalize",
@@ -201,16 +214,25 @@ def _shape(settings: Mapping[str, Any], path: Path) -> Shape:
     layers, heads, hidden, inner = (_size(settings, name, path) for name in sizes)
     if hidden % heads:
         raise DamagedModelError(f"{path} has a hidden size of {hidden}, which {heads} heads do not divide", _AGAIN)
-    first = int(settings.get("pad_token_id") or 1) + 1 if family in ("roberta", "mpnet") else 0
+    padding = {"pad_token_id": settings.get("pad_token_id") or 1}
+    first = _size(padding, "pad_token_id", path) + 1 if family in ("roberta", "mpnet") else 0
     positions = _size(settings, "max_position_embeddings", path)
-    epsilon = 1e-12 if is_distilled else float(settings.get("layer_norm_eps", 1e-12))
+    if positions <= first:
+        raise DamagedModelError(f"{path} has {positions} positions, of which the first piece takes row {first}", _AGAIN)
+    epsilon = 1e-12 if is_distilled else settings.get("layer_norm_eps", 1e-12)
+    if not isinstance(epsilon, float) or not 0 < epsilon <= _MAX_EPSILON:
+        raise DamagedModelError(
+            f"{path} has layer_norm_eps = {epsilon!r:.60}, expected a number above 0, up to {_MAX_EPSILON}", _AGAIN
+        )
     return Shape(family, layers, heads, hidden, inner, epsilon, activation, first, positions - first)
 
 
 def _size(settings: Mapping[str, Any], name: str, path: Path) -> int:
     value = settings.get(name)
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1 << 20:
-        raise DamagedModelError(f"{path} has {name} = {value!r}, expected a whole number from 1 to {1 << 20}", _AGAIN)
+        raise DamagedModelError(
+            f"{path} has {name} = {value!r:.60}, expected a whole number from 1 to {1 << 20}", _AGAIN
+        )
     return value
 
 
@@ -286,6 +308,8 @@ def _weights(path: Path, digest: Any) -> dict[str, Array]:
         raise ModelError(f"{path} is larger than {_MAX_WEIGHTS_BYTES >> 30} GB", "serve the model and name its address")
     data = path.read_bytes()
     digest.update(hashlib.sha256(data).digest())
+    if int.from_bytes(data[:8], "little") > _MAX_HEADER_BYTES:
+        raise DamagedModelError(f"{path} has a header of more than {_MAX_HEADER_BYTES >> 20} MB", _AGAIN)
     try:
         found = safetensors.deserialize(data)  # type: ignore[no-untyped-call]
     except (safetensors.SafetensorError, ValueError, OverflowError) as error:
@@ -295,7 +319,8 @@ def _weights(path: Path, digest: Any) -> dict[str, Array]:
         if entry["dtype"] == "BF16":  # the upper half of a float32
             values = (np.frombuffer(entry["data"], np.uint16).astype(np.uint32) << 16).view(np.float32)
         elif entry["dtype"] in _TYPES:
-            values = np.frombuffer(entry["data"], _TYPES[entry["dtype"]]).astype(np.float32)
+            with np.errstate(over="ignore"):  # what is too large is refused below
+                values = np.frombuffer(entry["data"], _TYPES[entry["dtype"]]).astype(np.float32)
         else:
             continue
         if not np.isfinite(values).all():
@@ -318,16 +343,22 @@ def _pooling(path: Path) -> tuple[Pooling, ...]:
     return found
 
 
-def _dense(folder: Path, digest: Any) -> Dense:
+def _dense(folder: Path, width: int, digest: Any) -> Dense:
+    """Read a layer behind vectors of this width."""
     settings = _object(folder / "config.json")
     activation = str(settings.get("activation_function", "")).rsplit(".", 1)[-1]
     if activation not in ("Tanh", "Identity"):
         raise ModelError(f"{folder} asks for the activation {activation!r}, expected Tanh or Identity", "take another")
     weights = _weights(folder / "model.safetensors", digest)
     weight = weights.get("linear.weight")
-    if weight is None or weight.ndim != 2:
-        raise DamagedModelError(f"{folder} has no linear.weight of two dimensions", _AGAIN)
-    return Dense(weight, weights.get("linear.bias"), activation == "Tanh")
+    if weight is None or weight.ndim != 2 or weight.shape[1] != width:
+        raise DamagedModelError(f"{folder} has no linear.weight of two dimensions, the second {width}", _AGAIN)
+    bias = weights.get("linear.bias")
+    if bias is not None and bias.shape != weight.shape[:1]:
+        raise DamagedModelError(
+            f"{folder} has a linear.bias of shape {bias.shape}, expected {weight.shape[:1]}", _AGAIN
+        )
+    return Dense(weight, bias, activation == "Tanh")
 
 
 _HEADS: Final[Mapping[Family, tuple[str, str]]] = {
