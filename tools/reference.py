@@ -76,12 +76,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "askalike follow my.forum --from https://forum.example.org --secret-variable DISCOURSE_SECRET",
         "askalike follow my.forum --from https://github.com/OWNER/NAME --key-variable GITHUB_TOKEN --once",
         "askalike follow my.forum --status --json",
-    ),
-    "writeback": (
-        "askalike writeback my.forum --to https://forum.example.org --link --close",
-        "askalike writeback my.forum --to https://github.com/OWNER/NAME --link --close --tag duplicate"
-        " --key-variable GITHUB_WRITE_TOKEN --send",
-        "askalike writeback my.forum --status --json",
+        "askalike follow my.forum --write-back --to https://forum.example.org --link --close",
     ),
     "score": (
         "askalike score gold.qrels bm25.run --protocol trec --measure map --measure ndcg@10",

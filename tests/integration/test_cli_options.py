@@ -61,7 +61,7 @@ WALK: tuple[tuple[str, ...], ...] = (
     ("evaluate", "FORUM"),
     ("train", "FORUM"),
     ("follow", "FORUM", "--status"),
-    ("writeback", "FORUM", "--to", "https://forum.example.org", "--source", "manual", "--close"),
+    ("follow", "FORUM", "--write-back", "--to", "https://forum.example.org", "--source", "manual", "--close"),
 )
 """A command for most of what there is; the rest serves until it is stopped, or needs a server or a research set."""
 ELSEWHERE = {"demo", "serve", "attach", "score", "reproduce"}

@@ -134,10 +134,14 @@ def discussions() -> Iterator[WrittenSite]:
         yield site
 
 
+def written(run: Run, path: Path, *words: object) -> Any:
+    return run("follow", path, "--write-back", *words)
+
+
 def test_without_send_each_write_is_shown_and_nothing_is_asked_or_kept(
     run: Run, path: Path, discourse: WrittenSite, github: WrittenSite
 ) -> None:
-    done = run("writeback", path, *discourse.options("--link", "--close", "--json"))
+    done = written(run, path, *discourse.options("--link", "--close", "--json"))
     assert [(row["question"], row["candidate"], row["action"]) for row in done.json] == [
         ("3", "1", "link"),
         ("3", "1", "close"),
@@ -146,20 +150,20 @@ def test_without_send_each_write_is_shown_and_nothing_is_asked_or_kept(
     ]
     comment = f"This asks the same as {discourse.address}/t/1"
     assert [row["comment"] for row in done.json[:2]] == [comment, ""]
-    plain = run("writeback", path, *discourse.options("--link", "--limit", 1))
+    plain = written(run, path, *discourse.options("--link", "--limit", 1))
     assert f"3 link {comment}\n" in plain.out
-    own = run("writeback", path, *github.options("--link", "--text", "Schon gefragt: {original}", "--json"))
+    own = written(run, path, *github.options("--link", "--text", "Schon gefragt: {original}", "--json"))
     assert own.json[0]["comment"] == "Schon gefragt: #1"
-    assert discourse.fake.asked == github.fake.asked == run("writeback", path, "--status", "--json").json == []
+    assert discourse.fake.asked == github.fake.asked == written(run, path, "--status", "--json").json == []
 
 
 def test_decisions_are_linked_and_closed_on_discourse_once(run: Run, path: Path, discourse: WrittenSite) -> None:
-    done = run("writeback", path, *discourse.options("--link", "--close", *SEND, "--json"))
+    done = written(run, path, *discourse.options("--link", "--close", *SEND, "--json"))
     assert (done.code, [row["state"] for row in done.json]) == (0, ["done"] * 4)
     places = ["/posts.json", "/t/3/status.json", "/posts.json", "/t/4/status.json"]
     assert [request.path for request in discourse.fake.writes] == places
     assert [discourse.is_closed(number) for number in range(1, 7)] == [False, False, True, True, False, False]
-    again = run("writeback", path, *discourse.options("--link", "--close", *SEND, "--json"))
+    again = written(run, path, *discourse.options("--link", "--close", *SEND, "--json"))
     assert (again.json, len(discourse.fake.writes)) == ([], 4)
     assert KEY not in done.out + done.err
 
@@ -170,7 +174,7 @@ def test_decisions_are_commented_labelled_and_closed_on_github_once(
 ) -> None:
     site: WrittenSite = request.getfixturevalue(name)
     options = site.options("--link", "--tag", "duplicate", "--close", *SEND, "--json")
-    done = run("writeback", path, *options)
+    done = written(run, path, *options)
     assert (done.code, [row["action"] for row in done.json]) == (0, ["link", "tag duplicate", "close"] * 2)
     for number, original in ((3, 1), (4, 2)):
         thread = site.fake.issues.get(number) or site.fake.discussions[number]
@@ -181,7 +185,7 @@ def test_decisions_are_commented_labelled_and_closed_on_github_once(
     if name == "github":
         assert site.fake.issues[3]["state_reason"] == "duplicate"
     assert len(site.fake.writes) == 6
-    assert run("writeback", path, *options).json == []
+    assert written(run, path, *options).json == []
     assert KEY not in done.out + done.err
 
 
@@ -194,26 +198,26 @@ def test_what_is_there_already_is_not_written(
     for username, html in [*links, ("Helper", '<a href="/t/wifi-drops/1/2">the same</a>')]:
         post = discourse.fake.add_post(topic, discourse.fake.now_s)
         post.username, post.html = username, html
-    done = run("writeback", path, *discourse.options("--link", "--close", "--limit", 2, *SEND, "--json")).json
+    done = written(run, path, *discourse.options("--link", "--close", "--limit", 2, *SEND, "--json")).json
     assert [row["why"] for row in done] == [f"post {topic.posts[-1].id} links there", "closed already"]
     github.fake.issues[3]["labels"] = [{"name": "duplicate"}]
     for number in range(2):
         github.fake.add_comment(3, "Duplicate of #1", author_association="NONE", id=number)
     github.fake.add_comment(3, "duplicate of #1", id=9)
     options = ("--link", "--tag", "duplicate", "--limit", 2, *SEND, "--json")
-    done = run("writeback", path, *github.options(*options)).json
+    done = written(run, path, *github.options(*options)).json
     assert [row["why"] for row in done] == ["comment 9 says so", "labelled already"]
     for number in range(4):
         discussions.fake.add_discussion_comment(3, number, "Duplicate of #1", authorAssociation="NONE")
     discussions.fake.add_discussion_comment(3, 9, "duplicate of #1")
     discussions.fake.discussions[3]["closed"] = True
-    done = run("writeback", path, *discussions.options("--link", "--close", "--limit", 2, *SEND, "--json")).json
+    done = written(run, path, *discussions.options("--link", "--close", "--limit", 2, *SEND, "--json")).json
     assert [row["why"] for row in done] == ["comment 9 says so", "closed already"]
     assert discourse.fake.writes == github.fake.writes == discussions.fake.writes == []
 
 
 def test_a_label_that_the_repository_lacks_is_named(run: Run, path: Path, discussions: WrittenSite) -> None:
-    unknown = run("writeback", path, *discussions.options("--tag", "nobody's", *SEND, "--json"))
+    unknown = written(run, path, *discussions.options("--tag", "nobody's", *SEND, "--json"))
     assert [(row["state"], "no such label" in row["why"]) for row in unknown.json] == [("failed", True)] * 2
 
 
@@ -249,7 +253,7 @@ def test_comments_that_never_end_are_looked_through_for_so_long_alone(
     monkeypatch.setattr("askalike.follow.github.MAX_COMMENT_PAGES", 1)
     for _ in range(3):
         github.fake.add_comment(3, "no", author_association="NONE")
-    done = run("writeback", path, *github.options("--link", "--limit", 1, *SEND, "--json")).json
+    done = written(run, path, *github.options("--link", "--limit", 1, *SEND, "--json")).json
     assert [row["state"] for row in done] == ["failed"]
     assert "more comments than are looked through" in done[0]["why"]
     assert github.fake.writes == []
@@ -261,15 +265,15 @@ def test_an_original_that_not_everybody_may_read_is_named_and_never_linked_to(
     topics = discourse.fake.topics
     topics[1].is_deleted = True
     topics[2].category = topics[4].category = 4
-    done = run("writeback", path, *discourse.options("--link", *SEND, "--json"))
+    done = written(run, path, *discourse.options("--link", *SEND, "--json"))
     assert (done.code, [row["state"] for row in done.json]) == (1, ["failed", "done"])
     assert "topic 1 is not listed, or deleted" in done.json[0]["why"]
     topics[1].is_deleted, topics[1].category = False, 4
-    assert run("writeback", path, *discourse.options("--link", *SEND, "--json")).json == []
-    retried = run("writeback", path, *discourse.options("--link", *SEND, "--retry", "--json"))
+    assert written(run, path, *discourse.options("--link", *SEND, "--json")).json == []
+    retried = written(run, path, *discourse.options("--link", *SEND, "--retry", "--json"))
     assert "topic 1 is in a category that is not public" in retried.json[0]["why"]
     topics[1].category = 1
-    retried = run("writeback", path, *discourse.options("--link", *SEND, "--retry", "--json"))
+    retried = written(run, path, *discourse.options("--link", *SEND, "--retry", "--json"))
     assert [row["state"] for row in retried.json] == ["done"]
 
 
@@ -314,27 +318,27 @@ def test_a_wrong_key_ends_the_run_and_is_not_shown(
     run: Run, path: Path, github: WrittenSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WRITE_KEY", "wrong-key-wrong-key")
-    done = run("writeback", path, *github.options("--link", *SEND, "--json"))
+    done = written(run, path, *github.options("--link", *SEND, "--json"))
     assert (done.code, "answered 401" in done.json["error"]) == (1, True)
     assert "wrong-key" not in done.out + done.err
-    assert {row["state"] for row in run("writeback", path, "--status", "--json").json} == {"waiting"}
+    assert {row["state"] for row in written(run, path, "--status", "--json").json} == {"waiting"}
     monkeypatch.delenv("WRITE_KEY")
-    assert run("writeback", path, *github.options("--link", *SEND)).code == 2
-    assert run("writeback", path, *github.options("--link", "--send")).code == 2
+    assert written(run, path, *github.options("--link", *SEND)).code == 2
+    assert written(run, path, *github.options("--link", "--send")).code == 2
 
 
 def test_what_was_undone_is_not_written_and_what_was_written_stays(run: Run, path: Path, github: WrittenSite) -> None:
-    run("writeback", path, *github.options("--link", "--limit", 1, *SEND))
+    written(run, path, *github.options("--link", "--limit", 1, *SEND))
     with Forum.open(path) as forum:
         for number in (1, 2):
             forum.store.undo(number, "ann")
         assert [write.state for write in forum.store.outbox()] == ["done", "cancelled"]
-    assert run("writeback", path, *github.options("--link", "--close", *SEND, "--json")).json == []
+    assert written(run, path, *github.options("--link", "--close", *SEND, "--json")).json == []
     assert [len(github.comments(number)) for number in (3, 4)] == [1, 0]
     with Forum.open(path) as forum:
         for decision in DECIDED:
             forum.store.decide(decision, has_link=False)
-    done = run("writeback", path, *github.options("--link", *SEND, "--json")).json
+    done = written(run, path, *github.options("--link", *SEND, "--json")).json
     assert [(row["question"], row["state"]) for row in done] == [("4", "done")]
     assert len(github.comments(3)) == 1
 
@@ -347,7 +351,7 @@ def test_a_process_that_is_killed_while_it_writes_writes_nothing_twice(
 ) -> None:
     site: WrittenSite = request.getfixturevalue(name)
     site.fake.write_failures = [((0, {}, None), is_done)]
-    words = [str(word) for word in ("writeback", path, *site.options("--link", "--close", *SEND))]
+    words = [str(word) for word in ("follow", path, "--write-back", *site.options("--link", "--close", *SEND))]
     with subprocess.Popen([sys.executable, "-m", "askalike", *words], env=dict(os.environ)) as process:
         until = time.monotonic() + 120
         while not site.fake.writes and time.monotonic() < until:
@@ -365,12 +369,12 @@ def test_a_folder_that_names_an_address_gets_no_key_without_a_word(
     with State.create(ForumLayout(path)) as state:
         kept = FollowSettings(discourse.address, "discourse", ORIGIN, key_variable="READ_KEY", username="helper")
         state.put(settings=kept.to_json())
-    assert len(run("writeback", path, "--link", "--json").json) == 2
-    refused = run("writeback", path, "--link", *SEND, "--json")
+    assert len(written(run, path, "--link", "--json").json) == 2
+    refused = written(run, path, "--link", *SEND, "--json")
     assert (refused.code, "you have not said to write" in refused.json["error"]) == (2, True)
     assert discourse.fake.asked == []
-    assert run("writeback", path, "--link", "--to", discourse.address, *SEND).code == 0
-    assert run("writeback", path, "--link", "--close", *SEND).code == 0  # it was said before
+    assert written(run, path, "--link", "--to", discourse.address, *SEND).code == 0
+    assert written(run, path, "--link", "--close", *SEND).code == 0  # it was said before
     assert len(discourse.fake.writes) == 4
 
 
@@ -387,9 +391,9 @@ def test_a_folder_that_names_an_address_gets_no_key_without_a_word(
 )
 def test_what_cannot_be_written_is_explained(run: Run, path: Path, options: tuple[str, ...]) -> None:
     to = ("--to", "https://forum.example.org", "--source", ORIGIN)
-    done = run("writeback", path, *to, *options, "--json")
+    done = written(run, path, *to, *options, "--json")
     assert (done.code, bool(done.json["error"])) == (2, True)
-    assert run("writeback", path, "--link").code == 2
+    assert written(run, path, "--link").code == 2
 
 
 def test_a_redirection_is_not_followed_and_ends_the_run_where_the_whole_site_leads_elsewhere(

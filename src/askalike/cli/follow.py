@@ -1,4 +1,4 @@
-"""``askalike follow`` and ``writeback``: a forum kept in step with a site, and decisions written there."""
+"""``askalike follow``: a forum kept in step with a site, and decisions written back to it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 import filelock
 import typer
@@ -69,7 +69,7 @@ def follow(
     forum: ForumArgument,
     address: Annotated[
         str | None,
-        typer.Option("--from", help="A Discourse site or a GitHub repository. Kept.", show_default=False),
+        typer.Option("--from", "--to", help="A Discourse site or a GitHub repository. Kept.", show_default=False),
     ] = None,
     key_variable: KeyOption = None,
     username: UserOption = None,
@@ -94,7 +94,21 @@ def follow(
     allow_mass_delete: Annotated[
         bool, typer.Option("--allow-mass-delete", help="Also delete where over half of the threads are gone.")
     ] = False,
-    status: Annotated[bool, typer.Option("--status", help="Show how following does, and end.")] = False,
+    write_back: Annotated[
+        bool, typer.Option("--write-back", help="Show what decisions would be written to the site; follow nothing.")
+    ] = False,
+    send: Annotated[bool, typer.Option("--send", help="--write-back: write it.")] = False,
+    link: Annotated[bool, typer.Option("--link", help="--write-back: a comment that links to the original.")] = False,
+    tag: Annotated[str, typer.Option("--tag", help="--write-back: add this label (GitHub).")] = "",
+    close: Annotated[bool, typer.Option("--close", help="--write-back: close the duplicate.")] = False,
+    text: Annotated[
+        str, typer.Option("--text", help="--write-back: of the comment; {original} stands for the original.")
+    ] = "",
+    retry: Annotated[bool, typer.Option("--retry", help="--send: also what was refused before.")] = False,
+    limit: Annotated[int, typer.Option("--limit", help="--send: at most so many writes; 0: all.", min=0)] = 0,
+    status: Annotated[
+        bool, typer.Option("--status", help="Show how following does, or what --write-back has written, and end.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Keep a forum in step with a site, from its first question on.
@@ -102,9 +116,18 @@ def follow(
     A poll finds what is new, a sweep what was moved, closed or deleted; webhooks, which askalike serve takes at
     /v1/follow, make it quick. What is followed is kept in the forum's folder: later, askalike follow FORUM is enough.
     Ctrl-C or SIGTERM ends it; it goes on where it was. While the forum's database is away, also at the start, it is
-    tried again.
+    tried again. --write-back goes the other way: it writes the decisions of people that stand (the page's Review), each
+    once, and only with --send. Nothing that a person wrote is edited or deleted, and what is undone later stays there.
     """
     layout = ForumLayout(forum)
+    if write_back:
+        kept = {"source": source, "key_variable": key_variable, "username": username, "api": api}
+        how = (link, tag, close, text)
+        sending = _Sending(send, retry, limit, rate or RATE)
+        _write_back(layout, address, kept, how, sending, status=status, as_json=as_json)
+        return
+    if send or link or tag or close or text or retry or limit:
+        raise SettingError("options of writing were given without --write-back", "say --write-back too")
     if status:
         with State(layout) as state:
             _show_status(state, as_json)
@@ -154,42 +177,34 @@ def follow(
         raise typer.Exit(1)
 
 
-def writeback(
-    forum: ForumArgument,
-    address: Annotated[
-        str | None, typer.Option("--to", help="Where to; default: what this forum follows.", show_default=False)
-    ] = None,
-    source: SourceOption = None,
-    link: Annotated[bool, typer.Option("--link", help="Write a comment that links to the original.")] = False,
-    tag: Annotated[str, typer.Option("--tag", help="Add this label (GitHub).")] = "",
-    close: Annotated[bool, typer.Option("--close", help="Close the duplicate.")] = False,
-    text: Annotated[str, typer.Option("--text", help="Of the comment; {original} stands for the original.")] = "",
-    send: Annotated[bool, typer.Option("--send", help="Write; without it, what would be written is shown.")] = False,
-    retry: Annotated[bool, typer.Option("--retry", help="--send: also what was refused before.")] = False,
-    limit: Annotated[int, typer.Option("--limit", help="At most so many writes; 0: all.", min=0)] = 0,
-    key_variable: KeyOption = None,
-    username: UserOption = None,
-    api: ApiOption = None,
-    rate: Annotated[int, typer.Option("--rate", help="Requests a minute.", min=1)] = RATE,
-    status: Annotated[bool, typer.Option("--status", help="Show what was written, waits or failed, and end.")] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Write decisions back to the site that is followed.
+class _Sending(NamedTuple):
+    """Whether and how decisions are sent."""
 
-    Only decisions of people that stand (the page's Review), each once. Without --send, nothing leaves this machine.
-    Nothing that a person wrote is edited or deleted, and what is undone later stays there.
-    """
-    layout = ForumLayout(forum)
-    with Forum.open(forum) as opened, _stoppable() as clock:
+    is_on: bool
+    has_retries: bool
+    limit: int
+    rate: int
+
+
+def _write_back(
+    layout: ForumLayout,
+    address: str | None,
+    options: dict[str, Any],
+    how: tuple[bool, str, bool, str],
+    sending: _Sending,
+    *,
+    status: bool,
+    as_json: bool,
+) -> None:
+    with Forum.open(layout.folder) as opened, _stoppable() as clock:
         store = opened.store
         if status:
             _show_writes(store.outbox(), as_json)
             return
-        options = {"source": source, "key_variable": key_variable, "username": username, "api": api}
         settings = _changed_settings(_kept_settings(layout), address, options)
-        back = WriteBack(store, settings, WriteSettings(link, tag, close, text))
-        if not send:
-            _show_waiting(back, back.waiting()[: limit or None], as_json)
+        back = WriteBack(store, settings, WriteSettings(*how))
+        if not sending.is_on:
+            _show_waiting(back, back.waiting()[: sending.limit or None], as_json)
             return
         agreement = f"writeback {settings.address} {settings.key_variable}"
         if address is None and not is_agreed(agreement, WRITEBACK_AGREED):
@@ -197,14 +212,14 @@ def writeback(
                 f"the forum's folder names {settings.address}, to which you have not said to write",
                 f"if it is what you want, say --to {settings.address}",
             )
-        target = open_target(settings, Pace(rate, clock))
+        target = open_target(settings, Pace(sending.rate, clock))
         with _alone(layout.writeback_lock, "writes back"), store.lock("writeback"), BarProgress() as progress:
             with suppress(OSError):
                 agree(agreement)
-            done = back.send(target, limit, is_retried=retry, progress=progress)
+            done = back.send(target, sending.limit, is_retried=sending.has_retries, progress=progress)
         waits = len(back.waiting())
     _show_writes(done, as_json)
-    if any(write.state != "done" for write in done) or (waits and not limit):
+    if any(write.state != "done" for write in done) or (waits and not sending.limit):
         raise typer.Exit(1)
 
 

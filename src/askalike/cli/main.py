@@ -41,7 +41,6 @@ GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     },
     "Running a forum": {
         "follow": ("follow", "Keep a forum in step with a site, from its first question on."),
-        "writeback": ("follow", "Write decisions back to the site that is followed."),
         "keys": ("keys", "Make, list and revoke the keys of a forum's service."),
         "export": ("export", "Write all records and judgements to files."),
         "backup": ("export", "Write the archive of a forum to a new file."),
