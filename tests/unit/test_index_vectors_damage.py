@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -151,3 +152,15 @@ def test_creating_again_starts_from_nothing_even_over_damage(folder: Path) -> No
     (folder / "mark.json").write_bytes(b"?")
     assert VectorIndex.create(folder, 4, applied=0, fingerprint="g").entries == 0
     assert list(folder.glob("*.segment")) == []
+
+
+def test_a_damaged_segment_is_not_merged_into_a_sound_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("askalike.index.vector_segments.CHECKED_BYTES", -1)
+    path = only(folder, "*.segment")
+    flip(path, path.stat().st_size - 1)
+    index = VectorIndex(folder)
+    with index.writing() as writer:
+        writer.put([99], np.ones((1, 4)))
+        with pytest.raises(DamagedForumError, match=f"{path.name} does not hold what was written"):
+            writer.commit(replace(index.cursor, is_complete=True))
+    assert only(folder, "*.segment") == path

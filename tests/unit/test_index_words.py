@@ -302,3 +302,15 @@ def test_what_was_put_after_the_last_commit_is_dropped_at_the_end(index: WordInd
         writer.commit(index.cursor)
     assert found(index, "antenna") == [3]
     assert found(index, "printer") == [1, 2]
+
+
+def test_a_damaged_segment_is_not_merged_into_a_sound_one(index: WordIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("askalike.index.postings.CHECKED_BYTES", -1)  # as of a file that is too large to be compared
+    path = words_of(index)
+    flip(path, path.stat().st_size - 2)  # of a text
+    opened = WordIndex(index.folder)
+    with opened.writing() as writer:
+        writer.put(IndexEntry(3, ["scanner"], []))
+        with pytest.raises(DamagedForumError, match=f"{path.name} does not hold what was written"):
+            writer.commit(opened.cursor)
+    assert words_of(index) == path

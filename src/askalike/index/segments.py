@@ -223,6 +223,9 @@ class Segment(Protocol):
     def nums(self) -> NDArray[np.int64]:
         """Return the numbers of the entries, ascending.  # (N,)"""
 
+    def check(self) -> None:
+        """Read all of it, and raise DamagedForumError where it is not what was written."""
+
 
 _Segment = TypeVar("_Segment", bound=Segment)
 
@@ -422,6 +425,7 @@ class SegmentWriter(Generic[_Commit]):
         """Put everything so far on disk, then the cursor; a crash before the end leaves the last commit.
 
         Raises:
+            DamagedForumError: a segment that is to be merged is damaged; the last commit stays.
             ForumError: the index cannot be written, as on a full disk; the last commit stays.
         """
         with writing(self._folder, self.kind):
@@ -463,6 +467,7 @@ class SegmentWriter(Generic[_Commit]):
         chosen: list[Chosen[Any]] = []
         for position in merged:
             segment = now.parts[position].segment
+            segment.check()  # else damage would get a new sum
             rows = np.setdiff1d(np.arange(len(segment.nums)), dead[position], assume_unique=True)
             chosen.append((segment, rows))
         chosen += arriving

@@ -54,6 +54,10 @@ class VectorSegment:
         """Return the numbers of the entries, ascending.  # (N,)"""
         return self.rows.nums
 
+    def check(self) -> None:
+        """Read all of it; raises as ``CheckedFile.check_payload``."""
+        self.stored.check_payload()
+
     @classmethod
     def read(cls, folder: Path, entry: FileEntry, dimensions: int) -> VectorSegment:
         """Open a segment that the manifest names.

@@ -306,7 +306,7 @@ class VectorIndex(SegmentedIndex[VectorCommit, VectorWriter], VectorSnapshot):
             DamagedForumError: a file does not hold what was written, or two entries have one number.
         """
         for part in self._now.parts:
-            part.segment.stored.check_payload()
+            part.segment.check()
             if part.codes is not None:
                 part.codes.check()
         numbers = self.numbers()
