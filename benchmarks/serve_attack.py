@@ -379,7 +379,7 @@ def main() -> None:
             print(name, rows[name], flush=True)
             running.client.status()  # raises where it no longer answers
         after = memory_mb(running.process.pid)
-    lines = (folder.parent / "service.log").read_text(encoding="utf-8").splitlines()[1:]  # the first is for people
+    lines = (folder.parent / "service.log").read_text(encoding="utf-8").splitlines()
     told = [json.loads(line) for line in lines]  # every line is JSON, or this raises
     body = {
         "questions": QUESTIONS,
@@ -389,8 +389,8 @@ def main() -> None:
         "memory_mb": {"before": before, "after": after},
         "log": {
             "lines": len(lines),
-            "warnings": sum(one["level"] == "warning" for one in told),
-            "errors": sum(one["level"] == "error" for one in told),
+            "warnings": sum(line["level"] == "warning" for line in told),
+            "errors": sum(line["level"] == "error" for line in told),
         },
     }
     if options.only:

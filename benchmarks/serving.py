@@ -40,7 +40,18 @@ def serving(forum: Path, *options: str) -> Iterator[Running]:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         port = bound.getsockname()[1]
-    command = [sys.executable, "-m", "askalike.cli.main", "serve", str(forum), "--port", str(port), "--rate", "0"]
+    command = [
+        sys.executable,
+        "-m",
+        "askalike.cli.main",
+        "serve",
+        str(forum),
+        "--port",
+        str(port),
+        "--rate",
+        "0",
+        "--log-json",
+    ]
     with (forum.parent / "service.log").open("wb") as log:
         process = subprocess.Popen([*command, *options], stderr=log, stdout=log, start_new_session=True)
         running = Running(process, port)

@@ -62,12 +62,10 @@ class Request:
         raw: bytes = scope.get("raw_path") or scope["path"].encode()
         self.path = raw.partition(b"?")[0].decode("latin-1")
         self.query_string: bytes = scope["query_string"]
-        self.headers: dict[str, str] = {}
-        for name, value in scope["headers"]:
-            key, text = name.decode("latin-1"), value.decode("latin-1")
-            self.headers[key] = f"{self.headers[key]}, {text}" if key in self.headers else text
-        peer = scope.get("client")
-        self.client = client_of(peer[0], self.headers.get("x-forwarded-for", ""), proxies) if peer else ""
+        headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
+        self.headers = dict(reversed(headers))  # of a name that comes twice, the first
+        peer, forwarded = scope.get("client"), ",".join(value for name, value in headers if name == "x-forwarded-for")
+        self.client = client_of(peer[0], forwarded, proxies) if peer else ""
         self.client_key = rate_key(self.client)
         self.route = ""
         self.values: Mapping[str, str] = {}
