@@ -861,8 +861,8 @@ class Forum:
     def upkeep(self, *, progress: Progress | None = None) -> None:
         """Do what is not urgent, where it is to be done; others may search and write meanwhile.
 
-        Words of a large forum that have no postings, and those of a forum that has deleted questions, are indexed anew
-        beside the index that answers until the new one is complete; it goes on where a killed process was. A forum that
+        Words that were begun to be indexed anew, as by ``reindex``, are indexed beside the index that answers until the
+        new one is complete; it goes on where a killed process was. A forum that
         an encoder of sentences reads is asked 500 of its own questions, the first time and whenever it has doubled, for
         how far they stand out from one another, which probabilities rest on (``search.margin``); one of 2,000 questions
         or fewer whenever it has changed, so that its probabilities follow from what it holds.

@@ -390,7 +390,7 @@ class Indexes:
         return forum_margin(source, self._analyzer, in_order, progress.advance)
 
     def encode(self, progress: Progress) -> None:
-        """Encode all that waits; nothing without vectors. Words whose counts have drifted are counted anew.
+        """Encode all that waits; nothing without vectors. Words that were begun to be indexed anew are, too.
 
         Raises:
             BusyForumError: another process encodes, or has been indexing for too long.
