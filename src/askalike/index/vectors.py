@@ -103,7 +103,7 @@ class VectorSnapshot:
         """Return those of the numbers that can be found, with their cosines to a query (D,), as ``search`` does."""
         commit = self._now
         [aim] = directions(finite_vectors(np.asarray(query)[None], commit.dimensions, "query"))
-        rows = np.unique(commit.locate(whole_numbers(nums)))
+        rows = np.array(sorted({*commit.locate(whole_numbers(nums)).tolist()}), np.int64)  # np.unique loads much
         rows = rows[rows >= 0]
         rows = rows[commit.is_found(rows)]
         return best(commit.nums(rows), commit.codes(rows), aim, len(rows)) if aim.any() else []
