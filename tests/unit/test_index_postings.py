@@ -285,6 +285,41 @@ def test_another_process_sees_what_one_has_written(tmp_path: Path) -> None:
         assert other.search({"new": 1.0}, FIELDS, 100) == index.search({"new": 1.0}, FIELDS, 100)
 
 
+READING = """
+import json, sys
+from pathlib import Path
+from askalike.index.words import FieldWeights, WordIndex
+
+folder, last = Path(sys.argv[1]), int(sys.argv[2])
+index = WordIndex(folder)
+while True:
+    index.refresh()
+    now = index.snapshot()
+    nums = [num for num, _ in now.search({"all": 1.0}, FieldWeights(), 10_000)]
+    assert sorted(nums) == now.numbers(), "the hits are those of one commit"
+    assert len(nums) == now.document_frequency("all")
+    assert now.texts(nums) == {num: b"text %d" % num for num in nums}
+    if now.cursor.applied == last:
+        break
+"""
+
+
+@pytest.mark.slow  # two processes read for as long as one writes
+@in_segments
+def test_processes_that_read_see_one_commit_while_another_writes(tmp_path: Path) -> None:
+    def entry(num: int) -> IndexEntry:
+        return IndexEntry(num, ["all"], ["body"], text=b"text %d" % num)
+
+    index = filled(tmp_path / "lexical", {num: entry(num) for num in range(300)})
+    command = [sys.executable, "-c", READING, str(index.folder), "300"]
+    readers = [subprocess.Popen(command) for _ in range(2)]
+    draw = random.Random(0)
+    for _ in range(300):
+        nums = draw.sample(range(600), draw.choice([1, 1, 1, 5, 40]))
+        write(index, *map(entry, nums[::2]), gone=nums[1::2])
+    assert [reader.wait(timeout=60) for reader in readers] == [0, 0]
+
+
 def test_scipy_is_loaded_when_a_process_has_searched_some_times(tmp_path: Path) -> None:
     filled(tmp_path / "lexical", drawn(range(1, 101)))
     script = """
@@ -313,7 +348,7 @@ def test_a_posting_of_a_question_that_is_not_there_is_damage(tmp_path: Path) -> 
     rows[-3:] = 2**31 - 1
     place = int(np.flatnonzero(of.starts[:-1] <= len(rows) - 1)[-1])
     object.__setattr__(of, "rows", rows)
-    object.__setattr__(part.segment, "rows", rows)
+    part.segment.rows = rows
     [term] = [term for term in WORDS if hash_of(term) == int(part.segment.entries.hashes[place])]
     with pytest.raises(DamagedForumError, match="a question that is not there"):
         index.search({term: 1.0}, FIELDS, 5)

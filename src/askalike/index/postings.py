@@ -225,14 +225,30 @@ def _counted(keys: NDArray[np.int64], terms: int) -> Postings:
 # -- on disk ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class WordSegment:
-    """A segment as it is on disk; ``rows`` and ``impacts`` are those of all fields, one after the other."""
+_products = count(1)
 
-    entries: Entries
-    rows: NDArray[np.int32]
-    impacts: NDArray[np.float32]
-    stored: CheckedFile
+
+class WordSegment:
+    """A segment as it is on disk.
+
+    Args:
+        rows, impacts: those of all fields, one after the other.  # (P,)
+
+    Raises:
+        DamagedForumError: of what adds up postings: one is of an entry that is not there.
+    """
+
+    def __init__(
+        self, entries: Entries, rows: NDArray[np.int32], impacts: NDArray[np.float32], stored: CheckedFile
+    ) -> None:
+        self.entries = entries
+        self.rows = rows
+        self.impacts = impacts
+        self.stored = stored
+        fields = entries.fields
+        self._starts = np.cumsum([0, *(len(postings.rows) for postings in fields)])[:-1]  # of each field's postings
+        self._is_checked = np.zeros((len(fields), len(entries.hashes)), np.bool_)
+        self._matrices: dict[int, Any] = {}
 
     @property
     def nums(self) -> NDArray[np.int64]:
@@ -257,6 +273,75 @@ class WordSegment:
             raise damage(self.stored.path, "holds a posting of a question that is not there")
         if (np.diff(entries.text_starts) < 0).any():
             raise damage(self.stored.path, "holds texts that do not follow each other")
+
+    def places(self, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Return the places of terms, -1 for one that no entry has."""
+        own = self.entries.hashes
+        if not len(own):
+            return np.full(len(hashes), -1, np.int64)
+        at = np.minimum(np.searchsorted(own, hashes), len(own) - 1)
+        return np.where(own[at] == hashes, at, -1)
+
+    def rows_with(self, field: int, place: int) -> NDArray[np.int32]:
+        """Return the rows that have a term in a field."""
+        postings = self.entries.fields[field]
+        self._check(field, np.array([place]))
+        return postings.rows[postings.starts[place] : postings.starts[place + 1]]
+
+    def sums(self, weighted: Sequence[tuple[int, NDArray[np.int64], NDArray[np.float32]]]) -> NDArray[np.float32]:
+        """Return ``Σ_f Σ_t factor_f(t) · impact_f(t, d)`` of every row (N,).
+
+        Args:
+            weighted: fields, descending, each with the places of terms, descending, and their factors.
+        """
+        size, rows, impacts = len(self.nums), self.rows, self.impacts
+        begins, ends = [], []
+        for field, places, _ in weighted:
+            self._check(field, places)
+            starts = self.entries.fields[field].starts
+            begins.append(self._starts[field] + starts[places])
+            ends.append(self._starts[field] + starts[places + 1])
+        begin, end = np.concatenate(begins), np.concatenate(ends)
+        factors = np.concatenate([each for _, _, each in weighted])
+        if not len(factors):
+            return np.zeros(size, np.float32)
+        if "scipy.sparse" not in sys.modules and next(_products) <= FEW_PRODUCTS:
+            sums = np.zeros(size, np.float32)
+            for of_term, factor in zip(map(slice, begin, end), factors, strict=True):
+                np.add.at(sums, rows[of_term], impacts[of_term] * factor)
+            return sums
+        # A column of the matrix is what lies between two neighbours of its pointers. Terms are taken from the last to
+        # the first, so that what would lie between one and the next runs backwards and is nothing: nothing is copied.
+        pointers = np.empty(2 * len(factors), np.int32)
+        pointers[0::2], pointers[1::2] = begin, end
+        by_column = np.zeros(len(pointers) - 1, np.float32)
+        by_column[0::2] = factors
+        matrix = copy(self._matrix(len(by_column)))
+        matrix.indptr = pointers
+        summed: NDArray[np.float32] = matrix @ by_column
+        return summed
+
+    def _matrix(self, columns: int) -> Any:
+        """Return a matrix of all postings with so many columns, of which nobody has said yet where they lie.
+
+        Making one takes a fifth as long as the product: it is made once, and copied without what it holds.
+        """
+        known = self._matrices.get(columns)
+        if known is None:
+            sparse = importlib.import_module("scipy.sparse")
+            known = sparse.csc_matrix((len(self.nums), columns), dtype=np.float32)
+            known.data, known.indices = self.impacts, self.rows
+            self._matrices[columns] = known
+        return known
+
+    def _check(self, field: int, places: NDArray[np.int64]) -> None:
+        """Look, once for each term, whether its postings are of rows that are there: the product does not."""
+        postings, size = self.entries.fields[field], len(self.nums)
+        for place in places[~self._is_checked[field, places]]:
+            rows = postings.rows[postings.starts[place] : postings.starts[place + 1]]
+            if len(rows) and not (rows.min() >= 0 and rows.max() < size):
+                raise damage(self.stored.path, "holds a posting of a question that is not there")
+            self._is_checked[field, place] = True
 
 
 _HEAD: Final = 2 + len(FIELDS)
@@ -447,92 +532,3 @@ def _joined_texts(
                 yield from _blocks([chosen[of[first]][0].texts[begins[first] : ends[last - 1]]], iter(()))
 
     return starts, blocks()
-
-
-# -- scores ------------------------------------------------------------------------------------------------------------
-
-_products = count(1)
-
-
-class Scorer:
-    """Adds up the impacts of a segment's postings.
-
-    Raises:
-        DamagedForumError: a posting is of an entry that is not there.
-    """
-
-    def __init__(self, segment: WordSegment) -> None:
-        self.segment = segment
-        fields = segment.entries.fields
-        self._starts = np.cumsum([0, *(len(postings.rows) for postings in fields)])[:-1]  # of each field's postings
-        self._is_checked = np.zeros((len(fields), len(segment.entries.hashes)), np.bool_)
-        self._matrices: dict[int, Any] = {}
-
-    def places(self, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Return the places of terms, -1 for one that no entry has."""
-        own = self.segment.entries.hashes
-        if not len(own):
-            return np.full(len(hashes), -1, np.int64)
-        at = np.minimum(np.searchsorted(own, hashes), len(own) - 1)
-        return np.where(own[at] == hashes, at, -1)
-
-    def rows(self, field: int, place: int) -> NDArray[np.int32]:
-        """Return the rows that have a term in a field."""
-        postings = self.segment.entries.fields[field]
-        self._check(field, np.array([place]))
-        return postings.rows[postings.starts[place] : postings.starts[place + 1]]
-
-    def sums(self, weighted: Sequence[tuple[int, NDArray[np.int64], NDArray[np.float32]]]) -> NDArray[np.float32]:
-        """Return ``Σ_f Σ_t factor_f(t) · impact_f(t, d)`` of every row (N,).
-
-        Args:
-            weighted: fields, descending, each with the places of terms, descending, and their factors.
-        """
-        size, rows, impacts = len(self.segment.nums), self.segment.rows, self.segment.impacts
-        begins, ends = [], []
-        for field, places, _ in weighted:
-            self._check(field, places)
-            starts = self.segment.entries.fields[field].starts
-            begins.append(self._starts[field] + starts[places])
-            ends.append(self._starts[field] + starts[places + 1])
-        begin, end = np.concatenate(begins), np.concatenate(ends)
-        factors = np.concatenate([each for _, _, each in weighted])
-        if not len(factors):
-            return np.zeros(size, np.float32)
-        if "scipy.sparse" not in sys.modules and next(_products) <= FEW_PRODUCTS:
-            sums = np.zeros(size, np.float32)
-            for of_term, factor in zip(map(slice, begin, end), factors, strict=True):
-                np.add.at(sums, rows[of_term], impacts[of_term] * factor)
-            return sums
-        # A column of the matrix is what lies between two neighbours of its pointers. Terms are taken from the last to
-        # the first, so that what would lie between one and the next runs backwards and is nothing: nothing is copied.
-        pointers = np.empty(2 * len(factors), np.int32)
-        pointers[0::2], pointers[1::2] = begin, end
-        by_column = np.zeros(len(pointers) - 1, np.float32)
-        by_column[0::2] = factors
-        matrix = copy(self._matrix(len(by_column)))
-        matrix.indptr = pointers
-        summed: NDArray[np.float32] = matrix @ by_column
-        return summed
-
-    def _matrix(self, columns: int) -> Any:
-        """Return a matrix of all postings with so many columns, of which nobody has said yet where they lie.
-
-        Making one takes a fifth as long as the product: it is made once, and copied without what it holds.
-        """
-        known = self._matrices.get(columns)
-        if known is None:
-            sparse = importlib.import_module("scipy.sparse")
-            known = sparse.csc_matrix((len(self.segment.nums), columns), dtype=np.float32)
-            known.data, known.indices = self.segment.impacts, self.segment.rows
-            self._matrices[columns] = known
-        return known
-
-    def _check(self, field: int, places: NDArray[np.int64]) -> None:
-        """Look, once for each term, whether its postings are of rows that are there: the product does not."""
-        postings, size = self.segment.entries.fields[field], len(self.segment.nums)
-        for place in places[~self._is_checked[field, places]]:
-            rows = postings.rows[postings.starts[place] : postings.starts[place + 1]]
-            if len(rows) and not (rows.min() >= 0 and rows.max() < size):
-                raise damage(self.segment.stored.path, "holds a posting of a question that is not there")
-            self._is_checked[field, place] = True

@@ -32,7 +32,6 @@ from askalike.index.postings import (
     WORDS,
     Collector,
     Entries,
-    Scorer,
     WordSegment,
     hash_of,
     idf,
@@ -115,8 +114,6 @@ def best(sums: NDArray[np.float32], nums: NDArray[np.int64], limit: int) -> NDAr
 class WordPart(Part[WordSegment]):
     """A segment of words in one commit."""
 
-    scorer: Scorer
-
     def frequency(self, field: int, place: int) -> int:
         """Return how many entries have a term in a field; place -1 stands for no term."""
         if place < 0:
@@ -124,15 +121,15 @@ class WordPart(Part[WordSegment]):
         starts = self.segment.entries.fields[field].starts
         count = int(starts[place + 1]) - int(starts[place])
         if count and len(self.dead):
-            count = int(np.count_nonzero(self.is_alive[self.scorer.rows(field, place)]))
+            count = int(np.count_nonzero(self.is_alive[self.segment.rows_with(field, place)]))
         return count
 
     def has_term(self, field: int, term: int) -> NDArray[np.bool_]:
         """Return whether each row (size,) has a term in a field."""
         mask = np.zeros(self.size, np.bool_)
-        [place] = self.scorer.places(np.array([term], np.uint64))
+        [place] = self.segment.places(np.array([term], np.uint64))
         if place >= 0:
-            mask[self.scorer.rows(field, int(place))] = True
+            mask[self.segment.rows_with(field, int(place))] = True
         return mask
 
 
@@ -147,7 +144,7 @@ class WordCommit(Commit[WordPart]):
 
     @classmethod
     def _part(cls, segment: WordSegment, dead: NDArray[np.int64], start: int) -> WordPart:
-        return WordPart(segment, dead, start, Scorer(segment))
+        return WordPart(segment, dead, start)
 
     @cached_property
     def nums(self) -> NDArray[np.int64]:
@@ -175,9 +172,9 @@ class WordCommit(Commit[WordPart]):
         by_hash: dict[int, float] = {}
         for term, weight in weights.items():
             by_hash[hash_of(term)] = by_hash.get(hash_of(term), 0.0) + weight
-        terms = sorted(by_hash, reverse=True)  # see ``Scorer.sums``
+        terms = sorted(by_hash, reverse=True)  # see ``WordSegment.sums``
         hashes = np.array(terms, np.uint64)
-        places = [part.scorer.places(hashes) for part in self.parts]
+        places = [part.segment.places(hashes) for part in self.parts]
         by_term = list(zip(*(each.tolist() for each in places), strict=True))
         factors = []
         for field, weight in ((TEXT, fields.text), (TITLE, fields.title)):
@@ -187,7 +184,7 @@ class WordCommit(Commit[WordPart]):
         sums = [np.zeros(0, np.float32)]
         for part, at in zip(self.parts, places, strict=True):
             is_here = at >= 0
-            own = part.scorer.sums([(field, at[is_here], each[is_here]) for field, each in factors])
+            own = part.segment.sums([(field, at[is_here], each[is_here]) for field, each in factors])
             own[part.dead] = 0
             sums.append(own)
         return sums[1] if len(sums) == 2 else np.concatenate(sums)
@@ -198,12 +195,13 @@ class WordCommit(Commit[WordPart]):
 
     def listed(self, nums: frozenset[int]) -> NDArray[np.bool_]:
         """Return whether each row is an entry with one of these numbers; searches ask for the same ones again."""
-        if self._listed is None or self._listed[0] is not nums:
+        known = self._listed  # another thread may replace it
+        if known is None or known[0] is not nums:
             rows = self.locate(whole_numbers(nums))
             mask = np.zeros(self.size, np.bool_)
             mask[rows[rows >= 0]] = True
-            self._listed = (nums, mask)
-        return self._listed[1]
+            self._listed = known = (nums, mask)
+        return known[1]
 
     def text(self, row: int) -> bytes:
         """Return what the entry of a row is compared by; b"" where there is nothing that can be."""
@@ -340,7 +338,7 @@ class WordSnapshot:
         """Return the terms that occur → in how many entries."""
         now, names = self._now, list(terms)
         hashes = np.fromiter(map(hash_of, names), np.uint64, len(names))
-        places = np.array([part.scorer.places(hashes) for part in now.parts], np.int64)  # (parts, terms)
+        places = np.array([part.segment.places(hashes) for part in now.parts], np.int64)  # (parts, terms)
         counts = {}
         for at in np.flatnonzero((places >= 0).any(axis=0)).tolist():
             if count := now.frequency(TEXT, places[:, at].tolist(), int(hashes[at])):
