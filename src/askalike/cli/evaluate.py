@@ -74,8 +74,8 @@ def score(
         print_json(report)
         return
     print_aligned(report_table(reports))
-    for found_one in comparisons:
-        console.print(comparison_line(found_one, name), markup=False)
+    for comparison in comparisons:
+        console.print(comparison_line(comparison, name), markup=False)
     for note in notes(reports[name]):
         console.print(f"note: {note}", markup=False, style="dim")
 
