@@ -33,6 +33,7 @@ COMMANDS: Final = (
     "scale --keep",
     "vector_search",
     "serve_load",
+    "request_cost",
     "plain_service",
     "likely_pairs",
     "postgres",
