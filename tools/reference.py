@@ -35,6 +35,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "askalike duplicates my.forum --min 0.8 --csv > duplicates.csv",
         "askalike duplicates my.forum --exact --since 2024-01-01",
     ),
+    "deduplicate": (
+        "askalike deduplicate posts.csv --into unique.csv --removed removed.csv",
+        "askalike deduplicate posts.parquet --min 1 --json",
+    ),
     "judge": ("askalike judge my.forum q1156 q1045 duplicate --by ann",),
     "threshold": (
         "askalike threshold my.forum --precision 0.9",

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from askalike._version import __version__
 
 if TYPE_CHECKING:
+    from askalike.deduplication import Deduplication, Removal, deduplicate
     from askalike.errors import AskalikeError
     from askalike.forum import Forum, ForumSettings, ImportOptions, ImportReport, Info
     from askalike.models.encoders.model import Model
@@ -41,6 +42,7 @@ __all__ = [
     "Answer",
     "AskalikeError",
     "Correction",
+    "Deduplication",
     "Filters",
     "Forum",
     "ForumSettings",
@@ -55,14 +57,17 @@ __all__ = [
     "Qrels",
     "Query",
     "Question",
+    "Removal",
     "Run",
     "SearchResult",
     "TextSettings",
     "__version__",
+    "deduplicate",
 ]
 
 _MODULES = {
     "AskalikeError": "errors",
+    **dict.fromkeys(("Deduplication", "Removal", "deduplicate"), "deduplication"),
     **dict.fromkeys(("Forum", "ForumSettings", "ImportOptions", "ImportReport", "Info"), "forum"),
     "Model": "models.encoders.model",
     "TextSettings": "text.settings",

@@ -82,6 +82,9 @@ ALLOWED: dict[str, set[str]] = {
     "batch": {
         *("types", "errors", "executors", "files", "forum", "index", "progress", "readers", "records", "store", "text"),
     },
+    "deduplication": {
+        *("types", "errors", "executors", "files", "forum", "progress", "readers", "records", "text"),
+    },
     "evaluation.forum": {
         *(PLUMBING - {"processes"} | MODEL),
         *("evaluation", "forum", "index", "models.term_weighting", "search", "store"),
@@ -92,10 +95,21 @@ ALLOWED: dict[str, set[str]] = {
     "server": {*BASE, "follow", "files", "processes", "schemas", "operations", "text", "store", "search", "forum"},
     "cli": {
         *(PLUMBING | MODEL | FORUM),
-        *("addresses", "agreement", "batch", "data", "executors", "follow", "papers", "readers", "records"),
+        *(
+            "addresses",
+            "agreement",
+            "batch",
+            "data",
+            "deduplication",
+            "executors",
+            "follow",
+            "papers",
+            "readers",
+            "records",
+        ),
         *("schemas", "server", "store", "training", "web"),
     },
-    "__init__": {"_version", "types", "errors", "forum", "text", "models.encoders"},
+    "__init__": {"_version", "types", "errors", "deduplication", "forum", "text", "models.encoders"},
     "__main__": {"cli"},
 }
 """Folder or module → what of the package it may import besides itself; a nested one has a row of its own."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, cast, get_args
 
 import typer
 
@@ -17,6 +17,7 @@ from askalike.cli.messages import messages
 from askalike.errors import SettingError
 from askalike.records import FORMS, Form
 from askalike.store import ForumLayout
+from askalike.types import Markup
 
 
 def forum_names(incomplete: str) -> Iterator[str]:
@@ -92,6 +93,37 @@ def body_text(text: str) -> str:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise SettingError(f"the body is not UTF-8: {error}", "convert it first") from error
+
+
+def column_mapping(columns: list[str]) -> dict[str, str]:
+    """Return field → column, as the options ``--column FIELD=COLUMN`` give them.
+
+    Raises:
+        SettingError: one is written otherwise.
+    """
+    mapping: dict[str, str] = {}
+    for column in columns:
+        field, equals, name = column.partition("=")
+        if not equals or not field:
+            raise SettingError(
+                f"--column is {column!r}", "expected FIELD=COLUMN, such as title=subject; FIELD= says there is none"
+            )
+        mapping[field] = name
+    return mapping
+
+
+def known_markup(name: str) -> Markup | None:
+    """Return the markup of that name, None for "".
+
+    Raises:
+        SettingError: there is none of that name.
+    """
+    for known in get_args(Markup):
+        if name == known:
+            return cast(Markup, name)
+    if name:
+        raise SettingError(f"--markup is {name!r}", f"expected one of {', '.join(get_args(Markup))}")
+    return None
 
 
 NAME: Final = "askalike"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -29,6 +30,11 @@ from askalike.progress import Progress
 
 DEFAULT_VARIABLE = "ASKALIKE_ENCODER"
 """Environment variable that names what new forums are encoded with."""
+
+
+def default_encoder() -> str:
+    """Return what the environment names to encode new forums with, "" where it names nothing."""
+    return os.environ.get(DEFAULT_VARIABLE, "")
 
 
 def is_text_encoder(written: str) -> bool:

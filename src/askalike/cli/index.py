@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, cast, get_args
+from typing import Annotated, Any
 
 import typer
 
@@ -17,12 +16,14 @@ from askalike.cli.arguments import (
     EngineOption,
     ForumArgument,
     JsonOption,
+    column_mapping,
     command,
+    known_markup,
     same_again,
     telling_how_to_go_on,
 )
 from askalike.cli.display import BarProgress, console, print_whole
-from askalike.cli.encode import DEFAULT_VARIABLE, use_named
+from askalike.cli.encode import DEFAULT_VARIABLE, default_encoder, use_named
 from askalike.cli.messages import print_json, safe
 from askalike.data import GENERAL_LANGUAGE
 from askalike.errors import ForumNotFoundError, SettingError
@@ -34,7 +35,6 @@ from askalike.store import ForumLayout
 from askalike.text.analyzer import reads_like
 from askalike.text.markup import plain_text
 from askalike.text.settings import NO_LANGUAGE, TextSettings
-from askalike.types import Markup
 
 SHOWN_REJECTS = 5
 SAMPLE = 500
@@ -108,9 +108,9 @@ def index(
         source=source,
         is_mass_delete_allowed=allow_mass_delete,
         read=ReadOptions(
-            mapping=_mapping(column or []),
+            mapping=column_mapping(column or []),
             site_url=site_url,
-            markup=_markup(markup),
+            markup=known_markup(markup),
             is_html_escaped_twice=html_escaped,
         ),
     )
@@ -153,7 +153,7 @@ def _take_encoder(forum: Forum, named: str, progress: BarProgress, *, is_new: bo
     Raises:
         SettingError, EncoderError: it cannot be.
     """
-    named = named or (os.environ.get(DEFAULT_VARIABLE, "") if is_new else "")
+    named = named or (default_encoder() if is_new else "")
     if named:
         use_named(forum, EncoderSettings.parse(named), progress)
 
@@ -277,27 +277,6 @@ def _is_in_its_language(forum: Forum) -> bool | None:
     first = islice(forum.questions(), SAMPLE)
     texts = (f"{question.title}\n{plain_text(question.body, question.markup)}" for question in first)
     return reads_like(texts, forum.analyzer.settings.language)
-
-
-def _mapping(columns: list[str]) -> dict[str, str]:
-    mapping: dict[str, str] = {}
-    for column in columns:
-        field, equals, name = column.partition("=")
-        if not equals or not field:
-            raise SettingError(
-                f"--column is {column!r}", "expected FIELD=COLUMN, such as title=subject; FIELD= says there is none"
-            )
-        mapping[field] = name
-    return mapping
-
-
-def _markup(name: str) -> Markup | None:
-    for known in get_args(Markup):
-        if name == known:
-            return cast(Markup, name)
-    if name:
-        raise SettingError(f"--markup is {name!r}", f"expected one of {', '.join(get_args(Markup))}")
-    return None
 
 
 @contextmanager

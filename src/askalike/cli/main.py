@@ -29,6 +29,7 @@ GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "similar": ("search", "Find the questions most similar to one of the forum."),
         "show": ("show", "Show a question with its answers, links and judgements."),
         "duplicates": ("duplicates", "List pairs of the forum's questions that may be duplicates."),
+        "deduplicate": ("deduplicate", "Remove repeated questions from a table, with a list of what repeats what."),
         "judge": ("judge", "Store whether two questions are duplicates."),
         "serve": ("serve", "Serve a forum over HTTP, with a page and a widget."),
         "info": ("info", "Show what a forum holds and whether its indexes are in step."),

@@ -263,6 +263,7 @@ class Forum:
         source: str = "dataframe",
         text: TextSettings | None = None,
         settings: ForumSettings | None = None,
+        encoder: AnyEncoder | None = None,
         progress: Progress | None = None,
     ) -> Forum:
         """Make a forum of the rows of a data frame: of pandas, polars, pyarrow or another that speaks Arrow.
@@ -272,7 +273,7 @@ class Forum:
                 the columns' names, as from a CSV file's.
             markup: how bodies are written; None finds out.
             source: what the rows are known as, for when they are loaded again.
-            text, settings: as ``create`` takes them.
+            text, settings, encoder: as ``create`` takes them.
 
         Rows that are left out, such as those whose id came before, are told by a warning, and named in the forum's
         ``rejects.jsonl``.
@@ -281,12 +282,13 @@ class Forum:
             SettingError: it is no data frame.
             InputError: its rows are no questions; the forum is there, and empty.
             ForumExistsError: the folder holds something already.
+            EncoderError: as ``create``.
             MissingExtraError: pyarrow is not installed.
         """
         read = ReadOptions(mapping=columns or {}, markup=markup)
         with tempfile.TemporaryDirectory(prefix="askalike-") as folder:
             archive = archive_of(frame, Path(folder))
-            forum = cls.create(path, text=text, settings=settings)
+            forum = cls.create(path, text=text, settings=settings, encoder=encoder)
             try:
                 report = forum.load(archive, options=ImportOptions("table", source, read=read), progress=progress)
             except BaseException:

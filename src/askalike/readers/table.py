@@ -426,6 +426,28 @@ class TableReader(Reader):
             yield from rows.records(row)
 
 
+_COMPARED = ("title", "body", "created", "author", "language")
+
+
+def row_questions(
+    table: Table, columns: Mapping[str, int], file: str, context: ReadContext
+) -> Iterator[tuple[Row, Question | str]]:
+    """Yield each row with its question, whose id is the number of the row, 0 the first; or why it has none.
+
+    Args:
+        columns: as ``choose_columns`` returns them.
+        file: what messages call the table.
+    """
+    compared = {name: columns[name] for name in _COMPARED if name in columns}
+    sample = list(islice(table.rows, SAMPLED_TITLES))
+    rows = _Rows(file, table.header, compared, _style(file, table.header, sample, compared, context), context)
+    for number, row in enumerate(chain(sample, table.rows)):
+        try:
+            yield row, rows.question(row, str(number))
+        except Unreadable as error:
+            yield row, str(error)
+
+
 @dataclass(frozen=True)
 class _Style:
     """How the texts of a table are written."""
@@ -491,11 +513,7 @@ class _Rows:
         if all(cell is None or cell == "" for cell in row.cells):
             self.context.skipped["blank row"] += 1
             return
-        cells = {name: _value_of(name, row.cells[position]) for name, position in self.columns.items()}
-        if self.style.is_escaped:
-            cells = {name: unescaped(cell) if isinstance(cell, str) else cell for name, cell in cells.items()}
-        elif self.style.has_escaped_titles and isinstance(title := cells["title"], str):
-            cells["title"] = unescaped(title)
+        cells = self._cells(row)
         try:
             records = list(self._records(cells))
         except Unreadable as error:
@@ -506,6 +524,24 @@ class _Rows:
             yield self.context.with_acceptance(record) if isinstance(record, Answer) else record
             if isinstance(record, Question) and (accepted_id := self._accepted_id(cells)):
                 self.context.accepted.add(accepted_id)
+
+    def question(self, row: Row, question_id: str) -> Question:
+        """Return what a row asks, under another id.
+
+        Raises:
+            Unreadable: it asks nothing that can be read.
+        """
+        if row.problem:
+            raise Unreadable(row.problem)
+        return self._question(question_id, self._cells(row))
+
+    def _cells(self, row: Row) -> dict[str, object]:
+        cells = {name: _value_of(name, row.cells[position]) for name, position in self.columns.items()}
+        if self.style.is_escaped:
+            return {name: unescaped(cell) if isinstance(cell, str) else cell for name, cell in cells.items()}
+        if self.style.has_escaped_titles and isinstance(title := cells["title"], str):
+            cells["title"] = unescaped(title)
+        return cells
 
     def _records(self, cells: dict[str, object]) -> Iterator[Record]:
         record_id = identifier(cells["id"]) if "id" in cells else ""

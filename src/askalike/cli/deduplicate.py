@@ -1,0 +1,126 @@
+"""``askalike deduplicate``: a table of questions without repeats, and what was removed by what."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from askalike.cli.arguments import JsonOption, column_mapping, known_markup, same_again, telling_how_to_go_on
+from askalike.cli.display import BarProgress, console, print_records, print_whole
+from askalike.cli.encode import default_encoder
+from askalike.cli.messages import print_json, safe
+from askalike.deduplication import Deduplication, Removal
+from askalike.deduplication import deduplicate as remove_repeats
+from askalike.files import writing_whole
+from askalike.forum.groups import DEFAULT_MINIMUM
+from askalike.index.encoder_settings import SHAPES
+from askalike.records import Form, write_records
+from askalike.text.settings import TextSettings
+
+SHOWN: Final = 20
+
+COLUMNS: Final[Mapping[str, Callable[[Removal], str]]] = {
+    "likely": lambda removal: "exact" if removal.is_identical else f"{removal.probability:.0%}",
+    "row": lambda removal: str(removal.row),
+    "removed": lambda removal: removal.text,
+    "kept row": lambda removal: str(removal.kept_row),
+    "kept": lambda removal: removal.kept_text,
+}
+
+
+def deduplicate(
+    table: Annotated[
+        Path, typer.Argument(metavar="TABLE", help="CSV, TSV, JSON Lines or Parquet.", show_default=False)
+    ],
+    into: Annotated[
+        Path | None,
+        typer.Option("--into", help="The file for what is kept; NAME.unique.csv beside NAME.csv if omitted."),
+    ] = None,
+    removed: Annotated[
+        Path | None,
+        typer.Option("--removed", help="A file for what was removed by what: JSON Lines where it ends so, else CSV."),
+    ] = None,
+    minimum: Annotated[
+        float,
+        typer.Option(
+            "--min", "--minimum", help="The least probability of two questions of a group; 1: identical texts alone."
+        ),
+    ] = DEFAULT_MINIMUM,
+    column: Annotated[
+        list[str] | None, typer.Option("--column", help="Column of a field, as title=subject; may be repeated.")
+    ] = None,
+    markup: Annotated[str, typer.Option("--markup", help="How bodies are written: html, markdown, plain.")] = "",
+    language: Annotated[
+        str, typer.Option("--language", help="As of askalike index; several with commas, the main one first.")
+    ] = "",
+    encoder: Annotated[
+        str, typer.Option("--encoder", help=f"What encodes: {SHAPES}. By default as of askalike index.")
+    ] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Remove repeated questions from a table.
+
+    Identical texts go first, then likely repeats, in groups of which each question asks the same as every other. The
+    oldest is kept, or the first where no dates are known; its lines are copied as they are. All that was removed is
+    listed with the row that was kept; 0 is the first row.
+    """
+    text = TextSettings.of(language) if language else None
+    with (
+        telling_how_to_go_on(lambda: ("nothing was written", same_again())),
+        BarProgress() as progress,
+    ):
+        result = remove_repeats(
+            table,
+            minimum=minimum,
+            into=into,
+            columns=column_mapping(column or []),
+            markup=known_markup(markup),
+            text=text,
+            encoder=encoder or default_encoder() or None,
+            progress=progress,
+        )
+    if removed is not None:
+        _write(result, removed)
+    if as_json:
+        print_json(
+            {
+                "rows": result.rows,
+                "kept": result.rows - len(result.removed),
+                "into": str(result.kept),
+                "minimum": result.minimum,
+                "removed": [asdict(removal) for removal in result.removed],
+                "unread": [asdict(row) for row in result.unread],
+            }
+        )
+        return
+    _show(result, removed)
+
+
+def _write(result: Deduplication, path: Path) -> None:
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    form: Form = "jsonl" if path.suffix.lower() in (".jsonl", ".ndjson") else "csv"
+    with writing_whole(temporary) as file:
+        write_records(result.removed, Removal, form, file)
+    temporary.replace(path)
+
+
+def _show(result: Deduplication, removed: Path | None) -> None:
+    count = len(result.removed)
+    if count:
+        print_records(result.removed[:SHOWN], Removal, None, COLUMNS)
+    if count > SHOWN:
+        where = "" if removed else ": --removed FILE writes them all"
+        console.print(f"… and {count - SHOWN:,} more{where}", style="dim", markup=False)
+    likely = f"{count - result.identical:,} at least {result.minimum:.0%} likely"
+    console.print(f"{count:,} of {result.rows:,} rows removed: {result.identical:,} identical, {likely}", markup=False)
+    if result.unread:
+        first = result.unread[0]
+        print_whole(f"{len(result.unread):,} rows were kept unread, the first is row {first.row}: {safe(first.reason)}")
+    print_whole(f"{result.rows - count:,} rows are in {result.kept}")
+    if removed is not None:
+        print_whole(f"what was removed by what is in {removed}")

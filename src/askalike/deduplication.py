@@ -1,0 +1,539 @@
+"""Tables and lists of questions without repeats, and a list of what was removed by what.
+
+::
+
+    result = askalike.deduplicate(frame)                # a data frame, a list or a file of questions
+    result.kept                                         # the same kind of thing, without repeats
+    result.removed                                      # every repeat, with the question that was kept in its place
+
+Questions with the same text count once. Then likely pairs are found and joined as ``Forum.groups`` does it, so that in
+a group every question is as likely as the minimum the same as every other. Of each group the oldest question is kept;
+of equal or unknown age, the first. What holds no text is kept too, and listed.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO, Final, NamedTuple
+
+from askalike.errors import FormatError, MissingExtraError, SettingError
+from askalike.executors import Executor
+from askalike.files import writing_whole
+from askalike.forum import Forum
+from askalike.forum.duplicates import compare
+from askalike.forum.encoders import AnyEncoder
+from askalike.forum.groups import DEFAULT_MINIMUM, LEAST
+from askalike.forum.indexes import ForumSettings
+from askalike.progress import Progress, SilentProgress
+from askalike.readers.files import plain_suffix
+from askalike.readers.frame import ReadContext, ReadOptions
+from askalike.readers.table import Row, Table, choose_columns, is_headerless, open_table, row_questions
+from askalike.readers.values import Unreadable, check_has_text
+from askalike.records import batches
+from askalike.text.markup import plain_text
+from askalike.text.settings import TextSettings
+from askalike.types import Markup, Question
+
+TEXT_FORMS: Final = (".csv", ".tsv", ".jsonl", ".ndjson")
+PARQUET: Final = ".parquet"
+_BATCH: Final = 2_000
+_SHOWN: Final = 200
+_LATEST: Final = datetime.max.replace(tzinfo=UTC)
+_LONE_RETURN: Final = re.compile(rb"(?<=\r)(?!\n)")
+"""Where a line ends that a carriage return alone ends; the reader of tables counts lines so too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """A row that was removed, and the row that was kept in its place.
+
+    Args:
+        row: its place in what was given; 0 is the first.
+        id: its id as it was given: in the column of ids, or else the label in the index of a pandas frame.
+        text: its title, or the beginning of its body.
+        probability: of asking the same as the kept row, in [0, 1].
+        is_identical: both have the same text, but for markup, case and white space.
+    """
+
+    row: int
+    id: Any
+    text: str
+    kept_row: int
+    kept_id: Any
+    kept_text: str
+    probability: float
+    is_identical: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadRow:
+    """A row that was kept without being compared, and why."""
+
+    row: int
+    id: Any
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deduplication:
+    """What ``deduplicate`` returns.
+
+    Args:
+        kept: what was given, without repeats: a data frame, a list, or the path of the file that was written.
+        rows: how many rows were given.
+        removed: by their rows; ``rows == kept rows + len(removed)``.
+        unread: rows that were kept without being compared.
+        minimum: the least probability of two questions of a group.
+    """
+
+    kept: Any = field(repr=False)
+    rows: int
+    removed: list[Removal] = field(repr=False)
+    unread: list[UnreadRow] = field(repr=False)
+    minimum: float
+
+    @property
+    def identical(self) -> int:
+        """Return how many of the removed rows have the same text as the row that was kept."""
+        return sum(removal.is_identical for removal in self.removed)
+
+    def __repr__(self) -> str:
+        likely = len(self.removed) - self.identical
+        return (
+            f"<Deduplication: {len(self.removed):,} of {self.rows:,} rows removed,"
+            f" {self.identical:,} identical, {likely:,} likely>"
+        )
+
+
+class _Source(NamedTuple):
+    """What is compared, and how it is returned.
+
+    Args:
+        questions: of each row its question, whose id is the number of the row, or why it has none; read once.
+        id_of: a row's id; asked when all rows were read.
+        keep: removed rows → what is left.
+    """
+
+    questions: Iterator[Question | str]
+    id_of: Callable[[int], Any]
+    keep: Callable[[set[int]], Any]
+
+
+def deduplicate(
+    data: Any,
+    *,
+    minimum: float = DEFAULT_MINIMUM,
+    into: str | Path | None = None,
+    columns: Mapping[str, str] | None = None,
+    markup: Markup | None = None,
+    text: TextSettings | None = None,
+    encoder: AnyEncoder | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> Deduplication:
+    """Return what was given without repeated questions, and what was removed by what.
+
+    Args:
+        data: a frame or series of pandas or polars, a table of pyarrow; an iterable of texts, of dictionaries or of
+            ``Question``, of which a list is returned; or the path of a CSV, TSV, JSON Lines or Parquet file. The first
+            line of a text is its title.
+        minimum: the least probability of two questions of a group, from .5 to 1; 1 removes identical texts alone, and
+            encodes nothing.
+        into: the file that is written for a path; by default ``NAME.unique.csv`` beside ``NAME.csv``. The lines of
+            text files are copied as they are.
+        columns: our field → the column, such as ``{"title": "subject"}``; what is not named is guessed, as from a CSV
+            file's names. "" for a field that no column holds.
+        markup: how bodies are written; None finds out.
+        text: language and other text settings; by default English.
+        encoder: as ``Forum.create`` takes it; None takes the bundled one.
+        executor: as ``Forum.create`` takes it.
+        progress: receives how far it has come.
+
+    Raises:
+        SettingError: the minimum is out of range, or it is none of these kinds of data.
+        FormatError, InputError: no column is known to hold texts, or the file cannot be read.
+        EncoderError, MissingExtraError: the encoder, or pyarrow for Parquet, cannot be had.
+
+    Example:
+        >>> result = deduplicate(["Wifi drops at night", "Boil eggs", "wifi  drops at night"], minimum=1)
+        >>> result.kept, [(one.row, one.kept_row, one.is_identical) for one in result.removed]
+        (['Wifi drops at night', 'Boil eggs'], [(2, 0, True)])
+    """
+    if not LEAST <= minimum <= 1:
+        raise SettingError(f"the minimum is {minimum:g}", f"expected a probability from {LEAST:g} to 1")
+    if into is not None and not isinstance(data, str | os.PathLike):
+        raise SettingError("into= was given without a path to read", "leave it out: what is kept is returned")
+    shown = progress or SilentProgress()
+    read = ReadContext(ReadOptions(mapping=columns or {}, markup=markup), notice=shown.notice)
+    source = _source(data, into, read)
+    settings = ForumSettings(has_vectors=minimum < 1)
+    with (
+        tempfile.TemporaryDirectory(prefix="askalike-") as folder,
+        Forum.create(
+            Path(folder) / "forum",
+            text=text,
+            settings=settings,
+            encoder=encoder if minimum < 1 else None,
+            executor=executor,
+        ) as forum,
+    ):
+        rows, unread = _fill(forum, source.questions, shown)
+        repeats = _repeats(forum, minimum, shown)
+        removed = list(_removals(forum, repeats, source.id_of))
+    kept = source.keep({removal.row for removal in removed})
+    unread_rows = [UnreadRow(row, source.id_of(row), reason) for row, reason in unread]
+    return Deduplication(kept, rows, removed, unread_rows, minimum)
+
+
+def _source(data: Any, into: str | Path | None, context: ReadContext) -> _Source:
+    if isinstance(data, str | os.PathLike):
+        return _file_source(Path(data), None if into is None else Path(into), context)
+    if hasattr(data, "iloc"):
+        return _pandas_source(data, context)
+    if type(data).__module__.partition(".")[0] == "polars":
+        return _polars_source(data, context)
+    if hasattr(data, "column_names") and hasattr(data, "filter"):
+        names = list(map(str, data.column_names))
+        return _frame_source(
+            names,
+            data.num_rows,
+            lambda place: data.column(place).to_pylist(),
+            context,
+            lambda mask: data.filter(_boolean_array(mask)),
+        )
+    if isinstance(data, Iterable) and not isinstance(data, Mapping | bytes):
+        return _list_source(list(data), context)
+    raise SettingError(
+        f"a {type(data).__name__} was given",
+        "expected a data frame of pandas, polars or pyarrow, a list of texts, dictionaries or Questions, or a path",
+    )
+
+
+# -- the forum that compares -----------------------------------------------------------------------------------
+
+
+def _fill(forum: Forum, questions: Iterable[Question | str], progress: Progress) -> tuple[int, list[tuple[int, str]]]:
+    """Store all questions; return how many rows there are, and those without a question, with the reason."""
+    rows, unread = 0, list[tuple[int, str]]()
+    progress.start("reading", 0, "rows")
+    for batch in batches(questions, _BATCH):
+        unread += [(rows + place, reason) for place, reason in enumerate(batch) if isinstance(reason, str)]
+        forum.put_unindexed([question for question in batch if isinstance(question, Question)])
+        rows += len(batch)
+        progress.advance(len(batch))
+    return rows, unread
+
+
+class _Repeat(NamedTuple):
+    """Two questions of the forum by their numbers; the first was repeated by the other."""
+
+    kept: int
+    removed: int
+    probability: float
+    is_identical: bool
+
+
+def _repeats(forum: Forum, minimum: float, progress: Progress) -> list[_Repeat]:
+    """Compare all questions, and return which repeat which."""
+    if len(forum) < 2:
+        return []
+    forum.catch_up(progress=progress)
+    forum.upkeep(progress=progress)
+    if minimum < 1 and forum.indexes.is_wanted():
+        forum.encode(progress=progress)
+    compare(forum, progress, is_exact=minimum == 1)
+    same_texts = forum.pairs.store.texts("hash")
+    groups = [] if minimum == 1 else [node.nums for node in forum.group_nodes(minimum) if not node.is_recurring]
+    ages = _ages(forum, {num for nums in (*same_texts, *groups) for num in nums})
+    kept_of: dict[int, int] = {}
+    for nums in (*same_texts, *groups):  # a group holds all questions with the text of one of it
+        oldest = min(nums, key=ages.__getitem__)
+        kept_of.update((num, oldest) for num in nums if num != oldest)
+    text_of = {num: nums[0] for nums in same_texts for num in nums}
+    probabilities = {
+        frozenset((text_of.get(pair.first, pair.first), text_of.get(pair.second, pair.second))): pair.score
+        for pair in (forum.pairs.store.among(None, LEAST) if groups else ())
+    }
+    repeats = []
+    for removed, kept in kept_of.items():
+        texts = frozenset((text_of.get(removed, removed), text_of.get(kept, kept)))
+        is_identical = len(texts) == 1
+        repeats.append(_Repeat(kept, removed, 1.0 if is_identical else probabilities[texts], is_identical))
+    return repeats
+
+
+def _ages(forum: Forum, nums: set[int]) -> dict[int, tuple[datetime, int]]:
+    """Return by what questions are ordered, the oldest first: when they were asked, and their row."""
+    ages: dict[int, tuple[datetime, int]] = {}
+    for batch in batches(sorted(nums), _BATCH):
+        for num, question in forum.store.questions_by_num(batch).items():
+            ages[num] = (question.created or _LATEST, int(question.id))
+    return ages
+
+
+def _removals(forum: Forum, repeats: Iterable[_Repeat], id_of: Callable[[int], Any]) -> Iterator[Removal]:
+    """Yield repeats as rows of what was given, by the rows that are removed."""
+    questions: dict[int, Question] = {}
+    repeats = list(repeats)
+    for batch in batches(sorted({num for repeat in repeats for num in repeat[:2]}), _BATCH):
+        questions.update(forum.store.questions_by_num(batch))
+    for repeat in sorted(repeats, key=lambda repeat: int(questions[repeat.removed].id)):
+        removed, kept = questions[repeat.removed], questions[repeat.kept]
+        row, kept_row = int(removed.id), int(kept.id)
+        yield Removal(
+            row,
+            id_of(row),
+            _shown_text(removed),
+            kept_row,
+            id_of(kept_row),
+            _shown_text(kept),
+            repeat.probability,
+            repeat.is_identical,
+        )
+
+
+def _shown_text(question: Question) -> str:
+    return question.title or " ".join(plain_text(question.body, question.markup).split())[:_SHOWN]
+
+
+# -- data frames and lists -------------------------------------------------------------------------------------
+
+
+def _pandas_source(frame: Any, context: ReadContext) -> _Source:
+    def values(column: Any) -> list[Any]:
+        cells = column.astype(object)
+        return [
+            cell.to_pydatetime() if hasattr(cell, "to_pydatetime") else cell
+            for cell in cells.where(column.notna(), None).tolist()
+        ]
+
+    def keep(mask: list[bool]) -> Any:
+        return frame.iloc[[row for row, is_kept in enumerate(mask) if is_kept]]
+
+    index = frame.index
+    if not hasattr(frame, "columns"):  # a series
+        return _frame_source(["title"], len(frame), lambda _: values(frame), context, keep, index.__getitem__)
+    names = list(map(str, frame.columns))
+    return _frame_source(
+        names, len(frame), lambda place: values(frame.iloc[:, place]), context, keep, index.__getitem__
+    )
+
+
+def _polars_source(frame: Any, context: ReadContext) -> _Source:
+    if not hasattr(frame, "columns"):  # a series
+        return _frame_source(["title"], len(frame), lambda _: frame.to_list(), context, lambda mask: frame.filter(mask))
+    if not hasattr(frame, "to_series"):
+        raise SettingError("a LazyFrame of polars was given", "collect it first: frame.collect()")
+    return _frame_source(
+        list(frame.columns),
+        len(frame),
+        lambda place: frame.to_series(place).to_list(),
+        context,
+        lambda mask: frame.filter(mask),
+    )
+
+
+def _frame_source(
+    names: Sequence[str],
+    count: int,
+    values: Callable[[int], list[Any]],
+    context: ReadContext,
+    keep: Callable[[list[bool]], Any],
+    label: Callable[[int], Any] = lambda _: None,
+) -> _Source:
+    """Return the source of a data frame.
+
+    Args:
+        values: the place of a column → its cells, None for a gap.
+        keep: whether each row is kept → the frame of these.
+        label: of a row where no column holds ids.
+    """
+    columns = _text_columns(names, context, "the data frame")
+    places = sorted(set(columns.values()))
+    cells = {place: values(place) for place in places}
+    ids = cells[columns["id"]] if "id" in columns else None
+    rows = (Row(number, part) for number, part in enumerate(zip(*(cells[place] for place in places), strict=True)))
+    table = Table([names[place] for place in places], rows)
+    chosen = {name: places.index(place) for name, place in columns.items()}
+    return _Source(
+        (question for _, question in row_questions(table, chosen, "the data frame", context)),
+        label if ids is None else ids.__getitem__,
+        lambda removed: keep([row not in removed for row in range(count)]),
+    )
+
+
+def _boolean_array(mask: list[bool]) -> Any:
+    import pyarrow
+
+    return pyarrow.array(mask, pyarrow.bool_())
+
+
+def _list_source(items: list[Any], context: ReadContext) -> _Source:
+    def keep(removed: set[int]) -> list[Any]:
+        return [item for row, item in enumerate(items) if row not in removed]
+
+    named = next((item for item in items if not _is_gap(item)), None)
+    if isinstance(named, Mapping):
+        mappings = [_of_kind(item, Mapping, row) for row, item in enumerate(items)]
+        header = list(dict.fromkeys(str(key) for mapping in mappings for key in mapping or ()))
+        columns = _text_columns(header, context, "the dictionaries")
+        rows = (Row(number, [(mapping or {}).get(name) for name in header]) for number, mapping in enumerate(mappings))
+        questions = (one for _, one in row_questions(Table(header, rows), columns, "the dictionaries", context))
+        id_name = header[columns["id"]] if "id" in columns else None
+        return _Source(questions, lambda row: (mappings[row] or {}).get(id_name), keep)
+    if isinstance(named, Question):
+        asked = [_of_kind(item, Question, row) for row, item in enumerate(items)]
+        return _Source(
+            (_checked(question, row) for row, question in enumerate(asked)),
+            lambda row: None if asked[row] is None else asked[row].id,
+            keep,
+        )
+    if named is not None and not isinstance(named, str):
+        raise SettingError(
+            f"a list of {type(named).__name__} was given", "expected texts, dictionaries or Questions in it"
+        )
+    texts = [_of_kind(item, str, row) for row, item in enumerate(items)]
+    cells = ((text or "").strip().partition("\n") for text in texts)
+    table = Table(["title", "body"], (Row(number, (title, body)) for number, (title, _, body) in enumerate(cells)))
+    questions = (one for _, one in row_questions(table, {"title": 0, "body": 1}, "the list", context))
+    return _Source(questions, lambda _: None, keep)
+
+
+def _is_gap(item: Any) -> bool:
+    return item is None or (isinstance(item, float) and item != item)
+
+
+def _of_kind(item: Any, kind: type, row: int) -> Any:
+    """Return an item of a list, None for a gap.
+
+    Raises:
+        SettingError: it is of another kind than the first.
+    """
+    if _is_gap(item):
+        return None
+    if not isinstance(item, kind):
+        raise SettingError(
+            f"item {row} of the list is a {type(item).__name__}, and the first is a {kind.__name__}",
+            "give items of one kind",
+        )
+    return item
+
+
+def _checked(question: Question | None, row: int) -> Question | str:
+    if question is None:
+        return "no question"
+    try:
+        check_has_text(question.title, question.body, question.markup)
+    except Unreadable as error:
+        return str(error)
+    return replace(question, id=str(row))
+
+
+def _text_columns(header: Sequence[str], context: ReadContext, name: str) -> dict[str, int]:
+    """Return field → place of its column.
+
+    Raises:
+        SettingError: the table holds answers too, or a column is named that it lacks.
+        FormatError: no column is known to hold texts.
+    """
+    columns = choose_columns(header, context.options.mapping, name)
+    if "parent_id" in columns:
+        raise SettingError(
+            f"{name} holds answers too: {header[columns['parent_id']]!r} names what they answer",
+            'index it, and ask for "askalike duplicates --groups"; or say that it does not: parent_id=""',
+        )
+    return columns
+
+
+# -- files -----------------------------------------------------------------------------------------------------
+
+
+def unique_path(path: Path) -> Path:
+    """Return where the questions of a file go that are no repeats.
+
+    >>> unique_path(Path("data/posts.csv.gz")).name
+    'posts.unique.csv.gz'
+    """
+    suffixes = path.suffixes[-2:] if path.suffix.lower() == ".gz" else path.suffixes[-1:]
+    ending = "".join(suffixes)
+    return path.with_name(f"{path.name.removesuffix(ending)}.unique{ending}")
+
+
+def _file_source(path: Path, into: Path | None, context: ReadContext) -> _Source:
+    form = plain_suffix(path)
+    if form not in (*TEXT_FORMS, PARQUET):
+        raise FormatError(
+            f"{path} is no table",
+            "expected CSV, TSV, JSON Lines or Parquet; index another archive, and ask for"
+            ' "askalike duplicates FORUM --groups"',
+        )
+    target = unique_path(path) if into is None else into
+    if plain_suffix(target) != form:
+        raise SettingError(f"{path} would be written into {target}", f"name a file that ends in {form}, as it does")
+    if target.exists() and path.exists() and target.samefile(path):
+        raise SettingError(f"{target} is what is read", "name another file to write")
+    table = open_table(path, path.name, context, has_header=not is_headerless(context.options.mapping))
+    columns = _text_columns(table.header, context, path.name)
+    ids: list[Any] = []
+    lines: list[int] = []
+
+    def questions() -> Iterator[Question | str]:
+        for row, question in row_questions(table, columns, path.name, context):
+            lines.append(row.line)
+            ids.append(row.cells[columns["id"]] if "id" in columns and not row.problem else None)
+            yield question
+
+    def keep(removed: set[int]) -> Path:
+        write = _copy_parquet if form == PARQUET else _copy_lines
+        temporary = target.with_name(f"{target.name}.{os.getpid()}.tmp")
+        with writing_whole(temporary) as file:
+            write(path, file, removed, lines, is_packed=target.suffix.lower() == ".gz")
+        temporary.replace(target)
+        return target
+
+    return _Source(questions(), ids.__getitem__, keep)
+
+
+def _copy_lines(path: Path, file: BinaryIO, removed: set[int], lines: Sequence[int], *, is_packed: bool) -> None:
+    """Copy all lines of a text file but those of removed rows.
+
+    Args:
+        lines: of each row the number of its first line.
+    """
+    row_at = {line: row for row, line in enumerate(lines)}
+    written: Any = gzip.GzipFile("", "wb", fileobj=file, mtime=0) if is_packed else file
+    is_removed, number = False, 0
+    by_returns = plain_suffix(path) in (".csv", ".tsv")
+    with path.open("rb") as stored:
+        opened: Any = gzip.GzipFile(fileobj=stored) if path.suffix.lower() == ".gz" else stored
+        for whole_line in opened:
+            for line in _LONE_RETURN.split(whole_line) if by_returns and b"\r" in whole_line else (whole_line,):
+                number += 1
+                is_removed = row_at[number] in removed if number in row_at else is_removed
+                if not is_removed:
+                    written.write(line)
+    if is_packed:
+        written.close()
+
+
+def _copy_parquet(path: Path, file: BinaryIO, removed: set[int], _lines: Sequence[int], *, is_packed: bool) -> None:
+    """Copy all rows of a Parquet file but those that are removed."""
+    del is_packed
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise MissingExtraError("Parquet files are written by pyarrow, which is not installed", "parquet") from error
+    opened, first = parquet.ParquetFile(path), 0
+    with opened, parquet.ParquetWriter(file, opened.schema_arrow, compression="zstd") as writer:
+        for batch in opened.iter_batches(batch_size=_BATCH):
+            mask = pyarrow.array([first + place not in removed for place in range(len(batch))], pyarrow.bool_())
+            writer.write_batch(batch.filter(mask))
+            first += len(batch)
