@@ -293,7 +293,7 @@ class UnlockableError(ForumError):
 
 
 @contextmanager
-def held(lock: filelock.BaseFileLock, timeout_s: float) -> Iterator[None]:
+def holding(lock: filelock.BaseFileLock, timeout_s: float) -> Iterator[None]:
     """Hold a lock.
 
     Raises:

@@ -20,7 +20,7 @@ from askalike.cli.arguments import ForumArgument, JsonOption
 from askalike.cli.display import BarProgress, console, print_records
 from askalike.cli.messages import messages, print_json, safe
 from askalike.errors import BusyForumError, DatabaseError, ForumNotFoundError, SettingError
-from askalike.files import held
+from askalike.files import holding
 from askalike.follow.follower import FIRST_REST_S, LONGEST_REST_S, Follower, Rhythm, retry_in_s
 from askalike.follow.settings import FollowSettings, kind_of, open_site
 from askalike.follow.site import Clock, Pace, Stopped, as_object
@@ -269,7 +269,7 @@ def _alone(lock: Path, does: str) -> Iterator[None]:
         BusyForumError: another process does.
     """
     try:
-        with held(filelock.FileLock(lock), 0):
+        with holding(filelock.FileLock(lock), 0):
             yield
     except filelock.Timeout as error:
         raise BusyForumError(

@@ -32,7 +32,7 @@ from askalike.files import (
     REFUSED,
     Owned,
     foreign_in,
-    held,
+    holding,
     is_link,
     remove_file,
     remove_owned,
@@ -542,7 +542,7 @@ def _is_whole(place: Path) -> bool:
 
 def _remove_pairs(layout: ForumLayout) -> None:
     try:
-        with held(filelock.FileLock(layout.pairs_lock, thread_local=False), LOCK_TIMEOUT_S):
+        with holding(filelock.FileLock(layout.pairs_lock, thread_local=False), LOCK_TIMEOUT_S):
             for name in _PAIRS:
                 remove_file(layout.folder / name)
     except filelock.Timeout as error:

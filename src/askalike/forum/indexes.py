@@ -26,7 +26,7 @@ from askalike.errors import (
 )
 from askalike.executors import Executor
 from askalike.executors.processes import Processes
-from askalike.files import UnlockableError, held
+from askalike.files import UnlockableError, holding
 from askalike.forum.calibrations import Encode, JudgedPair, PairProbabilities, Scorings
 from askalike.forum.encoders import LanguageWords, ModelQueryEncoder, NamedReranker, TextQueryEncoder
 from askalike.index.catchup import catch_up, pending
@@ -442,7 +442,7 @@ class Indexes:
             filelock.Timeout: another process holds it.
             UnlockableError: the system does not let it be taken.
         """
-        with self._guard, held(self._lock, timeout_s):
+        with self._guard, holding(self._lock, timeout_s):
             yield
 
     @contextmanager
@@ -477,7 +477,7 @@ def remove_indexes(
     with ExitStack() as locks:
         if settings.has_vectors:
             try:
-                locks.enter_context(held(lock_of_makers(layout.vectors), LOCK_TIMEOUT_S))
+                locks.enter_context(holding(lock_of_makers(layout.vectors), LOCK_TIMEOUT_S))
             except filelock.Timeout as error:
                 raise BusyForumError(
                     f"another process is encoding {layout.folder}",
@@ -485,7 +485,7 @@ def remove_indexes(
                 ) from error
         try:
             for path in (layout.words_lock, layout.lock):
-                locks.enter_context(held(filelock.FileLock(path, thread_local=False), LOCK_TIMEOUT_S))
+                locks.enter_context(holding(filelock.FileLock(path, thread_local=False), LOCK_TIMEOUT_S))
         except filelock.Timeout as error:
             raise BusyForumError(
                 f"another process is indexing {layout.folder}", "wait until it has finished"

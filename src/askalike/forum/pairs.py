@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from askalike.executors import Executor, Numbered, Task
 from askalike.executors.processes import Processes
-from askalike.files import held
+from askalike.files import holding
 from askalike.forum.groups import HASHED, HASHING, LEAST, MOST_PARTIAL, EvidenceReader, HashesByNumber
 from askalike.forum.indexes import ForumSettings, Indexes, stored_text_settings
 from askalike.forum.linkage import MOST_REFUSED, Ends, lacking
@@ -127,7 +127,7 @@ class Pairs:
         if not self._guard.acquire(blocking=False):
             return 0
         try:
-            with held(self._lock, 0):
+            with holding(self._lock, 0):
                 if self.store.was_damaged:
                     self.store.mend()
                 try:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from askalike.errors import BusyForumError, DamagedForumError, ForumError
 from askalike.executors import Executor
-from askalike.files import IS_WINDOWS, held
+from askalike.files import IS_WINDOWS, holding
 from askalike.index.catchup import catch_up
 from askalike.index.milvus.words import MilvusWords
 from askalike.index.vectors import VectorSnapshot
@@ -307,7 +307,7 @@ class LocalWords:
             return
         folder = self.index.folder
         try:
-            with held(filelock.FileLock(self._layout.words_lock, thread_local=False), 0):
+            with holding(filelock.FileLock(self._layout.words_lock, thread_local=False), 0):
                 with self._locked(LOCK_TIMEOUT_S):
                     self.index.reopen()
                     if not self.wants_renewal():  # another process has done it

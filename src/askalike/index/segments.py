@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from askalike.errors import BusyForumError, DamagedForumError, SettingError
-from askalike.files import FULL, Owned, held, replace_whole
+from askalike.files import FULL, Owned, holding, replace_whole
 from askalike.index.checked_file import (
     KINDS,
     NAME,
@@ -171,7 +171,7 @@ def alone(folder: Path, kind: str, patience_s: float = 0) -> Iterator[None]:
     """
     with ExitStack() as locks:
         try:
-            locks.enter_context(held(filelock.FileLock(folder / LOCK_FILE, thread_local=False), patience_s))
+            locks.enter_context(holding(filelock.FileLock(folder / LOCK_FILE, thread_local=False), patience_s))
         except filelock.Timeout as error:
             raise BusyForumError(
                 f"the {kind} index in {folder} is being written by another process", "wait until it has finished"

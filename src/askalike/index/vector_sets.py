@@ -32,7 +32,7 @@ from askalike.errors import (
 )
 from askalike.executors import Executor, Numbered, Task
 from askalike.executors.processes import Processes
-from askalike.files import held
+from askalike.files import holding
 from askalike.index.catchup import Steps, catch_up, pending
 from askalike.index.encoder_settings import (
     EncoderSettings,
@@ -451,7 +451,7 @@ class Vectors:
         """
         with ExitStack() as locks:
             try:
-                locks.enter_context(held(lock_of_makers(self._folder), 0))
+                locks.enter_context(holding(lock_of_makers(self._folder), 0))
                 is_ours = True
             except filelock.Timeout as error:
                 if is_waiting:
