@@ -197,8 +197,8 @@ class Milvus:
             yield
         except (pymilvus.MilvusException, failed) as error:
             inner = error.__cause__ if isinstance(error.__cause__, failed) else error
-            told = inner.details() if isinstance(inner, failed) else getattr(error, "message", "")
-            what = str(told or error).strip().partition("\n")[0][:300]
+            details = inner.details() if isinstance(inner, failed) else getattr(error, "message", "")
+            what = str(details or error).strip().partition("\n")[0][:300]
             if "Open local milvus failed" in what:
                 raise EngineError(
                     f"{self.address} cannot be opened: another process has it open, or it is no file of Milvus Lite",
@@ -311,8 +311,8 @@ class Milvus:
         first, last = among
         if size <= MOST_FOUND // 2:
             wanted = _within(first, last, condition)
-            found = self.call("query", f"{self._prefix}{name}", filter=wanted, output_fields=["num"], limit=MOST_FOUND)
-            return sorted(int(row["num"]) for row in found)
+            rows = self.call("query", f"{self._prefix}{name}", filter=wanted, output_fields=["num"], limit=MOST_FOUND)
+            return sorted(int(row["num"]) for row in rows)
         middle = (first + last) // 2
         before = self.count(name, _within(first, middle, condition))
         return [
