@@ -34,11 +34,11 @@ class Servers:
     def __init__(self, folder: Path, programs: Path) -> None:
         self.folder = folder
         self._programs = programs
-        self._user = {"user": folder.stat().st_uid} if os.geteuid() == 0 else {}
+        self.user = {"user": folder.stat().st_uid} if os.geteuid() == 0 else {}
 
     def run(self, program: str, *words: str | Path) -> None:
         command = [self._programs / program, *words]
-        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT, check=False, **self._user)
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT, check=False, **self.user)
         assert done.returncode == 0, command
 
     def start(self, name: str) -> None:
@@ -73,7 +73,7 @@ def servers() -> Iterator[Servers]:
     finally:
         for name in PORTS:
             if (folder / name / "postmaster.pid").exists():
-                subprocess.run([programs / "pg_ctl", "stop", "-m", "immediate", "-D", folder / name], **made._user)
+                subprocess.run([programs / "pg_ctl", "stop", "-m", "immediate", "-D", folder / name], **made.user)
         shutil.rmtree(folder, ignore_errors=True)
 
 
