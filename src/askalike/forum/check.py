@@ -139,7 +139,7 @@ _SQLITE: Final = r"\.sqlite(-wal|-shm|-journal)?"
 _FORUM: Final = Owned(
     rf"(archive|pairs|loading|follow){_SQLITE}|(index|words|pairs|loading|follow|writeback|keys|keys\.json)\.lock"
     r"|(archive|keys|parts|learned|encoder|engine|reranker)\.json(\.\d+\.tmp)?"
-    r"|rejects\.jsonl|config\.toml(\.\d+\.tmp)?",
+    r"|rejects\.jsonl",
     (
         (r"lexical(\.(next|replaced))?", LEXICAL_FILES),
         ("vectors", VECTOR_FILES),

@@ -108,7 +108,7 @@ MANY = 256
 
 _OWNED = Owned(
     r"(archive|pairs|loading|follow)\.sqlite(-wal|-shm|-journal)?|(index|words|pairs|loading|follow|writeback)\.lock"
-    r"|rejects\.jsonl|(archive|encoder|engine|reranker)\.json(\.\d+\.tmp)?|config\.toml(\.\d+\.tmp)?",
+    r"|rejects\.jsonl|(archive|encoder|engine|reranker)\.json(\.\d+\.tmp)?",
     ((r"lexical(\.(next|replaced))?", LEXICAL_FILES), ("vectors", VECTOR_FILES)),
 )
 """What a forum's folder holds before anything was learned or keys were made."""
@@ -716,9 +716,9 @@ class Forum:
         )
         self.catch_up(progress=shown)
         with contextlib.suppress(BusyForumError):
-            self.upkeep(progress=shown)
-        with contextlib.suppress(BusyForumError):
             self._encode_if_possible(shown)
+        with contextlib.suppress(BusyForumError):
+            self.upkeep(progress=shown)  # measures the forum by all its vectors
         return report
 
     def add(self, questions: Question | Iterable[Question], *, links: Iterable[Link] = ()) -> None:
@@ -864,13 +864,12 @@ class Forum:
         """Do what is not urgent, where it is to be done; others may search and write meanwhile.
 
         Words that were begun to be indexed anew, as by ``reindex``, are indexed beside the index that answers until the
-        new one is complete; it goes on where a killed process was. A forum that
-        an encoder of sentences reads is asked 500 of its own questions, the first time and whenever it has doubled, for
-        how far they stand out from one another, which probabilities rest on (``search.margin``); one of 2,000 questions
-        or fewer whenever it has changed, so that its probabilities follow from what it holds.
+        new one is complete; it goes on where a killed process was. A forum that an encoder of sentences reads is asked
+        500 of its own questions, if it has changed, for how far they stand out from one another, which probabilities
+        rest on (``search.margin``): they follow from what the forum holds.
 
-        Opening a forum does so at once where it has 2,000 questions or fewer; ``load``, ``encode``, ``reindex`` and the
-        service do it for any.
+        Opening a forum does so at once where it has 2,000 questions or fewer and is new, or has doubled or halved;
+        ``load`` and ``reindex`` do it for any; the service where a forum has doubled or halved.
 
         Raises:
             BusyForumError: another process is at it, or has been indexing for too long.
@@ -1138,8 +1137,8 @@ class Forum:
                 name_engine(layout, store, engine)
             remove_indexes(layout, settings, (store, Analyzer(stored_text_settings(store))))
         forum = cls.open(path, settings=settings, progress=progress)
-        forum.upkeep(progress=progress)
         forum._encode_if_possible(progress or SilentProgress())
+        forum.upkeep(progress=progress)
         return forum
 
 

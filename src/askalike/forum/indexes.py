@@ -32,7 +32,6 @@ from askalike.forum.encoders import LanguageWords, ModelQueryEncoder, NamedReran
 from askalike.index.catchup import catch_up, pending
 from askalike.index.encoder_settings import EncoderSettings
 from askalike.index.local import (
-    COUNTED_EXACTLY,
     LOCK_TIMEOUT_S,
     RENEWAL_TIMEOUT_S,
     LocalWords,
@@ -371,10 +370,10 @@ class Indexes:
         """Measure it where that is to be done, and store it: some hundred searches by words.
 
         Args:
-            is_exact: in a small forum also where it has changed at all, so that it depends on what is there alone.
+            is_exact: also where the forum has changed at all, so that it depends on what is there alone.
         """
         found, change = self._store.margin(), self._store.last_change()
-        has_changed = found is not None and found.change != change and self.words.index.entries <= COUNTED_EXACTLY
+        has_changed = found is not None and found.change != change
         if self.wants_margin() or (is_exact and has_changed and self._has_margin()):
             self._store.put_margin(Margin(self.words.index.entries, self.margin_now(progress), change))
 
