@@ -521,17 +521,6 @@ def damaged_parts(result: Record) -> Records:
 
 
 ROBUSTNESS: Final[Mapping[str, Table | Facts]] = {
-    "mixed": Facts(
-        (
-            ("clients, each over one connection; every fourth request is a write", "serve-mixed", "{clients}"),
-            ("requests in a minute", "serve-mixed", "{statuses:join} by status"),
-            ("a search", "serve-mixed", "{searches[p50_ms]:,.0f} ms, p99 {searches[p99_ms]:,.0f} ms"),
-            ("a write", "serve-mixed", "{writes[p50_ms]:,.0f} ms, p99 {writes[p99_ms]:,.0f} ms"),
-            ("acknowledged writes that were lost, wrong or not found", "serve-mixed", "{lost_or_wrong}"),
-            ("memory before and after", "serve-mixed", "{before[memory_mb][0]:.0f} MB, {after[memory_mb][0]:.0f} MB"),
-            ("open files and connections before and after", "serve-mixed", "{before[handles]}, {after[handles]}"),
-        )
-    ),
     "kills": Facts(
         (
             (
