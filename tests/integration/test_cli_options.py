@@ -63,8 +63,8 @@ WALK: tuple[tuple[str, ...], ...] = (
     ("follow", "FORUM", "--status"),
     ("follow", "FORUM", "--write-back", "--to", "https://forum.example.org", "--source", "manual", "--close"),
 )
-"""A command for most of what there is; the rest serves until it is stopped, or needs a server or a research set."""
-ELSEWHERE = {"demo", "serve", "attach", "score", "reproduce"}
+"""A command for most of what there is; others need a table, a server or a research set, or serve without end."""
+ELSEWHERE = {"deduplicate", "demo", "serve", "attach", "score", "reproduce"}
 
 
 def test_the_help_says_of_each_command_what_its_function_says() -> None:
