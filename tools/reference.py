@@ -34,6 +34,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "duplicates": (
         "askalike duplicates my.forum --min 0.8 --csv > duplicates.csv",
         "askalike duplicates my.forum --exact --since 2024-01-01",
+        "askalike duplicates my.forum --linked",
     ),
     "deduplicate": (
         "askalike deduplicate posts.csv --into unique.csv --removed removed.csv",
@@ -43,6 +44,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "threshold": (
         "askalike threshold my.forum --precision 0.9",
         "askalike threshold my.forum --recall 0.95 --json",
+        "askalike threshold my.forum --labels pairs.csv",
     ),
     "serve": (
         "askalike serve my.forum",

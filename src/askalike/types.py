@@ -27,9 +27,10 @@ LinkKind = Literal["duplicate", "related"]
 Verdict = Literal["duplicate", "different", "withdrawn"]
 """Whether two questions ask the same; ``withdrawn`` takes back what was said before."""
 
-DrawnBy = Literal["queue", "sample", "search", "import"]
+DrawnBy = Literal["queue", "sample", "search", "import", "label"]
 """``queue``: the likeliest pair that was open; ``sample``: drawn at random from a stratum of probability; ``search``: a
-hit that somebody chose to judge; ``import``: judged elsewhere."""
+hit that somebody chose to judge; ``import``: judged elsewhere; ``label``: of a set of labels that stands for pairs
+like them."""
 
 
 _LANGUAGE: Final = re.compile(r"[a-z]{2,3}")

@@ -14,7 +14,7 @@ import pytest
 from pyarrow import parquet
 from tests.command import Run
 
-from askalike import Answer, Forum, Link, Question
+from askalike import Answer, Forum, ForumSettings, Link, Question
 from askalike.cli.main import main
 from askalike.data import bundled_forum
 from askalike.errors import UnknownIdError
@@ -55,6 +55,39 @@ def test_duplicates_come_best_first_and_none_of_them_is_linked(run: Run, homenet
     table = run("duplicates", homenet, "--min", 0.3, "--limit", 1)
     assert ASKED.split()[0] in table.out
     assert "q1156" in table.out
+
+
+def test_linked_pairs_are_counted_and_can_be_listed(run: Run, homenet: Path) -> None:
+    with Forum.open(homenet) as forum:
+        linked = {frozenset((link.source_id, link.target_id)) for link in forum.links() if link.kind == "duplicate"}
+    shown = run("duplicates", homenet, "--limit", 1)
+    assert f"note: left out: {len(linked)} duplicate links; --linked lists linked pairs" in shown.err
+    found = run("duplicates", homenet, "--linked", "--json")
+    assert found.err == ""
+    assert {frozenset((one["id"], one["original_id"])) for one in found.json} & linked
+    assert not {("q1156", "q1045")} & {(one["id"], one["original_id"]) for one in found.json}
+    assert run("duplicates", homenet, "--linked", "--groups").code == 2
+    assert run("duplicates", homenet, "--linked", "--exact").code == 2
+
+
+def test_reposts_come_as_one_row_and_as_pairs_for_programs(run: Run, tmp_path: Path) -> None:
+    title = "Semilandmarks on a distal femur, curve and surface"
+    bodies = [
+        "The resampled curve is beneath the model.",
+        "The resampled curve is beneath the model",
+        "The resampled curve lies beneath the model.",
+    ]
+    with Forum.create(tmp_path / "f", settings=ForumSettings(has_vectors=False)) as opened:
+        opened.add(
+            Question(name, title, body, created=datetime(2021, 4, day, tzinfo=UTC))
+            for day, (name, body) in enumerate(zip(("first", "second", "third"), bodies, strict=True), start=1)
+        )
+        opened.add([Question("other", "How is a volume cropped?"), Question("copy", "How is a volume cropped?")])
+    assert len(run("duplicates", tmp_path / "f", "--json").json) == 4
+    lines = run("duplicates", tmp_path / "f").out.splitlines()
+    assert sum("may repeat" not in line and "first: Semilandmarks" in line for line in lines) == 1
+    assert sum("second: " in line for line in lines) == sum("third: " in line for line in lines) == 1
+    assert sum(line.startswith("exact") and "copy: " in line for line in lines) == 1
 
 
 def test_a_pair_in_csv_and_parquet_is_that_in_json(run: Run, homenet: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,6 +52,7 @@ WALK: tuple[tuple[str, ...], ...] = (
     ("show", "FORUM", "q1"),
     ("duplicates", "FORUM", "--min", "0.1"),
     ("duplicates", "FORUM", "--groups"),
+    ("duplicates", "FORUM", "--linked"),
     ("threshold", "FORUM", "--precision", "0.9"),
     ("keys", "FORUM", "--add", "read"),
     ("info", "FORUM"),

@@ -21,18 +21,33 @@ from askalike.cli.arguments import (
     telling_how_to_go_on,
 )
 from askalike.cli.display import BarProgress, console, print_file, print_records, print_whole
-from askalike.cli.messages import print_json, safe
+from askalike.cli.messages import messages, print_json, safe
 from askalike.errors import SettingError
-from askalike.forum import Forum
-from askalike.forum.duplicates import MemberRow, PairRow, member_rows, pair_rows
+from askalike.forum import Duplicate, Forum
+from askalike.forum.duplicates import MemberRow, PairRow, folded, member_rows, pair_rows
 from askalike.forum.groups import DEFAULT_MINIMUM
 from askalike.types import Group, Question
 
-COLUMNS: Final[Mapping[str, Callable[[PairRow], str]]] = {
-    "likely": lambda row: "exact" if row.exact else f"{row.likelihood:.0%}",
-    "question": lambda row: f"{row.id}: {row.title}",
-    "may repeat": lambda row: f"{row.original_id}: {row.original_title}",
+COLUMNS: Final[Mapping[str, Callable[[Sequence[Duplicate]], str]]] = {
+    "likely": lambda pairs: _likely(pairs),
+    "question": lambda pairs: "\n".join(f"{it.id}: {it.title}" for it in _questions(pairs)[1:]),
+    "may repeat": lambda pairs: "{0.id}: {0.title}".format(_questions(pairs)[0]),
 }
+
+
+def _likely(pairs: Sequence[Duplicate]) -> str:
+    """Return how likely the least likely pair is."""
+    if all(pair.is_exact for pair in pairs):
+        return "exact"
+    return f"{min(pair.likelihood for pair in pairs if not pair.is_exact):.0%}"
+
+
+def _questions(pairs: Sequence[Duplicate]) -> list[Question]:
+    """Return the questions of pairs, that which repeats none of the others first."""
+    repeats = {pair.question.id: pair.question for pair in pairs}
+    originals = {pair.candidate.id: pair.candidate for pair in pairs}
+    first = next((question for name, question in originals.items() if name not in repeats), pairs[0].candidate)
+    return [first, *(question for name, question in {**repeats, **originals}.items() if name != first.id)]
 
 
 def duplicates(
@@ -42,8 +57,8 @@ def duplicates(
         typer.Option(
             "--min",
             "--minimum",
-            help="The least probability of being duplicates; or precision:P or recall:R. Default: 0.5; with --groups"
-            " 0.85, of the least likely pair.",
+            help="The least probability of being duplicates; or precision:P or recall:R. Default: 0.5; with --linked 0;"
+            " with --groups 0.85, of the least likely pair.",
         ),
     ] = None,
     since: Annotated[
@@ -54,6 +69,9 @@ def duplicates(
     groups: Annotated[
         bool, typer.Option("--groups", help="Groups in which each question asks the same as every other.")
     ] = False,
+    linked: Annotated[
+        bool, typer.Option("--linked", help="Pairs that duplicate links join already, in place of the others.")
+    ] = False,
     limit: Annotated[int, typer.Option("--limit", help="Print at most so many pairs or groups; 0: all.", min=0)] = 0,
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
@@ -61,17 +79,24 @@ def duplicates(
 ) -> None:
     """List pairs of the forum's questions that may be duplicates.
 
-    The best come first; pairs that are linked or were judged are left out. Every question is compared with all others
-    once, and again after it has changed: what was compared is kept, so that Ctrl-C loses nothing.
+    The best come first; pairs that are linked (--linked) or were judged are left out. In the terminal, questions of
+    which each may repeat every other come as one row. Every question is compared with all others once, and again after
+    it has changed: what was compared is kept, so that Ctrl-C loses nothing.
 
     With --groups, links and judgements count too; the largest groups come first, announcements at regular dates last,
     and of each group the question to answer the others by.
     """
     form = form_of(as_json, as_csv, as_parquet)
     start = moment(since, "--since")
-    if groups and (since or exact or tag):
-        option = "--since" if since else "--exact" if exact else "--tag"
-        raise SettingError(f"{option} does not go with --groups", "leave one of them out")
+    chosen = [
+        option
+        for option, is_given in (("--since", since), ("--exact", exact), ("--tag", tag), ("--linked", linked))
+        if is_given
+    ]
+    if groups and chosen:
+        raise SettingError(f"{chosen[0]} does not go with --groups", "leave one of them out")
+    if linked and len(chosen) > 1:
+        raise SettingError(f"{chosen[0]} does not go with --linked", "leave one of them out")
     with (
         telling_how_to_go_on(lambda: ("what was compared is kept", same_again())),
         BarProgress() as progress,
@@ -83,12 +108,21 @@ def duplicates(
             questions = opened.store.questions_by_id([member for group in listed for member in group.members])
             members = list(member_rows(opened, listed)) if form in ("csv", "parquet") else []
         else:
-            pairs = opened.duplicates(
-                opened.thresholds.least_score(minimum or 0.5), since=start, is_exact=exact, tag=tag, progress=progress
+            least = opened.thresholds.least_score(minimum or (0.0 if linked else 0.5))
+            pairs = (
+                opened.linked_duplicates(least, progress=progress)
+                if linked
+                else opened.duplicates(least, since=start, is_exact=exact, tag=tag, progress=progress)
             )
-            rows = list(islice(pair_rows(pairs), min(limit, sys.maxsize) or None))
+            shown = list(islice(pairs, min(limit, sys.maxsize) or None))
+            links, judged = opened.store.counts().duplicates, len(opened.store.judgements())
     if not groups:
-        print_records(rows, PairRow, form, COLUMNS)
+        if form is None:
+            print_records(folded(shown), list, None, COLUMNS)
+        else:
+            print_records(pair_rows(shown), PairRow, form, {})
+        if (links or judged) and not linked:
+            messages.note(f"left out: {_counted(links, judged)}; --linked lists linked pairs, --groups counts all")
     elif form is None:
         _show(listed, questions)
     elif form == "jsonl":
@@ -96,6 +130,11 @@ def duplicates(
         print_json([{**to_builtins(group), "titles": [titles.get(it, "") for it in group.members]} for group in listed])
     else:
         print_file(members, MemberRow, form)
+
+
+def _counted(links: int, judged: int) -> str:
+    counts = (f"{links:,} duplicate {'link' if links == 1 else 'links'}", f"{judged:,} judged")
+    return " and ".join(text for text, count in zip(counts, (links, judged), strict=True) if count)
 
 
 def _show(groups: Sequence[Group], questions: Mapping[str, Question]) -> None:

@@ -9,11 +9,14 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from difflib import SequenceMatcher
 from itertools import chain
-from typing import Annotated, Any, Final, get_args
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, get_args
 
 import typer
+from msgspec import to_builtins
 from rich.table import Table
 from rich.text import Text
 
@@ -22,7 +25,8 @@ from askalike.cli.display import BarProgress, console, likely, print_whole
 from askalike.cli.messages import print_json, safe
 from askalike.errors import SettingError
 from askalike.forum import Duplicate, Forum
-from askalike.search.thresholds import Threshold
+from askalike.forum.labels import curve_lines
+from askalike.search.thresholds import Promise, Threshold
 from askalike.text.markup import plain_text
 from askalike.types import Question, Verdict
 
@@ -194,6 +198,14 @@ def threshold(
     recall: Annotated[
         float | None, typer.Option("--recall", help="This share of the duplicates is to be shown.")
     ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            "--labels",
+            help="A table of labelled pairs: question1, question2 (ids, titles or texts) and is_duplicate (1 or 0)."
+            " They are stored, and probabilities follow. Without a promise: --precision 0.9.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find the least probability that keeps a promise.
@@ -201,9 +213,12 @@ def threshold(
     The promise is that a share of what is shown is a duplicate, or that a share of the duplicates is shown.
 
     It rests on judged pairs that chance drew from the whole range of probability, as every fifth of askalike judge and
-    of the page's Review is; where these are too few, on how right the probabilities are in other forums. It is so for
-    pairs of a question and the five others that a search for it finds best.
+    of the page's Review is, and is so for pairs of a question and the five others that a search for it finds best. Or
+    it rests on labelled pairs, and is so for pairs like them. Where both are too few, the answer is an estimate by how
+    right the probabilities are in other forums, and says so.
     """
+    if labels is not None and precision is None and recall is None:
+        precision = 0.9
     promised = {"--precision": precision, "--recall": recall}
     options = {name: share for name, share in promised.items() if share is not None}
     if len(options) != 1:
@@ -213,6 +228,9 @@ def threshold(
     for option, share in options.items():
         if not 0 < share < 1:
             raise SettingError(f"{option} is {share:g}", "expected a share above 0 and below 1, such as 0.9")
+    if labels is not None:
+        _by_labels(forum, labels, "recall" if precision is None else "precision", next(iter(options.values())), as_json)
+        return
     with Forum.open(forum) as opened:
         least = opened.threshold(precision=precision, recall=recall)
     if as_json:
@@ -220,6 +238,29 @@ def threshold(
     else:
         for line in _lines(least, str(forum)):
             print_whole(line)
+
+
+def _by_labels(forum: Path, labels: Path, kind: Literal["precision", "recall"], share: float, as_json: bool) -> None:
+    with Forum.open(forum) as opened:
+        report = opened.label(labels)
+    least = report.threshold(Promise(kind, share))
+    if as_json:
+        about_labels = {one.name: to_builtins(getattr(report, one.name)) for one in fields(report) if one.repr}
+        print_json({**_object(least), **about_labels})
+        return
+    print_whole(
+        f"{report.pairs:,} labelled pairs, {report.same:,} of them the same; {report.in_forum:,} are pairs of the"
+        f" forum's questions, {report.stored:,} judgements are new"
+    )
+    if report.left_out:
+        first = report.left_out[0]
+        print_whole(f"{len(report.left_out):,} rows were left out, the first is row {first.row}: {safe(first.reason)}")
+    for line in curve_lines(report):
+        print_whole(line)
+    if report.before and report.after:
+        print_whole(f"log loss   {report.before.log_loss:.3f} before these labels, {report.after.log_loss:.3f} after")
+    for line in _lines(least, str(forum)):
+        print_whole(line)
 
 
 def _object(least: Threshold) -> dict[str, Any]:
@@ -231,6 +272,7 @@ def _object(least: Threshold) -> dict[str, Any]:
         least.promise.kind: share.value,
         "interval90": [share.low, share.high],
         "judgements": least.judgements,
+        "is_proved": least.judgements > 0,
         "about": least.about,
     }
 

@@ -26,7 +26,9 @@ from askalike.text.analyzer import Analyzer
 from askalike.types import DrawnBy, Feedback, Query, Question
 
 MOST_VERDICTS: Final = 500
-"""The newest so many count."""
+"""The newest so many move probabilities."""
+MOST_JUDGED: Final = 5_000
+"""The newest so many prove thresholds."""
 SAMPLE: Final = 300
 MARGIN_S: Final = 5.0
 """So often it is looked up whether the forum's margin was measured anew."""
@@ -138,8 +140,20 @@ class Scorings:
     def judged(self, vectors: VectorSet | None, engine: Engine) -> list[JudgedPair]:
         """Return the pairs that count, with their logits before the forum's judgements."""
         with self._guard:
-            verdicts = self._store.judgements()[-MOST_VERDICTS:]
+            verdicts = self._store.judgements()[-MOST_JUDGED:]
             return list(self._judged(self._before_judgements(vectors), verdicts, vectors, engine))
+
+    def logits(
+        self, pairs: Sequence[tuple[int, int]], vectors: VectorSet | None, engine: Engine
+    ) -> dict[tuple[int, int], float]:
+        """Return the logits before the forum's judgements of the pairs whose questions are there.
+
+        Args:
+            pairs: of the numbers of two questions; the first is the query.
+        """
+        with self._guard:
+            self._keep_logits(self._before_judgements(vectors), pairs, vectors, engine)
+            return {pair: self._logits[pair] for pair in pairs if pair in self._logits}
 
     def _before_judgements(self, vectors: VectorSet | None) -> Scoring:
         """Return the scoring of texts and vectors alone; looked at anew while a forum grows to what is sampled."""
@@ -183,14 +197,19 @@ class Scorings:
         """Yield the pairs whose questions are there."""
         numbers = self._store.nums_by_id([one for it in verdicts for one in (it.question_id, it.candidate_id)])
         pairs = [(numbers.get(one.question_id, 0), numbers.get(one.candidate_id, 0)) for one in verdicts]
+        self._keep_logits(scoring, pairs, vectors, engine)
+        for pair, one in zip(pairs, verdicts, strict=True):
+            if pair in self._logits:
+                yield JudgedPair(pair, self._logits[pair], one.verdict == "duplicate", one.draw.by)
+
+    def _keep_logits(
+        self, scoring: Scoring, pairs: Sequence[tuple[int, int]], vectors: VectorSet | None, engine: Engine
+    ) -> None:
         wanted = [pair for pair in pairs if all(pair) and pair not in self._logits]
         held = self._store.questions_by_num(sorted({num for pair in wanted for num in pair})) if wanted else {}
         self._logits.update(
             _logits(scoring, [pair for pair in wanted if held.keys() >= set(pair)], held, vectors, engine)
         )
-        for pair, one in zip(pairs, verdicts, strict=True):
-            if pair in self._logits:
-                yield JudgedPair(pair, self._logits[pair], one.verdict == "duplicate", one.draw.by)
 
 
 def _usual(sample: NDArray[np.float32]) -> Cosines:

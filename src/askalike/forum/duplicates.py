@@ -14,7 +14,9 @@ import msgspec
 from msgspec import structs
 
 from askalike.errors import BusyForumError
+from askalike.forum.linkage import Evidence, Linkage
 from askalike.progress import Progress
+from askalike.records import batches
 from askalike.store.pairs import Pair
 from askalike.types import Draw, Group, GroupKind, Question
 
@@ -155,6 +157,37 @@ def open_duplicates(
                 yield found
         if position is None:
             return
+
+
+def linked_duplicates(forum: Forum, minimum: float, progress: Progress) -> Iterator[Duplicate]:
+    """Compare what waits, and yield the pairs that are linked; see ``Forum.linked_duplicates``."""
+    forum.catch_up(progress=progress)
+    compare(forum, progress)
+    linked = [pair for pair in forum.pairs.store.among(None, minimum) if not pair.is_open]
+    linked.sort(key=lambda pair: (-pair.score, pair.first, pair.second))
+    for batch in batches(linked, _PAGE):
+        yield from describe_pairs(forum, batch)
+
+
+def folded(pairs: Sequence[Duplicate]) -> list[list[Duplicate]]:
+    """Return pairs in the order of their coming, those of one group together.
+
+    In a group each may ask the same as every other, as reposts of a question do, or copies of its text.
+    """
+    numbers: dict[str, int] = {}
+    ends = [[numbers.setdefault(question.id, len(numbers)) for question in (p.question, p.candidate)] for p in pairs]
+    evidence = Evidence([Pair(min(pair), max(pair), p.score) for pair, p in zip(ends, pairs, strict=True)])
+    copies: dict[int, list[int]] = {}
+    for (copy, original), pair in zip(ends, pairs, strict=True):
+        if pair.is_exact:
+            copies.setdefault(original, [original]).append(copy)
+    evidence.texts.extend(copies.values())
+    nodes = {num: node.nums for node in Linkage(evidence, 0.0).nodes if len(node.nums) > 2 for num in node.nums}
+    rows: dict[object, list[Duplicate]] = {}
+    for (first, second), pair in zip(ends, pairs, strict=True):
+        is_within = first in nodes and nodes[first] == nodes.get(second)
+        rows.setdefault(nodes[first] if is_within else (first, second), []).append(pair)
+    return list(rows.values())
 
 
 def proposals(forum: Forum, minimum: float, tag: str = "") -> Iterator[Duplicate]:

@@ -29,7 +29,7 @@ from askalike.errors import (
 from askalike.executors import Executor
 from askalike.files import Owned, remove_owned
 from askalike.forum.check import CheckReport, check_forum, clear_damage
-from askalike.forum.duplicates import Duplicate, compare, open_duplicates, proposals
+from askalike.forum.duplicates import Duplicate, compare, linked_duplicates, open_duplicates, proposals
 from askalike.forum.encoders import AnyEncoder, AnyReranker, take_encoder
 from askalike.forum.exchange import (
     FrameLibrary,
@@ -43,6 +43,7 @@ from askalike.forum.exchange import (
 )
 from askalike.forum.groups import DEFAULT_MINIMUM, Groups
 from askalike.forum.indexes import ForumSettings, Indexes, remove_indexes, stored_text_settings
+from askalike.forum.labels import LabelReport, take_labels
 from askalike.forum.linkage import Node
 from askalike.forum.pairs import Pairs
 from askalike.forum.queue import Queue
@@ -457,14 +458,21 @@ class Forum:
         found = self.indexes.ask(lambda searcher: searcher.ranking(wanted)).found
         return [(one.question.id, one.scored.score) for one in found]
 
-    def threshold(self, *, precision: float | None = None, recall: float | None = None) -> Threshold:
+    def threshold(
+        self, *, precision: float | None = None, recall: float | None = None, labels: Any = None
+    ) -> Threshold:
         """Return the least probability by which this share of what is shown is a duplicate, or of duplicates is shown.
 
-        It rests on judged pairs that chance drew, where these are enough; otherwise on the scorer's calibration on
-        other forums. What is promised is so for pairs of a question and the five that a search for it finds best.
+        It rests on judged pairs that chance drew, where these are enough; else on labelled pairs. What chance drew
+        holds for pairs of a question and the five that a search for it finds best, labels for pairs like them. Where
+        neither is enough, it is an estimate by the scorer's calibration on other forums, and ``judgements`` is 0.
+
+        Args:
+            labels: taken first, as ``label`` takes them; then the threshold rests on these alone.
 
         Raises:
             SettingError: not one of both is given, in (0, 1).
+            AskalikeError: as ``label``.
         """
         shares: Any = {
             name: share for name, share in (("precision", precision), ("recall", recall)) if share is not None
@@ -474,7 +482,25 @@ class Forum:
         ((kind, wanted),) = shares.items()
         if not isinstance(wanted, Real) or not 0 < (share := round(float(wanted), 6)) < 1:
             raise SettingError(f"the {kind} is {wanted}", "expected a share above 0 and below 1, such as 0.9")
-        return self.thresholds.of(Promise("recall" if precision is None else "precision", share))
+        promise = Promise("recall" if precision is None else "precision", share)
+        return self.thresholds.of(promise) if labels is None else self.label(labels).threshold(promise)
+
+    def label(self, labels: Any) -> LabelReport:
+        """Take labels of pairs, and return what they say of the forum's probabilities.
+
+        Pairs of the forum's questions are stored as judgements: probabilities follow, pairs are settled, and
+        ``threshold`` rests on them. A pair that a person judged keeps that judgement. Pairs of other texts are measured
+        alone. Label pairs as they come, not picked by what they say: what is proved holds for pairs like them.
+
+        Args:
+            labels: the path of a CSV, TSV, JSON Lines or Parquet file, or a data frame, with the columns question1,
+                question2 (ids, titles or other texts) and is_duplicate (1 or 0); or triples of these.
+
+        Raises:
+            SettingError, FormatError, InputError: they cannot be read.
+            ModelError, EncoderError: a model cannot be read, or the encoder cannot be had.
+        """
+        return take_labels(self, labels)
 
     def _settled(self, query: Query | str) -> Query:
         """Return a query with a number as its minimum, that finds neither the question that asks nor what was judged
@@ -638,8 +664,8 @@ class Forum:
     ) -> Iterator[Duplicate]:
         """Compare all questions that were not compared yet, and yield the pairs that may be duplicates, best first.
 
-        What was compared is kept, so that it can be interrupted and goes on where it was. Pairs that are linked or were
-        judged are left out.
+        What was compared is kept, so that it can be interrupted and goes on where it was. Pairs that are linked
+        (``linked_duplicates``) or were judged are left out.
 
         Args:
             minimum: the least probability, before what people judged meanwhile.
@@ -654,6 +680,21 @@ class Forum:
         if not 0 <= minimum <= 1:
             raise SettingError(f"the least probability of a pair is {minimum:g}", "expected a number from 0 to 1")
         return open_duplicates(self, minimum, since, progress or SilentProgress(), is_exact=is_exact, tag=tag)
+
+    def linked_duplicates(self, minimum: float = 0.5, *, progress: Progress | None = None) -> Iterator[Duplicate]:
+        """Compare all questions that were not compared yet, and yield likely pairs that are linked already, best first.
+
+        Their duplicate links lead from one to the other, or to one original.
+
+        Args:
+            minimum: as of ``duplicates``.
+
+        Raises:
+            SettingError, BusyForumError: as ``duplicates``.
+        """
+        if not 0 <= minimum <= 1:
+            raise SettingError(f"the least probability of a pair is {minimum:g}", "expected a number from 0 to 1")
+        return linked_duplicates(self, minimum, progress or SilentProgress())
 
     def compare(self, *, progress: Progress | None = None) -> None:
         """Compare all questions that were not compared yet: ``groups`` and ``proposals`` then know of all.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -192,6 +192,10 @@ class Indexes:
         """Return the pairs that people have judged, with their logits by the indexes as they are on disk now."""
         return self._scorings.judged(*self._state())
 
+    def logits(self, pairs: Sequence[tuple[int, int]]) -> dict[tuple[int, int], float]:
+        """Return the logits of pairs before the forum's judgements; see ``Scorings.logits``."""
+        return self._scorings.logits(pairs, *self._state())
+
     def detector(self) -> Detector | None:
         """Return what tells the forum's languages apart, knowing how many questions are in each; None for one."""
         languages = self._analyzer.settings.languages
@@ -251,11 +255,25 @@ class Indexes:
         Raises:
             ModelError, EncoderError: the model cannot be read, or the encoder cannot be had.
         """
-        first, *others = [_as_question(text.strip()[:READ_OF_PAIRS]) for text in (query, *texts)]
         reranker = self.reranker.get()
         if reranker is not None:
+            first, *others = _as_questions([query, *texts])
             return in_unit(checked_scores(reranker, first, others))
         searcher = self.searcher()
+        assert searcher.scoring is not None
+        logits = searcher.scoring.update.moved(self._text_logits(searcher, query, texts))
+        return list(map(float, probability(logits)))
+
+    def text_logits(self, query: str, texts: list[str]) -> list[float]:
+        """Return the logits of plain texts beside a query, before the forum's judgements.
+
+        Raises:
+            ModelError, EncoderError: as ``score``.
+        """
+        return list(map(float, self._text_logits(self.searcher(), query, texts)))
+
+    def _text_logits(self, searcher: Searcher, query: str, texts: list[str]) -> NDArray[np.float64]:
+        first, *others = _as_questions([query, *texts])
         asked = Query(first.title, first.body)
         counts = TermCounts(searcher.engine)
         detector = self.detector()
@@ -272,9 +290,7 @@ class Indexes:
             vector = answering.embed([query], is_query=True)[0]
             cosines = (answering.embed(texts, is_query=False) @ vector).tolist()
         assert searcher.scoring is not None
-        logits = searcher.scoring.logits([Compared(asked, counts, others, vector, cosines)])
-        found: list[float] = probability(searcher.scoring.update.moved(logits)).tolist()
-        return found
+        return searcher.scoring.logits([Compared(asked, counts, others, vector, cosines)])
 
     def vectors_of(self, nums: list[int]) -> tuple[list[int], NDArray[np.float32]]:
         """Return those of the questions that have a vector, in the order given, and these vectors.  # (N, D)
@@ -453,6 +469,10 @@ class Indexes:
             raise BusyForumError(
                 f"another process is indexing {self._layout.folder}", "encode again; vectors encoded so far are kept"
             ) from error
+
+
+def _as_questions(texts: Sequence[str]) -> list[Question]:
+    return [_as_question(text.strip()[:READ_OF_PAIRS]) for text in texts]
 
 
 def _as_question(text: str) -> Question:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -25,9 +25,12 @@ from askalike.search.calibration import UNMOVED, Update, moved_probabilities, un
 from askalike.search.correction import no_speller
 from askalike.search.scorer import USUAL, WORDS, probability
 from askalike.search.thresholds import (
+    UNKNOWN,
+    Floats,
     Promise,
     Share,
     Threshold,
+    clopper_pearson,
     drawn_threshold,
     expected_threshold,
     needed,
@@ -87,13 +90,14 @@ class Thresholds:
         least = self.least(minimum)
         if least > 1:
             raise SettingError(f"the least score of a pair is {least:g}", "expected a number from 0 to 1, or a promise")
-        return least if least == parse_minimum(minimum) else unmoved_probabilities(self._update(), [least])[0]
+        return least if least == parse_minimum(minimum) else unmoved_probabilities(self.update(), [least])[0]
 
     def likelihoods(self, scores: Sequence[float]) -> list[float]:
         """Return how likely pairs with these scores ask the same, by what people of this forum judged meanwhile."""
-        return moved_probabilities(self._update(), scores)
+        return moved_probabilities(self.update(), scores)
 
-    def _update(self) -> Update:
+    def update(self) -> Update:
+        """Return what the forum's judgements change in logits."""
         return self._indexes.ask(lambda searcher: UNMOVED if searcher.scoring is None else searcher.scoring.update)
 
     def of(self, promise: Promise) -> Threshold:
@@ -110,7 +114,7 @@ class Thresholds:
         pairs = self._queue.pairs
         if pairs.store.count() < FEW_PAIRS and pairs.waiting():
             pairs.advance(COMPARING_S)
-        update = self._update()
+        update = self.update()
         judged = self._indexes.judged()
         strata = np.array([stratum_of(float(probability(np.array(one.logit)))) for one in judged], dtype=np.int64)
         sizes = np.array([one.pairs / one.kept for one in self._queue.strata()])
@@ -126,6 +130,13 @@ class Thresholds:
             if minimum is not None and all(one > stratum_of(minimum) for one in missing if promise.kind == "recall"):
                 about = f"rests on {count:,} judged pairs that were drawn by chance"
                 return Threshold(promise, minimum, share, count, about)
+        labelled = [one for one in judged if one.by == "label"]
+        if labelled:
+            likely = probability(update.moved(np.array([one.logit for one in labelled])))
+            clusters = components([one.pair for one in labelled])
+            minimum, share = labelled_threshold(promise, likely, np.array([one.is_same for one in labelled]), clusters)
+            if minimum is not None:
+                return Threshold(promise, minimum, share, len(labelled), about_labels(len(labelled)))
         minimum, share = self._expected(promise, judged, update)
         why = (
             f"{count:,} judged pairs were drawn by chance, too few to tell"
@@ -135,8 +146,8 @@ class Thresholds:
         least = 2 * needed(promise.share)
         kind = "likely pairs" if promise.kind == "precision" else "duplicates"
         about = (
-            f"rests on the scorer's calibration on other forums: {why} (it takes at least {least:,} {kind} of the"
-            " sample, which people judge with askalike judge or on the page's Review)"
+            f"an estimate, not a promise: it rests on the scorer's calibration on other forums: {why} (it takes at"
+            f" least {least:,} {kind} of the sample, which people judge with askalike judge or on the page's Review)"
         )
         if minimum is None:
             about = f"no probability promises that in this forum; {why}"
@@ -165,6 +176,91 @@ class Thresholds:
             scores += [pair.score for pair in found]
             weights += [one.pairs / one.kept / max(1, len(found))] * len(found)
         return expected_threshold(promise, np.array(moved_probabilities(update, scores)), np.array(weights))
+
+
+def components(pairs: Sequence[tuple[Hashable, Hashable]]) -> NDArray[np.int64]:
+    """Return the number of each pair's component: pairs that share a question, directly or by others, are in one.
+
+    >>> components([("a", "b"), ("c", "d"), ("b", "e")]).tolist()
+    [0, 1, 0]
+    """
+    parents: dict[Hashable, Hashable] = {}
+
+    def root(end: Hashable) -> Hashable:
+        while (parent := parents.setdefault(end, end)) != end:
+            parents[end] = end = parents[parent]
+        return end
+
+    for first, second in pairs:
+        parents[root(second)] = root(first)
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(root(first), len(numbers)) for first, _ in pairs], dtype=np.int64)
+
+
+def clustered_share(is_so: NDArray[np.bool_], clusters: NDArray[np.int64]) -> Share:
+    """Return the share of pairs that are so, with the limits of as many independent ones as they are worth. ::
+
+        n* = (Σ n_c)² / Σ n_c²        n_c: pairs of component c, which may all be so for one reason
+
+    Source: Kish, "Survey Sampling", 1965, section 8.2, with full correlation within a component; Clopper and Pearson,
+    1934, for the limits.
+
+    Example:
+        Of two pairs that share a question and two others, three are so: worth 4² / (2² + 1 + 1) = 2.67.
+
+        >>> share = clustered_share(np.array([True, True, True, False]), np.array([0, 0, 1, 2]))
+        >>> share.value, round(share.worth, 2)
+        (0.75, 2.67)
+    """
+    counts = np.unique(clusters, return_counts=True)[1].astype(np.float64)
+    if not len(counts):
+        return UNKNOWN
+    value, worth = float(is_so.mean()), float(counts.sum() ** 2 / (counts @ counts))
+    low, high = clopper_pearson(round(value * worth, 9), round(worth, 9))
+    return Share(value, low, high, worth)
+
+
+MOST_TRIED: Final = 300
+"""So many thresholds are tried at most, one after the other from the safe end."""
+
+
+def labelled_threshold(
+    promise: Promise, likely: Floats, is_same: NDArray[np.bool_], clusters: NDArray[np.int64]
+) -> tuple[float | None, Share]:
+    """Return the threshold that labelled pairs prove for pairs like them, and the share there; None where none.
+
+    Thresholds are tried from the safe end, as ``search.thresholds`` does it.
+
+    Args:
+        likely: probabilities of the pairs.  # (N,)
+        clusters: of each pair, its component.  # (N,)
+    """
+    at = np.argsort(-likely, kind="stable")
+    likely, is_same, clusters = likely[at], is_same[at], clusters[at]
+    ends = np.flatnonzero(np.append(likely[1:] < likely[:-1], True)) if len(likely) else np.array([], dtype=np.int64)
+    ends = ends[ends + 1 >= 2 * needed(promise.share)] if promise.kind == "precision" else ends[::-1]
+    proven: tuple[float | None, Share] = (None, UNKNOWN)
+    for place in ends[np.unique(np.linspace(0, len(ends) - 1, MOST_TRIED).astype(int))] if len(ends) else ():
+        share = share_at(promise.kind, likely, is_same, clusters, float(likely[place]))
+        if share.low < promise.share:
+            return proven if proven[0] is not None else (None, share)
+        proven = float(likely[place]), share
+    return proven
+
+
+def share_at(
+    kind: str, likely: Floats, is_same: NDArray[np.bool_], clusters: NDArray[np.int64], minimum: float
+) -> Share:
+    """Return the precision or recall of the pairs from a probability on."""
+    is_shown = likely >= minimum
+    if kind == "precision":
+        return clustered_share(is_same[is_shown], clusters[is_shown])
+    return clustered_share(is_shown[is_same], clusters[is_same])
+
+
+def about_labels(count: int) -> str:
+    """Return on what a threshold rests that labels prove."""
+    return f"rests on {count:,} labelled pairs, and holds for pairs that are drawn as they were"
 
 
 EDGES: Final = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)

@@ -54,7 +54,7 @@ without judgements (``benchmarks.judgements``)."""
 LEAST_RISE: Final = 0.1
 """logit' rises by at least this share of what z does."""
 
-WEIGHTS: Final[Mapping[DrawnBy, float]] = {"queue": 1.0, "sample": 1.0, "search": 0.0, "import": 0.0}
+WEIGHTS: Final[Mapping[DrawnBy, float]] = {"queue": 1.0, "sample": 1.0, "label": 1.0, "search": 0.0, "import": 0.0}
 """By how a pair was drawn: hits that somebody picked, and lists from elsewhere, hold what somebody noticed."""
 
 STEPS: Final = 50

@@ -71,13 +71,26 @@ class JudgementStore(Database):
             UnknownIdError: one of the questions is not there.
             InputError: they are the same question.
         """
-        rows.check_feedback(given)
-        at_us = time.time_ns() // 1000
+        [stored] = self.add_judgements([given])
+        return stored
+
+    def add_judgements(self, judgements: Sequence[Feedback]) -> list[Feedback]:
+        """Store judgements in one transaction; return them with their moments.
+
+        Raises:
+            UnknownIdError, InputError: as ``add_feedback``; nothing is stored then.
+        """
+        for judgement in judgements:
+            rows.check_feedback(judgement)
+        now_us = time.time_ns() // 1000
+        stored = []
         with self.write() as connection:
-            for identifier in (given.question_id, given.candidate_id):
-                writes.require_question(connection, identifier)
-            at_us = writes.put_judgement(connection, given, at_us)
-        return structs.replace(given, at=rows.from_microseconds(at_us))
+            for judgement in judgements:
+                for identifier in (judgement.question_id, judgement.candidate_id):
+                    writes.require_question(connection, identifier)
+                at_us = writes.put_judgement(connection, judgement, now_us)
+                stored.append(structs.replace(judgement, at=rows.from_microseconds(at_us)))
+        return stored
 
     def all_feedback(self) -> Iterator[Feedback]:
         """Yield every judgement on questions that are there, as they were stored, without holding them all."""

@@ -1,0 +1,327 @@
+"""Labels that somebody has of pairs of questions: stored as judgements, and what they say of a forum's probabilities.
+
+A label names two questions by their ids, their titles, or other texts, and says whether they ask the same. Pairs of the
+forum's questions become judgements, which move probabilities (``search.calibration``), settle pairs, and prove
+thresholds for pairs like them; a pair that a person has judged keeps that judgement. Pairs of other texts are measured,
+and move nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.errors import FormatError, SettingError
+from askalike.forum.calibrations import MOST_VERDICTS
+from askalike.forum.exchange import archive_of
+from askalike.forum.thresholds import about_labels, bins, components, labelled_threshold, share_at
+from askalike.readers.fields import plain_name
+from askalike.readers.frame import ReadContext
+from askalike.readers.table import Row, Table, open_table
+from askalike.search.calibration import Update, posterior
+from askalike.search.scorer import probability
+from askalike.search.thresholds import Floats, Promise, Threshold
+from askalike.types import Draw, Feedback, ReliabilityBin, Verdict
+
+if TYPE_CHECKING:
+    from askalike.forum.forum import Forum
+
+COLUMNS: Final = (
+    (("question1", "qid1", "id1", "question", "id", "title1"), "question1"),
+    (("question2", "qid2", "id2", "candidate", "originalid", "title2"), "question2"),
+    (("isduplicate", "duplicate", "verdict", "label", "same"), "is_duplicate"),
+)
+"""Names that a column may have, the likeliest first, compared by lower case letters and digits; and what we call it."""
+
+SAME: Final = frozenset({"1", "1.0", "true", "yes", "y", "duplicate", "same"})
+DIFFERENT: Final = frozenset({"0", "0.0", "false", "no", "n", "different"})
+FOLDS: Final = 5
+GRID: Final = (*(round(step / 20, 2) for step in range(20)), 0.99)
+"""Probabilities at which the curve is told."""
+
+
+class Label(NamedTuple):
+    """A row of labels, 0 the first."""
+
+    row: int
+    first: str
+    second: str
+    is_same: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UnusedLabel:
+    """A row that was left out, and why."""
+
+    row: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """What is so of the labelled pairs from a probability on.
+
+    Args:
+        shown: how many there are.
+        precision: the share of them that asks the same.
+        low: of the 90 % interval of the precision; ``high`` its upper end.
+        recall: the share of the pairs that ask the same.
+    """
+
+    minimum: float
+    shown: int
+    precision: float
+    low: float
+    high: float
+    recall: float
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """How right probabilities are.
+
+    Args:
+        log_loss: the mean of -ln of the probability of what was said of each pair; lower is better.
+        bins: the pairs by their probability.
+    """
+
+    log_loss: float
+    bins: tuple[ReliabilityBin, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelReport:
+    """What labels say of a forum's probabilities.
+
+    Args:
+        pairs: how many were measured; ``same`` of them ask the same.
+        in_forum: how many are pairs of the forum's questions.
+        stored: how many judgements are new.
+        left_out: rows that were not measured.
+        curve: by the probabilities that the forum says from now on.
+        before: the probabilities without judgements.
+        after: each with the judgements that the other four fifths make; pairs that share a question are in one fifth.
+            None where there are too few.
+        likely, is_same, clusters: of each pair, what ``threshold`` is proved with.  # (N,)
+    """
+
+    pairs: int
+    same: int
+    in_forum: int
+    stored: int
+    left_out: tuple[UnusedLabel, ...]
+    curve: tuple[CurvePoint, ...]
+    before: Calibration | None
+    after: Calibration | None
+    likely: Floats = field(repr=False)
+    is_same: NDArray[np.bool_] = field(repr=False)
+    clusters: NDArray[np.int64] = field(repr=False)
+
+    def threshold(self, promise: Promise) -> Threshold:
+        """Return the least probability by which these labels prove a promise for pairs like them.
+
+        Its interval is that of Clopper and Pearson, with as many pairs as there would be if none shared a question.
+        """
+        minimum, share = labelled_threshold(promise, self.likely, self.is_same, self.clusters)
+        about = about_labels(self.pairs)
+        if minimum is None:
+            about = f"no minimum is proved by {self.pairs:,} labelled pairs"
+        return Threshold(promise, minimum, share, 0 if minimum is None else self.pairs, about)
+
+
+def take_labels(forum: Forum, labels: Any) -> LabelReport:
+    """Store labels as judgements, and measure; see ``Forum.label``."""
+    rows, left_out = _read(labels)
+    usable, ends = list[Label](), list[tuple[str, str]]()
+    named = _names(forum, {end for label in rows for end in (label.first, label.second)})
+    for label in rows:
+        first, second = named.get(label.first, ""), named.get(label.second, "")
+        if (first or label.first) == (second or label.second):
+            left_out.append(UnusedLabel(label.row, "both are one question"))
+        else:
+            usable.append(label)
+            ends.append((first, second))
+    known = [(label, pair) for label, pair in zip(usable, ends, strict=True) if all(pair)]
+    stored = _store(forum, known)
+    logits = _logits(forum, usable, ends)
+    is_same = np.array([label.is_same for label in usable], dtype=np.bool_)
+    clusters = components(
+        [(first or label.first, second or label.second) for label, (first, second) in zip(usable, ends, strict=True)]
+    )
+    likely = probability(forum.thresholds.update().moved(logits))
+    return LabelReport(
+        len(usable),
+        int(is_same.sum()),
+        len(known),
+        stored,
+        tuple(sorted(left_out, key=lambda unused: unused.row)),
+        tuple(_curve(likely, is_same, clusters)),
+        _calibration(probability(logits), is_same) if usable else None,
+        _cross_fitted(logits, is_same, clusters, np.array([all(pair) for pair in ends], dtype=np.bool_)),
+        likely,
+        is_same,
+        clusters,
+    )
+
+
+def _read(labels: Any) -> tuple[list[Label], list[UnusedLabel]]:
+    """Return labels, and the rows that are none, of a file, a data frame, or an iterable of triples."""
+    context = ReadContext()
+    if isinstance(labels, str | os.PathLike):
+        path = Path(labels)
+        return _labels_of(open_table(path, path.name, context), path.name)
+    if hasattr(labels, "__arrow_c_stream__") or hasattr(labels, "__dataframe__"):
+        with tempfile.TemporaryDirectory(prefix="askalike-") as folder:
+            path = archive_of(labels, Path(folder))
+            return _labels_of(open_table(path, "the labels", context), "the labels")
+    if not isinstance(labels, Iterable) or isinstance(labels, Mapping | bytes):
+        raise SettingError(
+            f"a {type(labels).__name__} was given as labels",
+            "expected a table's path, a data frame, or triples (question, question, is_duplicate)",
+        )
+    triples = (Row(number, triple) for number, triple in enumerate(labels))
+    return _labels_of(Table([name for _, name in COLUMNS], triples), "the labels")
+
+
+def _labels_of(table: Table, name: str) -> tuple[list[Label], list[UnusedLabel]]:
+    header = [plain_name(str(column)) for column in table.header]
+    places: list[int] = []
+    for names, field_name in COLUMNS:
+        place = next((header.index(known) for known in names if known in header), None)
+        if place is None:
+            raise FormatError(
+                f"{name} has no column {field_name}; its columns are {', '.join(map(repr, table.header))[:200]}",
+                "expected question1, question2 (ids or texts) and is_duplicate (1 or 0)",
+            )
+        places.append(place)
+    labels, left_out = [], []
+    for number, row in enumerate(table.rows):
+        cells = [] if row.problem else [_cell(row.cells[place]) for place in places]
+        reason = row.problem
+        if cells and not all(cells[:2]):
+            reason = "a question is empty"
+        elif cells and cells[2].lower() not in SAME | DIFFERENT:
+            reason = f"is_duplicate is {cells[2][:40]!r}, expected 1 or 0"
+        if reason:
+            left_out.append(UnusedLabel(number, reason))
+        else:
+            labels.append(Label(number, cells[0], cells[1], cells[2].lower() in SAME))
+    return labels, left_out
+
+
+def _cell(value: object) -> str:
+    if value is None or value != value:
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # a column with gaps
+    return str(value).strip()
+
+
+def _names(forum: Forum, ends: set[str]) -> dict[str, str]:
+    """Return which question of the forum is meant by each id or title that it has; of equal titles the first."""
+    known = {end: end for end in forum.store.nums_by_id(ends)}
+    titles = {_folded(end): end for end in ends - known.keys()}
+    if titles:
+        for question in forum.questions():
+            end = titles.pop(_folded(question.title), None)
+            if end is not None:
+                known[end] = question.id
+    folded = {_folded(end): identifier for end, identifier in known.items() if end != identifier}
+    return known | {end: folded[_folded(end)] for end in ends - known.keys() if _folded(end) in folded}
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _store(forum: Forum, known: Sequence[tuple[Label, tuple[str, str]]]) -> int:
+    """Store the labels of pairs that no person has judged, in a drawn order; return how many were new.
+
+    Of many judgements the newest move probabilities: a file that is sorted by what it says would move them wrongly.
+    """
+    existing = {frozenset((one.question_id, one.candidate_id)): one for one in forum.store.judgements()}
+    new: dict[frozenset[str], Feedback] = {}
+    for label, pair in known:
+        verdict: Verdict = "duplicate" if label.is_same else "different"
+        before = existing.get(frozenset(pair))
+        if before is None or (before.draw.by == "label" and before.verdict != verdict):
+            new[frozenset(pair)] = Feedback(*pair, verdict, draw=Draw("label"))
+    judgements = list(new.values())
+    random.Random(0).shuffle(judgements)
+    if judgements:
+        forum.store.add_judgements(judgements)
+    return len(judgements)
+
+
+def _logits(forum: Forum, labels: Sequence[Label], ends: Sequence[tuple[str, str]]) -> Floats:
+    """Return the logit of each pair before the forum's judgements, the first as the query."""
+    numbers = forum.store.nums_by_id({end for pair in ends for end in pair if end})
+    pairs = [(numbers.get(first, 0), numbers.get(second, 0)) for first, second in ends]
+    known = forum.indexes.logits([pair for pair in pairs if all(pair)])
+    texts = forum.store.questions_by_id(sorted(numbers))
+    values = []
+    for label, pair, (first, second) in zip(labels, pairs, ends, strict=True):
+        if pair in known:
+            values.append(known[pair])
+            continue
+        query = texts[first].title if first else label.first
+        other = texts[second].title if second else label.second
+        values += forum.indexes.text_logits(query, [other])
+    return np.array(values, dtype=np.float64)
+
+
+def _curve(likely: Floats, is_same: NDArray[np.bool_], clusters: NDArray[np.int64]) -> Iterator[CurvePoint]:
+    tell = partial(share_at, likely=likely, is_same=is_same, clusters=clusters)
+    for minimum in GRID:
+        shown = int((likely >= minimum).sum())
+        if shown:
+            precision, recall = tell("precision", minimum=minimum), tell("recall", minimum=minimum)
+            yield CurvePoint(minimum, shown, precision.value, precision.low, precision.high, recall.value)
+
+
+def _calibration(likely: Floats, is_same: NDArray[np.bool_]) -> Calibration:
+    inside = np.clip(np.where(is_same, likely, 1 - likely), 1e-9, 1.0)
+    pairs = list(zip(likely.tolist(), is_same.tolist(), strict=True))
+    return Calibration(float(-np.log(inside).mean()), bins(pairs))
+
+
+def _cross_fitted(
+    logits: Floats, is_same: NDArray[np.bool_], clusters: NDArray[np.int64], is_stored: NDArray[np.bool_]
+) -> Calibration | None:
+    """Return how right each probability is after the labels of the other folds, as many as count at a time."""
+    if len(np.unique(clusters)) < FOLDS:
+        return None
+    drawn = np.random.default_rng(0).permutation(np.flatnonzero(is_stored))
+    folds = clusters % FOLDS
+    moved = logits.copy()
+    for fold in range(FOLDS):
+        is_in = folds == fold
+        others = drawn[~is_in[drawn]][:MOST_VERDICTS]
+        update: Update = posterior(logits[others].tolist(), is_same[others].tolist())
+        moved[is_in] = update.moved(logits[is_in])
+    return _calibration(probability(moved), is_same)
+
+
+BAR: Final = 20
+
+
+def curve_lines(report: LabelReport) -> Iterator[str]:
+    """Yield the curve as a picture in text: a bar of precision, with its interval, for every probability."""
+    yield f"{'from':>5} {'pairs':>7}  {'precision':<{BAR}}  {'':4} {'90 % interval':<13}  recall"
+    for point in islice(report.curve, 0, None, 2):
+        bar = "█" * round(BAR * point.precision)
+        interval = f"{point.low:.2f} to {point.high:.2f}"
+        yield (
+            f"{point.minimum:>5.2f} {point.shown:>7,}  {bar:<{BAR}}  {point.precision:4.2f} {interval:<13} "
+            f" {point.recall:6.2f}"
+        )
