@@ -25,9 +25,9 @@ def _is_served(folder: Path, steps: Sequence[Step]) -> bool:
 
 
 def _is_cleaned(folder: Path, steps: Sequence[Step]) -> bool:
-    """Return whether the pairs are a table, and the questions without repeats were counted."""
-    pairs = (folder / "pairs.csv").read_text(encoding="utf-8").splitlines()
-    return len(pairs) > 1 and _printed("questions are left")(folder, steps)
+    """Return whether a file and a forum were cleaned: pairs and unique rows are tables, what is left was counted."""
+    pairs, unique = ((folder / name).read_text(encoding="utf-8").splitlines() for name in ("pairs.csv", "unique.csv"))
+    return len(pairs) > 1 and len(unique) == 3 and _printed("questions are left")(folder, steps)
 
 
 @dataclass(frozen=True, slots=True)
