@@ -2,9 +2,8 @@
 
 ``python -m benchmarks turns OLD NEW`` compares two checkouts and writes nothing (``benchmarks.turns``).
 
-Left out of all are ``serve_schema``, which needs a tool of its own, ``engine_kill``, which needs servers, and
-``reading``, for which people or models grade. ``python -m recipes.scorer`` writes other weights into the
-package; then ``BY_WEIGHTS`` is measured again.
+Left out of all are ``serve_schema``, which needs a tool of its own, and ``engine_kill``, which needs servers.
+``python -m recipes.scorer`` writes other weights into the package; then ``BY_WEIGHTS`` is measured again.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ BY_WEIGHTS: Final = (
     "encoders --build",
     "encoders",
     "quality_search --test",
-    "drawn_queries",
 )
 """What rests on the scorer's weights, in an order in which each measurement finds what it needs."""
 COMMANDS: Final = (

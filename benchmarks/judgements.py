@@ -1,9 +1,7 @@
 """What people's judgements do to probabilities, by how the pairs were drawn; what a widget shows by which minimum.
 
-Command: ``python -m benchmarks.judgements``. Sets: the graded pools of four forums, the graded pairs of six more,
-travel's duplicate links (candidates that nobody linked count as different, as moderators of the queue do not know of
-links), Quora's labelled pairs and SemEval's test questions. Logits of the ten forums come from weights that were fitted
-without them, those of Quora from all; SemEval is the kind of Qatar's forum, whose weights it gets.
+Command: ``python -m benchmarks.judgements``. Sets: graded pairs of eleven forums, and Quora's labelled pairs. Logits
+of each come from weights that were fitted without it.
 
 - From the top of the queue: the likeliest n pairs are judged, and probabilities of all other pairs updated. Calibration
   error of these before and after, ten equal groups; the interval is paired, over queries. A perfect hit is a copy of a
@@ -18,28 +16,21 @@ Writes ``results/judgements.json``.
 from __future__ import annotations
 
 import json
-import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from recipes.folders import WORK, need_data
-from recipes.scorer.fit import FIELDS, fitted, training_rows
-from recipes.scorer.pairs import ARCHIVES, OTHER_FORM, SETTINGS, Pairs, Site, all_pairs
+from recipes.scorer.fit import fitted, without
+from recipes.scorer.pairs import ARCHIVES, JUDGED, QUORA, Pairs, all_pairs
 from scipy.optimize import minimize_scalar
 
-from askalike.forum import Forum
 from askalike.forum.queue import BORDERS, EVERY, stratum_of
-from askalike.readers.research.judged import read_judged
 from askalike.search.calibration import Update, posterior
 from askalike.search.features import Floats
-from askalike.search.scorer import SENTENCES, USUAL, WORDS, Scorer, probability
-from askalike.types import Query, Question
-from benchmarks.labelled_pairs import read_labelled_pairs
+from askalike.search.scorer import USUAL, VECTORS, VERSIONS, Scorer, probability
 from benchmarks.record import option_parser, write
-from benchmarks.scorer import calibration_error
 
 COMMAND: Final = "python -m benchmarks.judgements"
 COUNTS: Final = (0, 1, 5, 20, 100)
@@ -47,9 +38,8 @@ SHARES: Final = (0.0, 0.1, 1 / EVERY, 1 / 3, 0.5)
 SAMPLED: Final = (5, 20, 100, 300)
 ROUNDS: Final = 500
 SEEDS: Final = 20
+GROUPS: Final = 10
 MINIMA: Final = (0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.15, 0.2)
-TRAVEL_QUERIES: Final = 250
-QUORA_PAIRS: Final = 1500
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +59,20 @@ class Labelled:
     perfect: float
 
 
-def labelled(found: Sequence[Pairs], scorer: Scorer, perfect: float, version: str = SENTENCES) -> Labelled:
+def labelled(pairs: Sequence[Pairs], scorer: Scorer, perfect: float, version: str) -> Labelled:
     """Return the graded pairs of some queries."""
-    known = [~np.isnan(one.grades) for one in found]
-    features = [getattr(one, FIELDS[version]) for one in found]
     return Labelled(
-        np.concatenate([scorer.logits(one[at]) for one, at in zip(features, known, strict=True)]),
-        np.concatenate([one.grades[at] >= 1.75 for one, at in zip(found, known, strict=True)]),
-        np.concatenate([np.full(int(at.sum()), number) for number, at in enumerate(known)]),
+        np.concatenate([scorer.logits(query.by_version(version)) for query in pairs]),
+        np.concatenate([query.grades >= 1.75 for query in pairs]),
+        np.concatenate([np.full(len(query.grades), number) for number, query in enumerate(pairs)]),
         perfect,
     )
+
+
+def calibration_error(likely: Floats, is_so: NDArray[np.bool_]) -> float:
+    """Return the mean distance of probability and share over ten equal groups of like probability, in points."""
+    order = np.argsort(likely, kind="stable")
+    return 100 * float(np.mean([abs(likely[at].mean() - is_so[at].mean()) for at in np.array_split(order, GROUPS)]))
 
 
 def _error_of(update: Update, data: Labelled, rest: NDArray[np.int64]) -> float:
@@ -193,26 +187,24 @@ def _own_offset(data: Labelled) -> float:
     return float(minimize_scalar(loss, bounds=(-5, 5), method="bounded").x)
 
 
-def shown(
-    pairs: Sequence[Pairs], judged: Sequence[Pairs], scorers: Mapping[str, Scorer], version: str
-) -> dict[str, Any]:
+def shown(pairs: Sequence[Pairs], scorers: Mapping[str, Scorer], version: str) -> dict[str, Any]:
     """Return by minimum how many off-topic titles show something, and how many questions show what is there."""
 
-    def best(one: Pairs, at: NDArray[np.bool_] | None = None) -> float | None:
-        features = getattr(one, FIELDS[version])
-        if features is None or (at is not None and not at.any()):
-            return None
-        likely = probability(scorers[one.forum].logits(features))
-        return float((likely if at is None else likely[at]).max())
+    def best(kinds: Sequence[str], least: float = -1.0) -> Floats:
+        return np.array(
+            [
+                float(probability(scorers[query.forum].logits(query.by_version(version)))[query.grades >= least].max())
+                for query in pairs
+                if query.kind in kinds and (query.grades >= least).any()
+            ]
+        )
 
-    groups: dict[str, list[float | None]] = {
-        "off-topic": [best(one) for one in pairs if one.kind in ("elsewhere", "nonsense")],
-        "a title of the forum, edited": [best(one) for one in pairs if one.kind == "edited"],
-        "a title of the forum": [best(one) for one in pairs if one.kind == "copy of title"],
-        "one of grade 3": [best(one, one.grades >= 2.75) for one in judged],
-        "one of grade 2 or 3": [best(one, one.grades >= 1.75) for one in judged],
+    known = {
+        "off-topic": best(("elsewhere", "nonsense")),
+        "a title of the forum": best(("copy of title",)),
+        "one of grade 3": best(JUDGED, 2.75),
+        "one of grade 2 or 3": best(JUDGED, 1.75),
     }
-    known = {name: np.array([value for value in values if value is not None]) for name, values in groups.items()}
     return {
         "default": USUAL[version],
         "queries": {name: len(values) for name, values in known.items()},
@@ -223,121 +215,35 @@ def shown(
     }
 
 
-def travel_links(site: Site) -> list[Pairs]:
-    """Return the ten best candidates of questions that are linked as duplicates; what is not linked has grade 0."""
-    of: dict[str, dict[str, float]] = {}
-    for link in site.forum.links():
-        if link.kind == "duplicate":
-            of.setdefault(link.source_id, {})[link.target_id] = 3.0
-    found = []
-    for identifier in random.Random(0).sample(sorted(of), min(TRAVEL_QUERIES, len(of))):
-        one = site.forum.question(identifier)
-        query = Query(one.title, one.body, markup=one.markup)
-        made = site.pairs("links", query, identifier, of[identifier], 10, with_minilm=False)
-        if made is not None:
-            made.grades[np.isnan(made.grades)] = 0.0
-            found.append(made)
-    return found
-
-
-class LabelledSite(Site):
-    """A forum that is made of a labelled set's texts."""
-
-    def __init__(self, name: str, questions: Callable[[], list[Question]]) -> None:
-        folder, mark = WORK / f"judgements-{name}.forum", WORK / f"judgements-{name}.complete"
-        if not mark.exists():
-            with Forum.create(folder, settings=SETTINGS) as made:
-                made.add(questions())
-                made.encode()
-            mark.touch()
-        self.name, self.forum = name, Forum.open(folder, settings=SETTINGS)
-        self.searcher = self.forum.indexes.searcher()
-        self.standing = 0.0  # as forums are: words and their vectors take nothing of it
-
-
-def quora() -> list[Pairs]:
-    """Return Quora's pairs, each the only candidate of its first question."""
-    rows = list(read_labelled_pairs(need_data("quora-pairs/dev.tsv.gz")))
-    chosen = random.Random(0).sample(rows, QUORA_PAIRS)
-    texts = {text: f"q{number}" for number, text in enumerate(dict.fromkeys(t for one in chosen for t in _texts(one)))}
-    site = LabelledSite("quora", lambda: [Question(name, text) for text, name in texts.items()])
-    made = []
-    for one in chosen:
-        first, second = _texts(one)
-        if first != second:
-            grade = 3.0 * bool(one.is_duplicate)
-            made.append(
-                site.pairs("labelled", Query(first), texts[first], {texts[second]: grade}, 0, with_minilm=False)
-            )
-    return [one for one in made if one is not None]
-
-
-def _texts(pair: Any) -> tuple[str, str]:
-    return pair.first, pair.second
-
-
-def semeval() -> list[Pairs]:
-    """Return the test questions of 2016 and 2017 with their ten candidates."""
-    sets = [read_judged(need_data("semeval-task3-b"), "semeval", split) for split in ("test2016", "test2017")]
-    held = {one.id: one for part in sets for one in (*part.queries.values(), *part.documents.values())}
-    site = LabelledSite("semeval", lambda: list(held.values()))
-    found = []
-    for part in sets:
-        for name, query in part.queries.items():
-            grades = {one: 2.0 * min(1, grade) for one, grade in part.qrels[name].items()}
-            asked = Query(query.title, query.body, markup=query.markup)
-            found.append(site.pairs("labelled", asked, name, grades, 0, with_minilm=False))
-    return [one for one in found if one is not None]
-
-
-def _sets(
-    judged: Sequence[Pairs],
-    copies: Sequence[Pairs],
-    others: Mapping[str, Sequence[Pairs]],
-    scorers: Mapping[str, Scorer],
-    version: str,
-) -> dict[str, Labelled]:
-    """Return what is known of each set by a version's features; without sets that it has none of."""
-
-    def perfect(forum: str) -> float:
-        known = [getattr(one, FIELDS[version]) for one in copies if one.forum == forum]
-        return float(np.median([scorers[forum].logits(one).max() for one in known if one is not None]))
-
-    found = {
-        forum: labelled([one for one in judged if one.forum == forum], scorers[forum], perfect(forum), version)
-        for forum in ARCHIVES
-    }
-    for name, pairs in others.items():
-        if getattr(pairs[0], FIELDS[version]) is not None:
-            forum = {"travel links": "travel", "semeval tests": "qatar"}.get(name, "")
-            found[name] = labelled(pairs, scorers[forum], perfect(forum or "yahoo"), version)
-    return found
-
-
 def main() -> None:
     """Run it."""
     option_parser(__doc__).parse_args()
-    sites, judged, known, unseen = all_pairs()
-    write("judgements", COMMAND, measure(judged, known, unseen, {"travel links": travel_links(sites["travel"])}))
+    write("judgements", COMMAND, measure(all_pairs()))
 
 
-def measure(
-    judged: list[Pairs], known: list[Pairs], unseen: list[Pairs], others: dict[str, list[Pairs]]
-) -> dict[str, Any]:
+def _sets(pairs: Sequence[Pairs], scorers: Mapping[str, Scorer], version: str) -> dict[str, Labelled]:
+    """Return what is known of each set by a version's features."""
+    copies = [query for query in pairs if query.kind == "copy"]
+    sets = {}
+    for name in (*ARCHIVES, QUORA):
+        own = [query for query in pairs if query.forum == name and query.kind in (*JUDGED, QUORA)]
+        perfect = [
+            scorers[name].logits(query.by_version(version)).max() for query in copies if query.forum in (name, "yahoo")
+        ]
+        sets[name] = labelled(own, scorers[name], float(np.median(perfect)), version)
+    return sets
+
+
+def measure(pairs: Sequence[Pairs]) -> dict[str, Any]:
     """Return everything that the file holds."""
-    versions = [WORDS, SENTENCES]
     by = {
-        version: {forum: fitted(training_rows([*judged, *known], version, [forum])) for forum in ("", *ARCHIVES)}
-        for version in versions
+        version: {forum: fitted(without(pairs, [forum]), version) for forum in (*ARCHIVES, QUORA)}
+        for version in VERSIONS
     }
-    judged = [one for one in judged if one.kind != OTHER_FORM]
-    copies = [one for one in unseen if one.kind == "copy"]
-    others = {**others, "quora pairs": quora(), "semeval tests": semeval()}
-    every = {version: _sets(judged, copies, others, by[version], version) for version in versions}
-    sets = every[SENTENCES]
-    forums = {forum: sets[forum] for forum in ARCHIVES}
+    every = {version: _sets(pairs, by[version], version) for version in VERSIONS}
+    sets = every[VECTORS]
     top = {version: {name: from_the_top(data) for name, data in found.items()} for version, found in every.items()}
-    rows = [row for found in top.values() for one in found.values() for row in one.values()]
+    rows = [row for found in top.values() for counts in found.values() for row in counts.values()]
     large = {name: data for name, data in sets.items() if len(data.logits) >= 2 * SAMPLED[2]}
     body: dict[str, Any] = {
         "sets": {
@@ -354,15 +260,10 @@ def measure(
             "points that a perfect hit loses": max(max(row["points that a perfect hit loses"]) for row in rows),
         },
         "by share of the sample": {name: by_share(data) for name, data in large.items()},
-        "how far forums are off": shifts(forums),
-        "shown": {version: shown(unseen, judged, by[version], version) for version in versions},
+        "how far forums are off": shifts({forum: sets[forum] for forum in ARCHIVES}),
+        "shown": {version: shown(pairs, by[version], version) for version in VERSIONS},
     }
     print(json.dumps({name: body[name] for name in ("worst", "how far forums are off", "shown")}, indent=1))
-    for version, found in top.items():
-        for name, one in found.items():
-            print(version, name, {count: row["difference"] for count, row in one.items()})
-    for name, shares in body["by share of the sample"].items():
-        print(name, shares)
     return body
 
 

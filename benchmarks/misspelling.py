@@ -17,7 +17,7 @@ from statistics import fmean
 from typing import Any, Final, Protocol
 
 import numpy as np
-from recipes.scorer.minilm import MiniLM
+from recipes.scorer.vectors import KeptVectors
 
 from askalike.evaluation import bootstrap_difference, bootstrap_mean, randomisation_test
 from askalike.evaluation.forum.tasks import VectorScorer
@@ -134,7 +134,7 @@ SYSTEMS: Final[Mapping[str, Callable[[], Retriever]]] = {
     "bm25": lambda: Terms("bm25"),
     "the search, words as written": lambda: Search(is_corrected=False),
     "the search": lambda: Search(is_corrected=True),
-    "all-MiniLM-L6-v2": lambda: Vectors(VectorScorer(MiniLM())),
+    "the bundled encoder": lambda: Vectors(VectorScorer(KeptVectors())),
 }
 """Name → what makes a system when it is its turn."""
 

@@ -1,9 +1,11 @@
-"""The scorer judged on forums that it has not seen: its order, and its probabilities.
+"""The scorer judged on forums that it has not seen: its order, its probabilities, what each group of features brings.
 
 Command: ``python -m benchmarks.scorer``. Every figure of a forum comes from weights that were fitted without it
-(``recipes.scorer``). Controls in the same table: words alone, and each encoder's cosine. nDCG@5 is graded (2^grade - 1)
-over the judged candidates alone; calibration error is the mean distance of ten equal groups, a forum at a time;
-intervals are paired, over queries. Writes ``results/scorer.json``, with the weights that other measurements need.
+(``recipes.scorer``); a hand-written pair is judged by weights without its subject. nDCG@5 is graded (2^grade - 1) over
+the judged candidates alone; differences, intervals and p are paired over queries; the calibration error is the mean
+distance of probability and share over ten bins of equal width, weighted by their pairs. Controls: words alone, the
+encoder's cosine, the sum of both as z-scores, each group of features taken away. Writes ``results/scorer.json``, with
+the weights that other measurements need.
 """
 
 from __future__ import annotations
@@ -14,111 +16,97 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from recipes.scorer.fit import FIELDS, fitted, to_json, training_rows
-from recipes.scorer.pairs import ARCHIVES, POOLED, Pairs, all_pairs
+from recipes.scorer.fit import fitted, to_json, without
+from recipes.scorer.pairs import ARCHIVES, HANDWRITTEN, JUDGED, QUORA, Pairs, all_pairs
 
 from askalike.evaluation.significance import bootstrap_difference, randomisation_test
-from askalike.search.features import FEATURES, Floats
-from askalike.search.scorer import FORMAT, SENTENCES, VERSIONS, Scorer, probability, read_scorers
+from askalike.search.differences import DIFFERENCES
+from askalike.search.features import COSINES, FEATURES, WORDS, Floats
+from askalike.search.scorer import FORMAT, VECTORS, VERSIONS, Scorer, probability, read_scorers
+from askalike.search.scorer import WORDS as BY_WORDS
 from benchmarks.record import RESULTS, option_parser, write
 
 COMMAND: Final = "python -m benchmarks.scorer"
-INFORMATIVE: Final = "copy of title, informative"
-"""Its words are together one and a half times as rare as a word that no question has."""
-GROUPS: Final = 10
-NOTHING: Final = 0.15
-
-
-def ndcg(scores: Floats, one: Pairs) -> float | None:
-    """Return graded nDCG@5 of the judged candidates in the order of scores, equal ones by id; None without any."""
-    known = [place for place in range(len(one.ids)) if not np.isnan(one.grades[place])]
-    gains = [2 ** float(one.grades[place]) - 1 for place in sorted(known, key=lambda at: (-scores[at], one.ids[at]))]
-    return None if not any(gains) else float(_ndcg(gains))
-
-
-def _ndcg(gains: Sequence[float]) -> float:
-    discounts = 1 / np.log2(np.arange(2, 7))
-    best = sorted(gains, reverse=True)[:5]
-    return float(np.dot(gains[:5], discounts[: len(gains[:5])]) / np.dot(best, discounts[: len(best)]))
-
-
-def calibration_error(likely: Floats, is_so: NDArray[np.bool_]) -> float:
-    """Return the mean distance of probability and share over ten equal groups of like probability, in points."""
-    order = np.argsort(likely, kind="stable")
-    return 100 * float(np.mean([abs(likely[at].mean() - is_so[at].mean()) for at in np.array_split(order, GROUPS)]))
-
+BINS: Final = 10
+FOLDS: Final = 6
+NEAR: Final = "near-copies"
+GROUPS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+    "one cosine": (COSINES[:1], ()),
+    "+ shared words": ((*COSINES[:1], *WORDS), ()),
+    "+ cosines of titles": ((*COSINES, *WORDS), ()),
+    "+ differences": ((*COSINES, *WORDS), DIFFERENCES),
+    "without shared words": (COSINES, DIFFERENCES),
+    "without cosines of titles": ((*COSINES[:1], *WORDS), DIFFERENCES),
+    **{
+        f"without {name}": ((*COSINES, *WORDS), tuple(other for other in DIFFERENCES if other != name))
+        for name in DIFFERENCES
+    },
+}
+"""Name → what is alike and what differs, as it is weighed."""
 
 Score = Callable[[Pairs], Floats]
 
 
-def calibration(pools: Sequence[Pairs], values: Score, grade: float) -> dict[str, Any]:
-    """Return how far probabilities of a grade are off, a forum at a time, and their Brier score."""
-    errors, briers = [], []
-    for forum in POOLED:
-        said, was = [], []
-        for one in pools:
-            if one.forum == forum:
-                known = ~np.isnan(one.grades)
-                said.append(values(one)[known])
-                was.append(one.grades[known] >= grade)
-        likely, is_so = np.concatenate(said), np.concatenate(was)
-        errors.append(calibration_error(likely, is_so))
-        briers.append((likely - is_so) ** 2)
-    return {
-        "calibration error": round(float(np.mean(errors)), 1),
-        "by forum": dict(zip(POOLED, np.round(errors, 1).tolist(), strict=True)),
-        "brier": round(float(np.concatenate(briers).mean()), 4),
-    }
+def ndcg(scores: Floats, grades: Floats) -> float | None:
+    """Return graded nDCG@5 of the judged candidates in the order of scores; None without any.
 
-
-class Table:
-    """The pools, a system at a time.
-
-    Args:
-        pools: judged queries of the forums with pools.
+    >>> round(ndcg(np.array([0.1, 0.9]), np.array([3.0, 0.0])), 4)
+    0.6309
     """
+    gains = 2.0**grades - 1
+    if not gains.any():
+        return None
+    found, best = gains[np.argsort(-scores, kind="stable")][:5], np.sort(gains)[::-1][:5]
+    discounts = 1 / np.log2(np.arange(2, 7))[: len(best)]
+    return float(found @ discounts / (best @ discounts))
 
-    def __init__(self, pools: Sequence[Pairs]) -> None:
-        self.pools = list(pools)
-        self.outcomes: dict[str, list[float | None]] = {}
-        self.rows: dict[str, dict[str, Any]] = {}
 
-    def add(self, name: str, score: Score, likely: Score | None = None, same: Score | None = None) -> None:
-        """Judge a system by its order and, where it has them, by its probabilities of grade ≥ 2 and of grade 3."""
-        outcomes = [ndcg(score(one), one) for one in self.pools]
-        self.outcomes[name] = outcomes
-        row: dict[str, Any] = {"ndcg@5": _percent([one for one in outcomes if one is not None])}
-        row["by forum"] = {
-            forum: _percent(
-                [v for v, one in zip(outcomes, self.pools, strict=True) if v is not None and one.forum == forum]
-            )
-            for forum in POOLED
+def calibration_error(likely: Floats, share: Floats) -> float:
+    """Return the mean distance of probability and share over bins of equal width, weighted by their pairs."""
+    bins = np.minimum((likely * BINS).astype(int), BINS - 1)
+    distances = [(bins == place).mean() * abs((likely - share)[bins == place].mean()) for place in np.unique(bins)]
+    return float(sum(distances))
+
+
+def bins_of(likely: Floats, share: Floats) -> list[dict[str, float]]:
+    """Return the bins with their pairs, mean probability and share."""
+    bins = np.minimum((likely * BINS).astype(int), BINS - 1)
+    return [
+        {
+            "from": place / BINS,
+            "pairs": int((bins == place).sum()),
+            "said": round(float(likely[bins == place].mean()), 3),
+            "was": round(float(share[bins == place].mean()), 3),
         }
-        for label, values, grade in (("related", likely, 1.75), ("same", same, 2.75)):
-            if values is not None:
-                row[label] = calibration(self.pools, values, grade)
-        self.rows[name] = row
-
-    def compare(self, name: str, with_: str) -> None:
-        """Add to a row how much better it is than another, paired over queries."""
-        pairs = [
-            (one, other)
-            for one, other in zip(self.outcomes[name], self.outcomes[with_], strict=True)
-            if one is not None and other is not None
-        ]
-        first, second = zip(*pairs, strict=True)
-        found = bootstrap_difference(first, second)
-        test = randomisation_test(first, second)
-        self.rows[name].setdefault("against", {})[with_] = {
-            "difference": round(100 * found.mean, 1),
-            "low": round(100 * found.low, 1),
-            "high": round(100 * found.high, 1),
-            "p": round(test.p_value, 4),
-        }
+        for place in np.unique(bins).tolist()
+    ]
 
 
-def _percent(values: Sequence[float] | NDArray[Any]) -> float:
-    return round(100 * float(np.mean(values)), 1)
+def area(scores: Floats, is_same: NDArray[np.bool_]) -> float:
+    """Return the area under the ROC curve: how often a pair that is the same is above one that is not.
+
+    >>> area(np.array([0.2, 0.8, 0.8]), np.array([False, True, False]))
+    0.75
+    """
+    same, other = scores[is_same][:, None], scores[~is_same]
+    return float((same > other).mean() + 0.5 * (same == other).mean())
+
+
+def out_of_forum(pairs: Sequence[Pairs], fit: Callable[[Sequence[Pairs]], Scorer]) -> dict[str, Scorer]:
+    """Return the scorer of each forum, and of each subject of hand-written pairs, that was fitted without it."""
+    scorers = {forum: fit(without(pairs, [forum])) for forum in (*ARCHIVES, QUORA)}
+    subjects = sorted({query.subject for query in pairs if query.forum == HANDWRITTEN})
+    for fold in range(FOLDS):
+        own = subjects[fold::FOLDS]
+        scorers |= dict.fromkeys(own, fit(without(pairs, [], own)))
+    return scorers
+
+
+def left_out(forum: str) -> dict[str, Scorer]:
+    """Return the weights that were learned without a forum when the scorer was measured last, by version."""
+    held = json.loads((RESULTS / "scorer.json").read_text(encoding="utf-8"))["weights without"]
+    versions = {version: by[forum] for version, by in held.items()}
+    return read_scorers(json.dumps({"format": FORMAT, "versions": versions}).encode())
 
 
 def using(scorers: Mapping[str, Scorer]) -> Any:
@@ -130,95 +118,149 @@ def using(scorers: Mapping[str, Scorer]) -> Any:
     return mock.patch.object(module, "scorers", return_value=scorers)
 
 
-def left_out(forum: str) -> dict[str, Scorer]:
-    """Return the weights that were learned without a forum when the scorer was measured last, by version."""
-    held = json.loads((RESULTS / "scorer.json").read_text(encoding="utf-8"))["weights without"]
-    versions = {version: by[forum] for version, by in held.items()}
-    return read_scorers(json.dumps({"format": FORMAT, "versions": versions}).encode())
+class Table:
+    """Systems side by side.
+
+    Args:
+        pairs: of all kinds.
+    """
+
+    def __init__(self, pairs: Sequence[Pairs]) -> None:
+        self.pairs = pairs
+        self.judged = [query for query in pairs if query.kind in JUDGED]
+        self.outcomes: dict[str, list[float | None]] = {}
+        self.rows: dict[str, dict[str, Any]] = {}
+
+    def add(self, name: str, score: Score, *, is_probability: bool = True) -> None:
+        """Judge a system by its order, and by its logits where it has a probability."""
+        outcomes = [ndcg(score(query), query.grades) for query in self.judged]
+        self.outcomes[name] = outcomes
+        row: dict[str, Any] = {"ndcg@5": {}}
+        for kind in JUDGED:
+            values = [
+                value
+                for value, query in zip(outcomes, self.judged, strict=True)
+                if query.kind == kind and value is not None
+            ]
+            chance = bootstrap_difference(values, [0.0] * len(values))
+            row["ndcg@5"][kind] = [round(100 * part, 1) for part in (chance.mean, chance.low, chance.high)]
+        quora = [query for query in self.pairs if query.kind == QUORA]
+        row["quora"] = round(area(_logits(quora, score), _grades(quora) > 0), 3)
+        row[HANDWRITTEN] = self._handwritten(score)
+        if is_probability:
+            for kind in JUDGED:
+                own = [query for query in self.judged if query.kind == kind]
+                likely, share = probability(_logits(own, score)), np.clip(_grades(own) - 1, 0, 1)
+                row.setdefault("calibration error", {})[kind] = round(calibration_error(likely, share), 3)
+                row.setdefault("bins", {})[kind] = bins_of(likely, share)
+        self.rows[name] = row
+        print(name, {key: value for key, value in row.items() if key != "bins"}, flush=True)
+
+    def _handwritten(self, score: Score) -> dict[str, float]:
+        pairs = [query for query in self.pairs if query.kind == HANDWRITTEN]
+        logits, is_same = _logits(pairs, score), _grades(pairs) > 0
+        kinds = np.array([query.detail for query in pairs])
+        is_close = (kinds == "close") | ~is_same
+        row = {
+            "all pairs": round(area(logits, is_same), 3),
+            "close paraphrases against near-copies": round(area(logits[is_close], is_same[is_close]), 3),
+        }
+        for name, chosen in ((NEAR, ~is_same), *((kind, kinds == kind) for kind in ("close", "medium", "far"))):
+            row[f"median of {name}"] = round(float(np.median(probability(logits[chosen]))), 3)
+        return row
+
+    def compare(self, name: str, with_: str) -> None:
+        """Add to a row how much better it is than another, paired over queries of all judged sets and of the pools."""
+        for kinds in (JUDGED, JUDGED[:1]):
+            pairs = [
+                (first, second)
+                for first, second, query in zip(self.outcomes[name], self.outcomes[with_], self.judged, strict=True)
+                if first is not None and second is not None and query.kind in kinds
+            ]
+            first, second = zip(*pairs, strict=True)
+            difference = bootstrap_difference(first, second)
+            test = randomisation_test(first, second)
+            self.rows[name].setdefault("against", {}).setdefault(with_, {})[" ".join(kinds)] = {
+                "difference": round(100 * difference.mean, 2),
+                "low": round(100 * difference.low, 2),
+                "high": round(100 * difference.high, 2),
+                "p": round(test.p_value, 4),
+            }
 
 
-def known_answers(scorers: Mapping[str, Scorer], pairs: Sequence[Pairs], version: str) -> dict[str, Any]:
-    """Return how probable copies and the best of what was asked elsewhere are, each by weights without its forum."""
-    best: dict[str, list[float]] = {}
-    for one in pairs:
-        features = getattr(one, FIELDS[version])
-        if features is not None:
-            likely = float(probability(scorers[one.forum].logits(features)).max())
-            best.setdefault(one.kind, []).append(likely)
-            if one.kind == "copy of title" and features[0, FEATURES.index("same title")] == 1:
-                best.setdefault(INFORMATIVE, []).append(likely)
-    far = np.array(best["elsewhere"] + best["nonsense"])
-    found: dict[str, Any] = {
-        "elsewhere and nonsense": {
-            "queries": len(far),
-            f"none above {NOTHING:.0%}": round(100 * float(np.mean(far <= NOTHING)), 1),
-            "95th percentile": round(float(np.quantile(far, 0.95)), 3),
-        }
-    }
-    for kind in ("copy", "copy of title", INFORMATIVE, "edited"):
-        values = np.array(best[kind])
-        found[kind] = {
-            "queries": len(values),
-            "97% or more": round(100 * float(np.mean(values >= 0.97)), 1),
-            "median": round(float(np.median(values)), 3),
-            "5th percentile": round(float(np.quantile(values, 0.05)), 3),
-        }
+def _logits(pairs: Sequence[Pairs], score: Score) -> Floats:
+    return np.concatenate([score(query) for query in pairs])
+
+
+def _grades(pairs: Sequence[Pairs]) -> Floats:
+    return np.concatenate([query.grades for query in pairs])
+
+
+def _by(scorers: Mapping[str, Scorer], version: str) -> Score:
+    def logits(query: Pairs) -> Floats:
+        scorer = scorers[query.subject if query.forum == HANDWRITTEN else query.forum]
+        return scorer.logits(query.by_version(version))
+
+    return logits
+
+
+def _sum_of_both(query: Pairs) -> Floats:
+    """Return the sum of BM25 and cosine, each less its mean among the candidates by its deviation."""
+    parts = [query.bm25, query.features[:, 0]]
+    return np.asarray(sum((part - part.mean()) / (part.std() or 1.0) for part in parts))
+
+
+def known_answers(pairs: Sequence[Pairs], score: Score) -> dict[str, Any]:
+    """Return how probable copies and near-copies are, and the best of what was asked elsewhere."""
+    found: dict[str, Any] = {}
+    for kind in ("copy", "copy of title", "elsewhere", "nonsense"):
+        best = np.array([float(probability(score(query)).max()) for query in pairs if query.kind == kind])
+        points = {f"{share}%": round(float(np.quantile(best, share / 100)), 3) for share in (5, 50, 90, 95)}
+        found[kind] = {"queries": len(best), "percentiles": points}
+    changed = [query for query in pairs if query.kind == "near-copy"]
+    for detail in sorted({query.detail for query in changed}):
+        likely = probability(_logits([query for query in changed if query.detail == detail], score))
+        found[f"near-copy: {detail}"] = {"queries": len(likely), "median": round(float(np.median(likely)), 3)}
     return found
 
 
-def measure(judged: list[Pairs], known: list[Pairs], unseen: list[Pairs]) -> dict[str, Any]:
+def measure(pairs: Sequence[Pairs]) -> dict[str, Any]:
     """Return everything that the file holds."""
-    pools = [one for one in judged if one.kind == "pool"]
-    others = [one for one in judged if one.kind == "other"]
-    by = {
-        version: {forum: fitted(training_rows([*judged, *known], version, [forum])) for forum in ARCHIVES}
-        for version in VERSIONS
-    }
-    table = Table(pools)
-    table.add("words alone", lambda one: one.bm25)
-    table.add("the encoder's cosine", lambda one: one.cosine)
+    table = Table(pairs)
+    table.add("words alone", lambda query: query.bm25, is_probability=False)
+    table.add("cosine", lambda query: query.features[:, 0], is_probability=False)
+    table.add("sum of words and cosine", _sum_of_both, is_probability=False)
+    for name, (alike, differing) in GROUPS.items():
+        scorers = out_of_forum(pairs, lambda part: fitted(part, VECTORS, alike, differing))  # noqa: B023
+        table.add(name, _by(scorers, VECTORS))
+    by = {version: out_of_forum(pairs, lambda part: fitted(part, version)) for version in VERSIONS}  # noqa: B023
     for version in VERSIONS:
-        table.add(f"scorer, {version}", *_scores(by[version], version))
-        table.compare(f"scorer, {version}", "words alone")
-    table.add("MiniLM's cosine", lambda one: _present(one.minilm))
-    table.compare(f"scorer, {SENTENCES}", "MiniLM's cosine")
+        table.add(f"scorer, {version}", _by(by[version], version))
+    whole = f"scorer, {VECTORS}"
+    for other in ("cosine", "sum of words and cosine", *(name for name in GROUPS if name.startswith("without"))):
+        table.compare(whole, other)
+    for name, other in (
+        ("+ shared words", "one cosine"),
+        ("+ cosines of titles", "+ shared words"),
+        ("+ differences", "+ cosines of titles"),
+        (f"scorer, {BY_WORDS}", "words alone"),
+    ):
+        table.compare(name, other)
     return {
-        "judged": {name: _size(part) for name, part in (("pools", pools), ("others", others))},
-        "pools": table.rows,
-        "known answers": {version: known_answers(by[version], unseen, version) for version in VERSIONS},
-        "weights without": {version: {forum: to_json(one) for forum, one in of.items()} for version, of in by.items()},
+        "queries": {kind: sum(query.kind == kind for query in pairs) for kind in JUDGED},
+        "systems": table.rows,
+        "known answers": {version: known_answers(pairs, _by(by[version], version)) for version in VERSIONS},
+        "weights without": {
+            version: {forum: to_json(scorers[forum]) for forum in ARCHIVES} for version, scorers in by.items()
+        },
+        "features": list(FEATURES),
     }
-
-
-def _size(pairs: Sequence[Pairs]) -> dict[str, int]:
-    return {"queries": len(pairs), "pairs": int(sum((~np.isnan(one.grades)).sum() for one in pairs))}
-
-
-def _present(values: Floats | None) -> Floats:
-    assert values is not None, "every judged pair was compared by MiniLM"
-    return values
-
-
-def _scores(scorers: Mapping[str, Scorer], version: str) -> tuple[Score, Score, Score]:
-    def logits(one: Pairs) -> Floats:
-        return scorers[one.forum].logits(getattr(one, FIELDS[version]))
-
-    def same(one: Pairs) -> Floats:
-        scorer = scorers[one.forum]
-        return probability(logits(one) + scorer.same - scorer.related)
-
-    return logits, lambda one: probability(logits(one)), same
 
 
 def main() -> None:
     """Measure and write the result."""
     option_parser(__doc__).parse_args()
-    _, judged, known, unseen = all_pairs()
-    body = measure(judged, known, unseen)
-    for name, row in body["pools"].items():
-        print(f"{name:30} {row['ndcg@5']:5} {row.get('related', {})} {row.get('against', {})}")
-    print(json.dumps(body["known answers"], indent=1))
-    write("scorer", COMMAND, body)
+    write("scorer", COMMAND, measure(all_pairs()))
 
 
 if __name__ == "__main__":

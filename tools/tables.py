@@ -80,28 +80,6 @@ FINDS: Final = Table(
 )
 
 FORUMS: Final = {"devops": "DevOps", "reddit": "Reddit", "slicer": "Slicer", "travel": "travel", "all": "all"}
-BOUNDS: Final = "{{{path}[1]:+.1f}} ({{{path}[0]:+.1f}} to {{{path}[2]:+.1f}})"
-ORDERS: Final = {
-    "words": "words",
-    "general": "askalike as it is installed",
-    "MiniLM's cosine": "MiniLM's cosine",
-    "MiniLM": "askalike with MiniLM",
-}
-
-
-def drawn_forums(result: Record) -> Records:
-    """Return the forums of the drawn queries: judged candidates alone, then searches of whole forums."""
-    for name, record in result["candidates"].items():
-        yield name, record
-    for name, record in result["whole forums"].items():
-        yield f"{name}, whole forums searched", record
-
-
-def drawn_calibration(result: Record) -> Records:
-    """Return version and grade, with each forum's figures."""
-    for version, forums in result["calibration"].items():
-        for grade in ("grade 2 or 3", "grade 3"):
-            yield f"{version}, {grade}", {"forums": {name: record[grade] for name, record in forums.items()}}
 
 
 def found_by_language(result: Record) -> Records:
@@ -117,31 +95,6 @@ QUALITY: Final[Mapping[str, Table | Facts]] = {
     "semeval-2016": of_task("semeval test2016", RERANKING, "map"),
     "semeval-2017": of_task("semeval test2017", RERANKING, "map"),
     "quora-pairs": of_task("quora test half", ("ap", "auc"), "ap"),
-    "drawn-queries": Table(
-        "drawn-queries",
-        {
-            "forum": "{name}",
-            "queries": "{queries}",
-            **{label: f"{{ndcg@5[{order}]:.1f}}" for order, label in ORDERS.items()},
-            "as installed less words": BOUNDS.format(path="differences[general - words]"),
-            "with MiniLM less MiniLM's cosine": BOUNDS.format(path="differences[MiniLM - MiniLM's cosine]"),
-        },
-        drawn_forums,
-        caption="{readings[queries]} queries with {readings[pairs]:,} candidates, {readings[readers]} readings; of"
-        " {readings[read twice][pairs]} pairs that were read twice {readings[read twice][equal]:.0%} have the same"
-        " grade (kappa, 2 or more: {readings[read twice][kappa, 2 or more]:.2f}).",
-    ),
-    "drawn-calibration": Table(
-        "drawn-queries",
-        {
-            "version, grade": "{name}",
-            **{
-                FORUMS[forum]: f"{{forums[{forum}][off by]:.1f}} ({{forums[{forum}][by chance][0]:.1f}})"
-                for forum in ("travel", "slicer", "devops", "reddit")
-            },
-        },
-        drawn_calibration,
-    ),
     "encoders": Table(
         "encoders",
         {"system": "{name}", **{label: f"{{ndcg_at_5[{forum}]:.1f}}" for forum, label in FORUMS.items()}},
@@ -161,31 +114,48 @@ QUALITY: Final[Mapping[str, Table | Facts]] = {
         "scorer",
         {
             "system": "{name}",
-            "nDCG@5": "{ndcg@5:.1f}",
-            "off by, grade 2 or 3": "{related[calibration error]:.1f}",
-            "Brier": "{related[brier]:.4f}",
-            "off by, grade 3": "{same[calibration error]:.1f}",
+            **{
+                kind: f"{{ndcg@5[{kind}][0]:.1f}} ({{ndcg@5[{kind}][1]:.1f}} to {{ndcg@5[{kind}][2]:.1f}})"
+                for kind in ("pool", "other", "drawn")
+            },
+            "calibration error, pools": "{calibration error[pool]:.3f}",
+            "same or not, AUC": "{same or not[all pairs]:.2f}",
+            "close paraphrases": "{same or not[close paraphrases against near-copies]:.2f}",
+            "near-copies, median": "{same or not[median of near-copies]:.2f}",
+            "Quora, AUC": "{quora:.2f}",
         },
-        ("pools",),
+        ("systems",),
         {
             "words alone": "words alone",
-            "MiniLM's cosine": "MiniLM's cosine",
+            "cosine": "the bundled encoder's cosine",
+            "sum of words and cosine": "sum of words and cosine",
             "scorer, words": "the scorer, words alone",
-            "scorer, words with vectors": "the scorer, words with the bundled encoder",
-            "scorer, sentences": "the scorer with MiniLM",
+            **{
+                name: name
+                for name in (
+                    "one cosine",
+                    "+ shared words",
+                    "+ cosines of titles",
+                    "+ differences",
+                    "without shared words",
+                )
+            },
+            "without cosines of titles": "without cosines of titles",
         },
-        caption="{judged[pools][pairs]:,} pairs of the judged pools; learned from these, {judged[others][pairs]:,}"
-        " that were read for it, and pairs whose answer is known.",
     ),
     "scorer-known": Table(
         "scorer",
         {
             "version": "{name}",
-            "titles of other forums and nonsense: no hit above 15 %": "{elsewhere and nonsense[none above 15%]:.1f} %"
-            " of {elsewhere and nonsense[queries]:,}",
-            "copies at 97 % or more": "{copy[97% or more]:.1f} %",
-            "copies by their title alone": "{copy of title[97% or more]:.1f} %",
-            "copies by an informative title alone": "{copy of title, informative[97% or more]:.1f} %",
+            **{
+                heading: f"{{{kind}[percentiles][{share}%]:.3f}}"
+                for heading, kind, share in (
+                    ("a copy, median", "copy", 50),
+                    ("a copy's title, median", "copy of title", 50),
+                    ("best of another forum's title, 95th percentile", "elsewhere", 95),
+                    ("best of nonsense, 95th percentile", "nonsense", 95),
+                )
+            },
         },
         ("known answers",),
     ),
@@ -764,17 +734,16 @@ PAPERS: Final[Mapping[str, Table | Facts]] = {
 
 README: Final[Mapping[str, Table | Facts]] = {
     "readme": Table(
-        "drawn-queries",
-        {"": "{name}", "nDCG@5": "{value:.1f}"},
-        ("candidates", "all", "ndcg@5"),
+        "scorer",
+        {"": "{name}", "nDCG@5": "{ndcg@5[drawn][0]:.1f}"},
+        ("systems",),
         {
-            "words": "words alone, as Elasticsearch's `more_like_this`",
-            "MiniLM's cosine": "MiniLM's cosine, as in a column of pgvector",
-            "general": "askalike as it is installed",
-            "MiniLM": "askalike with MiniLM",
+            "words alone": "words alone, as Elasticsearch's `more_like_this`",
+            "cosine": "the bundled encoder's cosine, as in a column of pgvector",
+            "scorer, vectors": "askalike as it is installed",
         },
-        caption="{candidates[all][queries]} searches by title or with a body, drawn by chance from eight forums and"
-        " graded by reading; the weights that order were learned without the forum.",
+        caption="{queries[drawn]} searches by title or with a body, drawn by chance from eight forums and graded by"
+        " reading; the weights that order were learned without the forum.",
     ),
 }
 

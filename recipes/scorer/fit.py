@@ -1,62 +1,62 @@
-"""The scorer's weights: fitted to judged pairs of eleven forums, and to pairs whose answer is known.
+"""The scorer's weights: what is alike is learned from judged pairs; what differs, with that held, from near-copies too.
 
-Weights that are fitted without a forum judge that forum (``benchmarks.scorer``); those of all lie in the package.
+In one fit the many near-copies, in which shared words say nothing, would take the weight of shared words away, which
+orders the candidates of every search.
+
+Weights that are fitted without a forum judge that forum (``recipes.scorer.controls``); those of all lie in the package.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
-from askalike.search.features import FEATURES, Floats
-from askalike.search.scorer import FORMAT, FREE, SENTENCES, VERSIONS, WORDS, Scorer, probability
+from askalike.search.differences import DIFFERENCES
+from askalike.search.features import COSINES, FEATURES, Floats
+from askalike.search.features import WORDS as WORD_FEATURES
+from askalike.search.scorer import FORMAT, VECTORS, VERSIONS, WORDS, Scorer, probability
 from askalike.search.thresholds import BETWEEN_FORUMS
 from recipes.folders import REPOSITORY
-from recipes.scorer.pairs import ARCHIVES, MARGIN, OTHER_FORM, Pairs
+from recipes.scorer.pairs import ARCHIVES, HANDWRITTEN, JUDGED, OTHER_FORM, QUORA, Pairs, column
 
 COMMAND: Final = "python -m recipes.scorer"
 WEIGHTS: Final = REPOSITORY / "src" / "askalike" / "data" / "scorer.json"
-FIELDS: Final = {WORDS: "by_words", SENTENCES: "sentences"}
+ALIKE: Final = {WORDS: WORD_FEATURES, VECTORS: (*COSINES, *WORD_FEATURES)}
+FREE_OFFSET: Final = 5.0
+"""Standard deviation of the offset of sets of which half of the pairs are the same, as of no forum's candidates."""
 PENALTY: Final = 10.0
+PENALTY_OF_DIFFERENCES: Final = 3.0
+LEAST_SPREAD: Final = 0.15
+"""A feature that few pairs have is scaled as one that spreads so far, so that its weight is penalised too."""
 AMONG_CANDIDATES: Final = 3.0
 """How much the order of a query's candidates counts beside the likelihood of grades."""
-OF_COPIES: Final = 0.05
-OF_ELSEWHERE: Final = {WORDS: 0.1, SENTENCES: 0.1}
-"""Titles of other forums are many and easy: they count as little as keeps them below 15 %, where judged pairs gain by
-it (LOG.md)."""
+WEIGHT_OF_KIND: Final = {
+    "pool": 1.0,
+    "other": 1.0,
+    "drawn": 1.0,
+    OTHER_FORM: 0.5,
+    "copy": 0.05,
+    "copy of title": 0.05,
+    "elsewhere": 0.1,
+    "nonsense": 0.1,
+}
+WEIGHT_OF_DIFFERENCES: Final = {"near-copy": 0.1, HANDWRITTEN: 4.0, QUORA: 0.1}
+"""Of the pairs that teach what differs, beside those above."""
 OF_QATAR: Final = 0.3
 """Its sets repeat each question many times."""
-OF_OTHER_FORM: Final = 0.5
-"""A query by its title and with its body: the same judgements twice."""
-NOISE: Final = 0.02
-"""Weights that another processor finds on the same pairs differ by less."""
-ORDERED: Final = ("pool", "other", "drawn", OTHER_FORM)
-USED: Final = {
-    WORDS: FEATURES[: FEATURES.index("cosine")],
-    SENTENCES: (
-        "text in text",
-        "candidate's title in text",
-        "same title",
-        "same text",
-        "cosine",
-        "size of the forum",
-        MARGIN,
-    ),
-}
-"""An encoder of sentences needs no more of words: with the cosine of texts, hits of two forums were in a worse order
-than by the encoder alone. How large a forum is brings nothing to words alone; how far its questions stand out from one
-another says something beyond chance to sentences alone (LOG.md)."""
+COUNTED: Final = (0.5, 1.0, 0.5)
+"""λ of the three thresholds."""
+STEPS: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Pairs to fit: features (N, F), and of each (N,) grade, query, forum, weight, and weight in its query's order."""
+    """Pairs to fit: features (P, F), and of each (P,) grade, query, forum, weight, and weight in its query's order."""
 
     features: Floats
     grades: Floats
@@ -65,51 +65,64 @@ class Rows:
     weights: Floats
     ordered: Floats
 
-
-def training_rows(
-    pairs: Sequence[Pairs],
-    version: str,
-    without: Collection[str],
-) -> Rows:
-    """Return what is fitted for a version, without some forums."""
-    found: list[tuple[Floats | NDArray[np.int64], ...]] = []
-    far = OF_ELSEWHERE[version]
-    of_kind = {
-        "copy": OF_COPIES,
-        "copy of title": OF_COPIES,
-        "elsewhere": far,
-        "nonsense": far,
-        OTHER_FORM: OF_OTHER_FORM,
-    }
-    forums = list(ARCHIVES)
-    for number, one in enumerate(pairs):
-        features = getattr(one, FIELDS[version])
-        if one.forum in without or one.kind == "edited" or features is None:
-            continue
-        known = ~np.isnan(one.grades)
-        weight = of_kind.get(one.kind, 1.0)
-        ordered = weight if one.kind in ORDERED and one.forum != "qatar" else 0.0
-        if one.forum == "qatar":
-            weight *= OF_QATAR
-        size = int(known.sum())
-        numbers = [np.full(size, value) for value in (number, forums.index(one.forum))]
-        shown = features[known] * np.isin(FEATURES, USED[version])
-        found.append((shown, one.grades[known], *numbers, np.full(size, weight), np.full(size, ordered)))
-    return Rows(*(np.concatenate(part) for part in zip(*found, strict=True)))
+    @classmethod
+    def of(cls, pairs: Sequence[Pairs], version: str, weight_of_kind: dict[str, float]) -> Rows:
+        """Return the pairs of the kinds that have a weight."""
+        names = [*ARCHIVES, HANDWRITTEN, QUORA]
+        chosen = [query for query in pairs if query.kind in weight_of_kind]
+        features = [query.by_version(version) for query in chosen]
+        weights = [weight_of_kind[query.kind] * (OF_QATAR if query.forum == "qatar" else 1.0) for query in chosen]
+        is_ordered = [query.kind in (*JUDGED, OTHER_FORM) and query.forum != "qatar" for query in chosen]
+        counted = column(chosen, weights).astype(float)
+        return cls(
+            np.concatenate(features),
+            np.concatenate([query.grades for query in chosen]),
+            column(chosen, range(len(chosen))).astype(np.int64),
+            column(chosen, [names.index(query.forum) for query in chosen]).astype(np.int64),
+            counted,
+            counted * column(chosen, is_ordered).astype(bool),
+        )
 
 
-def fitted(data: Rows) -> Scorer:
-    """Return the scorer of least penalised loss: ordinal logistic, and softmax among a query's candidates. ::
+def fitted(
+    pairs: Sequence[Pairs], version: str, alike: Sequence[str] | None = None, differing: Sequence[str] = DIFFERENCES
+) -> Scorer:
+    """Return the scorer of a version.
 
-    - Σ_i Σ_{k=1..3} λ_k ln P(y_ik) - ρ Σ_q Σ_i t_qi ln softmax_q(z)_i + |w|² PENALTY / 2 + |r|² / (2 BETWEEN_FORUMS²)
-
-    t ∝ 2^grade - 1; P(y_ik) = σ(b_k + z_i + r_f), with r_f an offset of the forum, which a new forum has not.
+    Args:
+        alike, differing: the features that are taken; None for all of the version.
     """
-    used = data.features.std(axis=0) > 0
-    scale = np.where(used, data.features.std(axis=0), 1.0)
+    rows = Rows.of(pairs, version, WEIGHT_OF_KIND)
+    base, _ = _minimum(
+        rows, [FEATURES.index(name) for name in alike or ALIKE[version]], 1, PENALTY, np.zeros(len(FEATURES))
+    )
+    weights, thresholds = base, _
+    if differing:
+        rows = Rows.of(pairs, version, WEIGHT_OF_KIND | WEIGHT_OF_DIFFERENCES)
+        places = [FEATURES.index(name) for name in differing]
+        weights, thresholds = _minimum(rows, places, -1, PENALTY_OF_DIFFERENCES, base)
+    return Scorer(weights, float(thresholds[1]), float(min(thresholds[1:])))
+
+
+def _minimum(data: Rows, places: list[int], sign: int, penalty: float, held: Floats) -> tuple[Floats, Floats]:
+    """Return weights and thresholds of least penalised loss: ordinal logistic, and softmax in each query's order. ::
+
+    - Σ_i Σ_{k=1..3} λ_k ln P(y_ik) - ρ Σ_q Σ_i t_qi ln softmax_q(z)_i + |w|² penalty / 2 + Σ_f r_f² / (2 σ_f²)
+
+    t ∝ 2^grade - 1; P(y_ik) = σ(b_k + z_i + r_f), with r_f an offset of the forum, which a new forum has not. It is
+    found by Newton's method within the bounds that ``sign`` sets.
+
+    Args:
+        places: of the features that are weighed anew; ``held`` has the weights of the others.
+
+    Source: Bertsekas, "Projected Newton Methods for Optimization Problems with Simple Constraints", 1982.
+    """
     order = np.argsort(data.queries, kind="stable")
-    inputs, grades, queries = data.features[order] / scale, data.grades[order], data.queries[order]
-    weights, ordered, forums = data.weights[order], data.ordered[order], data.forums[order]
+    spread = np.maximum(data.features[:, places].std(axis=0), LEAST_SPREAD)
+    inputs = data.features[order][:, places] / spread
+    given = data.features[order] @ held
+    grades, queries, forums = data.grades[order], data.queries[order], data.forums[order]
+    weights, ordered = data.weights[order], data.ordered[order]
     targets = [np.clip(grades - (grade - 1), 0, 1) for grade in (1, 2, 3)]
     starts = np.flatnonzero(np.r_[True, queries[1:] != queries[:-1]])
     sizes = np.diff(np.r_[starts, len(queries)])
@@ -117,50 +130,81 @@ def fitted(data: Rows) -> Scorer:
     totals = np.repeat(np.add.reduceat(gains, starts), sizes)
     wanted = AMONG_CANDIDATES * ordered * np.divide(gains, totals, out=np.zeros(len(gains)), where=totals > 0)
     pulled = np.repeat(np.add.reduceat(wanted, starts), sizes)
-    count, places = inputs.shape[1], len(ARCHIVES)
+    count, sets = inputs.shape[1], len(ARCHIVES) + 2
+    precision = np.full(sets, BETWEEN_FORUMS**-2.0)
+    precision[-2:] = FREE_OFFSET**-2.0  # of hand-written pairs and Quora
+    none = np.full(3 + sets, -np.inf)
+    low = np.r_[np.full(count, 0.0 if sign > 0 else -np.inf), none]
+    high = np.r_[np.full(count, np.inf if sign > 0 else 0.0), -none]
 
-    def loss(values: Floats) -> tuple[float, Floats]:
-        z, offsets = inputs @ values[:count], values[count + 3 :]
-        value = PENALTY / 2 * float(values[:count] @ values[:count]) + float(offsets @ offsets) / (
-            2 * BETWEEN_FORUMS**2
-        )
-        slope, gradient = np.zeros(len(z)), np.zeros(3)
-        for place, (target, counted) in enumerate(zip(targets, (0.5, 1.0, 0.5), strict=True)):
-            logits = z + offsets[forums] + values[count + place]
-            value += counted * float((weights * (np.logaddexp(0, logits) - target * logits)).sum())
-            residue = counted * weights * (probability(logits) - target)
-            slope += residue
-            gradient[place] = residue.sum()
-        of_forums = np.bincount(forums, slope, places) + offsets / BETWEEN_FORUMS**2
+    def shares(z: Floats) -> tuple[Floats, Floats]:
         peaks = np.repeat(np.maximum.reduceat(z, starts), sizes)
         powers = np.exp(z - peaks)
         sums = np.repeat(np.add.reduceat(powers, starts), sizes)
-        value -= float((wanted * (z - peaks - np.log(sums))).sum())
-        slope += pulled * powers / sums - wanted
-        return value, np.concatenate([inputs.T @ slope + PENALTY * values[:count], gradient, of_forums])
+        return powers / sums, z - peaks - np.log(sums)
 
-    bounds = [(None if name in FREE else 0.0, None) for name in FEATURES]
-    bounds += [(None, None)] * (3 + places)
-    start = np.concatenate([np.zeros(count), [-1.0, -2.5, -4.0], np.zeros(places)])
-    done = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 800})
-    weights_found = np.where(used, done.x[:count] / scale, 0.0)
-    return Scorer(weights_found, float(done.x[count + 1]), float(min(done.x[count + 1 : count + 3])))
+    def loss(values: Floats) -> tuple[float, Floats, Floats]:
+        z, offsets = given + inputs @ values[:count], values[count + 3 :]
+        value = penalty / 2 * float(values[:count] @ values[:count]) + float(precision @ offsets**2) / 2
+        slope, curve = np.zeros(len(z)), np.zeros(len(z))
+        gradient = np.zeros(3)
+        hessian = np.zeros((len(values), len(values)))
+        for place, (target, counted) in enumerate(zip(targets, COUNTED, strict=True)):
+            logits = z + offsets[forums] + values[count + place]
+            value += counted * float((weights * (np.logaddexp(0, logits) - target * logits)).sum())
+            likely = probability(logits)
+            residue, bend = counted * weights * (likely - target), counted * weights * likely * (1 - likely)
+            slope, curve = slope + residue, curve + bend
+            gradient[place] = residue.sum()
+            row = count + place
+            hessian[:count, row], hessian[row, row] = inputs.T @ bend, bend.sum() / 2
+            hessian[row, count + 3 :] = np.bincount(forums, bend, sets)
+        for forum in np.unique(forums).tolist():
+            of_forum = forums == forum
+            hessian[:count, count + 3 + forum] = inputs[of_forum].T @ curve[of_forum]
+        of_forums = np.bincount(forums, slope, sets) + offsets * precision
+        chosen, logs = shares(z)
+        value -= float((wanted * logs).sum())
+        slope = slope + pulled * chosen - wanted
+        means = np.add.reduceat(inputs * chosen[:, None], starts)
+        own = inputs.T @ (inputs * (curve + pulled * chosen)[:, None]) - means.T @ (means * pulled[starts][:, None])
+        hessian[:count, :count] = (own + penalty * np.eye(count)) / 2
+        sums = np.bincount(forums, curve, sets) + precision
+        hessian[count + 3 :, count + 3 :] = np.diag(sums) / 2
+        whole = np.concatenate([inputs.T @ slope + penalty * values[:count], gradient, of_forums])
+        return value, whole, hessian + hessian.T
+
+    values = np.concatenate([np.zeros(count), [-1.0, -2.5, -4.0], np.zeros(sets)])
+    value, gradient, hessian = loss(values)
+    for _ in range(STEPS):
+        is_free = ~(((values <= low) & (gradient > 0)) | ((values >= high) & (gradient < 0)))
+        step = np.zeros(len(values))
+        step[is_free] = -np.linalg.solve(hessian[np.ix_(is_free, is_free)], gradient[is_free])
+        length = 1.0
+        while True:
+            moved = np.clip(values + length * step, low, high)
+            found, new_gradient, new_hessian = loss(moved)
+            if found <= value + 1e-4 * float(gradient @ (moved - values)) or length < 1e-6:
+                break
+            length /= 2
+        is_done = abs(value - found) < 1e-9 * abs(value)
+        values, value, gradient, hessian = moved, found, new_gradient, new_hessian
+        if is_done:
+            break
+    weights_found = held.copy()
+    weights_found[places] = values[:count] / spread
+    return weights_found, values[count : count + 3]
 
 
 def package_weights(pairs: Sequence[Pairs]) -> str:
-    """Return the file of the weights of all forums; a version stays where no number differs by more than ``NOISE``."""
-    versions = json.loads(WEIGHTS.read_text(encoding="utf-8"))["versions"]
-    for version in VERSIONS:
-        new = to_json(fitted(training_rows(pairs, version, [])))
-        if largest_difference(new, versions[version]) > NOISE:
-            versions[version] = new
+    """Return the file of the weights of all forums."""
+    versions = {version: to_json(fitted(pairs, version)) for version in VERSIONS}
     return json.dumps({"format": FORMAT, "learned by": COMMAND, "versions": versions}, indent=1) + "\n"
 
 
-def largest_difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
-    """Return the largest difference between the numbers of two versions."""
-    both = [{"related": it["related"], "same": it["same"], **it["weights"]} for it in (one, other)]
-    return max(abs(float(both[0].get(name, 0.0)) - float(both[1].get(name, 0.0))) for name in both[0] | both[1])
+def without(pairs: Sequence[Pairs], forums: Collection[str], subjects: Collection[str] = ()) -> list[Pairs]:
+    """Return the pairs that are of none of these forums, nor of these subjects of hand-written pairs."""
+    return [query for query in pairs if query.forum not in forums and query.subject not in subjects]
 
 
 def to_json(scorer: Scorer) -> dict[str, Any]:

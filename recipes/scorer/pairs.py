@@ -1,47 +1,51 @@
-"""Judged pairs of eleven forums as the scorer sees them: features, grades, and what other systems make of them.
+"""Pairs of questions that the scorer learns from: features, grades, and what kind of pair each is.
 
-Judged are the pools of ``judged-pools`` (four forums, some pairs read twice) and ``judged.jsonl`` beside this file: 186
-other queries of ten forums, six or seven candidates each, the best of a first fit and of MiniLM, read once by one
-language model by the guide of the pools. Another 40 queries are of the bundled forum, 228 candidates: the three best
-of the default search and of MiniLM and two from further down, in random order; of 24 read again by the same model,
-knowing of the first time, 23 got the same grade. All 14 that its authors linked as duplicates have 2 or 3, all 10 that
-they linked as related have 1. A forum's own copies and titles of other forums are pairs whose answer is
-known without reading.
+Judged pairs (grades 0 to 3, read by the guide of ``judged-pools``):
 
-``judged-drawn.jsonl``, by which nothing was learned, has 404 queries drawn by chance from eight forums, with
-5,178 candidates of four systems (``benchmarks.reading``), a tenth of the queries read twice;
-``benchmarks.drawn_queries`` measures by it.
+- "pool": the graded pools of four forums, some pairs read twice;
+- "other": ``judged.jsonl`` beside this file, 226 queries of eleven forums, six or seven candidates each, the best of a
+  first fit and of MiniLM, read once by one language model; the 40 of the bundled forum with two from further down;
+- "drawn": ``judged-drawn.jsonl``, 404 queries drawn by chance from eight forums, with 5,178 candidates of four systems,
+  a tenth of the queries read twice;
+- "other form": each of these queries in its other form, a title with its body, or by its title alone.
+
+Pairs whose answer is known:
+
+- "copy", "copy of title": a question of a forum asked again whole, and by its title;
+- "elsewhere", "nonsense": titles of other forums and random letters, with what is nearest in the forum;
+- "near-copy": titles that differ in one thing or are reworded (``near_copies``);
+- "same or not": the hand-written pairs of ``same-or-not``, both ways;
+- "quora": labelled pairs of Quora.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 import shutil
 import string
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from askalike.data import bundled_forum
 from askalike.evaluation.forum.tasks import questions_of
 from askalike.forum import Forum, ForumSettings
-from askalike.progress import SilentProgress
 from askalike.readers.research.judged import read_judged
-from askalike.search.features import FEATURES, Cosines, Floats, regard_title_alone
-from askalike.search.margin import standing
-from askalike.search.pool import Laps, gather
-from askalike.search.query import PreparedQuery, QuerySettings, TermCounts, weigh
-from askalike.search.scorer import Compared
-from askalike.search.searcher import Searcher
-from askalike.search.settings import MAX_HITS
-from askalike.search.texts import reader_of
-from askalike.types import Filters, Query, Question
+from askalike.search.features import COSINES, Floats
+from askalike.search.query import QuerySettings, TermCounts, weigh
+from askalike.search.scorer import WORDS as BY_WORDS
+from askalike.search.scorer import CandidateVectors, Compared, Scoring
+from askalike.text.analyzer import Analyzer
+from askalike.types import Query, Question
 from recipes.folders import WORK, need_data
-from recipes.scorer.minilm import MiniLM
+from recipes.scorer.near_copies import near_copies
+from recipes.scorer.vectors import KeptVectors
 
 ARCHIVES: Final = {
     "travel": "travel-stackexchange",
@@ -56,22 +60,19 @@ ARCHIVES: Final = {
     "qatar": "",
     "homenet": "",
 }
-POOLED: Final = ("travel", "slicer", "devops", "reddit")
-OTHERS: Final = Path(__file__).with_name("judged.jsonl")
-DRAWN: Final = Path(__file__).with_name("judged-drawn.jsonl")
-"""What ``benchmarks.reading`` drew and readers graded."""
-SETTINGS: Final = ForumSettings()
 BROAD: Final = frozenset({"reddit", "yahoo", "qatar"})
 """Forums in which a title of another forum may well have been asked."""
-MARGIN: Final = "margin of the forum"
+HANDWRITTEN: Final = "same or not"
+QUORA: Final = "quora"
+JUDGED: Final = ("pool", "other", "drawn")
 OTHER_FORM: Final = "other form"
-"""A judged query that was a title, asked with its body, or by its title where it had both."""
-SAMPLE: Final = 300
-
-ALL: Final = Filters()
-
-Graded = tuple[str, str, str, str, dict[str, float]]
-"""Kind, forum, query, what was asked, and the mean grade of each candidate."""
+OTHERS: Final = Path(__file__).with_name("judged.jsonl")
+DRAWN: Final = Path(__file__).with_name("judged-drawn.jsonl")
+QUORA_PAIRS: Final = 4_000
+COPIES: Final = 100
+"""So many questions of each forum are asked again, and as many titles of other forums."""
+NEAREST: Final = 8
+SETTINGS: Final = ForumSettings(has_vectors=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,152 +80,154 @@ class Pairs:
     """One query with its candidates.
 
     Args:
-        kind: "pool", "other", "drawn", ``OTHER_FORM`` of them, "copy", "copy of title", "edited", "elsewhere" or
-            "nonsense".
-        is_title: whether it was asked by its title alone.
-        by_words: features without vectors.  # (N, F)
-        general: with the bundled encoder.  # (N, F)
-        sentences: with MiniLM; None where it was not asked.  # (N, F)
-        grades: NaN where nobody judged.  # (N,)
-        bm25, cosine, minilm: scores of other systems; MiniLM's where it was asked.  # (N,)
+        forum: what is left out together.
+        kind: see above.
+        detail: kind of a near-copy or hand-written pair, the judged set of an ``OTHER_FORM``.
+        features: with the bundled encoder.  # (N, F)
+        grades: # (N,)
+        bm25: # (N,)
     """
 
     forum: str
     kind: str
-    is_title: bool
-    ids: tuple[str, ...]
+    detail: str
+    subject: str
+    features: Floats
     grades: Floats
-    by_words: Floats
-    general: Floats
-    sentences: Floats | None
     bm25: Floats
-    cosine: Floats
-    minilm: Floats | None
+
+    def by_version(self, version: str) -> Floats:
+        """Return the features that a version of the weights sees: without cosines for words alone.  # (N, F)"""
+        features = self.features.copy()
+        if version == BY_WORDS:
+            features[:, : len(COSINES)] = 0
+        return features
 
 
-def open_forum(name: str) -> Forum:
-    """Return a forum with its vectors, built when it is not there."""
-    folder, mark = WORK / f"scorer-{name}.forum", WORK / f"scorer-{name}.complete"
+class Site:
+    """A forum, compared pair by pair with the bundled encoder.
+
+    Args:
+        questions: the forum's where it is no archive of ``ARCHIVES``.
+    """
+
+    def __init__(self, name: str, vectors: KeptVectors, questions: Sequence[Question] = ()) -> None:
+        self.name, self.vectors = name, vectors
+        self.forum = _open_forum(name, questions)
+        self.engine = self.forum.indexes.searcher().engine
+        self.analyzer: Analyzer = self.forum.indexes.searcher().analyzer
+        self.scoring = Scoring(self.analyzer)
+
+    def pairs(
+        self, kind: str, query: Question, candidates: Sequence[Question], grades: Sequence[float], detail: str = ""
+    ) -> Pairs:
+        """Return a query with its candidates."""
+        titles = [Question("", question.title) for question in (query, *candidates)]
+        vectors = self.vectors.encode([query, *candidates, *titles])
+        count = len(candidates) + 1
+        wholes, of_titles = vectors[:count], vectors[count:]
+        places = range(len(candidates))
+        held = CandidateVectors({place: place for place in places}, wholes[1:], of_titles[1:])
+        known = [float(vector @ wholes[0]) for vector in wholes[1:]]
+        counts = TermCounts(self.engine)
+        prepared = self.analyzer.prepare(query.title, query.body, query.markup)
+        counts.look_up([*prepared.title, *prepared.body])
+        asked = Query(query.title, query.body, markup=query.markup)
+        cosines = held.cosines(places, known, wholes[0], of_titles[0])
+        features = self.scoring.features([Compared(asked, counts, candidates, cosines)])
+        return Pairs(
+            self.name, kind, detail, self.name, features, np.array(grades, dtype=float), self._bm25(asked, candidates)
+        )
+
+    def _bm25(self, query: Query, candidates: Sequence[Question]) -> Floats:
+        numbers = self.forum.store.nums_by_id([question.id for question in candidates if question.id])
+        terms = weigh(
+            self.analyzer.prepare(query.title, query.body, query.markup), QuerySettings(), TermCounts(self.engine)
+        )
+        weights = {term: weighed.weight for term, weighed in terms.items()}
+        scores = self.engine.scores(weights, list(numbers.values()), None, [])[0]
+        return np.array([scores.get(numbers.get(question.id, 0), 0.0) for question in candidates])
+
+
+def _open_forum(name: str, questions: Sequence[Question]) -> Forum:
+    """Return a forum with its words, built when it is not there."""
+    folder, mark = WORK / f"scorer-words-{name.replace(' ', '-')}.forum", WORK / f"scorer-words-{name}.complete"
     if not mark.exists():
         shutil.rmtree(folder, ignore_errors=True)
         with Forum.create(folder, settings=SETTINGS) as forum:
-            if name == "homenet":
+            if questions:
+                forum.add(questions)
+            elif name == "homenet":
                 forum.load(bundled_forum())
             elif ARCHIVES[name]:
                 forum.load(need_data(ARCHIVES[name]))
             else:
                 judged = [read_judged(need_data("semeval-task3-b"), "semeval", split) for split in ("train", "dev")]
                 forum.add({question.id: question for part in judged for question in questions_of(part)}.values())
-            forum.encode()
         mark.touch()
     return Forum.open(folder, settings=SETTINGS)
 
 
-class Site:
-    """A forum, compared pair by pair."""
-
-    def __init__(self, name: str) -> None:
-        self.name, self.forum, self.minilm = name, open_forum(name), MiniLM()
-        self.searcher: Searcher = self.forum.indexes.searcher()
-        numbers = sorted(self.forum.store.nums_by_id([question.id for question in self.draw(SAMPLE, 1)]).values())
-        self.sample = list(self.forum.store.questions_by_num(numbers).values())
-        self.usual = Cosines.among(self.minilm.encode(self.sample[: SAMPLE // 2]))
-        self.standing = standing(self.forum.indexes.margin_now(SilentProgress()))
-
-    def draw(self, count: int, seed: int) -> list[Question]:
-        """Return questions at random."""
-        size = len(self.forum)
-        drawn = sorted(random.Random(seed).sample(range(1, size + 1), min(2 * count, size)))
-        return list(self.forum.store.questions_by_num(drawn).values())[:count]
-
-    def pairs(
-        self, kind: str, query: Query, own: str, grades: dict[str, float], best: int, *, with_minilm: bool
-    ) -> Pairs | None:
-        """Return the judged candidates of a query, and the ``best`` of the search's first stage; None without any.
-
-        Args:
-            own: the id of the query, which is no candidate; "" where it is none of the forum.
-        """
-        search = self.searcher
-        assert search.encoder is not None
-        assert search.scoring is not None
-        counts = TermCounts(search.engine)
-        terms = weigh(search.analyzer.prepare(query.title, query.body, query.markup), QuerySettings(), counts)
-        vector = search.encoder.encode([query])[0]
-        query = replace(query, filters=Filters(exclude_ids=frozenset([own])) if own else ALL)
-        weights = {term: weighed.weight for term, weighed in terms.items()}
-        prepared = PreparedQuery(query, terms, weights, vector=vector if vector.any() else None)
-        judged = list(self.forum.store.nums_by_id(list(grades)).values())
-        bm25, cosine = self._first_stage(prepared, judged)
-        highest = max(bm25.values(), default=0.0) or 1.0
-        order = sorted(bm25, key=lambda num: (-(0.4 * cosine[num] + 0.6 * bm25[num] / highest), num))
-        questions = search.engine.questions(list(dict.fromkeys([*judged, *order[:best]])))
-        nums = [num for num in dict.fromkeys([*judged, *order[:best]]) if num in questions]
-        if not nums:
-            return None
-        candidates = [questions[num] for num in nums]
-        cosines = [cosine[num] for num in nums]
-        near = cosines if prepared.vector is not None else None
-        general = search.scoring.features([Compared(query, counts, candidates, prepared.vector, near)])
-        general[:, FEATURES.index(MARGIN)] = self.standing
-        by_words = general.copy()
-        by_words[:, FEATURES.index("cosine") : FEATURES.index("size of the forum")] = 0
-        sentences, minilm = self._by_minilm(query, candidates, by_words) if with_minilm else (None, None)
-        return Pairs(
-            self.name,
-            kind,
-            not query.body.strip(),
-            tuple(candidate.id for candidate in candidates),
-            np.array([grades.get(candidate.id, np.nan) for candidate in candidates]),
-            by_words,
-            general,
-            sentences,
-            np.array([bm25[num] for num in nums]),
-            np.array(cosines),
-            minilm,
-        )
-
-    def _first_stage(self, query: PreparedQuery, judged: Sequence[int]) -> tuple[dict[int, float], dict[int, float]]:
-        """Return BM25 and cosine of the candidates of the search's first stage, and of the judged ones."""
-        engine = self.searcher.engine
-        pool = gather(engine, query, ("lexical", "vectors"), 50, Laps(), count=MAX_HITS, weight=0.4)
-        bm25, cosine = ({key: pool.scores[of].get(key, 0.0) for key in pool.keys} for of in ("lexical", "vectors"))
-        missing = [num for num in judged if num not in bm25]
-        bm25.update(dict.fromkeys(missing, 0.0) | engine.scores(query.weights, missing, None, [])[0])
-        cosine.update(dict.fromkeys(missing, 0.0))
-        if query.vector is not None and missing:
-            cosine.update(engine.scores({}, [], query.vector, missing)[1])
-        return bm25, cosine
-
-    def _by_minilm(self, query: Query, candidates: Sequence[Question], by_words: Floats) -> tuple[Floats, Floats]:
-        """Return the features with MiniLM in the encoder's place, and its cosines."""
-        vectors = self.minilm.encode([Question("", query.title, query.body, query.markup), *candidates])
-        cosines = (vectors[1:] @ vectors[0]).astype(np.float64)
-        features = by_words.copy()
-        features[:, FEATURES.index("cosine")] = self.usual.of(vectors[0], cosines)
-        text = reader_of(self.searcher.analyzer).read(query.title, query.body, query.markup).text
-        regard_title_alone(text, features, ["cosine"])
-        return features, cosines
-
-
-def graded() -> Iterator[Graded]:
-    """Yield kind, forum, query, what was asked, and the mean grade of each candidate."""
+def graded() -> Iterator[tuple[str, str, str, str, dict[str, float]]]:
+    """Yield kind, forum, query, how it was asked, and the mean grade of each candidate."""
     for line in need_data("judged-pools/pools.jsonl").read_text(encoding="utf-8").splitlines():
         pool = json.loads(line)
         grades = {candidate["id"]: float(candidate["grade"]) for candidate in pool["candidates"]}
         yield "pool", pool["forum"], pool["query"], pool["asked"], grades
-    yield from _read("other", OTHERS)
+    for kind, path in (("other", OTHERS), ("drawn", DRAWN)):
+        for row in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
+            grades = {candidate["id"]: float(np.mean(candidate["grades"])) for candidate in row["candidates"]}
+            yield kind, row["forum"], row["query"], row["asked"], grades
 
 
-def drawn() -> Iterator[Graded]:
-    """Yield what was drawn by chance and read, by which nothing was learned or chosen, as ``graded`` does."""
-    yield from _read("drawn", DRAWN)
+def judged_pairs(sites: Mapping[str, Site]) -> Iterator[Pairs]:
+    """Yield what was read: each query as it was asked, and in its other form where it has a body."""
+    for kind, forum, identifier, form, grades in graded():
+        site = sites[forum]
+        numbers = site.forum.store.nums_by_id([identifier, *grades])
+        questions = site.forum.store.questions_by_num(list(numbers.values()))
+        query = questions[numbers[identifier]]
+        candidates = [questions[numbers[key]] for key in grades if key in numbers]
+        known = [grades[question.id] for question in candidates]
+        title = Question("", query.title)
+        yield site.pairs(kind, title if form == "title" else query, candidates, known)
+        if query.body.strip():
+            yield site.pairs(OTHER_FORM, query if form == "title" else title, candidates, known, kind)
 
 
-def _read(kind: str, path: Path) -> Iterator[Graded]:
-    for row in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
-        grades = {candidate["id"]: float(np.mean(candidate["grades"])) for candidate in row["candidates"]}
-        yield kind, row["forum"], row["query"], row["asked"], grades
+def known_pairs(sites: Mapping[str, Site]) -> Iterator[Pairs]:
+    """Yield copies, titles of other forums, nonsense and near-copies of each forum's judged questions."""
+    chance = random.Random(1)
+    judged = {name: _judged_questions(site) for name, site in sites.items()}
+    for name, site in sites.items():
+        own = judged[name]
+        for question in chance.sample(own, min(COPIES, len(own))):
+            yield site.pairs("copy", question, [question], [3.0])
+            yield site.pairs("copy of title", Question("", question.title), [question], [3.0])
+        titles = sorted({question.title.strip() for question in own if question.title.strip()})
+        changed = near_copies(titles, chance, site.analyzer)
+        site.vectors.encode([Question("", new) for _, _, new in changed])  # together: one by one takes longer
+        for kind, old, new in changed:
+            grade = 3.0 if kind == "reworded" else 0.0
+            yield site.pairs("near-copy", Question("", old), [Question("", new)], [grade], kind)
+        if name in BROAD:
+            continue
+        wholes = site.vectors.encode(own)
+        far = [question for other, questions in judged.items() if other not in {name, *BROAD} for question in questions]
+        for number in range(COPIES):
+            other = chance.choice(far)
+            is_nonsense = number % 5 == 0
+            query = Question("", nonsense(chance) if is_nonsense else other.title)
+            nearest = np.argsort(-(wholes @ site.vectors.encode([query])[0]))[:NEAREST]
+            candidates = [own[place] for place in nearest]
+            yield site.pairs("nonsense" if is_nonsense else "elsewhere", query, candidates, [0.0] * len(candidates))
+
+
+def _judged_questions(site: Site) -> list[Question]:
+    """Return all questions of a forum that were judged, by id."""
+    ids = {key for _, forum, query, _, grades in graded() if forum == site.name for key in (query, *grades)}
+    questions = site.forum.store.questions_by_num(list(site.forum.store.nums_by_id(sorted(ids)).values()))
+    return sorted(questions.values(), key=lambda question: question.id)
 
 
 def nonsense(chance: random.Random) -> str:
@@ -233,75 +236,49 @@ def nonsense(chance: random.Random) -> str:
     return " ".join("".join(chance.choices(string.ascii_lowercase, k=chance.randint(3, 9))) for _ in range(count))
 
 
-def edited(title: str, chance: random.Random) -> str:
-    """Return a title without one of its words, or with two letters exchanged."""
-    words = title.split()
-    if len(words) > 4:
-        del words[chance.randrange(len(words))]
-    at = chance.randrange(len(words)) if words else 0
-    if words and len(words[at]) > 4:
-        letter = chance.randrange(1, len(words[at]) - 2)
-        word = words[at]
-        words[at] = word[:letter] + word[letter + 1] + word[letter] + word[letter + 2 :]
-    return " ".join(words)
+def handwritten_pairs(vectors: KeptVectors) -> Iterator[Pairs]:
+    """Yield the pairs of ``same-or-not``, both ways, in a forum of all their questions."""
+    rows = [json.loads(line) for line in need_data("same-or-not/pairs.jsonl").read_text(encoding="utf-8").splitlines()]
+    questions = {
+        f"{row['id']}{side}": Question(f"{row['id']}{side}", row[side]["title"], row[side]["body"])
+        for row in rows
+        for side in "ab"
+    }
+    site = Site(HANDWRITTEN, vectors, list(questions.values()))
+    _encode_all(vectors, questions.values())
+    for row in rows:
+        for first, second in ("ab", "ba"):
+            query, candidate = questions[f"{row['id']}{first}"], questions[f"{row['id']}{second}"]
+            pairs = site.pairs(HANDWRITTEN, query, [candidate], [3.0 * row["same"]], row["kind"])
+            yield Pairs(pairs.forum, pairs.kind, pairs.detail, row["subject"], pairs.features, pairs.grades, pairs.bm25)
 
 
-def judged_pairs(sites: dict[str, Site], judged: Iterable[Graded] | None = None) -> list[Pairs]:
-    """Return what was read: each query as it was asked, and in its other form where it has a body.
-
-    Args:
-        judged: None as ``graded`` gives it.
-    """
-    every: list[Pairs | None] = []
-    for kind, forum, identifier, form, grades in graded() if judged is None else judged:
-        question = sites[forum].forum.question(identifier)
-        bodies = {kind: "" if form == "title" else question.body}
-        if question.body.strip():
-            bodies[OTHER_FORM] = question.body if form == "title" else ""
-        for kind_of_form, body in bodies.items():
-            query = Query(question.title, body, markup=question.markup)
-            every.append(sites[forum].pairs(kind_of_form, query, identifier, grades, 0, with_minilm=True))
-    return [pairs for pairs in every if pairs is not None]
+def quora_pairs(vectors: KeptVectors) -> Iterator[Pairs]:
+    """Yield labelled pairs of Quora, in a forum of all their questions."""
+    with gzip.open(need_data("quora-pairs/dev.tsv.gz"), "rt", encoding="latin-1") as lines:
+        rows = [line.rstrip("\n").split("\t")[:3] for line, _ in zip(lines, range(QUORA_PAIRS), strict=False)]
+    questions = {
+        (number, side): Question(f"{number}{side}", row[side + 1]) for number, row in enumerate(rows) for side in (0, 1)
+    }
+    site = Site(QUORA, vectors, list(questions.values()))
+    _encode_all(vectors, questions.values())
+    for number, row in enumerate(rows):
+        yield site.pairs(QUORA, questions[number, 0], [questions[number, 1]], [3.0 * int(row[0])])
 
 
-def known_pairs(sites: dict[str, Site], each: int, seed: int, with_minilm: int) -> list[Pairs]:
-    """Return pairs whose answer is known: ``each`` copies of every forum, and as many titles of other forums.
-
-    Args:
-        with_minilm: so many of each kind are compared by MiniLM too.
-    """
-    chance = random.Random(seed)
-    every: list[Pairs | None] = []
-    for name, site in sites.items():
-        for number, question in enumerate(chance.sample(site.sample, min(each, len(site.sample)))):
-            queries = {
-                "copy": Query(question.title, question.body, markup=question.markup),
-                "copy of title": Query(question.title),
-                "edited": Query(edited(question.title, chance)),
-            }
-            for kind, query in queries.items():
-                every.append(site.pairs(kind, query, "", {question.id: 3.0}, 0, with_minilm=number < with_minilm))
-        if name in BROAD:
-            continue
-        far = [other for key, other in sites.items() if key not in {name, *BROAD}]
-        for number in range(each):
-            other = chance.choice(chance.choice(far).sample)
-            body = other.body if chance.random() < 0.3 else ""
-            query = Query(nonsense(chance)) if number % 5 == 0 else Query(other.title, body, markup=other.markup)
-            kind = "nonsense" if number % 5 == 0 else "elsewhere"
-            pairs = site.pairs(kind, query, "", {}, 8, with_minilm=number < with_minilm)
-            if pairs is not None:
-                pairs.grades[:] = 0.0
-            every.append(pairs)
-    return [pairs for pairs in every if pairs is not None]
+def all_pairs() -> list[Pairs]:
+    """Return all pairs, judged and known."""
+    vectors = KeptVectors()
+    sites = {name: Site(name, vectors) for name in ARCHIVES}
+    _encode_all(vectors, [question for site in sites.values() for question in _judged_questions(site)])
+    return [*judged_pairs(sites), *known_pairs(sites), *handwritten_pairs(vectors), *quora_pairs(vectors)]
 
 
-def rows(pairs: Sequence[Pairs], name: str) -> Any:
-    """Return one field of all pairs, row by row."""
-    return np.concatenate([getattr(query, name) for query in pairs])
+def _encode_all(vectors: KeptVectors, questions: Iterable[Question]) -> None:
+    """Encode questions and their titles together: one by one takes longer."""
+    vectors.encode([text for question in questions for text in (question, Question("", question.title))])
 
 
-def all_pairs() -> tuple[dict[str, Site], list[Pairs], list[Pairs], list[Pairs]]:
-    """Return the sites, their judged pairs, and two samples of pairs whose answer is known."""
-    sites = {name: Site(name) for name in ARCHIVES}
-    return sites, judged_pairs(sites), known_pairs(sites, 100, 1, 20), known_pairs(sites, 180, 2, 20)
+def column(pairs: Sequence[Pairs], values: Sequence[object]) -> NDArray[np.object_]:
+    """Return a value of each pair's query, pair by pair.  # (P,)"""
+    return np.repeat(np.array(values, dtype=object), [len(query.grades) for query in pairs])

@@ -50,7 +50,7 @@ Minimum = Annotated[
     float | str,
     Meta(
         description="The least score, by default a probability; or a promise, precision:P or recall:R such as "
-        "precision:0.9; or default, by which 9 of 10 titles of other subjects find nothing."
+        "precision:0.9; or default, by which 19 of 20 titles of other subjects find nothing."
     ),
 ]
 Language = Annotated[

@@ -18,7 +18,7 @@ from askalike.index.catchup import Steps, catch_up
 from askalike.index.local import open_index
 from askalike.index.word_indexer import WordIndexer
 from askalike.progress import SilentProgress
-from askalike.store import ForumLayout, Margin, Store, create_store, open_store
+from askalike.store import ForumLayout, Store, create_store, open_store
 from askalike.store.postgres import PostgresStore
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
@@ -107,23 +107,6 @@ def test_a_closed_store_says_so_in_every_thread(tmp_path: Path, made: Callable[.
             call()
         with ThreadPoolExecutor(1) as thread, pytest.raises(ForumError, match="is closed"):
             thread.submit(call).result()
-
-
-def test_what_was_measured_of_a_forum_is_none_of_its_settings(store: Store) -> None:
-    assert store.margin() is None
-    for margin in (Margin(50, 0.125), Margin(120, None)):
-        store.put_margin(margin)
-        assert store.margin() == margin
-    assert store.settings() == {"language": '"english"'}
-
-
-@pytest.mark.parametrize("held", ["", "[]", '{"questions": 5}', '{"questions": 5, "value": NaN}', '{"value": 1}'])
-def test_a_margin_that_cannot_be_read_is_none(tmp_path: Path, held: str) -> None:
-    store = _sqlite(tmp_path, {"margin": held})
-    assert (store.margin(), store.settings()) == (None, {})
-    store.put_margin(Margin(5, 0.5))
-    assert store.margin() == Margin(5, 0.5)
-    store.close()
 
 
 def test_what_is_stored_reads_back_equal_nul_bytes_too(store: Store) -> None:
@@ -270,20 +253,6 @@ def test_duplicate_links_lead_on_to_the_originals_that_are_there(store: Store) -
     assert store.links() == [Link("a", "d", "related"), Link("b", "c"), Link("c", "a")]
     with pytest.raises(InputError, match="itself"):
         store.put_links([Link("a", "a")])
-
-
-def test_questions_are_drawn_by_what_they_are_whatever_the_history(store: Store) -> None:
-    def drawn(limit: int) -> list[str]:
-        ids = store.ids_by_num(store.draw(limit))
-        return [ids[num] for num in store.draw(limit)]
-
-    store.put_questions([Question(f"q{number}", "t") for number in range(9)])
-    before = drawn(5)
-    assert before != [f"q{number}" for number in range(5)]
-    store.put_questions([Question("gone", "t"), Question(before[0], "other"), Question(before[4], "t")], [before[1]])
-    store.put_questions([Question(identifier, "t") for identifier in before[:2]], ["gone"])
-    assert (drawn(5), drawn(3)) == (before, before[:3])
-    assert sorted(store.draw(99)) == store.numbers()
 
 
 def test_questions_are_listed_newest_first_by_pages_that_changes_do_not_shift(store: Store) -> None:

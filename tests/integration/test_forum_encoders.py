@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,11 +15,7 @@ from askalike.agreement import agreed_file
 from askalike.errors import EncoderError, SettingError
 from askalike.index.encoder_settings import EncoderSettings, agree
 from askalike.models.remote import Patience, RemoteEncoder
-from askalike.search.features import FEATURES
-from askalike.search.margin import LARGEST as MOST
-from askalike.search.margin import LEAST, SPREAD, TYPICAL
-from askalike.search.scorer import SENTENCES, scorers
-from askalike.store import ForumLayout, Margin
+from askalike.store import ForumLayout
 from askalike.types import Query
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -262,62 +257,3 @@ def test_a_check_finds_a_forum_of_a_text_encoder_sound_and_damage_of_its_setting
         ("vectors", "encoder.json"),
         ("files", "encoder.json"),
     }
-
-
-def many(count: int, first: int = 0) -> list[Question]:
-    """Return questions of which each has one that is near, and many that share a word."""
-    of = range(first, first + count)
-    return [Question(f"q{one}", f"printer offline after update model{one // 2} room{one % 7}") for one in of]
-
-
-def test_how_far_questions_stand_out_is_measured_for_an_encoder_of_sentences_and_again_when_they_doubled(
-    tmp_path: Path,
-) -> None:
-    with Forum.create(tmp_path / "forum", encoder=WordHashes()) as forum:
-        store = forum.store
-        forum.add(many(LEAST - 1))
-        assert (store.margin(), bool(forum.indexes.upkeep())) == (None, False)  # too few
-        forum.add(many(1, LEAST))
-        first = store.margin()
-        assert first is not None
-        assert (first.questions, bool(forum.indexes.upkeep())) == (LEAST, False)
-        assert first.value is not None
-        assert first.value > 0.02
-        forum.add(many(LEAST - 1, 2 * LEAST))
-        assert store.margin() == first
-        forum.add(many(1, 4 * LEAST))
-        again = store.margin()
-        assert again is not None
-        assert again.questions == 2 * LEAST
-
-
-def test_a_margin_moves_probabilities_in_every_process_that_has_the_forum_open(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("askalike.forum.calibrations.MARGIN_S", -1.0)
-    weight = dict(zip(FEATURES, scorers()[SENTENCES].weights.tolist(), strict=True))["margin of the forum"]
-    with Forum.create(tmp_path / "forum", encoder=WordHashes()) as one:
-        one.add(many(LEAST))
-        with Forum.open(tmp_path / "forum", encoder=WordHashes()) as other:
-
-            def logits() -> list[float]:
-                scores = [forum.similar("printer offline model3 room9")[0].score for forum in (one, other)]
-                return [math.log(score / (1 - score)) for score in scores]
-
-            one.store.put_margin(Margin(LEAST, None))
-            without = logits()
-            one.store.put_margin(Margin(LEAST, TYPICAL * math.exp(SPREAD)))
-            assert logits() == pytest.approx([logit + weight for logit in without], abs=1e-6)
-            one.store.put_margin(Margin(LEAST, 1e9))
-            assert logits() == pytest.approx([logit + MOST * weight for logit in without], abs=1e-6)
-
-
-def test_a_large_forum_is_measured_when_nobody_waits_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("askalike.forum.indexes.AT_ONCE", LEAST - 1)  # as if it were large
-    with Forum.create(tmp_path / "forum", encoder=WordHashes()) as forum:
-        forum.add(many(LEAST))
-        assert (forum.store.margin(), bool(forum.indexes.upkeep())) == (None, True)
-        assert forum.info().upkeep == ("how far questions stand out is to be measured",)
-        forum.upkeep()
-        assert forum.store.margin() is not None
-        assert not bool(forum.indexes.upkeep())

@@ -92,6 +92,12 @@ class ListEngine:
     def cosines(self, vector: NDArray[np.float32], keys: Sequence[int]) -> dict[int, float]:
         return {key: float(self.directions[key] @ vector) for key in keys if key in self.directions}
 
+    def title_vectors(self, keys: Sequence[int]) -> None:
+        return None
+
+    def stored_vectors(self, keys: Sequence[int]) -> None:
+        return None
+
     def texts(self, keys: Sequence[int]) -> dict[int, Text]:
         return {}
 

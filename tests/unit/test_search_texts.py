@@ -40,10 +40,11 @@ def test_a_text_that_was_changed_is_none(place: int, change: int) -> None:
     assert unpacked(b"") is None
 
 
-def test_only_the_informative_words_of_the_beginning_are_kept() -> None:
-    text, *_ = READER.read("Why (does) my Wi-Fi drop?", "word " * 500, "plain")
-    assert text.title_words == "why wi fi drop"
-    assert text.body_words.split() == ["word"] * 2 * MOST_WORDS
+def test_the_first_words_of_a_title_are_kept_as_they_are_written() -> None:
+    text, *_ = READER.read("Why (does) my Wi-Fi drop on iOS 17.2?", "word " * 500, "plain")
+    assert text.written == "Why does my Wi Fi drop on iOS 17.2"
+    long, *_ = READER.read("word " * 500, "", "plain")
+    assert long.written.split() == ["word"] * MOST_WORDS
 
 
 def test_texts_are_kept_by_the_commit_of_their_entries(tmp_path: Path) -> None:

@@ -1,10 +1,8 @@
-"""What a forum scores pairs by: the package's scorer, what is usual among the forum's cosines, its own judgements."""
+"""What a forum scores pairs by: the package's scorer, and what its own judgements change."""
 
 from __future__ import annotations
 
-import math
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -13,14 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.index.local import COUNTED_EXACTLY
-from askalike.index.vector_set import VectorSet
-from askalike.processes import one_blas_thread
+from askalike.index.vector_set import VectorSet, with_titles
 from askalike.search.calibration import WEIGHTS, Update, offset, posterior
 from askalike.search.engine import Engine
-from askalike.search.features import Cosines, Floats
-from askalike.search.margin import standing
+from askalike.search.features import Floats
 from askalike.search.query import TermCounts
-from askalike.search.scorer import Compared, Scoring, probability
+from askalike.search.scorer import VECTORS, WORDS, CandidateVectors, Compared, Scoring, probability
 from askalike.store import Store
 from askalike.text.analyzer import Analyzer
 from askalike.types import DrawnBy, Feedback, Query, Question
@@ -29,9 +25,6 @@ MOST_VERDICTS: Final = 500
 """The newest so many move probabilities."""
 MOST_JUDGED: Final = 5_000
 """The newest so many prove thresholds."""
-SAMPLE: Final = 300
-MARGIN_S: Final = 5.0
-"""So often it is looked up whether the forum's margin was measured anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +58,17 @@ class PairProbabilities:
 
     def score(self, query: Question, candidates: Sequence[Question]) -> Floats:
         """Return how likely each candidate asks the same, in [0, 1].  # (N,)"""
-        vector, cosines = None, None
+        cosines = None
         if self._encode is not None and self._encode_queries is not None:
-            [asked_for] = self._encode_queries([query])
-            if asked_for.any():
-                vector, cosines = asked_for, (self._encode(candidates) @ asked_for).tolist()
+            [vector], [title] = with_titles(self._encode_queries, [query])
+            if vector.any():
+                wholes, titles = with_titles(self._encode, candidates)
+                places = range(len(candidates))
+                vectors = CandidateVectors({place: place for place in places}, wholes, titles)
+                cosines = vectors.cosines(places, (wholes @ vector).tolist(), vector, title)
         asked = _as_asked(query)
         counts = _counts(self._engine, self._scoring.analyzer, asked)
-        return probability(self._scoring.logits([Compared(asked, counts, candidates, vector, cosines)]))
+        return probability(self._scoring.logits([Compared(asked, counts, candidates, cosines)]))
 
 
 class Scorings:
@@ -83,10 +79,9 @@ class Scorings:
         self._analyzer = analyzer
         self._guard = threading.Lock()
         self._known: tuple[object, Scoring] = (None, Scoring(analyzer))
-        self._plain: tuple[object, Scoring] = (None, Scoring(analyzer))
         self._logits: dict[tuple[int, int], float] = {}
+        self._logits_of: object = None
         self._judged_at: tuple[int, tuple[int, int]] = (-1, (0, 0))
-        self._margin: tuple[float, float] = (-math.inf, 0.0)
 
     def of(self, vectors: VectorSet | None, engine: Engine) -> Scoring:
         """Return what pairs are scored by now.
@@ -108,15 +103,11 @@ class Scorings:
         return known[1]
 
     def _looked_at(self, vectors: VectorSet | None) -> object:
-        """Return what changes when texts and vectors are to be looked at anew."""
+        """Return what changes when judged pairs are to be scored anew."""
         if vectors is None:
             return None
-        if time.monotonic() - self._margin[0] > MARGIN_S:
-            found = self._store.margin()
-            self._margin = (time.monotonic(), standing(None if found is None else found.value))
-        entries = vectors.index.entries
-        change = self._store.last_change() if entries <= COUNTED_EXACTLY else 0
-        return vectors.fingerprint, min(entries, SAMPLE), change, self._margin[1]
+        is_small = vectors.index.entries <= COUNTED_EXACTLY
+        return vectors.fingerprint, self._store.last_change() if is_small else 0
 
     def _feedback_version(self) -> tuple[int, int]:
         """Return which verdicts there are; counted anew only when the store has changed."""
@@ -133,8 +124,8 @@ class Scorings:
         judged = list(self._judged(scoring, verdicts, vectors, engine)) if verdicts else []
         if not judged:
             return scoring
-        logits, is_same = [one.logit for one in judged], [one.is_same for one in judged]
-        update = posterior(logits, is_same, [WEIGHTS[one.by] for one in judged])
+        logits, is_same = [pair.logit for pair in judged], [pair.is_same for pair in judged]
+        update = posterior(logits, is_same, [WEIGHTS[pair.by] for pair in judged])
         return replace(scoring, update=update, offsets=_offsets(judged, update))
 
     def judged(self, vectors: VectorSet | None, engine: Engine) -> list[JudgedPair]:
@@ -156,21 +147,12 @@ class Scorings:
             return {pair: self._logits[pair] for pair in pairs if pair in self._logits}
 
     def _before_judgements(self, vectors: VectorSet | None) -> Scoring:
-        """Return the scoring of texts and vectors alone; looked at anew while a forum grows to what is sampled."""
+        """Return the scoring of texts and vectors alone; logits by another state are forgotten."""
         looked_at = self._looked_at(vectors)
-        if self._plain[0] != looked_at:
+        if self._logits_of != looked_at:
             self._logits.clear()
-            self._plain = (looked_at, self._read(vectors))
-        return self._plain[1]
-
-    def _read(self, vectors: VectorSet | None) -> Scoring:
-        if vectors is None:
-            return Scoring(self._analyzer)
-        _, sample = vectors.index.vectors(self._store.draw(SAMPLE))
-        if not len(sample):  # none of these is encoded yet
-            _, sample = vectors.index.vectors(vectors.index.numbers()[:SAMPLE])
-        usual = _usual(sample)
-        return Scoring(self._analyzer, usual, margin=self._margin[1])
+            self._logits_of = looked_at
+        return Scoring(self._analyzer, version=WORDS if vectors is None else VECTORS)
 
     def by(self, engine: Engine, encode: Encode | None, encode_queries: Encode | None) -> PairProbabilities:
         """Return what scores pairs by an encoder that the forum need not have taken, before the forum's judgements.
@@ -178,18 +160,8 @@ class Scorings:
         Args:
             encode: returns its vectors of questions; None for words alone.
             encode_queries: those of what is searched for, where they are made in another way.
-
-        Raises:
-            EncoderError: it cannot be had.
         """
-        if encode is None:
-            return PairProbabilities(Scoring(self._analyzer), engine)
-        drawn = self._store.draw(SAMPLE)
-        questions = self._store.questions_by_num(drawn)
-        usual = _usual(encode([questions[num] for num in drawn if num in questions]))
-        measured = self._store.margin()
-        margin = standing(None if measured is None else measured.value)
-        return PairProbabilities(Scoring(self._analyzer, usual, margin=margin), engine, encode, encode_queries)
+        return PairProbabilities(Scoring(self._analyzer), engine, encode, encode_queries)
 
     def _judged(
         self, scoring: Scoring, verdicts: list[Feedback], vectors: VectorSet | None, engine: Engine
@@ -210,12 +182,6 @@ class Scorings:
         self._logits.update(
             _logits(scoring, [pair for pair in wanted if held.keys() >= set(pair)], held, vectors, engine)
         )
-
-
-def _usual(sample: NDArray[np.float32]) -> Cosines:
-    """Return what is usual among cosines, by the vectors of some questions.  # (N, D)"""
-    with one_blas_thread():
-        return Cosines.among(sample[np.any(sample, axis=1)])
 
 
 def _as_asked(question: Question) -> Query:
@@ -250,14 +216,13 @@ def _logits(
     engine: Engine,
 ) -> Iterator[tuple[tuple[int, int], float]]:
     """Yield the logit of each pair, the first as the query."""
-    known = {}
-    if vectors is not None and held:
-        found, matrix = vectors.index.vectors(sorted(held))
-        known = {int(num): vector for num, vector in zip(found, matrix, strict=True) if vector.any()}
-    for pair in pairs:
-        query, other = _as_asked(held[pair[0]]), held[pair[1]]
+    read = None if vectors is None else CandidateVectors.read(engine, sorted(held))
+    for first, second in pairs:
+        query, other = _as_asked(held[first]), held[second]
+        cosines = None
+        if read is not None and read.wholes is not None and read.titles is not None:
+            vector, near = read.wholes[read.place_of[first]], read.wholes[read.place_of[second]]
+            cosines = read.cosines([second], [float(vector @ near)], vector, read.titles[read.place_of[first]])
         counts = _counts(engine, scoring.analyzer, query)
-        vector, near = known.get(pair[0]), known.get(pair[1])
-        cosine = [float(vector @ near)] if vector is not None and near is not None else None
-        [logit] = scoring.logits([Compared(query, counts, [other], vector if cosine else None, cosine)])
-        yield pair, float(logit)
+        [logit] = scoring.logits([Compared(query, counts, [other], cosines)])
+        yield (first, second), float(logit)

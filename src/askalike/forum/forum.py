@@ -759,7 +759,7 @@ class Forum:
         with contextlib.suppress(BusyForumError):
             self._encode_if_possible(shown)
         with contextlib.suppress(BusyForumError):
-            self.upkeep(progress=shown)  # measures the forum by all its vectors
+            self.upkeep(progress=shown)
         return report
 
     def add(self, questions: Question | Iterable[Question], *, links: Iterable[Link] = ()) -> None:
@@ -905,18 +905,15 @@ class Forum:
         """Do what is not urgent, where it is to be done; others may search and write meanwhile.
 
         Words that were begun to be indexed anew, as by ``reindex``, are indexed beside the index that answers until the
-        new one is complete; it goes on where a killed process was. A forum that an encoder of sentences reads is asked
-        500 of its own questions, if it has changed, for how far they stand out from one another, which probabilities
-        rest on (``search.margin``): they follow from what the forum holds.
+        new one is complete; it goes on where a killed process was.
 
-        Opening a forum does so at once where it has 2,000 questions or fewer and is new, or has doubled or halved;
-        ``load`` and ``reindex`` do it for any; the service where a forum has doubled or halved.
+        Opening a forum does so at once where it has 2,000 questions or fewer; ``load``, ``encode``, ``reindex`` and the
+        service do it for any.
 
         Raises:
             BusyForumError: another process is at it, or has been indexing for too long.
         """
         self.indexes.words.renew(progress or SilentProgress())
-        self.indexes.measure_margin(progress or SilentProgress(), is_exact=True)
 
     def use_model(self, folder: str | Path) -> None:
         """Take a copy of a model as the forum's own; the one before answers until ``encode`` is done.

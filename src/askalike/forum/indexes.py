@@ -50,12 +50,10 @@ from askalike.processes import one_blas_thread
 from askalike.progress import Progress
 from askalike.search import Searcher, SearchSettings
 from askalike.search.engine import Engine
-from askalike.search.margin import LEAST as LEAST_MEASURED
-from askalike.search.margin import SAMPLE, forum_margin
 from askalike.search.query import TermCounts
 from askalike.search.reranker import checked_scores, in_unit
-from askalike.search.scorer import Compared, probability
-from askalike.store import ForumLayout, Margin, Store, open_store
+from askalike.search.scorer import CandidateVectors, Compared, probability
+from askalike.store import ForumLayout, Store, open_store
 from askalike.text.analyzer import Analyzer
 from askalike.text.languages import Detector
 from askalike.text.settings import TextSettings
@@ -65,8 +63,6 @@ MAX_TITLE = 1_000
 """So many characters of a plain text's first line are its title: all words of titles are compared."""
 RECOUNTED = 1_000
 """Changes until the questions in each language are counted anew."""
-GROWN = 2.0
-"""A forum that has grown or shrunk by this factor is measured anew."""
 
 _Found = TypeVar("_Found")
 
@@ -283,14 +279,18 @@ class Indexes:
         readings = self._analyzer.readings(asked.language)
         prepared = [one.prepare(asked.title, asked.body, asked.markup) for one in readings]
         counts.look_up([term for one in prepared for term in (*one.title, *one.body)])
-        vector, cosines = None, None
+        cosines = None
         answering = self.answering()
         is_read = answering is not None and self._analyzer.settings.is_encoded(asked.language, answering.languages)
         if answering is not None and is_read and (prepared[0].title or prepared[0].body):
-            vector = answering.embed([query], is_query=True)[0]
-            cosines = (answering.embed(texts, is_query=False) @ vector).tolist()
+            vector, title = answering.embed([query, first.title], is_query=True)
+            wholes = answering.embed(texts, is_query=False)
+            titles = answering.embed([other.title for other in others], is_query=False)
+            places = range(len(others))
+            vectors = CandidateVectors({place: place for place in places}, wholes, titles)
+            cosines = vectors.cosines(places, (wholes @ vector).tolist(), vector, title)
         assert searcher.scoring is not None
-        return searcher.scoring.logits([Compared(asked, counts, others, vector, cosines)])
+        return searcher.scoring.logits([Compared(asked, counts, others, cosines)])
 
     def vectors_of(self, nums: list[int]) -> tuple[list[int], NDArray[np.float32]]:
         """Return those of the questions that have a vector, in the order given, and these vectors.  # (N, D)
@@ -360,49 +360,10 @@ class Indexes:
                 self.words.renew(progress)
         if self.vectors is not None:
             self.vectors.follow(progress)
-        if self.words.index.entries <= AT_ONCE and self.wants_margin():
-            self.measure_margin(progress)
 
     def upkeep(self) -> list[str]:
         """Return what ``Forum.upkeep`` has to do, in words."""
-        words = ["the words are to be indexed anew"] if self.words.wants_renewal() else []
-        return words + (["how far questions stand out is to be measured"] if self.wants_margin() else [])
-
-    def wants_margin(self) -> bool:
-        """Return whether how far questions stand out from one another is to be measured: for the first
-        time, or when there are twice or half as many as then.
-        """
-        size, found = self.words.index.entries, self._store.margin()
-        if not self._has_margin():
-            return False
-        return found is None or not found.questions / GROWN < size < found.questions * GROWN
-
-    def _has_margin(self) -> bool:
-        """Return whether the forum is one of which it is measured."""
-        answering = self.answering()
-        return self.words.index.entries >= LEAST_MEASURED and answering is not None
-
-    def measure_margin(self, progress: Progress, *, is_exact: bool = False) -> None:
-        """Measure it where that is to be done, and store it: some hundred searches by words.
-
-        Args:
-            is_exact: also where the forum has changed at all, so that it depends on what is there alone.
-        """
-        found, change = self._store.margin(), self._store.last_change()
-        has_changed = found is not None and found.change != change
-        if self.wants_margin() or (is_exact and has_changed and self._has_margin()):
-            self._store.put_margin(Margin(self.words.index.entries, self.margin_now(progress), change))
-
-    def margin_now(self, progress: Progress) -> float | None:
-        """Return it as it is now, None where too few of the forum's questions meet the words of others.
-
-        The questions that are asked, and their order, follow from what they are: numbers follow from a forum's history.
-        """
-        source, drawn = self._state()[1], self._store.draw(SAMPLE)
-        questions = source.questions(drawn)
-        progress.start("measuring the forum", len(questions), "questions")
-        in_order = {num: questions[num] for num in drawn if num in questions}
-        return forum_margin(source, self._analyzer, in_order, progress.advance)
+        return ["the words are to be indexed anew"] if self.words.wants_renewal() else []
 
     def encode(self, progress: Progress) -> None:
         """Encode all that waits; nothing without vectors. Words that were begun to be indexed anew are, too.
@@ -415,7 +376,6 @@ class Indexes:
             self.words.renew(progress)
         if self.vectors is not None:
             self.vectors.encode(progress, self._locked_for_encoder)
-        self.measure_margin(progress)
 
     def is_wanted(self) -> bool:
         """Return whether there is a model or an encoder to encode anything with.

@@ -488,8 +488,12 @@ def _plain(searcher: Searcher, asked: Mapping[int, Query]) -> Searcher:
     if stored is None:
         return replace(searcher, encoder=None)
     numbers, vectors = stored
-    texts = [(asked[num].title, asked[num].body) for num in numbers.tolist()]
-    return replace(searcher, encoder=_Stored(dict(zip(texts, vectors, strict=True)), vectors.shape[1]))
+    queries = [asked[num] for num in numbers.tolist()]
+    known: dict[tuple[str, str], NDArray[np.float32]] = {}
+    if (titles := searcher.engine.title_vectors(numbers.tolist())) is not None:
+        known.update(((query.title, ""), title) for query, title in zip(queries, titles, strict=True))
+    known.update(((query.title, query.body), vector) for query, vector in zip(queries, vectors, strict=True))
+    return replace(searcher, encoder=_Stored(known, vectors.shape[1]))
 
 
 def side_by_side(searcher: Searcher, nums: list[int]) -> list[int]:

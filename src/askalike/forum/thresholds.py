@@ -334,7 +334,7 @@ class Reliability:
 
 def _usual(searcher: Searcher, query: Query | None) -> float:
     scoring = searcher.scoring
-    return USUAL[WORDS if scoring is None else scoring.version()]
+    return USUAL[WORDS if scoring is None else scoring.version]
 
 
 def _likely(searcher: Searcher, query: Query, key: int) -> float | None:

@@ -26,7 +26,7 @@ from msgspec import structs
 from askalike.search.calibration import with_offsets
 from askalike.search.pool import COMPONENTS, Pool, Scored, Source
 from askalike.search.reranker import RERANKER
-from askalike.search.scorer import Compared, Scoring, probability, scorers
+from askalike.search.scorer import CandidateVectors, Compared, Scoring, probability, scorers
 from askalike.search.settings import OWN
 from askalike.search.texts import Text
 from askalike.types import Answer, Hit, Question
@@ -129,27 +129,35 @@ def by_probability(scoring: Scoring, pools: Sequence[Pool]) -> list[list[Scored]
     """
     # one without a vector is known by its words alone
     summed = [best_of_sum(pool, pool.weight, min(pool.weight, OWN)) for pool in pools]
-    keys = list(dict.fromkeys(one.key for best in summed for one in best))
+    keys = list(dict.fromkeys(scored.key for best in summed for scored in best))
     if not keys:
         return [[] for _ in pools]
-    texts: dict[int, Text | Question] = dict(pools[0].engine.texts(keys))  # as they are compared
+    engine = pools[0].engine
+    texts: dict[int, Text | Question] = dict(engine.texts(keys))  # as they are compared
     texts.update(pools[0].questions([key for key in keys if key not in texts]))  # or as they are: that was not kept
+    has_vectors = any(pool.query.title_vector is not None for pool in pools)
+    vectors = CandidateVectors.read(engine, keys) if has_vectors else None
     held = [
-        [(one.key, one.components) for one in best if one.key in texts] if pool.query.counts is not None else []
+        [(scored.key, scored.components) for scored in best if scored.key in texts]
+        if pool.query.counts is not None
+        else []
         for pool, best in zip(pools, summed, strict=True)
     ]
     compared = []
-    for pool, some in zip(pools, held, strict=True):
-        vector = pool.query.vector if "vectors" in pool.scores else None
-        cosines = None if vector is None else [parts.get("cosine", 0.0) for _, parts in some]
-        given = [texts[key] for key, _ in some]
-        compared.append(Compared(pool.query.query, pool.query.counts, given, vector, cosines))
+    for pool, candidates in zip(pools, held, strict=True):
+        query, cosines = pool.query, None
+        if vectors is not None and query.vector is not None and query.title_vector is not None:
+            known = [components.get("cosine", 0.0) for _, components in candidates]
+            keys = [key for key, _ in candidates]
+            cosines = vectors.cosines(keys, known, query.vector, query.title_vector)
+        given = [texts[key] for key, _ in candidates]
+        compared.append(Compared(query.query, query.counts, given, cosines))
     logits = scoring.logits(compared)
     offsets = [scoring.offsets.get(key, 0.0) for some in held for key, _ in some] if scoring.offsets else []
     moved = scoring.update.moved(logits)
     if any(offsets):
         moved = with_offsets(moved, np.array(offsets))
-    version = scorers()[scoring.version()]
+    version = scorers()[scoring.version]
     same = probability(moved + version.same - version.related)
     values = zip(probability(moved).tolist(), same.tolist(), offsets or repeat(0.0), strict=False)
     return [

@@ -1,11 +1,12 @@
-"""One probability that two texts ask the same, by which hits are ordered: a logistic function of what is alike. ::
+"""One probability that two texts ask the same, by which hits are ordered: a logistic function of ``features``. ::
 
-    z(q, p)         = w · x(q, p)                                    x: ``features``, w ≥ 0 where more alike is likelier
+    z(q, p)         = w · x(q, p)         w ≥ 0 of what is alike, w ≤ 0 of what differs
     P(grade ≥ 2)    = σ(b_2 + z)          a good answer to p helps q essentially: ``Hit.score``
     P(grade = 3)    = σ(b_3 + z)          whoever has answered p has answered q
 
-The weights were learned once on judged questions of eleven forums (``python -m recipes.scorer``) and lie in
-the package, in one version for words alone and one for words and vectors.
+The weights were learned once on judged questions of eleven forums (``python -m recipes.scorer``) and lie in the
+package: one set for pairs of which both have vectors, and one for those that only words can compare, since the weight
+of a shared word depends on whether meaning was compared too.
 
 Source: McCullagh, "Regression Models for Ordinal Data", 1980: one slope, a threshold for each grade.
 """
@@ -25,9 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import DamagedModelError
-from askalike.models.term_weighting import inverse_document_frequency
 from askalike.search.calibration import UNMOVED, Update
-from askalike.search.features import FEATURES, Asked, Cosines, Floats, features
+from askalike.search.differences import DIFFERENCES
+from askalike.search.engine import Engine
+from askalike.search.features import COSINES, FEATURES, Floats, ReadQuery, features
 from askalike.search.query import TermCounts
 from askalike.search.texts import Text, reader_of
 from askalike.text.analyzer import Analyzer
@@ -36,14 +38,11 @@ from askalike.types import Query, Question
 FILE: Final = "scorer.json"
 FORMAT: Final = 1
 WORDS: Final = "words"
-SENTENCES: Final = "sentences"
-VERSIONS: Final = (WORDS, SENTENCES)
-USUAL: Final = {WORDS: 0.08, SENTENCES: 0.03}
-"""The least probability that a widget shows: 9 of 10 titles of other subjects find nothing (by
+VECTORS: Final = "vectors"
+VERSIONS: Final = (WORDS, VECTORS)
+USUAL: Final = {WORDS: 0.09, VECTORS: 0.025}
+"""The least probability that a widget shows: 19 of 20 titles of other subjects find nothing (by
 ``benchmarks.judgements``)."""
-
-FREE: Final = frozenset({"commonness", "size of the forum", "margin of the forum"})
-"""What is no likeness of a pair and may count against it; all others never do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,22 +114,9 @@ def _scorer(held: Mapping[str, Any]) -> Scorer:
     related, same = float(held["related"]), float(held["same"])
     if not all(map(math.isfinite, (*weights.values(), related, same))) or same > related:
         raise ValueError(f"thresholds {related} and {same}")
-    if against := [name for name, weight in weights.items() if weight < 0 and name not in FREE]:
-        raise ValueError(f"weights below 0 of {', '.join(against)}")
+    if against := [name for name, weight in weights.items() if (weight > 0 if name in DIFFERENCES else weight < 0)]:
+        raise ValueError(f"weights of the wrong sign of {', '.join(against)}")
     return Scorer(np.array(list(weights.values())), related, same)
-
-
-class ReadQuery(NamedTuple):
-    """A query that was read already.
-
-    Args:
-        frequencies: in how many questions each term is, those of the title first.  # (T,)
-        size: how many questions there are.
-    """
-
-    text: Text
-    frequencies: Sequence[int]
-    size: int
 
 
 class Compared(NamedTuple):
@@ -140,35 +126,66 @@ class Compared(NamedTuple):
         counts: knows every term of the query; others are taken for words that no question has. None for a query that
             was read already, as its candidates were.
         candidates: as they are compared, or still to be read.
-        vector: of the query; without it words alone are compared.
-        cosines: with the candidates, in their order; 0 for one without a vector.
+        cosines: as ``CandidateVectors.cosines`` gives them, a row of zeros for a candidate without a vector; None where
+            words alone are compared.  # (N, 4)
     """
 
     query: Query | ReadQuery
     counts: TermCounts | None
     candidates: Sequence[Question | Text]
-    vector: NDArray[np.float32] | None = None
-    cosines: Sequence[float] | None = None
-
-    @property
-    def has_vector(self) -> bool:
-        """Whether vectors are compared too."""
-        return self.vector is not None and self.cosines is not None
+    cosines: Floats | None = None
 
 
-@dataclass(slots=True)
-class _Block:
-    """Pairs whose features are made together.
+@dataclass(frozen=True, slots=True)
+class CandidateVectors:
+    """The vectors of some questions and of their titles, so far as they are at hand.
 
     Args:
-        places: of the pairs, among all.
+        place_of: number of a question → its row.
+        wholes, titles: each of length 1, or of zeros; None where they are not at hand.  # (N, D), (N, D)
     """
 
-    asked: list[Asked] = field(default_factory=list)
-    query_at: list[int] = field(default_factory=list)
-    text_at: list[int] = field(default_factory=list)
-    places: list[int] = field(default_factory=list)
-    cosines: list[Floats] = field(default_factory=list)
+    place_of: Mapping[int, int]
+    wholes: NDArray[np.float32] | None
+    titles: NDArray[np.float32] | None
+
+    @classmethod
+    def read(cls, engine: Engine, keys: Sequence[int]) -> CandidateVectors:
+        """Return those of the questions with these keys."""
+        place_of = {key: place for place, key in enumerate(keys)}
+        titles, stored = engine.title_vectors(keys), engine.stored_vectors(keys)
+        wholes = None
+        if titles is not None and stored is not None:
+            wholes = np.zeros_like(titles)
+            wholes[[place_of[number] for number in stored[0].tolist()]] = stored[1]
+        return cls(place_of, wholes, titles)
+
+    def cosines(
+        self, keys: Sequence[int], known: Sequence[float], query: NDArray[np.float32], title: NDArray[np.float32]
+    ) -> Floats:
+        """Return the cosines of a query with some of the questions, in the order of ``features.COSINES``.  # (N, 4)
+
+        Where vectors are not at hand, the cosine of the whole questions stands for those that need them.
+
+        Args:
+            known: cosines of the whole query with the whole questions, 0 for one without a vector.  # (N,)
+            query, title: the vectors of the whole query and of its title.  # (D,), (D,)
+
+        Example:
+            >>> wholes, titles = np.array([[0.6, 0.8]], np.float32), np.array([[0.8, 0.6]], np.float32)
+            >>> query, title = np.array([1.0, 0.0], np.float32), np.array([0.0, 1.0], np.float32)
+            >>> CandidateVectors({7: 0}, wholes, titles).cosines([7], [0.6], query, title).round(2).tolist()
+            [[0.6, 0.6, 0.8, 0.8]]
+            >>> CandidateVectors({7: 0}, None, None).cosines([7], [0.6], query, title).tolist()
+            [[0.6, 0.6, 0.6, 0.6]]
+        """
+        whole = np.asarray(known, dtype=np.float64)
+        rows = np.repeat(whole[:, None], len(COSINES), axis=1)
+        places = [self.place_of[key] for key in keys]
+        for column, vectors, aim in ((1, self.titles, title), (2, self.wholes, title), (3, self.titles, query)):
+            if vectors is not None:  # einsum gives the same for equal texts, wherever they stand
+                rows[:, column] = np.where(whole != 0, np.einsum("nd,d->n", vectors[places], aim), 0.0)
+        return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,86 +193,83 @@ class Scoring:
     """What a forum scores pairs by.
 
     Args:
-        usual: what is usual among the forum's cosines; None where there is no encoder.
         update: what the forum's own judgements changed.
         offsets: of the questions that draw wrong matches again and again, by their numbers.
-        margin: of the forum, as a feature.
+        version: which weights score pairs of texts that both have a vector.
     """
 
     analyzer: Analyzer
-    usual: Cosines | None = None
     update: Update = UNMOVED
     offsets: Mapping[int, float] = field(default_factory=dict)
-    margin: float = 0.0
-
-    def version(self) -> str:
-        """Return which version scores pairs of texts that both have a vector."""
-        return WORDS if self.usual is None else SENTENCES
+    version: str = WORDS
 
     def features(self, compared: Sequence[Compared]) -> Floats:
-        """Return what is alike in each query and each of its candidates, query by query.  # (P, len(FEATURES))
+        """Return the features of each query and each of its candidates, query by query.  # (P, len(FEATURES))
 
         A candidate that several queries have is read once, where it is one object.
         """
         texts: list[Text] = []
-        read: dict[int, int] = {}  # a candidate → its place among these
-        blocks = {True: _Block(), False: _Block()}
+        analyzers: list[Analyzer] = []
+        place_of: dict[int, int] = {}  # a candidate → its place among the texts
+        queries: list[ReadQuery] = []
+        query_at: list[int] = []
+        text_at: list[int] = []
+        row_of: list[int] = []
         count = 0
-        for one in compared:
-            block = blocks[one.has_vector and self.usual is not None]
-            for candidate in one.candidates:
-                if id(candidate) not in read:
-                    read[id(candidate)] = len(texts)
+        for comparison in compared:
+            for candidate in comparison.candidates:
+                if id(candidate) not in place_of:
+                    place_of[id(candidate)] = len(texts)
+                    analyzer = self.analyzer.of(candidate.language)
+                    analyzers.append(analyzer)
                     if isinstance(candidate, Question):
-                        reader = reader_of(self.analyzer.of(candidate.language))
+                        reader = reader_of(analyzer)
                         candidate = reader.read(candidate.title, candidate.body, candidate.markup).text
                     texts.append(candidate)
-            commonness, near = 0.0, None
-            if one.vector is not None and one.cosines is not None and self.usual is not None:
-                commonness = self.usual.commonness(one.vector)
-                near = self.usual.of(one.vector, np.asarray(one.cosines, dtype=np.float64))
-            for query, some in self._readings(one):
-                size = max(query.size, 1)
-                rarity = np.array([inverse_document_frequency(max(size, found), found) for found in query.frequencies])
-                block.query_at += [len(block.asked)] * len(some)
-                block.text_at += [read[id(one.candidates[place])] for place in some]
-                block.places += [count + place for place in some]
-                if near is not None:
-                    block.cosines.append(near[some])
-                rarest = inverse_document_frequency(size, 0)
-                block.asked.append(Asked(query.text, rarity, rarest, commonness, query.size, self.margin))
-            count += len(one.candidates)
-        found = np.zeros((count, len(FEATURES)))
-        for has_vectors, block in blocks.items():
-            if block.places:
-                pairs = np.array(block.query_at), np.array(block.text_at)
-                near = np.concatenate(block.cosines) if has_vectors else None
-                found[block.places] = features(block.asked, texts, pairs, near)
-        return found
+            for query, places in self._readings(comparison):
+                query_at += [len(queries)] * len(places)
+                text_at += [place_of[id(comparison.candidates[place])] for place in places]
+                row_of += [count + place for place in places]
+                queries.append(query)
+            count += len(comparison.candidates)
+        nothing = np.zeros((0, len(COSINES)))
+        cosines = np.concatenate(
+            [
+                nothing,
+                *(
+                    np.zeros((len(comparison.candidates), len(COSINES)))
+                    if comparison.cosines is None
+                    else comparison.cosines
+                    for comparison in compared
+                ),
+            ]
+        )
+        rows = np.zeros((count, len(FEATURES)))
+        rows[row_of] = features(
+            queries, texts, (np.array(query_at, np.intp), np.array(text_at, np.intp)), analyzers, cosines[row_of]
+        )
+        return rows
 
-    def _readings(self, one: Compared) -> Iterator[tuple[ReadQuery, Sequence[int]]]:
+    def _readings(self, compared: Compared) -> Iterator[tuple[ReadQuery, Sequence[int]]]:
         """Yield a query as it is read for candidates in each language, with their places."""
-        query, counts = one.query, one.counts
+        query, counts = compared.query, compared.counts
         if isinstance(query, ReadQuery):
-            yield query, range(len(one.candidates))
+            yield query, range(len(compared.candidates))
             return
         assert counts is not None
         readings: dict[Analyzer, list[int]] = {}
-        for place, candidate in enumerate(one.candidates):
+        for place, candidate in enumerate(compared.candidates):
             readings.setdefault(self.analyzer.asked(candidate.language, query.language), []).append(place)
-        for reading, some in readings.items():
-            asked, terms, _ = reader_of(reading).read(query.title, query.body, query.markup)
-            yield ReadQuery(asked, [counts.known.get(term, 0) for term in terms], counts.size or 0), some
+        for reading, places in readings.items():
+            text, terms, _ = reader_of(reading).read(query.title, query.body, query.markup)
+            yield ReadQuery(text, [counts.known.get(term, 0) for term in terms], counts.size or 0), places
 
     def logits(self, compared: Sequence[Compared]) -> Floats:
         """Return b_2 + z of each query and each of its candidates, query by query, before the forum's judgements.
 
-        One without a vector is scored by its words.
+        A pair without vectors is scored by its words.
         """
-        found = self.features(compared)
-        by_words = scorers()[WORDS].logits(found)
-        if self.usual is None:
-            return by_words
-        cosines = [one.cosines if one.has_vector else np.zeros(len(one.candidates)) for one in compared]
-        has_none = np.concatenate([np.zeros(0), *map(np.asarray, cosines)]) == 0
-        return np.where(has_none, by_words, scorers()[self.version()].logits(found))
+        rows = self.features(compared)
+        by_words = scorers()[WORDS].logits(rows)
+        has_vectors = rows[:, 0] != 0
+        return np.where(has_vectors, scorers()[VECTORS].logits(rows), by_words)

@@ -27,7 +27,7 @@ from askalike.search.rankers import (
     by_source,
 )
 from askalike.search.reranker import RERANKER, Reranker, reranked
-from askalike.search.scorer import Compared, Scoring, probability
+from askalike.search.scorer import CandidateVectors, Compared, Scoring, probability
 from askalike.search.settings import MAX_HITS, SearchSettings
 from askalike.text.analyzer import Analyzer, Prepared
 from askalike.text.markup import readable
@@ -42,7 +42,9 @@ from askalike.types import (
     SearchResult,
 )
 
-_Near = tuple[NDArray[np.float32] | None, tuple[int, Sequence[Candidate]] | None]
+_Near = tuple[NDArray[np.float32] | None, NDArray[np.float32] | None, tuple[int, Sequence[Candidate]] | None]
+"""The vectors of a query and of its title, and so many of what is nearest to the first."""
+QueryVectors = tuple[NDArray[np.float32], NDArray[np.float32]]
 _Ranked = tuple[PreparedQuery, Ranker]
 """A query, and the ranker that answers it."""
 _Candidates = tuple[Pool, list[Scored], bool]
@@ -233,24 +235,32 @@ class Searcher:
             for place, depth in depths.items()
             if place not in near or asked[place].corrections
         }
-        for place, (vector, found) in (near | self._nearest(changed) if changed else near).items():
-            asked[place] = replace(asked[place], vector=vector, near=found)
+        for place, (vector, title_vector, nearest) in (near | self._nearest(changed) if changed else near).items():
+            asked[place] = replace(asked[place], vector=vector, title_vector=title_vector, near=nearest)
         laps.end("vector")
         return list(zip(asked, chosen, strict=True))
 
     def _nearest(self, queries: Mapping[int, tuple[Query, int]]) -> dict[int, _Near]:
         """Return the vectors of queries, given by their places, and so many that are nearest to each."""
-        made: dict[int, _Near] = dict.fromkeys(queries, (None, None))
+        nearest: dict[int, _Near] = dict.fromkeys(queries, (None, None, None))
+        vectors = self._encode([query for query, _ in queries.values()])
+        together: dict[tuple[int, Filters], list[tuple[int, QueryVectors]]] = {}
+        for (place, (query, limit)), both in zip(queries.items(), vectors, strict=True):
+            if both[0].any():  # from zeros anything is as far as anything else
+                together.setdefault((limit, query.filters), []).append((place, both))
+        for (limit, filters), members in together.items():
+            near = self.engine.nearest(np.stack([vector for _, (vector, _) in members]), limit, filters)
+            for (place, (vector, title)), candidates in zip(members, near, strict=True):
+                nearest[place] = (vector, title, (limit, candidates))
+        return nearest
+
+    def _encode(self, queries: Sequence[Query]) -> list[QueryVectors]:
+        """Return the vector of each query and of its title, which are one where there is no body."""
         assert self.encoder is not None
-        vectors = self.encoder.encode([query for query, _ in queries.values()])
-        together: dict[tuple[int, Filters], list[tuple[int, NDArray[np.float32]]]] = {}
-        for (place, (query, limit)), vector in zip(queries.items(), vectors, strict=True):
-            if vector.any():  # from zeros anything is as far as anything else
-                together.setdefault((limit, query.filters), []).append((place, vector))
-        for (limit, filters), some in together.items():
-            near = self.engine.nearest(np.stack([vector for _, vector in some]), limit, filters)
-            made |= {place: (vector, (limit, one)) for (place, vector), one in zip(some, near, strict=True)}
-        return made
+        titles = {place: replace(query, body="") for place, query in enumerate(queries) if query.body.strip()}
+        vectors = self.encoder.encode([*queries, *titles.values()])
+        row_of = {place: len(queries) + row for row, place in enumerate(titles)}
+        return [(vectors[place], vectors[row_of.get(place, place)]) for place in range(len(queries))]
 
     def ranking(self, query: Query, laps: Laps | None = None) -> Ranking:
         """Return the at most ``k`` questions most similar to a query, best first, ties by id.
@@ -343,13 +353,16 @@ class Searcher:
         held = [key for key in keys if key in questions]
         if asked.counts is None or not held:
             return {}
-        vector = None if self.encoder is None else self.encoder.encode([asked.query])[0]
-        vector = vector if vector is not None and vector.any() else None
-        _, near = self.engine.scores(asked.weights, (), vector, held)
-        cosines = None if vector is None else [near.get(key, 0.0) for key in held]
+        cosines = None
+        if self.encoder is not None:
+            [(vector, title)] = self._encode([asked.query])
+            if vector.any():
+                _, near = self.engine.scores(asked.weights, (), vector, held)
+                known = [near.get(key, 0.0) for key in held]
+                cosines = CandidateVectors.read(self.engine, held).cosines(held, known, vector, title)
         scoring = self.scoring or Scoring(self.analyzer)
         given = [questions[key] for key in held]
-        found = scoring.logits([Compared(asked.query, asked.counts, given, vector, cosines)])
+        found = scoring.logits([Compared(asked.query, asked.counts, given, cosines)])
         return dict(zip(held, probability(scoring.update.moved(found)).tolist(), strict=True))
 
     def hits(self, ranked: Ranking) -> list[Hit]:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, Final
 
 from askalike.errors import ForumError, InputError
@@ -17,12 +15,10 @@ from askalike.store.load import load
 from askalike.store.values import (
     FIGURES,
     IDENTITY,
-    MARGIN,
     QUESTIONS,
     Change,
     Counts,
     LoadReport,
-    Margin,
     Operation,
     Position,
     RecordKind,
@@ -101,20 +97,6 @@ class Store(JudgementStore):
     def place(self) -> str:
         """Return what tells the store from a copy of it, "" where nothing does."""
         return ""
-
-    def margin(self) -> Margin | None:
-        """Return how far the forum's questions stand out from one another, None where that was not measured."""
-        for (held,) in self.rows("SELECT value FROM settings WHERE key = ?", (MARGIN,)):
-            with contextlib.suppress(ValueError, TypeError, KeyError):
-                found = json.loads(held)
-                value = None if found["value"] is None else float(found["value"])
-                if value is None or math.isfinite(value):
-                    return Margin(int(found["questions"]), value, int(found["change"]))
-        return None
-
-    def put_margin(self, margin: Margin) -> None:
-        """Store it in place of the one before."""
-        self.put_settings({MARGIN: json.dumps(asdict(margin))})
 
     def sources(self) -> tuple[str, ...]:
         """Return the names of the sources that records came from, in the order of their first use."""
@@ -432,10 +414,6 @@ class Store(JudgementStore):
             for row in found:
                 yield row["num"], rows.question_of(row)
             after = found[-1]["num"]
-
-    def draw(self, limit: int) -> list[int]:
-        """Return the numbers of some questions, as if drawn by chance: by their contents, whatever became of others."""
-        return [row[0] for row in self.rows("SELECT num FROM questions ORDER BY digest, num LIMIT ?", (limit,))]
 
     def count_questions(self, after: int = 0) -> int:
         """Return how many questions have a number > ``after``."""

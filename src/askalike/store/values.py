@@ -13,8 +13,7 @@ QUESTIONS: Final[tuple[RecordKind, ...]] = ("question",)
 """The kinds of changes that an index follows."""
 
 IDENTITY: Final = "identity"
-MARGIN: Final = "margin"
-FIGURES: Final = frozenset({IDENTITY, MARGIN})
+FIGURES: Final = frozenset({IDENTITY})
 """The rows of a store's settings that are none of the forum's."""
 
 MANUAL_SOURCE: Final = "manual"
@@ -112,21 +111,6 @@ class Counts:
     answers_without_question: int = 0
     links_without_question: int = 0
     judgements_without_question: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Margin:
-    """How far a forum's questions stand out from one another; see ``search.margin``.
-
-    Args:
-        questions: how many there were when it was measured.
-        change: the last change of the store then.
-        value: None where they were too few, or hardly one met the words of others.
-    """
-
-    questions: int
-    value: float | None
-    change: int = 0
 
 
 @dataclass(frozen=True, slots=True)
