@@ -163,7 +163,7 @@ def deduplicate(
 
     Example:
         >>> result = deduplicate(["Wifi drops at night", "Boil eggs", "wifi  drops at night"], minimum=1)
-        >>> result.kept, [(one.row, one.kept_row, one.is_identical) for one in result.removed]
+        >>> result.kept, [(repeat.row, repeat.kept_row, repeat.is_identical) for repeat in result.removed]
         (['Wifi drops at night', 'Boil eggs'], [(2, 0, True)])
     """
     if not LEAST <= minimum <= 1:
@@ -385,7 +385,9 @@ def _list_source(items: list[Any], context: ReadContext) -> _Source:
         header = list(dict.fromkeys(str(key) for mapping in mappings for key in mapping or ()))
         columns = _text_columns(header, context, "the dictionaries")
         rows = (Row(number, [(mapping or {}).get(name) for name in header]) for number, mapping in enumerate(mappings))
-        questions = (one for _, one in row_questions(Table(header, rows), columns, "the dictionaries", context))
+        questions = (
+            question for _, question in row_questions(Table(header, rows), columns, "the dictionaries", context)
+        )
         id_name = header[columns["id"]] if "id" in columns else None
         return _Source(questions, lambda row: (mappings[row] or {}).get(id_name), keep)
     if isinstance(named, Question):
@@ -402,7 +404,7 @@ def _list_source(items: list[Any], context: ReadContext) -> _Source:
     texts = [_of_kind(item, str, row) for row, item in enumerate(items)]
     cells = ((text or "").strip().partition("\n") for text in texts)
     table = Table(["title", "body"], (Row(number, (title, body)) for number, (title, _, body) in enumerate(cells)))
-    questions = (one for _, one in row_questions(table, {"title": 0, "body": 1}, "the list", context))
+    questions = (question for _, question in row_questions(table, {"title": 0, "body": 1}, "the list", context))
     return _Source(questions, lambda _: None, keep)
 
 
@@ -455,6 +457,16 @@ def _text_columns(header: Sequence[str], context: ReadContext, name: str) -> dic
 # -- files -----------------------------------------------------------------------------------------------------
 
 
+def check_folder(path: Path) -> None:
+    """Refuse a file in a folder that is not there, before anything is compared.
+
+    Raises:
+        SettingError: there is no such folder.
+    """
+    if not path.absolute().parent.is_dir():
+        raise SettingError(f"there is no folder {path.parent} to write {path.name} into", "make it first")
+
+
 def unique_path(path: Path) -> Path:
     """Return where the questions of a file go that are no repeats.
 
@@ -479,6 +491,7 @@ def _file_source(path: Path, into: Path | None, context: ReadContext) -> _Source
         raise SettingError(f"{path} would be written into {target}", f"name a file that ends in {form}, as it does")
     if target.exists() and path.exists() and target.samefile(path):
         raise SettingError(f"{target} is what is read", "name another file to write")
+    check_folder(target)
     table = open_table(path, path.name, context, has_header=not is_headerless(context.options.mapping))
     columns = _text_columns(table.header, context, path.name)
     ids: list[Any] = []

@@ -215,6 +215,7 @@ def test_a_parquet_file_keeps_its_columns(tmp_path: Path) -> None:
     [
         ("posts.csv", "posts.csv", SettingError, "is what is read"),
         ("posts.csv", "posts.parquet", SettingError, "ends in .csv"),
+        ("posts.csv", "away/out.csv", SettingError, "there is no folder"),
         ("posts.xml", "out.xml", FormatError, "is no table"),
         ("none.csv", "out.csv", InputError, "none.csv"),
     ],
@@ -240,6 +241,7 @@ def test_the_command_writes_what_is_kept_and_what_was_removed(run: Run, tmp_path
     assert (tmp_path / "out.csv").read_text() == f"id,title\n1,{OFFLINE}\n2,{WIFI}\n4,\n"
     (row,) = csv.DictReader(removed.read_text().splitlines())
     assert (row["id"], row["row"], row["kept_id"], row["kept_row"], row["text"]) == ("3", "2", "1", "0", OFFLINE)
+    assert run("deduplicate", path, "--removed", tmp_path / "away" / "removed.csv").code == 2
     found = run("deduplicate", path, "--min", 1, "--column", "title=title", "--json").json
     assert (found["rows"], found["kept"], found["into"]) == (4, 3, str(tmp_path / "in.unique.csv"))
     assert (found["removed"][0]["probability"], found["unread"][0]["id"]) == (1.0, "4")

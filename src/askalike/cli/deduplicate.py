@@ -14,7 +14,7 @@ from askalike.cli.arguments import JsonOption, column_mapping, known_markup, sam
 from askalike.cli.display import BarProgress, console, print_records, print_whole
 from askalike.cli.encode import default_encoder
 from askalike.cli.messages import print_json, safe
-from askalike.deduplication import Deduplication, Removal
+from askalike.deduplication import Deduplication, Removal, check_folder
 from askalike.deduplication import deduplicate as remove_repeats
 from askalike.files import writing_whole
 from askalike.forum.groups import DEFAULT_MINIMUM
@@ -70,6 +70,8 @@ def deduplicate(
     listed with the row that was kept; 0 is the first row.
     """
     text = TextSettings.of(language) if language else None
+    if removed is not None:
+        check_folder(removed)
     with (
         telling_how_to_go_on(lambda: ("nothing was written", same_again())),
         BarProgress() as progress,

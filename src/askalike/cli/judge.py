@@ -245,7 +245,7 @@ def _by_labels(forum: Path, labels: Path, kind: Literal["precision", "recall"], 
         report = opened.label(labels)
     least = report.threshold(Promise(kind, share))
     if as_json:
-        about_labels = {one.name: to_builtins(getattr(report, one.name)) for one in fields(report) if one.repr}
+        about_labels = {field.name: to_builtins(getattr(report, field.name)) for field in fields(report) if field.repr}
         print_json({**_object(least), **about_labels})
         return
     print_whole(

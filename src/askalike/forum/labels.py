@@ -249,7 +249,7 @@ def _store(forum: Forum, known: Sequence[tuple[Label, tuple[str, str]]]) -> int:
 
     Of many judgements the newest move probabilities: a file that is sorted by what it says would move them wrongly.
     """
-    existing = {frozenset((one.question_id, one.candidate_id)): one for one in forum.store.judgements()}
+    existing = {frozenset((said.question_id, said.candidate_id)): said for said in forum.store.judgements()}
     new: dict[frozenset[str], Feedback] = {}
     for label, pair in known:
         verdict: Verdict = "duplicate" if label.is_same else "different"

@@ -130,11 +130,11 @@ class Thresholds:
             if minimum is not None and all(one > stratum_of(minimum) for one in missing if promise.kind == "recall"):
                 about = f"rests on {count:,} judged pairs that were drawn by chance"
                 return Threshold(promise, minimum, share, count, about)
-        labelled = [one for one in judged if one.by == "label"]
+        labelled = [pair for pair in judged if pair.by == "label"]
         if labelled:
-            likely = probability(update.moved(np.array([one.logit for one in labelled])))
-            clusters = components([one.pair for one in labelled])
-            minimum, share = labelled_threshold(promise, likely, np.array([one.is_same for one in labelled]), clusters)
+            likely = probability(update.moved(np.array([pair.logit for pair in labelled])))
+            is_so = np.array([pair.is_same for pair in labelled])
+            minimum, share = labelled_threshold(promise, likely, is_so, components([pair.pair for pair in labelled]))
             if minimum is not None:
                 return Threshold(promise, minimum, share, len(labelled), about_labels(len(labelled)))
         minimum, share = self._expected(promise, judged, update)
