@@ -2,36 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.command import Run
 from tests.embedding_server import WordHashes, serving
+from tests.integration.test_cli_train import TINY
 
 from askalike import Forum
 from askalike.data import bundled_forum
-from askalike.errors import BusyForumError, EncoderError, SettingError
+from askalike.errors import EncoderError
 from askalike.forum import ForumSettings
 from askalike.progress import SilentProgress
-from askalike.training.session import DevScore, TrainingSession
-
-TINY = """
-[words]
-size = 8
-vectors = "random"
-
-[encoder]
-kind = "rcnn"
-hidden_size = 8
-
-[[stage]]
-objective = "contrastive"
-views = { title-body = 1.0, answers = 1.0 }
-batch_size = 64
-epochs = 2
-"""
 
 
 class Phases(SilentProgress):
@@ -83,52 +64,11 @@ def test_an_open_forum_is_trained_and_searches_with_what_it_has_learned(home: Pa
     assert any("contrastive" in phase and done for phase, done in shown.phases.items())
 
 
-def test_a_model_that_is_not_better_stays_in_the_work_folder(
-    home: Path, recipe: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("askalike.training.session.dev_score", lambda *_: DevScore(0.3, 0.1))
-    with Forum.open(home) as forum:
-        result = forum.train(recipe)
-        assert (result.is_taken, result.is_better, result.folder) == (False, False, home / "training" / "model")
-        assert result.folder.is_dir()
-        assert forum.vectors.model == ""
-
-
 def test_a_forum_that_was_opened_without_vectors_takes_the_model_and_encodes_later(home: Path, recipe: Path) -> None:
     with Forum.open(home, settings=ForumSettings(has_vectors=False)) as forum:
         assert forum.train(recipe, is_kept=True).is_taken
     with Forum.open(home) as forum:
         assert forum.vectors.model == "own (rcnn, 8 dimensions)"
-
-
-def test_the_plan_is_there_before_anything_is_trained_and_a_second_session_waits(home: Path, recipe: Path) -> None:
-    with Forum.open(home) as forum, TrainingSession(forum, recipe) as session:
-        plan = session.plan()
-        assert (plan.training.links, plan.beginning, plan.start) == (60, "anew", "")
-        assert session.plan() is plan
-        with TrainingSession(forum, recipe) as second, pytest.raises(BusyForumError, match="another training"):
-            second.plan()
-
-
-def test_wrong_options_are_refused_before_the_forum_is_read(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Forum, "questions", lambda *_: pytest.fail("the forum was read"))
-    with Forum.open(home) as forum, pytest.raises(SettingError, match="no recipe 'magic'"):
-        forum.train("magic")
-    assert not (home / "training").exists()
-
-
-def test_the_command_opens_the_forum_once(run: Run, home: Path, recipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[Path] = []
-    really: Callable[..., Forum] = Forum.open
-
-    def counted(path: Path, **choices: Any) -> Forum:
-        opened.append(path)
-        return really(path, **choices)
-
-    monkeypatch.setattr(Forum, "open", counted)
-    done = run("train", home, "--recipe", recipe, "--keep")
-    assert done.code == 0
-    assert opened == [home]
 
 
 def test_a_new_model_is_compared_with_the_text_encoder_that_answers_and_takes_its_place(

@@ -181,10 +181,3 @@ def test_a_wrong_use_is_named(
     done = run("reproduce", paper, "--data", data, "--out", tmp_path / "rows", *words)
     assert done.code == 2
     assert said in done.err
-
-
-def test_a_folder_without_a_set_is_named(tmp_path: Path, run: Run) -> None:
-    for paper, said in (("lei2016", "travel-stackexchange"), ("das2016", "no archive of Yahoo! Answers")):
-        done = run("reproduce", paper, "--data", tmp_path)
-        assert done.code == 1
-        assert said in done.err

@@ -61,14 +61,6 @@ def test_the_whole_table_is_run_once_and_printed_beside_the_reported_figures(
     assert "t-dsqa" not in shown
 
 
-def test_rows_are_run_in_processes_of_their_own(asked: tuple[object, ...], tmp_path: Path, run: Run) -> None:
-    done = run("reproduce", "das2016", *asked, "--only", "lmir", "--only", "bm25", "--jobs", 2)
-    assert done.code == 0
-    assert "3 of 3 done" in done.err
-    kept = sorted(path.name for path in (tmp_path / "out" / "rows").iterdir())
-    assert kept == ["bm25-plain-seed0.json", "bm25-seed0.json", "lmir-seed0.json"]
-
-
 def test_networks_are_not_run_where_torch_is_missing(
     asked: tuple[object, ...], monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:

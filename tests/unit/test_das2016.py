@@ -159,14 +159,6 @@ def test_the_papers_data_is_found_and_some_of_its_queries_tune(data: DasData, tm
         read_data(tmp_path / "yahoo")
 
 
-def test_translations_find_what_only_answers_tell(data: DasData, tmp_path: Path) -> None:
-    learner = Learner(data, tmp_path / "out")
-    word, translated = (language_answers(kind, 0, learner) for kind in ("lmir", "translation"))
-    test = data.sets[0].tests[0]
-    values = [judge(test, found.runs[test.name]).means["map"] for found in (word, translated)]
-    assert values[0] < values[1] == 1
-
-
 @pytest.mark.parametrize("name", sorted(row.learner for row in ROWS.values() if row.system == "language"))
 def test_dev_takes_the_first_of_the_best_and_scores_are_those_of_the_model(
     name: str, data: DasData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -82,11 +82,6 @@ def test_documents_without_a_judgement_or_with_a_grade_below_one_are_not_relevan
     assert ranked == Ranked((0, 0, 0, 2), (2,), 4 if protocol.name == "askubuntu" else None)
 
 
-def test_the_score_decides_and_not_the_order_of_the_run() -> None:
-    run: Run = {"q": [("b", 0.1), ("a", 0.9)]}
-    assert all(evaluate({"q": {"a": 1}}, run, name).means["mrr"] == 1.0 for name in PROTOCOLS)
-
-
 def test_a_protocol_of_ones_own_can_be_given() -> None:
     own = dataclasses.replace(PROTOCOLS["trec"], name="mine", cut=1)
     assert evaluate(QRELS, RUN, own).means["mrr"] == 0.0

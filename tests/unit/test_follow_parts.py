@@ -16,11 +16,12 @@ from urllib.parse import urlencode
 import pytest
 from tests import fake_github
 from tests.fake_github import FakeGitHub
+from tests.fake_site import FakeClock
 
 from askalike.errors import BusyForumError, DamagedForumError, ForumError, SettingError
 from askalike.follow import state as states
 from askalike.follow.settings import FollowSettings
-from askalike.follow.site import Clock, Pace
+from askalike.follow.site import Pace
 from askalike.follow.state import State
 from askalike.follow.webhook import FORM, JSON, MAX_BYTES, WebhookError, receive
 from askalike.store import ForumLayout
@@ -40,16 +41,6 @@ def state(layout: ForumLayout) -> Any:
     with State.create(layout) as made:
         made.put(settings=FollowSettings("https://a.example.org", "discourse", secret_variable=SECRET).to_json())
         yield made
-
-
-class FakeClock:
-    def __init__(self) -> None:
-        self.now_s = 1_750_000_000.0
-        self.clock = Clock(lambda: self.now_s, lambda: self.now_s, self.pause)
-
-    def pause(self, seconds: float) -> None:
-        assert seconds > 0
-        self.now_s += seconds
 
 
 # -- requests ----------------------------------------------------------------------------------------------------------

@@ -90,16 +90,6 @@ def test_hard_negatives_are_looked_for_only_where_a_stage_takes_some(
     assert statistics == {id(question) for question in found.data.questions}, "questions are held once"
 
 
-def test_few_groups_give_no_dev_part_and_every_mark_is_learned_from(tmp_path: Path) -> None:
-    with Forum.create(tmp_path / "f", settings=WORDS_ALONE) as forum:
-        forum.add([Question(str(number), f"wifi drops {number}") for number in range(4)])
-        forum.add_links([Link("1", "0", "duplicate"), Link("3", "2", "duplicate"), Link("3", "1", "related")])
-        found = forum_training(forum)
-    assert found.dev is None
-    assert "2 groups" in found.why_no_dev
-    assert list(found.data.pairs) == [("1", "0"), ("3", "2")]
-
-
 def test_marks_that_come_later_leave_every_question_in_its_part(tmp_path: Path) -> None:
     with Forum.create(tmp_path / "f", settings=WORDS_ALONE) as forum:
         forum.load(bundled_forum())

@@ -8,7 +8,6 @@ import os
 import re
 from pathlib import Path
 
-import py7zr
 import pytest
 
 from askalike.errors import FormatError, InputError
@@ -42,20 +41,6 @@ def test_a_file_is_recognised_plain_and_gzipped(tmp_path: Path, name: str, conte
     if not name.endswith(".xml"):
         (tmp_path / f"{name}.gz").write_bytes(gzip.compress(content.encode()))
         assert choose(tmp_path / f"{name}.gz").name == expected
-
-
-def test_folders_and_archives_are_recognised(tmp_path: Path) -> None:
-    for folder, name, content in (
-        ("stackexchange", "Posts.xml", "<posts/>"),
-        ("discourse", "1.json", TOPIC),
-        ("jsonl", "questions.jsonl", '{"id": 1, "title": "t"}'),
-    ):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / name).write_text(content)
-        assert choose(tmp_path / folder).name == folder
-    with py7zr.SevenZipFile(tmp_path / "site.7z", "w") as archive:
-        archive.writestr(b"<posts/>", "Posts.xml")
-    assert choose(tmp_path / "site.7z").name == "stackexchange"
 
 
 def test_a_folder_stands_for_the_one_archive_in_it(tmp_path: Path) -> None:
@@ -170,8 +155,3 @@ def test_a_named_format_is_taken_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="'tabel' is no format") as caught:
         named("tabel")
     assert "table" in caught.value.hint
-
-
-def test_every_reader_has_its_name_in_the_table_and_one_line_of_help() -> None:
-    assert all(name == reader.name for name, reader in READERS.items())
-    assert all(reader.title and "\n" not in reader.title for reader in READERS.values())

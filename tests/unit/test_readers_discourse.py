@@ -54,14 +54,6 @@ def first_question(records: list[Record]) -> Question:
     return records[0]
 
 
-def test_post_one_is_the_question_and_the_others_are_answers(tmp_path: Path) -> None:
-    records, _, _ = read_value(tmp_path, topic(), "https://forum.example.org/")
-    question = first_question(records)
-    assert (question.id, question.title, question.body, question.markup) == ("9", "Topic 9", "<p>post 1</p>", "html")
-    assert (question.author, question.url) == ("u1", "https://forum.example.org/t/topic-9/9")
-    assert [(a.id, a.question_id, a.body) for a in records if isinstance(a, Answer)] == [("102", "9", "<p>post 2</p>")]
-
-
 def test_markdown_is_preferred_where_the_file_has_it(tmp_path: Path) -> None:
     records, _, _ = read_value(tmp_path, topic(9, post(1, raw="*hi*")))
     assert (first_question(records).body, first_question(records).markup) == ("*hi*", "markdown")

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from askalike.errors import DamagedInputError
-from askalike.readers.frame import Limits, ReadContext, ReadOptions
+from askalike.readers.frame import ReadContext, ReadOptions
 from askalike.readers.jsonl import JsonlReader
 from askalike.readers.pairs import PairsReader
 from askalike.types import Answer, Link, Question, Record
@@ -157,13 +156,6 @@ def test_a_folder_holds_questions_duplicates_and_links(tmp_path: Path) -> None:
     ]
     assert sum(seen) == READER.size_bytes(tmp_path)
     assert told[0].endswith("not read: notes.txt")
-
-
-def test_a_line_longer_than_the_limit_is_damage(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_bytes(b'{"id": "1", "title": "t"}\n' + b"x" * 2_000_000)
-    with pytest.raises(DamagedInputError, match=r"a\.jsonl, line 2: a line longer than 1,000 bytes"):
-        read(path, ReadOptions(limits=Limits(line_bytes=1000)))
 
 
 def test_pairs_are_links_and_bad_lines_are_rejected(tmp_path: Path) -> None:

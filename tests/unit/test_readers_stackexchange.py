@@ -63,13 +63,6 @@ def site(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("written", ["<c#><.net>", "|c#|.net|"])
-def test_both_layouts_of_tags_are_read(tmp_path: Path, written: str) -> None:
-    records, _ = read_posts(tmp_path, question(1, Tags=written))
-    assert isinstance(records[0], Question)
-    assert records[0].tags == ("c#", ".net")
-
-
 def test_deleted_posts_and_answers_to_deleted_questions_are_left_out(tmp_path: Path) -> None:
     gone = {"DeletionDate": "2020-01-01T00:00:00"}
     records, context = read_posts(tmp_path, question(1, **gone), answer(2, 1), question(3), answer(4, 3, **gone))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import tracemalloc
-from collections.abc import Iterator
 
 import pytest
 
@@ -66,29 +64,3 @@ def test_damage_is_named_with_file_and_line(content: bytes, found: str) -> None:
 def test_a_tag_or_a_text_without_end_is_refused(content: bytes) -> None:
     with pytest.raises(UnsafeInputError):
         events(content, Limits(xml_token_bytes=100_000))
-
-
-def test_memory_does_not_grow_with_the_file() -> None:
-    class Endless(io.RawIOBase):
-        """About 60 MB of rows, made as they are asked for."""
-
-        def __init__(self) -> None:
-            self.parts: Iterator[bytes] = iter([b"<a>", *[b'<row Id="1" Body="text"/>\n' * 2500] * 1000, b"</a>"])
-
-        def read(self, size: int = -1) -> bytes:
-            return next(self.parts, b"")
-
-    stream = Endless()
-    tracemalloc.start()
-    try:
-        starts = sum(1 for event in _first(read_xml(stream, "big.xml"), 80_000) if event.kind == "start")  # type: ignore[arg-type]
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert starts > 39_000
-    assert peak < 8 << 20
-
-
-def _first(events: Iterator[XmlEvent], count: int) -> Iterator[XmlEvent]:
-    for _, event in zip(range(count), events, strict=False):
-        yield event

@@ -136,11 +136,6 @@ def test_dropout_is_off_while_perplexity_is_measured() -> None:
     assert objective(batch).item() != objective(batch).item()
 
 
-def test_a_cnn_is_refused() -> None:
-    with pytest.raises(SettingError, match="the encoder cnn has no state"):
-        trained(kind="cnn")
-
-
 def test_questions_that_are_named_to_be_held_out_are_measured_and_never_learned_from() -> None:
     data = tiny_data()
     named = {data.questions[place].id for place in (4, 1)}

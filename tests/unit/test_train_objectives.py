@@ -168,19 +168,6 @@ def test_a_pair_without_any_negative_is_left_out() -> None:
         objective("max-margin", tiny_corpus(TrainingData(questions, pairs[:3])))
 
 
-def test_the_loss_of_max_margin_is_that_of_vectors_taken_one_by_one() -> None:
-    corpus = tiny_corpus()
-    trained = objective("max-margin", corpus)
-    batch = trained.batches(0, 0)[0]
-    vectors = trained.network.all_questions(corpus.texts)
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    losses = []
-    for query, *others in batch.tolist():
-        scores = [float(unit[query] @ unit[other]) for other in others]
-        losses.append(max(0.0, *(score - scores[0] + 0.2 for score in scores[1:])))
-    assert trained(batch).item() == pytest.approx(np.mean(losses), rel=1e-5)
-
-
 @pytest.mark.parametrize("kind", ["rcnn", "gru"])
 @pytest.mark.parametrize(("margin", "dropout"), [(0.2, 0.0), (0.2, 0.4), (1.9, 0.4), (1e-4, 0.0)])
 def test_max_margin_learns_from_the_hardest_negative_what_it_would_from_all(

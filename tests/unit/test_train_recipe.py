@@ -7,7 +7,6 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.tiny_training import recipe, stage
@@ -21,8 +20,6 @@ from askalike.training.recipe import (
     ContrastiveOptions,
     DecodingOptions,
     LoopSettings,
-    MaxMarginOptions,
-    StageSettings,
     WordSettings,
     network_recipe,
 )
@@ -148,26 +145,6 @@ def test_a_recipe_without_stages_or_with_a_single_table_is_refused(tmp_path: Pat
     assert refused(tmp_path, head).startswith("top level: a recipe without a stage")
     assert refused(tmp_path, head + '[stage]\nobjective = "decoding"').startswith("[stage] is a single table")
     assert refused(tmp_path, "stage = [3]\n" + head).startswith("stage 1 is 3, but expected a table")
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"objective": "max-margin", "options": DecodingOptions()},
-        {"objective": "guessing", "options": DecodingOptions()},
-        {"objective": "max-margin", "options": MaxMarginOptions(), "dropout": -0.1},
-    ],
-)
-def test_a_stage_in_code_is_checked_as_one_in_a_file(wrong: dict[str, Any]) -> None:
-    with pytest.raises(SettingError):
-        StageSettings(**wrong)
-
-
-def test_a_recipe_says_how_its_model_reads(tmp_path: Path) -> None:
-    path = tmp_path / "mine.toml"
-    path.write_text(f"reads = 'joined'\nstems = 'english'\n{TEXT}", encoding="utf-8")
-    found = network_recipe(path).model_settings()
-    assert (found.reads, found.stems, found.word_limit) == ("joined", "english", 50)
 
 
 def test_the_name_of_a_recipe_changes_with_every_choice() -> None:

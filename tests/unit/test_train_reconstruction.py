@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from tests.tiny_training import recipe, stage, tiny_corpus, tiny_data
 
-from askalike.errors import SettingError
 from askalike.models.encoders.settings import EncoderConfig
 from askalike.training.corpus import Corpus, TrainingData
 from askalike.training.recipe import LoopSettings, ReconstructionOptions
@@ -182,13 +181,6 @@ def test_what_has_no_end_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     objective = made()
     monkeypatch.setattr(objective.output, "predict", lambda states: torch.full((len(states),), 3))
     assert objective.reconstruct(np.array([0, 1])) == [[2] * 9, [2] * 12]  # texts of 3 and of 5 words
-
-
-@pytest.mark.parametrize("kind", ["rcnn", "lstm", "cnn"])
-def test_an_encoder_without_a_decoder_is_refused(kind: Any) -> None:
-    network = TextNetwork(build(EncoderConfig(kind, 4, 4)), torch.zeros(3, 4))
-    with pytest.raises(SettingError, match=f"encoder {kind} has no decoder .* .expected one of: attention, gru"):
-        Reconstruction(network, tiny_corpus(), ReconstructionOptions())
 
 
 @every_kind

@@ -15,8 +15,8 @@ from askalike.models.vocabulary import QuestionReader, Vocabulary
 from askalike.progress import SilentProgress
 from askalike.training.corpus import TrainingData, WordSource
 from askalike.training.recipe import WordSettings
-from askalike.training.vector_files import write_word2vec_text
-from askalike.training.words import InitialWords, make_words
+from askalike.training.vector_files import FoundVectors, write_word2vec_text
+from askalike.training.words import InitialWords, initial_embedding, make_words
 from askalike.types import Question
 
 TEXTS = ("wifi drops wifi", "printer drops", "wifi silent")
@@ -51,11 +51,28 @@ def test_drawn_words_have_about_length_one_and_depend_on_the_seed(tmp_path: Path
     assert not np.array_equal(again, other)
 
 
-def test_vectors_are_read_from_a_file(tmp_path: Path, vector_file: Path) -> None:
-    found = made(tmp_path, vectors=str(vector_file))
-    np.testing.assert_allclose(found.embedding[1], [0, 0.6, 0.8], rtol=1e-6)
-    np.testing.assert_allclose(found.embedding[0], [0, 0.6, 0.8], rtol=1e-6)  # the mean of the rarest that are known
-    assert found.embedding[2:].any(axis=1).all()
+def test_vectors_of_a_file_have_a_mean_length_of_one_and_unknown_words_the_mean_of_the_rarest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "vectors.txt"
+    vectors = np.array([[0, 0, 0], [0, 3, 4], [15, 0, 0]], np.float32)  # lengths 5 and 15: divided by 10
+    write_word2vec_text(path, Vocabulary(["wifi", "printer"]), vectors)
+    embedding = made(tmp_path, vectors=str(path)).embedding
+    assert embedding.dtype == np.float32
+    np.testing.assert_allclose(embedding[[0, 1, 3]], [[0.75, 0.15, 0.2], [0, 0.3, 0.4], [1.5, 0, 0]], rtol=1e-6)
+    assert embedding[[2, 4]].any(axis=1).all()
+    (tmp_path / "words.safetensors").unlink()
+    monkeypatch.setattr("askalike.training.words._RARE", 1)
+    np.testing.assert_allclose(made(tmp_path, vectors=str(path)).embedding[0], [1.5, 0, 0])
+
+
+def test_words_that_a_file_lacks_are_drawn_at_the_scale_of_those_that_it_has() -> None:
+    vocabulary = Vocabulary([f"w{number}" for number in range(2000)])
+    vectors = np.random.default_rng(1).normal(0, 5, (1000, 50)).astype(np.float32)
+    present = FoundVectors(vocabulary.words[:1000], vectors)
+    embedding, missing = initial_embedding(vocabulary, present, is_unknown_zero=True, seed=0)
+    assert missing == list(vocabulary.words[1000:])
+    assert embedding[1001:].std() == pytest.approx(embedding[1:1001].std(), rel=0.02)
 
 
 def test_a_file_is_said_to_lack_words(tmp_path: Path, vector_file: Path) -> None:

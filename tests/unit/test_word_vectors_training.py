@@ -15,7 +15,6 @@ from askalike.training.corpus import Texts, WordList
 from askalike.training.words import (
     Word2VecEpoch,
     Word2VecSettings,
-    draw_probe,
     train_word2vec,
 )
 
@@ -94,12 +93,3 @@ def test_missing_gensim_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "gensim.models.word2vec", None)
     with pytest.raises(MissingExtraError, match="gensim"):
         trained(two_worlds(), seed=0)
-
-
-def test_the_probe_pairs_known_neighbours_of_one_sentence_only() -> None:
-    sentences = [["a", "b"], ["c", "?", "d"], [], ["d", "c"]]
-    _, texts = read(sentences, Vocabulary(["a", "b", "c", "d"]))
-    probe = draw_probe(texts, texts.counts(5), negatives=3, seed=0)
-    assert sorted(zip(probe.words.tolist(), probe.contexts.tolist(), strict=True)) == [(1, 2), (4, 3)]
-    assert probe.negatives.shape == (2, 3)
-    assert probe.negatives.min() >= 1
