@@ -77,37 +77,10 @@ def test_a_question_is_the_average_of_title_and_body_worked_by_hand() -> None:
     np.testing.assert_allclose(model.encode_text(["Router!"]), expected[1:], atol=1e-6)
 
 
-def test_the_weight_of_a_word_is_what_the_gate_lets_in_worked_by_hand() -> None:
-    # λ = σ(W^λ x) with W^λ = I and no recurrence: 1 - σ(ln 3) = 1/4, 1 - σ(0) = 1/2, 1 - σ(-ln 3) = 3/4
-    encoder = EncoderConfig("rcnn", 2, 2, order=1)
-    embedding = np.log(np.array([[1, 1], [3, 1], [1 / 3, 1 / 3]]))
-    parameters = {
-        "input": np.concatenate([np.ones((2, 2)), np.eye(2)]),
-        "recurrent": np.zeros((2, 2)),
-        "gate_bias": np.zeros(2),
-        "output_bias": np.zeros(2),
-    }
-    model = Model.build(ModelSettings(encoder, word_limit=3), Vocabulary(["the", "router"]), embedding, parameters)
-    weights = model.word_weights("The, ROUTER Unknown router")
-    assert [word for word, _ in weights] == ["the", "router", "unknown"]
-    assert [weight for _, weight in weights] == pytest.approx([(0.25 + 0.5) / 2, 0.75, 0.5], abs=1e-6)
-    assert model.word_weights(" ") == []
-
-
 def test_known_words_are_those_with_a_vector_of_their_own_among_those_that_are_read() -> None:
     question = Question("1", "The unheard-of Modem", "my <b>wifi</b> gadget is slow", "html")
     assert model_of(word_limit=4).known_words(question) == ["the", "modem", "my", "wifi", "is"]
     assert model_of(reads="title").known_words(question) == ["the", "modem"]
-
-
-@every_encoder
-def test_only_learned_gates_give_weights_of_words(encoder: EncoderConfig) -> None:
-    found = model_of(encoder).word_weights("reset the router")
-    if encoder.gate_size:
-        assert [word for word, _ in found] == ["reset", "the", "router"]
-        assert all(0 <= weight <= 1 for _, weight in found)
-    else:
-        assert found == []
 
 
 @every_encoder
@@ -134,7 +107,6 @@ def test_words_beyond_the_limit_are_not_read() -> None:
         model.encode([Question("1", "reset my router the wifi", "the modem is the router")]),
         model.encode([Question("1", "reset my router", "the modem is slow")]),
     )
-    assert len(model.word_weights("reset my router the wifi")) == 3
 
 
 def test_a_model_that_reads_titles_alone_does_not_look_at_bodies() -> None:
@@ -144,7 +116,7 @@ def test_a_model_that_reads_titles_alone_does_not_look_at_bodies() -> None:
     )
 
 
-def test_dropped_words_leave_vectors_states_and_weights_as_if_they_were_not_there() -> None:
+def test_dropped_words_leave_vectors_and_states_as_if_they_were_not_there() -> None:
     model = model_of(unknown="dropped")
     with_them, without = "reset gadget wifi gizmo", "reset wifi"
     np.testing.assert_array_equal(*model.encode_text([with_them, without]))
@@ -153,7 +125,6 @@ def test_dropped_words_leave_vectors_states_and_weights_as_if_they_were_not_ther
     for first, second in (model.states(pair), text_states(model, [with_them, without])):
         assert first.words == second.words
         np.testing.assert_array_equal(first.states, second.states)
-    assert model.word_weights(with_them) == model.word_weights(without) != []
     assert not model.encode_text(["gadget gizmo"]).any()
 
 
@@ -177,7 +148,6 @@ def test_a_model_of_stems_knows_words_by_their_stems_and_shows_them_as_they_are_
     model = model_of(stems="english")
     question = Question("1", "Routers, cables", "<i>Resetting</i> modems", "html")
     assert model.known_words(question) == ["routers", "resetting", "modems"]
-    assert [word for word, _ in model.word_weights("my Routers resetting")] == ["my", "routers", "resetting"]
     np.testing.assert_array_equal(model.encode_text(["routers reset"]), model_of().encode_text(["router reset"]))
     assert model_of().known_words(question) == []
 
@@ -267,7 +237,7 @@ def test_numbers_that_do_not_fit_do_not_make_a_model() -> None:
         text_states(model, ["wifi"], 0)
 
 
-def test_a_model_runs_without_torch() -> None:
+def test_a_model_is_imported_without_torch() -> None:
     program = "import sys, askalike.models.encoders.model; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -1,4 +1,4 @@
-"""What runs encoders, in NumPy and in torch, against examples worked by hand and a plain loop in float64."""
+"""What runs encoders, against examples worked by hand and a plain loop in float64."""
 
 from __future__ import annotations
 
@@ -148,20 +148,17 @@ def test_a_cnn_of_width_three_has_the_oldest_word_first_and_zeros_before_the_tex
 
 
 @everywhere
-def test_states_gates_and_vectors_are_those_of_a_plain_loop(config: EncoderConfig, lengths: NDArray[np.intp]) -> None:
+def test_states_and_vectors_are_those_of_a_plain_loop(config: EncoderConfig, lengths: NDArray[np.intp]) -> None:
     arrays, inputs = random_arrays(config), random_inputs(config, lengths)
     runtime, given = runtime_of(config, arrays), (*rows(inputs), lengths)
-    states, gates, pooled = runtime.states(*given), runtime.gates(*given), runtime.pooled(*given)
-    assert (states.shape, gates.shape) == ((*inputs.shape[:2], 7), (*inputs.shape[:2], config.gate_size))
-    assert states.dtype == gates.dtype == pooled.dtype == np.float32
+    states, pooled = runtime.states(*given), runtime.pooled(*given)
+    assert states.shape == (*inputs.shape[:2], 7)
+    assert states.dtype == pooled.dtype == np.float32
     for row, length in enumerate(lengths.tolist()[:8]):
-        expected, expected_gates = NAIVE[config.kind](config, arrays, inputs[:length, row].tolist())
+        expected, _ = NAIVE[config.kind](config, arrays, inputs[:length, row].tolist())
         np.testing.assert_allclose(states[:length, row].tolist(), expected, atol=1e-5, rtol=0)
         np.testing.assert_allclose(pooled[row], naive_pooled(config.pooling, expected, 7), atol=1e-5, rtol=0)
         assert not states[length:, row].any()
-        assert not gates[length:, row].any()
-        if config.gate_size and length:
-            np.testing.assert_allclose(gates[:length, row], expected_gates, atol=1e-5, rtol=0)
 
 
 # --- laws ------------------------------------------------------------------------------------------------------------
@@ -193,9 +190,8 @@ def test_parameters_that_do_not_fit_the_config_are_refused(kind: Mapping[str, An
             runtime_of(config, wrong)
 
 
-def test_a_kind_that_runs_in_torch_names_the_extra_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_torch_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "askalike.models.encoders.networks.encoder", None)
     config = EncoderConfig("gru", 1, 1)
     with pytest.raises(MissingExtraError, match="gru encoders run in torch"):
         runtime_of(config, random_arrays(config))
-    runtime_of(EncoderConfig("rcnn", 1, 1), random_arrays(EncoderConfig("rcnn", 1, 1)))

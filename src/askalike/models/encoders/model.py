@@ -1,4 +1,4 @@
-"""A trained model: questions in, vectors out, without torch.
+"""A trained model: questions in, vectors out; torch runs it.
 
 ::
 
@@ -6,7 +6,7 @@
     v(question)  (v(title) + v(body)) / 2, brought to length 1; v(title) alone when the body has no words;
                  v(title and body as one text), brought to length 1, where the model reads them joined
 
-Source: Lei et al. 2016 (NAACL), section 4.1: title and body averaged; "Adaptive Decay": a word weighs 1 - λ_t.
+Source: Lei et al. 2016 (NAACL), section 4.1: title and body averaged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import MissingExtraError, SettingError
-from askalike.models.encoders.runtime import Runtime
 from askalike.models.encoders.settings import EncoderConfig, ModelSettings
 from askalike.models.encoders.weights import ModelWeights, Packed
 from askalike.models.folder import Contents, Manifest, naming, read_model, write_folder
@@ -31,9 +30,7 @@ from askalike.models.vocabulary import QuestionReader, Vocabulary
 from askalike.types import Question
 
 if TYPE_CHECKING:
-    from askalike.models.encoders.networks.encoder import TorchRuntime
-
-    AnyRuntime = Runtime | TorchRuntime
+    from askalike.models.encoders.networks.encoder import EncoderRuntime
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +105,7 @@ class WordStates:
 
 
 def states_of(
-    texts: Sequence[Sequence[str]], vocabulary: Vocabulary, embedding: Packed, runtime: AnyRuntime, batch_size: int
+    texts: Sequence[Sequence[str]], vocabulary: Vocabulary, embedding: Packed, runtime: EncoderRuntime, batch_size: int
 ) -> list[WordStates]:
     """Return the words of each text with their states: each text is encoded on its own, texts of like length together.
 
@@ -126,20 +123,18 @@ def states_of(
     return found
 
 
-def runtime_of(config: EncoderConfig, arrays: Mapping[str, NDArray[np.floating]]) -> AnyRuntime:
-    """Return what runs an encoder: NumPy for an RCNN, torch for any other kind.
+def runtime_of(config: EncoderConfig, arrays: Mapping[str, NDArray[np.floating]]) -> EncoderRuntime:
+    """Return what runs an encoder.
 
     Raises:
-        MissingExtraError: it runs in torch, which is not installed.
+        MissingExtraError: torch is not installed.
         SettingError: a parameter is missing, unknown or of another shape.
     """
-    if config.kind == "rcnn" and config.gate != "constant":
-        return Runtime(config, arrays)
     try:
-        from askalike.models.encoders.networks.encoder import TorchRuntime
+        from askalike.models.encoders.networks.encoder import EncoderRuntime
     except ImportError as error:
         raise MissingExtraError(f"{config.kind} encoders run in torch, which is not installed", "train") from error
-    return TorchRuntime(config, arrays)
+    return EncoderRuntime(config, arrays)
 
 
 _BATCHES_AT_ONCE: Final = 16  # texts of so many batches are sorted by length together
@@ -289,24 +284,6 @@ class Model:
         titles = self._states([self._seen(self._reader.title(one)) for one in questions], batch_size)
         bodies = self._states([self._seen(self._reader.body(one)) for one in questions], batch_size)
         return [title.followed_by(body) for title, body in zip(titles, bodies, strict=True)]
-
-    def word_weights(self, text: str) -> list[tuple[str, float]]:
-        """Return how much of each word the encoder lets in: 1 - λ_t, the mean over the dimensions of a vector gate.
-
-        Returns:
-            (word as it is written, weight in [0, 1]) for the words that are read and not dropped, in their order;
-            nothing for encoders without such a gate.
-        """
-        both = list(zip(self._written.text(text), self._reader.text(text), strict=True))
-        if self._is_dropping:
-            both = [(word, stem) for word, stem in both if stem in self.vocabulary]
-        read = [stem for _, stem in both]
-        if not self.settings.encoder.gate_size or not read:
-            return []
-        vectors = self._embedding.rows(np.array(self.vocabulary.ids(read), dtype=np.intp))
-        gates = self._runtime.gates(vectors, np.arange(len(read))[:, None], np.array([len(read)]))  # (T, 1, G)
-        means = gates.mean(axis=2)[:, 0]
-        return [(word, 1 - float(gate)) for (word, _), gate in zip(both, means, strict=True)]
 
     def known_words(self, question: Question) -> list[str]:
         """Return the words that are read of a question and have a vector of their own, as they are written, in order.

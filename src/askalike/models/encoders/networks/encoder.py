@@ -283,8 +283,11 @@ def _exact() -> Iterator[None]:
         torch.set_float32_matmul_precision(before)
 
 
-class TorchRuntime:
-    """An encoder that is ready to run; methods and arguments as those of ``runtime.Runtime``.
+class EncoderRuntime:
+    """An encoder that is ready to run.
+
+    Batches are time-major: places (T, B), lengths (B,). What stands after a text's end is not read; a text of length 0
+    has the zero vector.
 
     Args:
         arrays: its parameters, with the names and shapes of ``config.shapes()``.
@@ -300,7 +303,13 @@ class TorchRuntime:
     def pooled(
         self, vectors: NDArray[np.floating], places: NDArray[np.intp], lengths: NDArray[np.integer]
     ) -> NDArray[np.float32]:
-        """Return one vector for each text.  # (B, D) float32"""
+        """Return one vector for each text.  # (B, D) float32
+
+        Args:
+            vectors: the distinct words' vectors (U, D_in); taken as float32.
+            places: row of ``vectors`` for each word (T, B); any valid row where a text has ended.
+            lengths: words of each text (B,), 0 ≤ length ≤ T.
+        """
         with _exact():
             return self._network.pooled(*_packed(vectors, places, lengths)).numpy()
 
@@ -311,12 +320,6 @@ class TorchRuntime:
         with _exact():
             words, packing = _packed(vectors, places, lengths)
             return packing.unpack(self._network.packed_states(words, packing), len(places)).numpy()
-
-    def gates(
-        self, vectors: NDArray[np.floating], places: NDArray[np.intp], lengths: NDArray[np.integer]
-    ) -> NDArray[np.float32]:
-        """Return nothing of each word: no kind that runs here weighs words.  # (T, B, 0) float32"""
-        return np.zeros((*places.shape, 0), dtype=np.float32)
 
 
 def _packed(
