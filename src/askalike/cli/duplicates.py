@@ -30,8 +30,8 @@ from askalike.types import Group, Question
 
 COLUMNS: Final[Mapping[str, Callable[[Sequence[Duplicate]], str]]] = {
     "likely": lambda pairs: _likely(pairs),
-    "question": lambda pairs: "\n".join(f"{it.id}: {it.title}" for it in _questions(pairs)[1:]),
-    "may repeat": lambda pairs: "{0.id}: {0.title}".format(_questions(pairs)[0]),
+    "question": lambda pairs: _named(_questions(pairs)[1:]),
+    "may repeat": lambda pairs: _named(_questions(pairs)[:1]),
 }
 
 
@@ -40,6 +40,14 @@ def _likely(pairs: Sequence[Duplicate]) -> str:
     if all(pair.is_exact for pair in pairs):
         return "exact"
     return f"{min(pair.likelihood for pair in pairs if not pair.is_exact):.0%}"
+
+
+def _named(questions: Sequence[Question]) -> str:
+    """Return the ids of questions with their titles, each title once."""
+    ids: dict[str, list[str]] = {}
+    for question in questions:
+        ids.setdefault(question.title, []).append(question.id)
+    return "; ".join(f"{', '.join(names)}: {title}" for title, names in ids.items())
 
 
 def _questions(pairs: Sequence[Duplicate]) -> list[Question]:
