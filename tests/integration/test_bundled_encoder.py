@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.command import Run
 
-from askalike import Filters, Forum, Query
+from askalike import Forum
 from askalike.data import bundled_forum, general_folder
 from askalike.errors import ModelNotFoundError, NotLearnedError
 from askalike.evaluation.forum.evaluation import evaluate_forum
@@ -54,17 +54,6 @@ def test_meaning_ranks_marked_duplicates_at_least_as_well_as_words(homenet: Foru
     reports = evaluate_forum(homenet, "retrieval", ("search", "words")).reports
     means = {name: report.means["ndcg@10"] for name, report in reports.items()}
     assert means["search"] > means["words"]
-
-
-def test_a_question_is_nearest_to_itself(homenet: Forum) -> None:
-    for question in list(homenet.questions())[:20]:
-        asked = (question.title, question.body)
-        (found,) = homenet.ranking(Query(*asked, k=1, markup=question.markup, ranker="meaning"))
-        assert found == (question.id, pytest.approx(1.0, abs=1e-3))
-        others = homenet.ranking(
-            Query(*asked, k=1, ranker="meaning", filters=Filters(exclude_ids=frozenset([question.id])))
-        )
-        assert others[0][1] < 0.99
 
 
 GERMAN = """Drucker verschwindet nach Stromausfall|Ich habe den Router neu gestartet, aber er wird nicht mehr gefunden.

@@ -166,11 +166,6 @@ def test_a_filter_that_no_question_satisfies_is_named(
     assert (f"note: {said}" in found.err.replace("\n", " ")) == said.startswith("No question")
 
 
-def test_search_that_finds_nothing_says_so(run: Run, homenet: Path) -> None:
-    assert "No similar questions" in run("search", homenet, "the of and").out
-    assert run("search", homenet, "the of and", "--json").json == []
-
-
 def test_score_prints_means_and_the_paired_test(run: Run, tmp_path: Path) -> None:
     gold, good, bad = tmp_path / "gold.qrels", tmp_path / "good.run", tmp_path / "bad.run"
     gold.write_text("q1 0 a 1\nq1 0 b 0\nq2 0 c 1\nq2 0 d 0\n", encoding="utf-8")

@@ -51,16 +51,6 @@ def test_index_goes_on_where_an_endpoint_ends(
     assert {hit["question"]["id"] for hit in run("search", forum, "wifi", "--json").json} == {"wifi", "new"}
 
 
-def test_a_new_forum_takes_the_bundled_encoder_whatever_else_is_installed(
-    run: Run, tmp_path: Path, archive: Path
-) -> None:
-    done = run("index", archive, "--into", tmp_path / "forum", "--json")
-    assert done.json["model"].startswith("general@")
-    found = run("search", tmp_path / "forum", "storage is full", "--json").json
-    assert found[0]["question"]["id"] == "disk"  # no informative word is shared
-    assert run("info", tmp_path / "forum", "--json").json["not_encoded"] == 0
-
-
 def test_the_environment_names_the_encoder_of_new_forums(
     run: Run, tmp_path: Path, archive: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -114,16 +114,6 @@ def test_what_is_skipped_comes_again_next_time(forum: Forum) -> None:
     assert judge_queue(forum, "", scripted("")) == 0
 
 
-def test_every_fifth_pair_is_drawn_by_chance(tmp_path: Path) -> None:
-    with Forum.create(tmp_path / "b.forum") as forum:
-        forum.add(Question(f"q{number}", f"Printer {number} is offline") for number in range(9))
-        forum.compare()
-        draws = [one.draw for one in forum.proposals(0.0)]
-    assert {one.by for one in draws if one} == {"queue", "sample"}
-    assert [one.by for one in draws[:5] if one] == ["queue"] * 4 + ["sample"]
-    assert all(one.propensity is not None for one in draws if one and one.by == "sample")
-
-
 def test_a_queue_is_judged_in_a_terminal_alone(run: Run, path: Path) -> None:
     for words in ((), ("--json",), ("0a",), ("0a", "0b")):
         done = run("judge", path, *words)

@@ -10,7 +10,7 @@ from typing import Any
 import filelock
 import pytest
 from tests.command import Run
-from tests.tiny_models import gated_model, synonym_model
+from tests.tiny_models import synonym_model
 
 from askalike import Forum, ForumSettings, Question
 from askalike.data import bundled_forum
@@ -112,14 +112,6 @@ def test_building_indexes_anew_that_is_stopped_goes_on(
     after = run("info", forum, "--json").json
     assert [after[name] for name in ("indexed", "encoded", "not_encoded")] == [before["indexed"], before["encoded"], 0]
     assert before["encoded"] > 0
-
-
-def test_explain_shows_scores(run: Run, forum: Path, tmp_path: Path) -> None:
-    gated_model().save(tmp_path / "gated")
-    run("encode", forum, "--model", tmp_path / "gated")
-    shown = run("search", forum, "the wifi drops", "--body", "printer", "--explain").out
-    assert "cosine" in shown
-    assert "% of the best" in shown
 
 
 def test_index_encodes_unless_told_not_to(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

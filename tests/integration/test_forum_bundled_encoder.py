@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.tiny_models import synonym_model, tiny_general
+from tests.tiny_models import tiny_general
 
 from askalike import Forum, Question
 from askalike.errors import EncoderError
@@ -49,16 +49,6 @@ def upgrade(package: Path) -> None:
     shutil.rmtree(package)
     tiny_general(package, seed=1)
     general_encoder.cache_clear()  # as another process would have it
-
-
-def test_a_small_forum_is_encoded_anew_when_it_is_opened_after_an_upgrade(path: Path, package: Path) -> None:
-    with Forum.open(path) as forum:
-        before = forum.encoder
-    upgrade(package)
-    with Forum.open(path) as forum:
-        assert forum.encoder != before
-        assert (forum.vectors.entries, forum.vectors.waiting, forum.vectors.next_model) == (3, 0, "")
-        assert nearest(forum) == "wifi"
 
 
 def test_another_process_that_opens_the_forum_after_an_upgrade_switches_it_for_all(path: Path, package: Path) -> None:
@@ -105,17 +95,3 @@ def test_a_damaged_encoder_is_named_with_what_mends_it(path: Path, package: Path
         with pytest.raises(EncoderError, match=r"model\.onnx is not as it was written.*install askalike again"):
             nearest(forum)
         assert {hit.question.id for hit in forum.similar("wifi", ranker="words")} == {"wifi", "other"}
-
-
-def test_an_own_model_takes_the_place_of_the_bundled_encoder_until_that_is_named_again(
-    path: Path, tmp_path: Path
-) -> None:
-    synonym_model().save(tmp_path / "synonyms")
-    with Forum.open(path) as forum:
-        bundled = forum.encoder
-        forum.use_model(tmp_path / "synonyms")
-        forum.encode()
-        assert forum.vectors.model == "own (rcnn, 4 dimensions)"
-        forum.use_encoder("general")
-        forum.encode()
-        assert forum.encoder == bundled

@@ -86,18 +86,6 @@ def test_too_few_drawn_pairs_are_said_to_be_too_few(forum: Forum, monkeypatch: p
     assert "10 judged pairs were drawn by chance, too few to tell (it takes at least 58 likely pairs" in found.about
 
 
-def test_one_promise_has_to_be_made(forum: Forum) -> None:
-    promises: tuple[dict[str, float], ...] = (
-        {},
-        {"precision": 0.9, "recall": 0.9},
-        {"precision": 0.0},
-        {"recall": 1.5},
-    )
-    for promise in promises:
-        with pytest.raises(SettingError):
-            forum.threshold(**promise)
-
-
 def test_every_door_takes_a_number_a_promise_or_the_default(forum: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forum.indexes, "judged", lambda: judged(60, "sample", is_same=True, likely=0.3))
     assert forum.thresholds.least("precision:0.9") == pytest.approx(0.3)

@@ -19,7 +19,6 @@ from askalike.models.encoders.networks.packing import Packing  # noqa: E402
 
 LENGTHS = np.array([3, 0, 6, 1, 6, 4, 3])
 STACKS = [EncoderConfig("attention", 7, 7, pooling="mean", layers=layers) for layers in (1, 2, 3)]
-every_stack = pytest.mark.parametrize("config", STACKS, ids=lambda config: f"{config.layers} layers")
 
 
 def random_arrays(config: EncoderConfig) -> dict[str, NDArray[np.float32]]:
@@ -69,16 +68,6 @@ def test_two_words_worked_by_hand() -> None:
 
 
 # --- laws ------------------------------------------------------------------------------------------------------------
-
-
-@every_stack
-def test_states_are_those_of_a_plain_loop(config: EncoderConfig) -> None:
-    arrays, inputs = random_arrays(config), random_inputs()
-    found = states_of(config, arrays, inputs, LENGTHS)
-    for row, length in enumerate(LENGTHS):
-        expected, _ = NAIVE["attention"](config, arrays, inputs[:length, row].tolist())
-        np.testing.assert_allclose(found[:length, row].tolist(), expected, atol=1e-5, rtol=0)
-        assert not found[length:, row].any()
 
 
 def test_large_scores_do_not_overflow() -> None:

@@ -199,17 +199,6 @@ def test_the_states_of_a_batch_are_those_of_its_questions_one_by_one(encoder: En
 # --- what does not fit -----------------------------------------------------------------------------------------------
 
 
-def test_a_model_says_how_often_its_words_occurred_where_that_is_known() -> None:
-    model = model_of()
-    given = np.arange(11)
-    parts = (model.settings, model.vocabulary, model.embedding(), model.parameters())
-    counted = Model.build(*parts, counts=given)
-    given[0] = 99
-    assert counted.counts is not None
-    assert counted.counts.tolist() == list(range(11))
-    assert model.counts is None
-
-
 def test_numbers_that_do_not_fit_do_not_make_a_model() -> None:
     model = model_of()
     settings, vocabulary, parameters = model.settings, model.vocabulary, model.parameters()

@@ -23,17 +23,6 @@ def texts(input_size: int = 3) -> tuple[Any, Any]:
     return torch.randn(6, 4, input_size, generator=torch.Generator().manual_seed(5)), torch.tensor([6, 2, 0, 6])
 
 
-@pytest.mark.parametrize("width", [1, 2, 3, 4])
-def test_an_rcnn_without_gate_is_a_cnn_of_the_same_width(width: int) -> None:
-    rcnn = build(EncoderConfig("rcnn", 3, 5, order=width, gate="none"), seed=1)
-    arrays = to_arrays(rcnn)
-    stacked = np.concatenate(np.split(arrays["input"], width), axis=1)  # W_1 meets the oldest word
-    bias = np.arange(5, dtype=np.float32) / 10
-    rcnn = from_arrays(rcnn.config, {"input": arrays["input"], "output_bias": bias})
-    cnn = from_arrays(EncoderConfig("cnn", 3, 5, order=width), {"weight": stacked, "bias": bias})
-    torch.testing.assert_close(rcnn.states(*texts()), cnn.states(*texts()))
-
-
 recurrent = pytest.mark.parametrize(("kind", "layers"), [("lstm", 1), ("gru", 1), ("gru", 2), ("gru", 3)])
 
 

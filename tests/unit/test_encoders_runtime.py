@@ -103,13 +103,6 @@ def test_an_rcnns_gate_sees_the_word_and_the_state_before() -> None:
     assert only_state(config, arrays, [0.5, -1]) == pytest.approx([0.133666, math.tanh(-0.640309)], abs=2e-6)
 
 
-def test_a_cnn_of_width_two_worked_by_hand() -> None:
-    # W = 0.5 for the word before and 2 for the word, b = 1; words 0.5 and -0.25: 2/2 + 1, then 1/4 - 2/4 + 1
-    arrays = {"weight": [[0.5, 2.0]], "bias": [1.0]}
-    found = only_state(EncoderConfig("cnn", 1, 1, order=2), arrays, [0.5, -0.25])
-    assert found == pytest.approx([math.tanh(2), math.tanh(0.75)], abs=1e-6)
-
-
 def test_an_lstm_worked_by_hand() -> None:
     # input weights i, f, g, o = 0, 0, 1, 0; recurrent 0, 0, 1, 0; biases make i = σ(0) = 1/2, f = 3/4, o = 3/4
     config = EncoderConfig("lstm", 1, 1)

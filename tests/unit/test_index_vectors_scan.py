@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-import threading
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -212,32 +211,6 @@ def test_a_reader_that_opened_before_codes_were_replaced_goes_on(index: VectorIn
     assert reader.search(QUERIES, 10) == expected
     reader.refresh()
     assert reader.entries == 3 * COUNT
-
-
-def test_threads_search_while_a_writer_folds(index: VectorIndex) -> None:
-    stop, faults = threading.Event(), []
-
-    def read() -> None:
-        reader = VectorIndex(index.folder)
-        while not stop.is_set():
-            reader.refresh()
-            hits = reader.search(VECTORS[5:6], 30)[0]
-            nums = [num for num, _ in hits]
-            if nums[0] != 5 or len(nums) != 30 or len(set(nums)) != 30:
-                faults.append(nums)
-
-    threads = [threading.Thread(target=read) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    with index.writing() as writer:
-        for start in range(COUNT, 2 * COUNT, 1_000):
-            writer.put(np.arange(start, start + 1_000), clustered(1_000))
-            writer.remove(range(start - COUNT + 6, start - COUNT + 400))
-            writer.commit(index.cursor)
-    stop.set()
-    for thread in threads:
-        thread.join()
-    assert faults == []
 
 
 # -- cells ----------------------------------------------------------------------------------------------------------

@@ -37,21 +37,6 @@ def test_terms_are_found_in_title_and_body_exactly_as_they_were_put(index: WordI
     assert found(index) == []
 
 
-def test_field_weights_decide_how_much_a_title_counts(index: WordIndex) -> None:
-    assert [num for num, _ in index.search({"printer": 1.0}, FieldWeights(1.0, 0.0), 10)] == [1]
-    both = dict(index.search({"printer": 1.0}, FieldWeights(1.0, 1.0), 10))
-    text = dict(index.search({"printer": 1.0}, FieldWeights(0.0, 1.0), 10))
-    assert text.keys() == both.keys() == {1, 2}
-    assert both[1] > text[1]
-    assert both[2] == pytest.approx(text[2])
-
-
-def test_a_term_weight_scales_its_score(index: WordIndex) -> None:
-    (_, once), *_ = index.search({"offline": 1.0}, EQUAL, 1)
-    (_, twice), *_ = index.search({"offline": 2.0}, EQUAL, 1)
-    assert twice == pytest.approx(2 * once, rel=1e-5)
-
-
 def test_given_entries_get_the_scores_that_a_search_gives_them(index: WordIndex) -> None:
     weights = {"printer": 2.0, "router": 1.0}
     found = dict(index.search(weights, EQUAL, 10))
@@ -77,28 +62,12 @@ def test_entries_that_satisfy_filters_are_told_counted_and_listed(index: WordInd
     assert told(Filters(tags=("hard",))) == (set(), 0, []), "tags are whole"
 
 
-def test_putting_a_number_again_replaces_it(index: WordIndex) -> None:
-    with index.writing() as writer:
-        writer.put(IndexEntry(1, ["scanner"], []))
-        writer.put(IndexEntry(1, ["monitor"], []))
-        writer.commit(index.cursor)
-    assert (found(index, "offline"), found(index, "scanner"), found(index, "monitor")) == ([], [], [1])
-    assert index.entries == 2
-
-
 def test_a_removed_number_is_gone_and_removing_it_again_does_no_harm(index: WordIndex) -> None:
     for _ in range(2):
         with index.writing() as writer:
             writer.remove([1])
             writer.commit(index.cursor)
     assert found(index, "printer") == [2]
-
-
-def test_document_frequency_counts_title_and_body(index: WordIndex) -> None:
-    assert index.document_frequency("printer") == 2
-    assert index.document_frequency("offline") == 1
-    assert index.document_frequency("nothing") == 0
-    assert index.document_frequencies(["printer", "offline", "nothing"]) == {"printer": 2, "offline": 1}
 
 
 def test_the_mark_moves_with_the_commit_and_other_readers_see_it(index: WordIndex) -> None:

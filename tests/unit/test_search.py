@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from askalike.errors import ForumError, SettingError
+from askalike.errors import SettingError
 from askalike.models.term_weighting import inverse_document_frequency
 from askalike.search import (
     RANKERS,
@@ -329,12 +329,6 @@ def test_questions_that_have_gone_are_replaced_by_the_next_best() -> None:
     assert engine.asked == [3, 6, 12]
 
 
-def test_a_ranking_is_sorted_by_score_and_then_by_id() -> None:
-    engine = ListEngine([Question("b", "printer"), Question("a", "printer"), Question("c", "printer offline")])
-    found = Searcher(engine, ANALYZER).ranking(Query("printer offline", k=3)).found
-    assert [one.question.id for one in found] == ["c", "a", "b"]
-
-
 def test_equal_scores_at_the_end_of_a_joined_list_are_cut_by_id() -> None:
     questions = [Question("c", "printer"), Question("b", "printer"), Question("a", "printer")]
     searcher = Searcher(ListEngine(questions), ANALYZER, FixedEncoder(1.0, 0.0))
@@ -419,15 +413,6 @@ def test_each_source_can_be_asked_alone() -> None:
     by_vectors = printers().search(replace(ASKED, k=2, ranker="meaning")).hits
     assert [hit.question.id for hit in by_vectors] == ["both", "meaning"]
     assert set(by_vectors[0].components) == {"cosine"}
-
-
-def test_without_vectors_words_answer_unless_vectors_were_asked_for() -> None:
-    searcher = Searcher(ListEngine(PRINTERS), ANALYZER)
-    found = searcher.search(replace(ASKED, k=3)).hits[0]
-    assert found.components["bm25"] == 2.0
-    assert "cosine" not in found.components
-    with pytest.raises(ForumError, match="needs vectors"):
-        searcher.search(replace(ASKED, ranker="meaning"))
 
 
 @pytest.mark.parametrize("ranker", list(RANKERS))

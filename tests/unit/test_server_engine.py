@@ -48,14 +48,6 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
         yield Engine(forum)
 
 
-def test_what_is_similar_to_a_stored_question_may_be_later_and_is_never_itself(engine: Engine) -> None:
-    assert [hit.question.id for hit in engine.similar(Query("", own="1", k=5)).hits] == ["2"]
-    engine.put(Question("empty", ""))
-    assert engine.similar(Query("", own="empty", k=5)).hits == ()
-    with pytest.raises(UnknownIdError):
-        engine.similar(Query("", own="none", k=5))
-
-
 def test_of_many_all_are_stored_or_none(engine: Engine) -> None:
     assert engine.put(Question("1", "b")).operation == "edited"
     engine.forum.put_unindexed([Question("4", "a"), Question("1", "b"), Question("4", "c")])
@@ -64,30 +56,6 @@ def test_of_many_all_are_stored_or_none(engine: Engine) -> None:
         engine.forum.put_unindexed([Question("5", "a"), Question(" ", "b")])
     with pytest.raises(UnknownIdError):
         engine.forum.question("5")
-
-
-def test_questions_are_listed_by_date_whatever_the_order_of_their_coming(tmp_path: Path) -> None:
-    with Forum.create(tmp_path / "f") as forum:
-        dates = {"b": day(2), "none1": None, "d": day(4), "a": day(1), "none2": None, "c1": day(3), "c2": day(3)}
-        forum.add([Question(name, "x", created=created) for name, created in dates.items()])
-        engine = Engine(forum)
-        expected = ["d", "c2", "c1", "b", "a", "none2", "none1"]
-        for limit in (1, 2, 3, 7):
-            seen: list[str] = []
-            page = engine.questions(limit)
-            while True:
-                seen += [one.id for one in page.questions]
-                if page.next is None:
-                    break
-                page = engine.questions(limit, page.next)
-            assert seen == expected
-        page = engine.questions(3)
-        forum.delete("c1")  # the last that was shown
-        forum.add([Question("new", "x", created=day(9))])
-        assert [one.id for one in engine.questions(9, page.next).questions] == expected[3:]
-        for wrong in ("x", "_", "1_", "1_2_3", "_" + "9" * 40):
-            with pytest.raises(SettingError):
-                engine.questions(1, wrong)
 
 
 def test_a_forum_counts_as_searched_for_a_moment_after_a_search(

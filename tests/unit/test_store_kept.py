@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from askalike import Answer, Forum, Link, Query, Question
-from askalike.errors import InputError, UnknownIdError
+from askalike.errors import InputError
 from askalike.evaluation.forum.links import read_duplicate_links
 from askalike.types import Draw, Record, Reject, Source
 
@@ -45,21 +45,6 @@ def forum(tmp_path: Path) -> Iterator[Forum]:
         yield made
 
 
-def test_judgements_and_manual_links_count_again_when_a_load_brings_their_question_back(forum: Forum) -> None:
-    forum.add_links([Link("q0", "q1"), Link("q1", "q2", "related")])
-    forum.add_answers([Answer("by-hand", "q1", "Buy another.")])
-    judged = [forum.judge("q1", "q0", "different"), forum.judge("q4", "q1", "duplicate")]
-    before = (forum.links(), list(forum.store.all_feedback()))
-    loaded(forum, LESS)
-    loaded(forum, ALL)
-    assert before == ([Link("q0", "q1"), Link("q1", "q2", "related")], judged)
-    assert (forum.links(), list(forum.store.all_feedback())) == before
-    assert [answer.id for answer in forum.answers("q1")] == ["by-hand"]
-    assert "q0" not in {
-        one.question.id for one in forum.search(Query("router reboots", own="q1", is_canonical=True)).hits
-    }
-
-
 def test_what_was_said_of_a_question_that_has_gone_has_no_effect_and_is_counted_apart(forum: Forum) -> None:
     forum.add_links([Link("q0", "q1"), Link("q2", "q3")])
     forum.add_answers([Answer("by-hand", "q1", "Buy another.")])
@@ -91,24 +76,6 @@ def test_a_judged_pair_is_not_listed_after_its_question_went_and_came_back(forum
     listed = {frozenset((held[pair.first].id, held[pair.second].id)) for pair in pairs}
     assert frozenset(("q2", "q3")) in listed
     assert frozenset(("q0", "q1")) not in listed
-
-
-def test_what_is_worked_out_from_judgements_is_made_anew_when_they_stop_or_begin_to_count(forum: Forum) -> None:
-    forum.judge("q1", "q3", "different")
-    forum.judge("q4", "q5", "different")
-    before = forum.store.judgement_version()
-    loaded(forum, LESS)
-    assert forum.store.judgement_version() != before
-    loaded(forum, ALL)
-    assert forum.store.judgement_version() == before
-
-
-def test_who_deletes_a_question_deletes_what_was_said_of_it(forum: Forum) -> None:
-    forum.add_links([Link("q0", "q1")])
-    forum.judge("q1", "q3", "different")
-    forum.delete("q1")
-    loaded(forum, ALL)
-    assert (forum.links(), list(forum.store.all_feedback())) == ([], [])
 
 
 def test_a_load_leaves_links_and_answers_of_other_sources_as_they_are(forum: Forum) -> None:
@@ -152,30 +119,6 @@ def test_a_pair_that_differs_is_not_suggested_again(wifi: Forum) -> None:
     assert suggested("c") == {"a", "b", "d"}
     wifi.judge("a", "b", "duplicate")
     assert suggested("a") == {"b", "c", "d"}
-
-
-def test_a_verdict_that_was_withdrawn_is_as_if_never_given(wifi: Forum) -> None:
-    wifi.judge("a", "b", "different")
-    kept = wifi.judge("a", "c", "different")
-    wifi.judge("b", "a", "withdrawn")
-    assert wifi.store.judgements() == [kept]
-    assert len(list(wifi.store.all_feedback())) == 3
-    assert {one.question.id for one in wifi.search(Query("wifi", own="a", is_canonical=True)).hits} == {"b", "d"}
-    assert read_duplicate_links(wifi).pairs == []
-
-
-@pytest.mark.parametrize(
-    ("pair", "error"),
-    [(("a", "a"), InputError), (("a", "zz"), UnknownIdError), (("\ud800", "a"), UnknownIdError)],
-)
-def test_a_verdict_on_what_is_no_pair_is_refused(wifi: Forum, pair: tuple[str, str], error: type[Exception]) -> None:
-    with pytest.raises(error):
-        wifi.judge(*pair, "different")
-    with pytest.raises(InputError, match="verdict"):
-        wifi.judge("a", "b", "perhaps")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="surrogate"):
-        wifi.judge("a", "b", "different", by="\ud800")
-    assert list(wifi.store.all_feedback()) == []
 
 
 def test_verdicts_are_learned_from_as_marks_are(wifi: Forum) -> None:

@@ -461,12 +461,6 @@ def test_a_full_disk_is_named_where_sqlite_speaks_of_input_and_output(
     assert "its disk is full" in refused.message
 
 
-def test_a_forum_whose_folder_cannot_be_written_says_which(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(ForumError, match=r"file.* cannot be written"):
-        SqliteStore.create(tmp_path / "file" / "archive.sqlite", {})
-
-
 @pytest.mark.parametrize("name", ["archive.sqlite", "f"])
 def test_a_store_that_may_not_be_written_is_read_and_refuses_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
