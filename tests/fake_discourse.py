@@ -328,10 +328,6 @@ class FakeDiscourse:
         self._event("topic", "topic_edited", topic)
         self._event("post", "post_edited", other, post)
 
-    def _do_rename_category(self, _: Topic) -> None:
-        category = self.categories[self.chance.randint(1, 3)]
-        category.name = f"{self._text(1).title()} {self.chance.randint(1, 99)}"
-
     # -- webhooks ----------------------------------------------------------------------------------------------
 
     def _event(self, kind: str, name: str, topic: Topic, post: Post | None = None) -> None:
@@ -663,7 +659,6 @@ WEIGHTS: Mapping[str, int] = {
     "reply": 25,
     "edit": 12,
     "purge": 1,
-    "rename_category": 0,
     "like": 4,
     "whisper": 1,
 }

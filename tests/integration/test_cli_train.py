@@ -248,18 +248,6 @@ def test_a_finished_model_is_taken_later_though_questions_came_and_not_after_oth
     assert (kept["beginning"], kept["is_taken"]) == ("finished", True)
 
 
-@pytest.mark.slow  # trains several times
-def test_training_goes_on_from_the_forums_own_model(run: Run, forum: Path, to_the_end: Path) -> None:
-    words = ("train", forum, "--recipe", to_the_end, "--keep", "--json")
-    missing = run(*words, "--from", "own")
-    assert missing.code == 2
-    assert "no model of its own" in missing.err
-    run(*words)
-    first = (forum / "model" / "manifest.json").read_bytes()
-    assert run(*words, "--from", "own").json["goes_on_from"] == "own"
-    assert (forum / "model" / "manifest.json").read_bytes() != first
-
-
 @pytest.mark.usefixtures("general")
 def test_a_way_leads_back_to_the_general_model(
     run: Run, forum: Path, recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -319,6 +307,7 @@ def test_stopped_while_the_new_model_encodes_the_same_again_goes_on_with_encodin
     ("words", "code", "message", "hint"),
     [
         (("--recipe", "magic"), 2, "no recipe 'magic'", "default, lei2016"),
+        (("--from", "own"), 2, "no model of its own", "--from nothing"),
         (("--from", "nowhere"), 1, "no model at nowhere", "manifest.json"),
         (("--recipe", "RECIPE", "--device", "abacus"), 2, "device 'abacus'", "cuda"),
     ],

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests.command import Run
 from tests.tiny_models import synonym_model
+from tests.tiny_semeval import FILES, SUBJECTS, write_semeval
 
 from askalike.errors import FormatError, SettingError
 from askalike.evaluation.forum.tasks import RerankTask, judge
@@ -28,24 +29,6 @@ from askalike.papers.zhang2018.rows import (
     parts,
 )
 from askalike.papers.zhang2018.table import Trained, kind_rows, search_rows, words_alone
-
-FILES = {
-    "SemEval2016-Task3-CQA-QL-train-part1.xml": "A",
-    "SemEval2016-Task3-CQA-QL-dev.xml": "D",
-    "SemEval2016-Task3-CQA-QL-test.xml": "T",
-    "SemEval2017-Task3-CQA-QL-test.xml": "U",
-}
-SUBJECTS = ("printer silent today", "wlan lost again", "a cat on the mat")
-LABELS = ("Irrelevant", "PerfectMatch", "Irrelevant")
-
-THREAD = """<OrgQuestion ORGQ_ID="{query}">
-<OrgQSubject>wifi drops</OrgQSubject><OrgQBody>my wifi drops {query}</OrgQBody>
-<Thread THREAD_SEQUENCE="{query}_R{rank}"><RelQuestion RELQ_ID="{query}_R{rank}" RELQ_RANKING_ORDER="{rank}"
- RELQ_CATEGORY="" RELQ_DATE="" RELQ_USERID="" RELQ_USERNAME="" RELQ_RELEVANCE2ORGQ="{label}">
-<RelQSubject>{subject}</RelQSubject><RelQBody>what now {query}</RelQBody></RelQuestion>
-<RelComment RELC_ID="{query}_R{rank}_C1" RELC_DATE="" RELC_USERID="" RELC_USERNAME="">
-<RelCText>look at the {subject} {query}</RelCText></RelComment></Thread></OrgQuestion>
-"""
 
 RECIPE = """
 reads = "joined"
@@ -73,16 +56,7 @@ stop_on = "perplexity"
 
 @pytest.fixture
 def semeval(tmp_path: Path) -> Path:
-    folder = tmp_path / "semeval"
-    folder.mkdir()
-    for name, letter in FILES.items():
-        threads = "".join(
-            THREAD.format(query=f"{letter}{number}", rank=rank, label=label, subject=subject)
-            for number in range(3)
-            for rank, (label, subject) in enumerate(zip(LABELS, SUBJECTS, strict=True), start=1)
-        )
-        (folder / name).write_text(f'<?xml version="1.0"?>\n<xml>\n{threads}</xml>\n', encoding="utf-8")
-    return folder
+    return write_semeval(tmp_path / "semeval")
 
 
 @pytest.fixture

@@ -100,14 +100,6 @@ def test_the_sparse_network_is_the_dense_one_with_its_gradients(name: str) -> No
     torch.testing.assert_close(network.encode(texts[rows]), network.encode(texts)[rows])
 
 
-def test_the_papers_sizes_agree_too() -> None:
-    network, texts = SiameseNetwork(ScqaSettings(), 48_536, 1), texts_of(48_536, [100, 40, 150])
-    torch.testing.assert_close(network.encode(texts), dense(texts, network, "question"), rtol=1e-5, atol=1e-5)
-    assert network.encode_all(texts).shape == (3, 128)
-    alike = network.encode_all(texts_of(48_536, [15] * 20))
-    assert float((alike @ alike.T)[np.triu_indices(20, 1)].mean()) < 0.75, "untrained, texts are told apart"
-
-
 def test_the_readings_leave_the_places_that_are_told() -> None:
     places = {
         poolings: [block.windows for block in ScqaSettings(poolings=poolings).blocks(48_536)]

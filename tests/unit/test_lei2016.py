@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.tiny_semeval import write_semeval
 
 from askalike.errors import FormatError, MissingExtraError, SettingError, install_command
 from askalike.evaluation.forum.tasks import make_scorer, rerank
@@ -45,29 +46,6 @@ def write_travel(folder: Path) -> Path:
     (folder / "questions.jsonl.gz").write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
     pairs = "\n".join(f"{n + 60}\t{n}\tduplicate" for n in range(60))
     (folder / "duplicates.tsv.gz").write_bytes(gzip.compress(pairs.encode()))
-    return folder
-
-
-def write_semeval(folder: Path) -> Path:
-    folder.mkdir(parents=True)
-    for file, letter in (
-        ("2016-{}-train-part2", "A"),
-        ("2016-{}-dev", "B"),
-        ("2016-{}-test", "C"),
-        ("2017-{}-test", "D"),
-    ):
-        threads = [
-            f'<OrgQuestion ORGQ_ID="{letter}{query}"><OrgQSubject>Where is the {SUBJECTS[query]}?</OrgQSubject>'
-            f'<OrgQBody>A {SUBJECTS[query]} shop</OrgQBody><Thread THREAD_SEQUENCE="{letter}{query}_R{rank}">'
-            f'<RelQuestion RELQ_ID="{letter}{query}_R{rank}" RELQ_RANKING_ORDER="{rank}" RELQ_CATEGORY="" RELQ_DATE="" '
-            f'RELQ_USERID="" RELQ_USERNAME="" RELQ_RELEVANCE2ORGQ="{"Relevant" if rank == 2 else "Irrelevant"}">'
-            f"<RelQSubject>{SUBJECTS[query] if rank == 2 else 'car'} shop</RelQSubject><RelQBody>Where?</RelQBody>"
-            "</RelQuestion></Thread></OrgQuestion>"
-            for query in range(3)
-            for rank in (1, 2)
-        ]
-        name = f"SemEval{file.format('Task3-CQA-QL')}.xml"
-        (folder / name).write_text(f'<?xml version="1.0"?>\n<xml>{"".join(threads)}</xml>', encoding="utf-8")
     return folder
 
 
@@ -158,7 +136,7 @@ def test_stand_ins_keep_training_apart_from_dev_and_test(tmp_path: Path) -> None
     assert all(sum(example.labels) == 1 for example in travel.examples)
     assert [task.name for task in semeval.tests] == ["semeval2016-test", "semeval2017-test"]
     assert semeval.pairs == (("A0", "A0_R2"), ("A1", "A1_R2"), ("A2", "A2_R2"))
-    assert {question.id[0] for question in semeval.questions} == {"A", "B"}
+    assert {question.id[0] for question in semeval.questions} == {"A", "D"}
     assert list(find_sets(tmp_path / "travel-stackexchange")) == ["travel"]
     with pytest.raises(FormatError, match=r"there is no folder .*nowhere"):
         find_sets(tmp_path / "nowhere")
