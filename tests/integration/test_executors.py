@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.tiny_models import synonym_model
 
 from askalike import Forum, ForumSettings, Query, Question
 from askalike.data import bundled_forum, general_folder
@@ -64,9 +63,6 @@ def _plain(entry: object) -> list[object]:
 def test_a_forum_that_processes_encoded_has_the_vectors_of_one_that_did_all_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "general"
-    synonym_model().save(folder)
-    monkeypatch.setattr("askalike.index.encoder_settings.general_folder", lambda: folder)
     monkeypatch.setattr("askalike.index.vector_sets.AT_ONCE", 10)  # so that the set has a copy, which workers read
     vectors = []
     for name, executor in (("beside", BESIDE), ("here", HERE)):

@@ -489,10 +489,10 @@ def _plain(searcher: Searcher, asked: Mapping[int, Query]) -> Searcher:
         return replace(searcher, encoder=None)
     numbers, vectors = stored
     queries = [asked[num] for num in numbers.tolist()]
-    known: dict[tuple[str, str], NDArray[np.float32]] = {}
+    known = {(query.title, query.body): vector for query, vector in zip(queries, vectors, strict=True)}
     if (titles := searcher.engine.title_vectors(numbers.tolist())) is not None:
+        # last, so that a title has one vector whether or not a question of the block consists of it alone
         known.update(((query.title, ""), title) for query, title in zip(queries, titles, strict=True))
-    known.update(((query.title, query.body), vector) for query, vector in zip(queries, vectors, strict=True))
     return replace(searcher, encoder=_Stored(known, vectors.shape[1]))
 
 
