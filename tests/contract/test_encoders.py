@@ -61,14 +61,6 @@ def first_state(encoder: EncoderNetwork) -> int:
 
 
 @everywhere
-def test_shapes_are_those_of_the_contract(name: str) -> None:
-    encoder, (inputs, lengths) = encoder_of(name), texts(name)
-    assert encoder(inputs, lengths).shape == (6, SIZE)
-    assert encoder.states(inputs, lengths).shape == (6, 6, SIZE)
-    assert encoder.gates(inputs, lengths).shape == (6, 6, encoder.config.gate_size)
-
-
-@everywhere
 def test_a_batch_gives_what_its_texts_give_one_by_one(name: str) -> None:
     encoder, (inputs, lengths) = encoder_of(name), texts(name)
     alone = [encoder(inputs[: max(n, 1), i : i + 1], lengths[i : i + 1])[0] for i, n in enumerate(LENGTHS)]
@@ -82,47 +74,6 @@ def test_padding_does_not_change_a_vector(name: str) -> None:
     for step, text in ((step, text) for text, n in enumerate(LENGTHS) for step in range(n, 6)):
         longer[step, text] = float("nan")
     torch.testing.assert_close(encoder(longer, lengths), encoder(inputs, lengths), rtol=0, atol=0)
-
-
-@everywhere
-def test_the_order_of_the_batch_does_not_change_a_vector(name: str) -> None:
-    encoder, (inputs, lengths) = encoder_of(name), texts(name)
-    order = torch.tensor([3, 5, 0, 4, 2, 1])
-    torch.testing.assert_close(encoder(inputs[:, order], lengths[order]), encoder(inputs, lengths)[order])
-
-
-@everywhere
-def test_a_text_without_words_has_the_zero_vector(name: str) -> None:
-    encoder, (inputs, lengths) = encoder_of(name), texts(name)
-    assert not encoder(inputs, lengths)[1].any()
-    assert not encoder(inputs, torch.zeros_like(lengths)).any()
-    assert encoder(inputs[:, :0], lengths[:0]).shape == (0, SIZE)
-
-
-@everywhere
-def test_states_end_with_their_text(name: str) -> None:
-    encoder, (inputs, lengths) = encoder_of(name), texts(name)
-    states = encoder.states(inputs, lengths)
-    first = first_state(encoder)
-    for text, n in enumerate(LENGTHS):
-        assert not states[n:, text].any()
-        assert states[first:n, text].all()
-
-
-@everywhere
-def test_a_vector_is_pooled_from_the_states(name: str) -> None:
-    encoder, (inputs, lengths) = encoder_of(name), texts(name)
-    states, pooled = encoder.states(inputs, lengths), encoder(inputs, lengths)
-    for text, n in ((text, n) for text, n in enumerate(LENGTHS) if n):
-        own = states[:n, text]
-        expected = {
-            "last": own[-1],
-            "normalised-last": own[-1] / own[-1].norm().clamp_min(1e-12),
-            "mean": own.mean(0),
-            "normalised-mean": (own / own.norm(dim=1, keepdim=True)).mean(0),
-            "max": own.amax(0),
-        }[encoder.config.pooling]
-        torch.testing.assert_close(pooled[text], expected)
 
 
 @everywhere

@@ -255,12 +255,6 @@ def test_a_wrong_value_is_wrong_usage(run: Run, homenet: Path, tmp_path: Path, w
     assert "hint: " in done.err
 
 
-def test_errors_are_json_too_when_json_was_asked_for(run: Run) -> None:
-    done = run("info", "nowhere.forum", "--json")
-    assert done.code == 1
-    assert set(done.json) == {"error", "hint"}
-
-
 def test_what_is_piped_has_no_spaces_at_its_ends_and_unbroken_paths_and_commands(run: Run, tmp_path: Path) -> None:
     forum = tmp_path / ("a long name " * 9) / "my.forum"
     table = tmp_path / "posts.csv"

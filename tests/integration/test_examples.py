@@ -77,13 +77,3 @@ def test_a_shown_example_holds_without_near_copies(query: str, homenet: Path, tm
         assert after[0].question.id == shown
         assert after[0].via is None
         assert after[0].score == pytest.approx(before[0].score, abs=0.02)
-
-
-@WITH_MODEL
-def test_near_copies_are_the_questions_that_give_an_example_away(homenet: Path) -> None:
-    with Forum.open(homenet) as forum:
-        titles = [
-            forum.question(copy).title
-            for copy in near_copies(forum, "Headset drops to telephone quality in Zoom", shown="q1136")
-        ]
-    assert titles == ["Headset drops to telephone quality when Zoom opens the mic"]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike import Answer, Filters, Forum, Link, Query, Question
+from askalike import Answer, Filters, Forum, Query, Question
 from askalike.errors import SettingError
 from askalike.search import RANKERS
 
@@ -93,17 +93,6 @@ def test_an_answer_that_comes_or_goes_counts_at_once(tmp_path: Path) -> None:
         forum.store.delete_answers(["a"])
         assert not forum.similar("printer", filters=answered)
         assert [hit.question.id for hit in forum.similar("printer", filters=unanswered)] == ["q"]
-
-
-def test_an_original_that_stands_for_a_duplicate_satisfies_the_filter_too(tmp_path: Path) -> None:
-    with Forum.create(tmp_path / "a.forum") as forum:
-        forum.add([Question("first", "Scanner is silent"), Question("again", "Printer is offline")])
-        forum.add_links([Link("again", "first")])
-        forum.add_answers([Answer("a", "again", "Restart it.")])
-        query = Query("printer offline", filters=Filters(is_answered=True), is_canonical=True)
-        assert not forum.search(query).hits
-        forum.add_answers([Answer("b", "first", "Restart it.")])
-        assert [hit.question.id for hit in forum.search(query).hits] == ["first"]
 
 
 def test_a_least_score_that_is_no_number_is_refused(forum: Forum) -> None:

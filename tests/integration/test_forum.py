@@ -96,18 +96,6 @@ def small(tmp_path: Path) -> Iterator[Forum]:
 # -- finding -------------------------------------------------------------------------------------------------------
 
 
-def test_hits_carry_rank_score_components_words_and_the_best_answer(homenet: Forum) -> None:
-    hits = homenet.similar(f"ssh: {SSH}", k=3)
-    assert [hit.rank for hit in hits] == [1, 2, 3]
-    assert hits[0].score > hits[1].score > hits[2].score
-    assert {hits[0].question.id, hits[1].question.id} == {"q1014", "q1169"}
-    assert hits[0].components.keys() == {"bm25", "bm25_share", "same"}
-    assert hits[0].likelihood == hits[0].score
-    assert {match.word.lower() for match in hits[0].matched if match.field == "title"} >= {"ssh", "host", "changed"}
-    assert hits[0].answer is not None
-    assert hits[0].answer.is_accepted
-
-
 def test_no_words_find_nothing_and_more_hits_than_questions_are_no_error(small: Forum) -> None:
     assert small.similar("") == []
     assert small.similar("the of and", "?!") == []

@@ -76,27 +76,6 @@ def test_a_decided_pair_leaves_the_queue_and_an_undone_one_comes_back(forum: For
     assert forum.store.log(10**30, 10**30) == forum.store.log(LONGEST_LOG)
 
 
-def test_chains_and_circles_are_refused_with_the_chain_and_nothing_is_stored(forum: Forum) -> None:
-    forum.store.mark("0b", "0a")
-    with pytest.raises(InputError, match="1a -> 0b -> 0a"):
-        forum.store.decide(Feedback("1a", "0b", "duplicate"))
-    with pytest.raises(InputError, match="close a circle: 0a -> 0b -> 0a"):
-        forum.store.decide(Feedback("0a", "0b", "duplicate"))
-    assert (forum.store.log(LONGEST_LOG), forum.links(), list(forum.store.all_feedback())) == (
-        [],
-        [Link("0b", "0a")],
-        [],
-    )
-    assert not forum.store.decide(Feedback("1a", "0b", "duplicate"), has_link=False).made_link
-
-
-def test_a_related_link_is_no_duplicate_link_and_an_undone_decision_takes_its_own_back(forum: Forum) -> None:
-    decision = forum.store.decide(Feedback("0b", "0a", "duplicate"))
-    forum.add_links([Link("0b", "0a", "related")])
-    forum.store.undo(decision.number)
-    assert forum.links() == [Link("0b", "0a", "related")]
-
-
 def test_two_who_mark_each_of_a_pair_a_duplicate_of_the_other_close_no_circle(path: Path) -> None:
     numbers = range(12)
     with Forum.open(path) as first, Forum.open(path) as second:
@@ -210,22 +189,3 @@ def test_of_two_who_decide_at_once_one_does(clients: dict[str, Client]) -> None:
     log = clients["ann"].log().entries
     assert {entry.question_id for entry in log} == {"0b", "1b", "2b"}
     assert {entry.number: entry.by for entry in log} == dict.fromkeys(first, "ann") | dict.fromkeys(second, "bob")
-
-
-def test_decisions_that_do_not_fit_are_refused(clients: dict[str, Client]) -> None:
-    ann = clients["ann"]
-    refusals = {
-        422: [
-            lambda: ann.decide("0a", "0b", "withdrawn"),
-            lambda: ann.decide("0a", "0a", "duplicate"),
-            lambda: ann.undo(0),
-            lambda: ann.log(pair=("0a", None)),  # type: ignore[arg-type]
-        ],
-        404: [lambda: ann.decide("0a", "none", "duplicate"), lambda: ann.undo(99)],
-    }
-    for status, requests in refusals.items():
-        for request in requests:
-            with pytest.raises(ServiceError) as refused:
-                request()
-            assert refused.value.status == status
-    assert ann.log().entries == ()

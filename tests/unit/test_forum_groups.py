@@ -42,11 +42,6 @@ def test_the_two_groups_whose_least_likely_pair_is_likeliest_join_first() -> Non
     assert list(node.cut(0.95)) == []
 
 
-def test_what_was_judged_different_never_joins_however_likely() -> None:
-    pairs = [Pair(1, 2, 0.99), Pair(1, 3, 0.9), Pair(2, 3, 0.9)]
-    assert linked(Evidence(pairs, different=[(1, 2)])) == [(1, 3)]
-
-
 def test_what_people_say_of_a_pair_joins_it_however_unlikely_and_needs_all_its_pairs_to_grow() -> None:
     assert linked(Evidence([Pair(2, 3, 0.9)], same=[(1, 2)])) == [(1, 2)]  # nobody compared 1 and 3
     assert linked(Evidence([Pair(2, 3, 0.9), Pair(1, 3, 0.7)], same=[(1, 2)])) == [(1, 2, 3)]

@@ -350,17 +350,6 @@ def test_a_failed_write_leaves_the_file_usable(forum: Forum) -> None:
     assert set(pairs(forum)) == {"ab", "ac", "de"}
 
 
-@pytest.mark.parametrize("content", [b"no database", b""])
-def test_a_damaged_file_is_made_anew(forum: Forum, content: bytes) -> None:
-    pairs(forum)
-    forum.pairs.close()
-    path = ForumLayout(forum.path).pairs
-    for name in path.parent.glob("pairs.sqlite-*"):
-        name.unlink()
-    path.write_bytes(content)
-    assert set(pairs(forum)) == {"ab", "ac", "de"}
-
-
 def test_a_file_of_another_format_is_made_anew(forum: Forum) -> None:
     pairs(forum)
     forum.pairs.close()

@@ -243,16 +243,6 @@ def test_a_killed_fill_goes_on_with_what_was_committed(tmp_path: Path) -> None:
     assert not orphan.exists()
 
 
-@in_segments
-def test_a_snapshot_stays_as_it_was_while_segments_are_merged(tmp_path: Path) -> None:
-    index = filled(tmp_path / "lexical", drawn(range(1, 101)))
-    before = index.snapshot()
-    expected = before.search({"w1": 1.0, "w2": 0.5}, FIELDS, 20)
-    write(index, *(IndexEntry(num, ["w1"], []) for num in range(1, 60)))
-    assert index.snapshot().search({"w1": 1.0, "w2": 0.5}, FIELDS, 20) != expected
-    assert before.search({"w1": 1.0, "w2": 0.5}, FIELDS, 20) == expected
-
-
 READING = """
 import json, sys
 from pathlib import Path
@@ -286,26 +276,6 @@ def test_processes_that_read_see_one_commit_while_another_writes(tmp_path: Path)
         nums = draw.sample(range(600), draw.choice([1, 1, 1, 5, 40]))
         write(index, *map(entry, nums[::2]), gone=nums[1::2])
     assert [reader.wait(timeout=60) for reader in readers] == [0, 0]
-
-
-def test_scipy_is_loaded_when_a_process_has_searched_some_times(tmp_path: Path) -> None:
-    filled(tmp_path / "lexical", drawn(range(1, 101)))
-    script = """
-import sys
-from pathlib import Path
-from askalike.index import postings
-from askalike.index.words import FieldWeights, WordIndex
-postings.FEW_PRODUCTS = 2
-index = WordIndex(Path(sys.argv[1]))
-hits = set()
-for search in range(4):
-    hits.add(tuple(index.search({"w1": 1.0, "w2": 0.3}, FieldWeights(), 50)))
-    print("scipy.sparse" in sys.modules)
-print(len(hits))
-"""
-    command = [sys.executable, "-c", script, str(tmp_path / "lexical")]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert printed.split() == ["False", "False", "True", "True", "1"]
 
 
 def test_a_posting_of_a_question_that_is_not_there_is_damage(tmp_path: Path) -> None:

@@ -43,12 +43,6 @@ def found(index: VectorIndex, query: Sequence[float], limit: int = 10, **filters
     return [num for num, _ in index.search([query], limit, **filters)[0]]
 
 
-def test_the_score_is_the_cosine(index: VectorIndex) -> None:
-    [hits] = index.search([[2.0, 0.0]], 10)
-    assert [num for num, _ in hits] == [1, 3, 2]
-    assert [score for _, score in hits] == pytest.approx([1.0, math.sqrt(0.5), 0.0], abs=1e-12)
-
-
 def test_the_cosines_of_some_numbers_are_those_of_a_search(index: VectorIndex) -> None:
     put(index, [4, 5], [[0.3, -0.7], [0.0, 0.0]])
     remove(index, [2])
@@ -86,13 +80,6 @@ def test_allowed_and_excluded_numbers_are_heeded(index: VectorIndex) -> None:
     assert found(index, EAST, allowed=[1, 2], excluded=[1]) == [2]
     assert [num for num, _ in index.search([EAST], 5, allowed={1, 3}, excluded={3})[0]] == [1]
     assert [num for num, _ in index.search([EAST], 5, allowed=np.array([3, 2]))[0]] == [3, 2]
-
-
-def test_an_empty_index_finds_nothing(tmp_path: Path) -> None:
-    empty = VectorIndex.create(tmp_path / "vectors", 3, applied=0, fingerprint="f")
-    assert empty.search([[1, 2, 3]], 5) == [[]]
-    assert (empty.entries, empty.numbers().tolist(), empty.dimensions) == (0, [], 3)
-    assert empty.vectors([1])[0].tolist() == []
 
 
 def test_an_index_whose_entries_were_all_removed_is_empty(index: VectorIndex) -> None:
@@ -264,13 +251,6 @@ def test_threads_search_while_another_writes(index: VectorIndex) -> None:
     for thread in threads:
         thread.join()
     assert faults == []
-
-
-def test_a_segment_is_worn_when_more_than_a_quarter_is_dead_and_nothing_is_written_for_nothing() -> None:
-    assert segments_to_merge([(75, 25), (5_000, 0)], arriving=0, small=512) == []
-    assert segments_to_merge([(74, 26), (5_000, 0)], arriving=0, small=512) == [0]
-    assert segments_to_merge([(0, 9), (5, 0)], arriving=0, small=512) == [0]
-    assert segments_to_merge([(5, 0)], 0, 512) == segments_to_merge([], 7, 512) == []
 
 
 def test_a_hundred_additions_of_a_thousand_leave_few_segments_and_little_writing() -> None:

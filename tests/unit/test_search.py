@@ -404,17 +404,6 @@ def test_a_question_without_a_vector_is_weighed_by_its_words() -> None:
     assert sums(pool(0.5, v2=[1.0, 0.0])) == {"words": 0.5, "meaning": 0.5, "both": 0.25}
 
 
-def test_each_source_can_be_asked_alone() -> None:
-    by_words = printers().search(replace(ASKED, k=3, ranker="words")).hits
-    assert [(hit.question.id, dict(hit.components)) for hit in by_words] == [
-        ("words", {"bm25": 2.0}),
-        ("both", {"bm25": 1.0}),
-    ]
-    by_vectors = printers().search(replace(ASKED, k=2, ranker="meaning")).hits
-    assert [hit.question.id for hit in by_vectors] == ["both", "meaning"]
-    assert set(by_vectors[0].components) == {"cosine"}
-
-
 @pytest.mark.parametrize("ranker", list(RANKERS))
 def test_more_hits_than_questions_and_an_empty_forum_are_no_error(ranker: str) -> None:
     assert len(printers().search(replace(ASKED, k=1000, ranker=ranker)).hits) == (3 if ranker == "probability" else 2)

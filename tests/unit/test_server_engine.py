@@ -14,7 +14,7 @@ import pytest
 from tests.tiny_models import gated_model
 
 from askalike import Answer, Forum, Query, Question
-from askalike.errors import InputError, ModelError, SettingError, UnknownIdError
+from askalike.errors import ModelError, SettingError
 from askalike.schemas import PairsQuery
 from askalike.server.engine import SEARCH_LULL_S, Engine
 from askalike.server.service import MaintenanceWorker
@@ -46,16 +46,6 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
             ]
         )
         yield Engine(forum)
-
-
-def test_of_many_all_are_stored_or_none(engine: Engine) -> None:
-    assert engine.put(Question("1", "b")).operation == "edited"
-    engine.forum.put_unindexed([Question("4", "a"), Question("1", "b"), Question("4", "c")])
-    assert engine.forum.question("4").title == "c"
-    with pytest.raises(InputError):
-        engine.forum.put_unindexed([Question("5", "a"), Question(" ", "b")])
-    with pytest.raises(UnknownIdError):
-        engine.forum.question("5")
 
 
 def test_a_forum_counts_as_searched_for_a_moment_after_a_search(
