@@ -80,18 +80,6 @@ def test_a_training_stopped_again_and_again_gives_the_same_bytes(tmp_path: Path)
     assert len({row.stage for row in without_seconds(tmp_path / "whole")}) == 3
 
 
-def test_a_training_that_has_ended_is_only_read_again(tmp_path: Path) -> None:
-    first = contents(train_encoder(THREE, tiny_data(), TrainingRun(tmp_path / "work")), tmp_path / "a")
-    files = {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in (tmp_path / "work").iterdir()}
-    heard = Heard()
-    assert (
-        contents(train_encoder(THREE, tiny_data(), TrainingRun(tmp_path / "work", progress=heard)), tmp_path / "b")
-        == first
-    )
-    assert heard.phases == ["reading"]
-    assert {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in (tmp_path / "work").iterdir()} == files
-
-
 def changed(base: Recipe, number: int, **chosen: Any) -> Recipe:
     stages = list(base.stages)
     stages[number] = replace(stages[number], **chosen)

@@ -63,11 +63,6 @@ def test_pairs_hold_the_terms_in_order_and_words_of_the_text(text: str) -> None:
     assert all(word and word in text for word, _ in pairs)
 
 
-@given(texts)
-def test_the_same_text_gives_the_same_terms_again(text: str) -> None:
-    assert ENGLISH.terms(text) == ENGLISH.terms(text) == Analyzer(TextSettings()).terms(text)
-
-
 @given(texts, texts)
 def test_no_word_crosses_white_space(first: str, second: str) -> None:
     assert words(f"{first} {second}") == words(first) + words(second)

@@ -29,7 +29,6 @@ from askalike.training.objectives import (  # noqa: E402
     MaxMargin,
     Objective,
     TextNetwork,
-    excluded,
     info_nce,
     max_margin,
 )
@@ -73,26 +72,6 @@ def test_info_nce_is_the_mean_of_both_directions() -> None:
     forth = log(exp(2) + 1) - 2 + log(exp(1) + exp(0.4)) - 0.4  # τ = 1/2
     back = log(exp(2) + exp(1)) - 2 + log(1 + exp(0.4)) - 0.4
     assert info_nce(scores, no_bars(2), 0.5).item() == pytest.approx((forth / 2 + back / 2) / 2, rel=1e-6)
-
-
-def test_hard_negatives_count_in_one_direction_only() -> None:
-    scores = torch.tensor([[1.0, 0.0, 0.7]])
-    wide = torch.cat([scores, scores * 0])
-    is_barred = torch.zeros(2, 3, dtype=torch.bool)
-    forth = (log(exp(1) + 1 + exp(0.7)) - 1 + log(3)) / 2
-    back = (log(exp(1) + 1) - 1 + log(2)) / 2
-    assert info_nce(wide, is_barred, 1.0).item() == pytest.approx((forth + back) / 2, rel=1e-6)
-
-
-def test_what_is_barred_changes_nothing() -> None:
-    scores = torch.tensor([[1.0, 0.0, 0.3], [0.5, 0.2, 0.1], [0.4, 0.6, 0.9]])
-    is_barred = no_bars(3)
-    is_barred[0, 1] = is_barred[1, 0] = True
-    expected = info_nce(scores, is_barred, 1.0)
-    scores[0, 1], scores[1, 0] = 50.0, -50.0
-    assert torch.equal(info_nce(scores, is_barred, 1.0), expected)
-    everything = ~torch.eye(3, dtype=torch.bool)
-    assert info_nce(scores, everything, 1.0).item() == 0.0
 
 
 @pytest.mark.parametrize(("name", "kind"), WITH_ENCODERS)
@@ -238,11 +217,6 @@ def _with_marked(corpus: Corpus, questions: set[int]) -> set[int]:
 
 def _log_share(logits: list[float], place: int) -> float:
     return float(logits[place] - np.log(np.sum(np.exp(logits))))
-
-
-def test_views_share_no_negative_with_what_is_marked() -> None:
-    found = excluded(np.array([[0, 0], [1, 1], [2, 2]]), np.array([2, 3]), {0: {1}, 1: {0}, 3: {2}})
-    assert found.tolist() == [[0, 1, 0, 0, 0], [1, 0, 0, 0, 0], [0, 0, 0, 1, 0]]
 
 
 def rows(views: dict[str, float], data: TrainingData | None = None, epoch: int = 0, **chosen: Any) -> Iterator[Any]:
