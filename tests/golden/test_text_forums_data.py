@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from askalike.text import Analyzer, TextSettings, plain_text
+from askalike.text import plain_text
 
 pytestmark = pytest.mark.data
 
@@ -47,10 +47,3 @@ def test_the_banners_of_a_meta_site_go_with_their_quotation(data_dir: Path) -> N
     emptied = [key for key, text in texts.items() if not text and bodies[key]]
     assert all("<img" in bodies[key] for key in emptied)  # answers that are one linked picture
     assert len(emptied) == 42
-
-
-def test_pairs_and_terms_agree_on_a_whole_site(data_dir: Path) -> None:
-    analyzer = Analyzer(TextSettings())
-    for _, body in _posts(data_dir, "quantumcomputing-2018"):
-        text = plain_text(body, "html")
-        assert [term for _, term in analyzer.pairs(text)] == analyzer.terms(text)

@@ -97,22 +97,6 @@ def test_a_database_that_goes_away_and_comes_back_is_waited_for(
         assert following.differences() == []
 
 
-def test_retry_after_is_waited_for(tmp_path: Path) -> None:
-    with living(tmp_path / "f", 3, 5, chances=CALM, rate=0) as following:
-        following.prepare(SECRET)
-        answer, asked = following.fake.answer, []
-
-        def limited(path: str, headers: Any) -> Any:
-            asked.append(following.fake.now_s)
-            return (429, {"Retry-After": "300"}, b"{}") if len(asked) == 4 else answer(path, headers)
-
-        following.fake.answer = limited  # type: ignore[method-assign]
-        with following.follower() as follower:
-            assert follower.once()
-        assert asked[4] - asked[3] >= 300
-        assert following.differences() == []
-
-
 def test_an_event_is_found_by_searches_seconds_after_it_came(tmp_path: Path) -> None:
     with living(tmp_path / "f", 4, 40, chances=CALM, rate=60) as following:
         following.prepare(SECRET)
