@@ -22,7 +22,6 @@ import numpy as np
 import pytest
 
 from askalike import Answer, Filters, Forum, ImportOptions, Link, Query, Question, TextSettings
-from askalike.data import bundled_forum
 from askalike.errors import (
     BusyForumError,
     DamagedForumError,
@@ -43,8 +42,6 @@ from askalike.text.analyzer import Analyzer
 
 pytestmark = pytest.mark.usefixtures("words_alone")
 
-SSH = "remote host identification has changed"
-
 
 class Interrupting(SilentProgress):
     """Stops the work as Ctrl-C does, once more than ``after`` units are done."""
@@ -60,13 +57,6 @@ class Interrupting(SilentProgress):
 
 def ids(forum: Forum, title: str, k: int = 10, filters: Filters | None = None) -> list[str]:
     return [hit.question.id for hit in forum.similar(title, k=k, filters=filters)]
-
-
-@pytest.fixture(scope="module")
-def homenet(words_alone: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forum]:
-    with Forum.create(tmp_path_factory.mktemp("forums") / "homenet.forum") as forum:
-        forum.load(bundled_forum())
-        yield forum
 
 
 @pytest.fixture

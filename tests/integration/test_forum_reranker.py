@@ -21,6 +21,7 @@ from askalike.server.settings import ServeSettings
 from askalike.store import ForumLayout
 from askalike.types import Query
 
+pytestmark = pytest.mark.usefixtures("alone")
 QUESTIONS = [
     Question("evening", "Wifi drops every evening", "It happens at nine."),
     Question("printer", "Wifi printer is offline"),
@@ -42,11 +43,8 @@ class Backwards:
 
 
 @pytest.fixture(autouse=True)
-def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words_alone: None) -> None:
-    """Have a home of one's own, and no general model; wait for no endpoint."""
-    for name in ("XDG_CONFIG_HOME", "APPDATA"):
-        monkeypatch.setenv(name, str(tmp_path / "home"))
-    monkeypatch.delenv("ASKALIKE_ENCODERS", raising=False)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for no endpoint."""
     made = RemoteReranker.__init__
 
     def patiently(self: RemoteReranker, *given: object) -> None:

@@ -62,14 +62,6 @@ def test_entries_that_satisfy_filters_are_told_counted_and_listed(index: WordInd
     assert told(Filters(tags=("hard",))) == (set(), 0, []), "tags are whole"
 
 
-def test_a_removed_number_is_gone_and_removing_it_again_does_no_harm(index: WordIndex) -> None:
-    for _ in range(2):
-        with index.writing() as writer:
-            writer.remove([1])
-            writer.commit(index.cursor)
-    assert found(index, "printer") == [2]
-
-
 def test_the_mark_moves_with_the_commit_and_other_readers_see_it(index: WordIndex) -> None:
     other = WordIndex(index.folder)
     with index.writing() as writer:

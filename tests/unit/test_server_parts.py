@@ -484,27 +484,6 @@ def test_a_process_takes_as_many_file_handles_as_it_may_have() -> None:
     assert done.stdout == "(200, 200)\n"
 
 
-def test_clients_take_turns_where_calls_wait() -> None:
-    async def steps() -> list[str]:
-        pool, done, is_free = Pool("test", 1, 100), list[str](), threading.Event()
-
-        async def ask(client: str, name: str) -> None:
-            await pool.run(lambda: is_free.wait(60), 60, client)
-            done.append(name)
-
-        names = [("greedy", f"greedy {number}") for number in range(4)] + [("a", "a"), ("b", "b")]
-        tasks = [asyncio.create_task(ask(client, name)) for client, name in names]
-        await asyncio.sleep(0)
-        assert pool.busy == 6
-        is_free.set()
-        await asyncio.gather(*tasks)
-        assert pool.busy == 0
-        assert pool.close(60)
-        return done
-
-    assert asyncio.run(steps()) == ["greedy 0", "greedy 1", "a", "b", "greedy 2", "greedy 3"]
-
-
 def test_who_is_given_up_hears_whether_something_may_have_been_done() -> None:
     async def steps() -> None:
         pool, is_free = Pool("test", 1, 2), threading.Event()

@@ -45,26 +45,6 @@ def forum(tmp_path: Path) -> Iterator[Forum]:
         yield made
 
 
-def test_what_was_said_of_a_question_that_has_gone_has_no_effect_and_is_counted_apart(forum: Forum) -> None:
-    forum.add_links([Link("q0", "q1"), Link("q2", "q3")])
-    forum.add_answers([Answer("by-hand", "q1", "Buy another.")])
-    forum.judge("q1", "q3", "different")
-    kept = forum.judge("q4", "q5", "duplicate")
-    loaded(forum, LESS)
-    assert forum.links() == [Link("q2", "q3")]
-    assert forum.store.links_of("q0") == []
-    assert list(forum.store.all_feedback()) == forum.store.judgements() == [kept]
-    assert "q1" not in {
-        one.question.id for one in forum.search(Query("router reboots", own="q3", is_canonical=True)).hits
-    }
-    assert read_duplicate_links(forum).pairs == [("q2", "q3"), ("q4", "q5")]
-    assert forum.answers("q1") == []
-    counts = forum.info().counts
-    assert (counts.duplicates, counts.links_without_question) == (1, 1)
-    assert (counts.judgements, counts.judgements_without_question) == (1, 1)
-    assert (counts.answers, counts.answers_without_question, counts.questions_with_answer) == (0, 1, 0)
-
-
 def test_a_judged_pair_is_not_listed_after_its_question_went_and_came_back(forum: Forum) -> None:
     forum.judge("q0", "q1", "different")
     for records in (LESS, ALL):
