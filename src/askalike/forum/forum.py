@@ -913,6 +913,7 @@ class Forum:
         Raises:
             BusyForumError: another process is at it, or has been indexing for too long.
         """
+        self.store.check_folder()
         self.indexes.words.renew(progress or SilentProgress())
 
     def use_model(self, folder: str | Path) -> None:
