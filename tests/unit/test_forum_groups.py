@@ -47,6 +47,11 @@ def test_what_people_say_of_a_pair_joins_it_however_unlikely_and_needs_all_its_p
     assert linked(Evidence([Pair(2, 3, 0.9), Pair(1, 3, 0.7)], same=[(1, 2)])) == [(1, 2, 3)]
 
 
+def test_what_was_judged_different_never_joins_however_likely() -> None:
+    pairs = [Pair(1, 2, 0.99), Pair(1, 3, 0.9), Pair(2, 3, 0.9)]
+    assert linked(Evidence(pairs, different=[(1, 2)])) == [(1, 3)]
+
+
 def test_where_people_contradict_each_other_what_is_different_stays_so() -> None:
     said = Evidence(same=[(1, 2), (2, 3), (3, 4)], different=[(1, 3)])
     assert linked(said) == [(1, 2), (3, 4)]
@@ -203,6 +208,16 @@ def test_titles_that_ask_alike_of_different_things_are_not_joined_by_their_proba
     assert not any("Rhodes" in group for group in found)
     forum.judge("Rhodes", "Crete", "duplicate")
     assert any({"Rhodes", "Crete"} <= group for group in groups(forum))
+
+
+@pytest.mark.xfail(
+    strict=True, reason="names that differ weigh more than a link: a linked pair of such titles joins no group"
+)
+def test_a_linked_pair_whose_titles_differ_in_a_name_is_a_group(forum: Forum) -> None:
+    forum.add([Question(place, f"which ferry runs at night from Athens to {place}") for place in ("Crete", "Rhodes")])
+    forum.add([Question("again", "which ferry runs at night to Crete from Athens")])
+    forum.add_links([Link("Rhodes", "Crete")])
+    assert {"Rhodes", "Crete"} in groups(forum)  # the other two questions ask of different things
 
 
 def test_names_are_told_by_capitals_and_a_title_of_capitals_has_none() -> None:
