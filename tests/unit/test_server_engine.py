@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -185,3 +187,30 @@ def test_the_keeper_keeps_no_failure_to_itself(tmp_path: Path) -> None:
         (ForumLayout(tmp_path / "f").model / "weights.safetensors").write_bytes(b"")
         with pytest.raises(ModelError):
             MaintenanceWorker(Engine(forum), lambda: False).keep()
+
+
+USES = """
+import sys
+from askalike import Answer, Forum, Query, Question
+from askalike.schemas import PairsQuery
+from askalike.server.engine import Engine
+
+with Forum.open(sys.argv[1]) as forum:
+    engine = Engine(forum)
+    engine.warm_up()
+    before = set(sys.modules)
+    for number in range(30):
+        engine.similar(Query(f"printer {number}", "It *stops* | a", "markdown", minimum="default", order="help"))
+    engine.put(Question("new", "Printer hums", "<p>It hums</p>", "html"))
+    engine.put_answer(Answer("z", "new", "| a |\\n|--|\\n| b |", "markdown"))
+    engine.question("new")
+    engine.pairs(PairsQuery())
+    print(sorted(set(sys.modules) - before))
+"""
+
+
+def test_after_the_warm_up_nothing_is_imported(engine: Engine) -> None:
+    engine.forum.close()
+    command = [sys.executable, "-c", USES, str(engine.forum.path)]
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert shown.stdout == "[]\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import math
 import re
 import time
@@ -55,6 +56,9 @@ _WHOLE: Final = re.compile("-?[0-9]{1,19}")
 PROBE_CHARACTERS: Final = 200
 SEARCH_LULL_S: Final = 1.0
 """Time after a search in which the next one is likely, since people type."""
+
+LATE_MODULES: Final = ("scipy.sparse", "numpy.ma")
+"""What libraries import at the first need: there may be no file handle left by then."""
 
 _OPERATIONS: Final[Mapping[str, Literal["added", "edited"]]] = {"add": "added", "edit": "edited"}
 
@@ -124,7 +128,9 @@ class Engine:
         )
 
     def warm_up(self) -> None:
-        """Search once, so that no user waits for the model to be read; errors are left to theirs."""
+        """Load what searches and writes need, so that no user waits for it; errors of a search are left to theirs."""
+        for name in LATE_MODULES:
+            importlib.import_module(name)
         with contextlib.suppress(AskalikeError):
             self.forum.similar("how to", k=1)
 
