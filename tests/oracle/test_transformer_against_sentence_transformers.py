@@ -25,7 +25,7 @@ from askalike import Forum, Question
 from askalike.data import general_folder
 from askalike.errors import DamagedModelError, ModelError, ModelNotFoundError
 from askalike.models.general import VOCABULARY_FILE, general_encoder
-from askalike.models.transformer import CrossEncoder, Transformer
+from askalike.models.transformer import CrossEncoder, Transformer, session
 from askalike.models.transformer_folder import read_folder
 from askalike.models.wordpiece import WordPiece
 
@@ -181,6 +181,27 @@ def test_eight_bits_change_a_vector_little(tmp_path: Path) -> None:
     exact = Transformer.load(folder).encode_query(TEXTS)
     rounded = Transformer.load(folder, precision="int8").encode_query(TEXTS)
     assert (exact * rounded).sum(axis=1).min() > 0.98
+
+
+def test_products_of_bytes_are_exact_on_every_processor() -> None:
+    import onnx
+
+    states, weights = np.full((2, 64), 255, np.uint8), np.full((64, 32), 127, np.int8)  # 255 · 127 · 2 > 2¹⁵
+    constants = {"weights": weights, "step": np.float32(1), "steps": np.ones(32, np.float32), "zero": np.uint8(128)}
+    node = onnx.helper.make_node(
+        "MatMulIntegerToFloat", ["x", "weights", "step", "steps", "zero"], ["y"], domain="com.microsoft"
+    )
+    graph = onnx.helper.make_graph(
+        [node],
+        "product",
+        [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.UINT8, [2, 64])],
+        [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [2, 32])],
+        [onnx.numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
+    )
+    operators = [onnx.helper.make_opsetid("", 20), onnx.helper.make_opsetid("com.microsoft", 1)]
+    model = onnx.helper.make_model(graph, opset_imports=operators, ir_version=10)
+    [product] = session(model.SerializeToString()).run(None, {"x": states})
+    np.testing.assert_array_equal(product, np.full((2, 32), 64 * (255 - 128) * 127, np.float32))
 
 
 def test_the_bundled_encoder_reads_pieces_as_the_library_does() -> None:

@@ -385,4 +385,6 @@ def session(graph: bytes) -> Any:
     options.log_severity_level = 3
     options.enable_cpu_mem_arena = False  # texts differ in length, and the arena keeps the largest of each
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    # exact sums: processors without VNNI add products of bytes in 16 bits otherwise, and cut off what is larger
+    options.add_session_config_entry("session.x64quantprecision", "1")
     return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
