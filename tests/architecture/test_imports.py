@@ -175,19 +175,18 @@ def test_the_allowed_imports_have_no_cycle() -> None:
         rooms = {room: allowed for room, allowed in rooms.items() if room not in free}
 
 
-def test_the_store_alone_knows_its_sqlite_file_and_who_asks_it_knows_only_its_protocol() -> None:
-    own = [PACKAGE / "follow" / "state.py"]  # has a file of its own
+def test_sqlite_files_are_opened_in_one_place_and_the_store_alone_knows_its_database() -> None:
+    opener = PACKAGE / "store" / "sqlite_file.py"
     wrong = []
     for path in sorted(PACKAGE.rglob("*.py")):
-        if path.is_relative_to(PACKAGE / "store") or path in own:
-            continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        name, is_store = path.relative_to(PACKAGE), path.is_relative_to(PACKAGE / "store")
+        source = path.read_text(encoding="utf-8")
+        wrong += [f"{name} opens an SQLite file"] * (path != opener and "sqlite3.connect(" in source)
+        for node in () if is_store else ast.walk(ast.parse(source)):
             modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             modules += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             wrong += [
-                f"{path.relative_to(PACKAGE)} imports {module}"
-                for module in modules
-                if module.split(".")[0] == "sqlite3" or module.startswith("askalike.store.sqlite")
+                f"{name} imports {module}" for module in modules if module in ("sqlite3", "askalike.store.sqlite")
             ]
     assert wrong == []
 

@@ -499,7 +499,7 @@ def test_others_write_while_an_archive_is_read_but_none_loads(store: Store) -> N
 
 
 def test_a_second_load_is_refused_while_one_is_under_way(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("askalike.store.sqlite.BUSY_TIMEOUT_S", 0.0)
+    monkeypatch.setattr("askalike.store.sqlite_file.BUSY_TIMEOUT_S", 0.0)
     monkeypatch.setattr("askalike.store.postgres.LOADS_WAIT", "1ms")
     errors: list[Exception] = []
 

@@ -21,7 +21,7 @@ from tests.tiny_models import synonym_model
 from askalike import Answer, Forum, Link, Question, batch
 from askalike.errors import AskalikeError, ForumExistsError, InputError, ModelError, SettingError
 from askalike.executors.ray import Order, run_part
-from askalike.store.layout import copy_forum
+from askalike.store import copy_forum
 
 pytestmark = pytest.mark.slow
 

@@ -19,7 +19,7 @@ from benchmarks.kill import Versions, one_round, write_versions
 from tests.children import printed_by
 
 from askalike.data import bundled_forum
-from askalike.store import ForumLayout, sqlite, stored_faults
+from askalike.store import ForumLayout, sqlite_file, stored_faults
 from askalike.store.sqlite import SqliteStore
 from askalike.types import Answer, Feedback, Link, Question, Record, Reject, Source
 
@@ -61,7 +61,7 @@ BY_HAND = Question("by hand", "kept")
 
 def kill_at_each_statement(folder: Path) -> None:
     """Load, in one child after the other, and kill each of them at a later statement; one comes to the end."""
-    sqlite._SETTINGS = tuple(one.replace("FULL", "OFF") for one in sqlite._SETTINGS)  # type: ignore[misc]  # no power fails
+    sqlite_file._WRITING = (*sqlite_file._WRITING, "synchronous = OFF")  # type: ignore[misc]  # no power fails
     with closing(SqliteStore.create(folder / "made" / "archive.sqlite", {})) as store:
         if (folder / "full").exists():
             store.load(BEFORE, DUMP, reject_nothing)

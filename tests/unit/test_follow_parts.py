@@ -173,12 +173,12 @@ def test_a_file_that_is_none_is_named_with_what_to_do(layout: ForumLayout) -> No
 def test_a_file_that_another_process_writes_is_not_taken_for_a_damaged_one(
     layout: ForumLayout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(states, "BUSY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("askalike.store.sqlite_file.BUSY_TIMEOUT_S", 0.05)
     State.create(layout).close()
     with contextlib.closing(sqlite3.connect(layout.follow, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(BusyForumError, match="locked by another process"):
-            State.create(layout)
+        with State.create(layout) as state, pytest.raises(BusyForumError, match="locked by another process"):
+            state.put(cursor=1)
 
 
 def test_secrets_are_given_by_the_names_of_variables_alone() -> None:

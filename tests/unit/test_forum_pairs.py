@@ -13,8 +13,7 @@ import pytest
 from askalike import Forum, Link, Question
 from askalike.errors import BusyForumError, DamagedForumError
 from askalike.forum import pairs as pairs_module
-from askalike.store import ForumLayout
-from askalike.store import pairs as stored_pairs
+from askalike.store import ForumLayout, sqlite_file
 from askalike.store.pairs import Pair
 
 pytestmark = pytest.mark.usefixtures("words_alone")
@@ -254,7 +253,7 @@ def test_a_pair_with_a_question_that_was_deleted_meanwhile_is_not_kept(forum: Fo
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored_pairs, "BUSY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(sqlite_file, "BUSY_TIMEOUT_S", 0.05)
 
 
 @pytest.mark.usefixtures("impatient")

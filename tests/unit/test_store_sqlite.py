@@ -32,8 +32,9 @@ from askalike.errors import (
     UnknownIdError,
 )
 from askalike.files import replace_whole
-from askalike.store import ForumLayout, sqlite, stored_faults
-from askalike.store.sqlite import SqliteStore
+from askalike.store import ForumLayout, stored_faults
+from askalike.store.sqlite import SCHEMA, SqliteStore
+from askalike.store.sqlite_file import SqliteFile
 from askalike.types import Feedback, Record, Reject, Source
 
 pytestmark = pytest.mark.usefixtures("words_alone")
@@ -456,9 +457,9 @@ def test_a_full_disk_is_named_where_sqlite_speaks_of_input_and_output(
     error = sqlite3.OperationalError("disk I/O error")
     error.sqlite_errorcode = sqlite3.SQLITE_IOERR
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=4_096))
-    refused = sqlite.refusal(tmp_path / "archive.sqlite", error)
-    assert type(refused) is DiskFullError
-    assert "its disk is full" in refused.message
+    file = SqliteFile(tmp_path / "archive.sqlite", SCHEMA)
+    with pytest.raises(DiskFullError, match="its disk is full"), file.errors():
+        raise error
 
 
 @pytest.mark.parametrize("name", ["archive.sqlite", "f"])

@@ -27,7 +27,7 @@ from askalike._version import __version__
 from askalike.errors import AskalikeError, MissingExtraError
 from askalike.executors import Numbered, Result, Tag, Task
 from askalike.processes import one_blas_thread
-from askalike.store.layout import copy_forum
+from askalike.store import copy_forum
 from askalike.types import Question
 
 CONNECT_S: Final = 5.0

@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, Literal
 
 from askalike.errors import BusyForumError, DamagedForumError, ForumError
-from askalike.files import narrow
-from askalike.store import ForumLayout, foreign_schema
+from askalike.store import ForumLayout
+from askalike.store.sqlite_file import Schema, SqliteFile
 
-FORMAT: Final = 1
-BUSY_TIMEOUT_S: Final = 30.0
 MAX_EVENTS: Final = 100_000
 """So many events may wait; more are refused, and found by the poll."""
 EVENTS_KEPT_S: Final = 30 * 86_400.0
@@ -68,6 +64,7 @@ CREATE TABLE rejects (
     PRIMARY KEY (id, reason)
 ) WITHOUT ROWID;
 """
+_SCHEMA: Final = Schema(_TABLES.split(";\n"), format=1, remedy="delete it: what is followed is then compared from zero")
 _DUE: Final = f"(not_before_s <= ? OR not_before_s > ? + {LONGEST_WAIT_S})"
 
 
@@ -101,53 +98,22 @@ class State:
     """
 
     def __init__(self, layout: ForumLayout, *, is_durable: bool = False) -> None:
-        self._path = layout.follow
-        nothing = ForumError(f"{layout.folder} follows no forum", "say which with askalike follow FORUM --from ADDRESS")
-        if not self._path.is_file():
-            raise nothing
-        self._connection = sqlite3.connect(
-            self._path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
-        )
-        try:
-            with _errors_explained(self._path):
-                self._connection.execute(f"PRAGMA synchronous = {'FULL' if is_durable else 'NORMAL'}")
-                self._connection.execute("PRAGMA trusted_schema = OFF")
-                number = self._connection.execute("PRAGMA user_version").fetchone()[0]
-                foreign = foreign_schema(self._connection)
-            if not number:  # another process is making it, or was killed while it did
-                raise nothing
-            if foreign:
-                raise DamagedForumError(
-                    f"{self._path} holds {foreign[0]}, which askalike does not make",
-                    "delete it, and follow the forum anew",
-                )
-            if number != FORMAT:
-                raise DamagedForumError(
-                    f"{self._path} has format {number}, expected {FORMAT}", "delete it, and follow the forum anew"
-                )
-        except BaseException:
-            self._connection.close()
-            raise
+        self._file = SqliteFile(layout.follow, _SCHEMA, is_durable=is_durable)
+        if not layout.follow.is_file() or not self._file.is_made():  # a process may have been killed while it made it
+            self.close()
+            hint = "say which with askalike follow FORUM --from ADDRESS"
+            raise ForumError(f"{layout.folder} follows no forum", hint)
 
     @classmethod
     def create(cls, layout: ForumLayout) -> State:
         """Return the state of a forum, empty where there was none."""
-        with open(layout.follow, "ab", opener=narrow):  # SQLite gives its log the same rights
-            pass
-        connection = sqlite3.connect(layout.follow, timeout=BUSY_TIMEOUT_S, isolation_level=None)
-        with contextlib.closing(connection), _errors_explained(layout.follow):
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("BEGIN IMMEDIATE")
-            if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                for statement in _TABLES.split(";\n"):
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA user_version = {FORMAT}")
-            connection.execute("COMMIT")
+        with contextlib.closing(SqliteFile(layout.follow, _SCHEMA)) as file:
+            file.make()
         return cls(layout)
 
     def close(self) -> None:
         """Close the file."""
-        self._connection.close()
+        self._file.close()
 
     def __enter__(self) -> State:
         return self
@@ -163,7 +129,7 @@ class State:
         try:
             return json.loads(rows[0][0]) if rows else None
         except (ValueError, RecursionError) as error:
-            raise DamagedForumError(f"{self._path}: {name} is not JSON", "delete it, and follow anew") from error
+            raise DamagedForumError(f"{self._file.path}: {name} is not JSON", "delete it, and follow anew") from error
 
     def put(self, **values: Any) -> None:
         """Keep values of JSON under their names."""
@@ -346,42 +312,12 @@ class State:
 
     # -- SQLite ------------------------------------------------------------------------------------------------
 
-    @contextlib.contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self) -> contextlib.AbstractContextManager[object]:
         """Do all inside in one transaction; one inside another is a part of it."""
-        if self._connection.in_transaction:
-            yield
-            return
-        with _errors_explained(self._path):
-            self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            with _errors_explained(self._path):
-                self._connection.execute("COMMIT")
-        except BaseException:
-            with contextlib.suppress(sqlite3.Error):
-                self._connection.execute("ROLLBACK")
-            raise
+        return self._file.write()
 
     def _run(self, statement: str, values: Sequence[object] = ()) -> None:
-        with _errors_explained(self._path):
-            self._connection.execute(statement, values)
+        self._file.run(statement, [values])
 
     def _rows(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
-        with _errors_explained(self._path):
-            return self._connection.execute(statement, values).fetchall()
-
-
-@contextlib.contextmanager
-def _errors_explained(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.DatabaseError as error:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            raise BusyForumError(f"{path} is locked by another process", "try again when it has finished") from error
-        if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY):
-            raise ForumError(f"{path} cannot be written: {error}", "free space, or check its rights") from error
-        raise DamagedForumError(
-            f"{path} cannot be read: {error}", "delete it: what is followed is then compared from zero"
-        ) from error
+        return list(map(tuple, self._file.rows(statement, values)))

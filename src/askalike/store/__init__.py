@@ -21,7 +21,7 @@ from askalike.store.pairs import PairStore
 from askalike.store.postgres import PostgresStore, check_address
 from askalike.store.rows import check_question
 from askalike.store.soundness import pair_faults
-from askalike.store.sqlite import SqliteStore, foreign_schema
+from askalike.store.sqlite import SqliteStore, copy_forum
 from askalike.store.values import (
     Change,
     Contents,
@@ -46,8 +46,8 @@ __all__ = [
     "Store",
     "attach_store",
     "check_question",
+    "copy_forum",
     "create_store",
-    "foreign_schema",
     "open_pairs",
     "open_store",
     "pair_faults",

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import threading
-import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol
 
-from askalike.errors import ForumError
 from askalike.store.layout import OpenedFile
 from askalike.store.staging import Staging
 
@@ -47,7 +44,7 @@ class Database(ABC):
     ordered_join: ClassVar = "JOIN"
     """A join whose first table is read first, where that has to be said."""
 
-    _file: OpenedFile | None = None
+    _opened: OpenedFile | None = None
     """What the forum was opened by; None where a database is opened by itself."""
 
     def check_folder(self) -> None:
@@ -56,8 +53,8 @@ class Database(ABC):
         Raises:
             ForumNotFoundError: it was moved, deleted or replaced.
         """
-        if self._file is not None:
-            self._file.check()
+        if self._opened is not None:
+            self._opened.check()
 
     @property
     @abstractmethod
@@ -125,73 +122,3 @@ class Database(ABC):
     @abstractmethod
     def after_load(self) -> None:
         """Do what the database needs after a load, such as new statistics; what fails is done another time."""
-
-
-class _Closable(Protocol):
-    def close(self) -> None: ...
-
-
-_Connection = TypeVar("_Connection", bound=_Closable)
-
-
-class ThreadConnections(Generic[_Connection]):
-    """The connections of all threads to one database.
-
-    A thread's connection is opened at its first use. It is closed when the thread ends, when this object goes, or by
-    ``close``, so that threads that come and go leave no file handles.
-
-    Args:
-        opened: opens a connection, which another thread may close.
-    """
-
-    def __init__(self, opened: Callable[[], _Connection]) -> None:
-        self._opened = opened
-        self._closed = ""
-        self._local = threading.local()
-        self._guard = threading.Lock()
-        self._all: weakref.WeakSet[_Closing[_Connection]] = weakref.WeakSet()
-
-    def get(self) -> _Connection:
-        """Return this thread's connection.
-
-        Raises:
-            ForumError: all were closed for good.
-        """
-        own: _Closing[_Connection] | None = getattr(self._local, "own", None)
-        if own is None:
-            if self._closed:
-                raise ForumError(f"{self._closed} is closed", "open it again")
-            own = _Closing(self._opened())
-            self._local.own = own
-            with self._guard:
-                self._all.add(own)
-        return own.connection
-
-    def forget(self) -> None:
-        """Close this thread's connection; the next ``get`` opens another."""
-        if hasattr(self._local, "own"):
-            self._local.own.connection.close()
-            del self._local.own
-
-    def close(self, name: str = "") -> None:
-        """Close every connection; a later ``get`` opens another.
-
-        Args:
-            name: of what is closed for good; a later ``get`` says so.
-        """
-        self._closed = name
-        with self._guard:
-            for one in list(self._all):
-                one.connection.close()
-            self._all.clear()
-        self._local = threading.local()
-
-
-class _Closing(Generic[_Connection]):
-    """Closes its connection when nothing refers to it: what a thread has of its own goes with the thread."""
-
-    def __init__(self, connection: _Connection) -> None:
-        self.connection = connection
-
-    def __del__(self) -> None:
-        self.connection.close()

@@ -7,24 +7,15 @@ says so, and the next who compares begins it again. A store that another process
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
-import os
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from askalike.errors import BusyForumError, DamagedForumError, ForumError
-from askalike.files import shortage
-from askalike.store.database import ThreadConnections
-from askalike.store.layout import identity
-from askalike.store.sqlite import Reader, foreign_schema, may_be_written, open_reader
-
-FORMAT: Final = 5
-BUSY_TIMEOUT_S: Final = 10.0
+from askalike.errors import DamagedForumError
+from askalike.store.sqlite_file import Schema, SqliteFile
 
 _TABLES: Final = """
 CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -56,11 +47,17 @@ _PARTS: Final = 500
 _VERSION: Final = "(SELECT ifnull(max(CAST(value AS INTEGER)), 0) + 1 FROM state WHERE key = 'version')"
 """What ``version`` is after the writing under way."""
 
-_NAMES: Final = {"state", "todo", "pairs", "texts", "unread", "touched"}
-
 
 class DamagedPairsError(DamagedForumError):
     """The pairs cannot be read; they are begun again by who compares next."""
+
+
+_SCHEMA: Final = Schema(
+    _TABLES.split(";"),
+    format=5,
+    remedy="it is rebuilt when the service, or Forum.pairs.advance, runs",
+    damaged=DamagedPairsError,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,16 +106,10 @@ def permanent_number(first: int, second: int, seed: int) -> float:
     return (a * first + b * second + c) % prime / prime
 
 
-class _Connection(Reader):
-    """A connection that knows which file it was opened to."""
-
-    identity: tuple[int, int] | None = None
-
-
 class PairStore:
     """Pairs of a forum, in one file; any thread reads, and whoever holds the lock of comparing writes.
 
-    Each thread has a connection of its own. Every method raises BusyForumError where another process has the store
+    Every method raises BusyForumError where another process has the store
     locked for too long, DamagedPairsError where it is damaged or of another format, and ForumError where it cannot be
     read or written for another reason. Where nothing may be written, a store that is not there is empty.
 
@@ -127,15 +118,11 @@ class PairStore:
     """
 
     def __init__(self, path: Path, check_folder: Callable[[], None] = lambda: None) -> None:
-        self.path = path
-        self._check_folder = check_folder
-        self.was_damaged = False
-        """Whether damage was met since ``mend``."""
-        self._connections = ThreadConnections(self._open)
+        self._file = SqliteFile(path, _SCHEMA, check_folder, is_durable=False, is_rebuilt=True)
 
     def close(self) -> None:
         """Close every connection."""
-        self._connections.close()
+        self._file.close()
 
     # -- reading -----------------------------------------------------------------------------------------------
 
@@ -233,16 +220,9 @@ class PairStore:
     @contextlib.contextmanager
     def writing(self) -> Iterator[PairStore]:
         """Keep everything that is written inside, or nothing."""
-        self._run("BEGIN IMMEDIATE")
-        connection = self._connection
-        try:
+        with self._file.write():
             yield self
             self.keep("version", str(int(self.state("version") or 0) + 1))
-            self._run("COMMIT")
-        except BaseException:
-            if connection.in_transaction:  # SQLite itself has rolled back after some errors
-                connection.execute("ROLLBACK")
-            raise
 
     def keep(self, key: str, value: str) -> None:
         """Keep a value."""
@@ -310,110 +290,28 @@ class PairStore:
 
     # -- damage ------------------------------------------------------------------------------------------------
 
+    @property
+    def was_damaged(self) -> bool:
+        """Return whether damage was met since ``mend``."""
+        return self._file.was_damaged
+
     def mend(self) -> None:
         """Begin the store again if it is damaged; the caller holds the lock of comparing, so that nobody writes."""
-        self.was_damaged = False
         with contextlib.suppress(DamagedPairsError):
             if self._rows("PRAGMA integrity_check(1)")[0][0] == "ok":  # another process may have begun it again
+                self._file.was_damaged = False
                 return
-        self.was_damaged = False
-        for name in (self.path.name, f"{self.path.name}-wal", f"{self.path.name}-shm"):
-            self.path.with_name(name).unlink(missing_ok=True)
-
-    @contextlib.contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Raise what an error of SQLite means for the caller: a file that is in use is not a damaged one."""
-        try:
-            yield
-        except UnicodeDecodeError as error:  # SQLite quotes a damaged name in what it says
-            raise self._damaged(str(error)) from error
-        except sqlite3.DatabaseError as error:
-            code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest tells details
-            if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                raise BusyForumError(
-                    f"{self.path} is locked by another process", "try again when it has finished"
-                ) from error
-            if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-                raise self._damaged(str(error)) from error
-            if not isinstance(error, sqlite3.OperationalError):
-                raise
-            if code == sqlite3.SQLITE_CANTOPEN and may_be_written(self.path):
-                raise shortage(f"{self.path} cannot be opened", errno.EMFILE) or error from error
-            raise ForumError(
-                f"{self.path} cannot be read or written: {error}", "free space, or correct the folder's permissions"
-            ) from error
-
-    def _damaged(self, reason: str) -> DamagedPairsError:
-        self.was_damaged = True
-        return DamagedPairsError(
-            f"{self.path} is damaged: {reason}", "it is rebuilt when the service, or Forum.pairs.advance, runs"
-        )
-
-    # -- opening -----------------------------------------------------------------------------------------------
+        self._file.was_damaged = False
+        path = self._file.path
+        for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+            path.with_name(name).unlink(missing_ok=True)
 
     def _rows(self, statement: str, *values: object) -> list[Any]:
-        with self._explained():
-            return self._connection.execute(statement, values).fetchall()
+        return list(map(tuple, self._file.rows(statement, values)))
 
     def _run(self, statement: str, *rows: Sequence[object]) -> None:
         """Execute a statement, once for each row of values where it takes any."""
-        with self._explained():
-            if "?" in statement:
-                self._connection.executemany(statement, rows)
-            else:
-                self._connection.execute(statement)
-
-    @property
-    def _connection(self) -> _Connection:
-        """Return this thread's connection to the file that is there now: another process may have begun it again."""
-        self._check_folder()
-        connection = self._connections.get()
-        is_same = connection.identity == identity(self.path) and not connection.is_old(self.path)
-        if connection.in_transaction or is_same:
-            return connection
-        self._connections.forget()
-        return self._connections.get()
-
-    def _open(self) -> _Connection:
-        options: dict[str, Any] = {
-            "timeout": BUSY_TIMEOUT_S,
-            "isolation_level": None,
-            "check_same_thread": False,
-        }
-        is_writable = os.access(self.path.parent, os.W_OK)
-        if not is_writable and self.path.exists():
-            connection = open_reader(self.path, _Connection, **options)
-        else:
-            connection = sqlite3.connect(self.path if is_writable else ":memory:", factory=_Connection, **options)
-        try:
-            connection.execute("PRAGMA trusted_schema = OFF")
-            if foreign := foreign_schema(connection):
-                raise self._damaged(f"it holds {foreign[0]}, which askalike does not make")
-            connection.execute("PRAGMA synchronous = NORMAL")  # what a power cut takes is compared again
-            version = _version(connection)
-            if not version:
-                connection.execute("PRAGMA journal_mode = WAL")
-                connection.execute("BEGIN IMMEDIATE")
-                version = self._create(connection)
-                connection.execute("COMMIT")
-            if version != FORMAT or not _names(connection) >= _NAMES:
-                raise self._damaged(f"it has format {version}, expected {FORMAT}")
-        except BaseException:
-            connection.close()
-            raise
-        connection.identity = identity(self.path)
-        return connection
-
-    def _create(self, connection: sqlite3.Connection) -> int:
-        """Make the tables, unless another process has done so meanwhile; return the file's format."""
-        if version := _version(connection):
-            return version
-        if _names(connection):
-            raise self._damaged("it is a file of another program")
-        for statement in _TABLES.split(";"):
-            connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {FORMAT}")
-        return FORMAT
+        self._file.run(statement, rows if "?" in statement else ((),))
 
 
 def _pairs(rows: Iterable[tuple[int, int, float, float | None, int]]) -> list[Pair]:
@@ -425,11 +323,3 @@ def _parts(nums: Iterable[int]) -> Iterator[str]:
     listed = iter(nums)
     while part := list(islice(listed, _PARTS)):
         yield ", ".join(map(str, map(int, part)))
-
-
-def _version(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def _names(connection: sqlite3.Connection) -> set[str]:
-    return {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}

@@ -29,7 +29,8 @@ from askalike.errors import (
 )
 from askalike.store import rows, tables
 from askalike.store.base import Store
-from askalike.store.database import Cursor, ThreadConnections
+from askalike.store.connections import ThreadConnections
+from askalike.store.database import Cursor
 from askalike.store.layout import OpenedFile
 from askalike.store.staging import COMPARED, STAGED, Staging
 from askalike.store.values import Contents
@@ -84,7 +85,7 @@ class PostgresStore(Store):
 
     def __init__(self, address: str, named_in: Path | None = None) -> None:
         self._address = check_address(address)
-        self._file = None if named_in is None else OpenedFile(named_in)
+        self._opened = None if named_in is None else OpenedFile(named_in)
         self._connections = ThreadConnections(lambda: _Connection(self._address))
         with _explained(self._address):
             connection = self._connections.get()

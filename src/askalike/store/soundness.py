@@ -17,7 +17,8 @@ from typing import Any, Final, get_args
 from askalike.errors import DamagedForumError
 from askalike.store import rows
 from askalike.store.layout import ForumLayout
-from askalike.store.sqlite import APPLICATION_ID, FORMAT, Reader, foreign_schema, open_reader
+from askalike.store.sqlite import SCHEMA
+from askalike.store.sqlite_file import foreign_schema, open_reader
 from askalike.store.values import FIGURES, Contents
 from askalike.types import DrawnBy, LinkKind, LogKind, Verdict, WriteState
 
@@ -40,9 +41,7 @@ _LANGUAGES: Final = "SELECT num, language FROM questions WHERE language <> ''"
 @contextmanager
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
     """Open an SQLite file in a way in which nothing can be written to it, also on a disk that may only be read."""
-    with closing(open_reader(path, Reader, timeout=30)) as connection:
-        connection.row_factory = sqlite3.Row
-        connection.execute("PRAGMA trusted_schema = OFF")
+    with closing(open_reader(path)) as connection:
         connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
         yield connection
 
@@ -118,8 +117,9 @@ def _faults(connection: sqlite3.Connection, on_rows: Callable[[int], None]) -> I
 def _structure(connection: sqlite3.Connection) -> Iterator[str]:
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if application != APPLICATION_ID or version != FORMAT:
-        yield f"it is of program {application:#x} and format {version}, expected {APPLICATION_ID:#x} and {FORMAT}"
+    if (application, version) != (SCHEMA.application, SCHEMA.format):
+        expected = f"{SCHEMA.application:#x} and {SCHEMA.format}"
+        yield f"it is of program {application:#x} and format {version}, expected {expected}"
     found = [row[0] for row in connection.execute(f"PRAGMA integrity_check({_MOST_MESSAGES})")]
     yield from (message for message in found if message != "ok")
     for row in islice(connection.execute("PRAGMA foreign_key_check"), _MOST_MESSAGES):

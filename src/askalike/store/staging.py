@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from askalike.files import narrow, writing_named
 from askalike.store import rows
+from askalike.store.sqlite_file import open_scratch
 from askalike.types import Answer, Link, Question
 
 POSTS: Final = {"questions": rows.QUESTION_COLUMNS, "answers": rows.ANSWER_COLUMNS}
@@ -35,14 +34,8 @@ class Staging:
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        if path is not None:
-            with writing_named(path):
-                path.unlink(missing_ok=True)
-                open(path, "xb", opener=narrow).close()
-        self._connection = sqlite3.connect("" if path is None else path, isolation_level=None)
+        self._connection = open_scratch(path)
         execute = self._connection.execute
-        execute("PRAGMA journal_mode = OFF")  # what fails here is thrown away
-        execute("PRAGMA synchronous = OFF")
         for table, columns in POSTS.items():
             rest = ", ".join(columns[1:])
             execute(f"CREATE TABLE staged_{table} (place INTEGER PRIMARY KEY, digest, id NOT NULL UNIQUE, {rest})")
