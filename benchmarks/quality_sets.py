@@ -9,7 +9,7 @@ from pathlib import Path
 from recipes.folders import WORK, need_data
 
 from askalike.evaluation.forum.links import duplicate_task, related_task
-from askalike.evaluation.forum.tasks import RerankTask, bm25_task, forum_rerank_task, questions_of
+from askalike.evaluation.forum.tasks import RerankTask, forum_rerank_task, judged_task, questions_of
 from askalike.forum import Forum, ForumSettings
 from askalike.readers.research.judged import read_judged
 from askalike.types import Judged, Question
@@ -44,7 +44,7 @@ def semeval_tasks(part: str) -> dict[str, Task]:
 def semeval_task(split: str) -> RerankTask:
     """Return one file of SemEval, "train", "dev", "test2016" or "test2017"."""
     known = [question for split in ("train", "dev") for question in questions_of(_semeval(split))]
-    return bm25_task(_semeval(split), "semeval", known)
+    return judged_task(_semeval(split), "semeval", known)
 
 
 def travel_tasks(part: str) -> dict[str, Task]:

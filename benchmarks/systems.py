@@ -22,6 +22,7 @@ from askalike.evaluation.forum.tasks import (
     JoinedTerms,
     RerankTask,
     VectorScorer,
+    bm25_run,
     cosine_run,
     lexical_run,
     make_scorer,
@@ -154,8 +155,8 @@ class LexicalSearch:
     """
 
     def rerank(self, task: RerankTask) -> Run:
-        """Return the candidates with their BM25 scores."""
-        return task.lexical
+        """Return the candidates with the scores of the search by words, or of exact BM25 where another found them."""
+        return bm25_run(task) if task.protocol == "semeval" else task.given
 
     def retrieve(self, task: RetrievalTask) -> Run:
         """Return the lexical search's best."""

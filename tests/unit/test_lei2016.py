@@ -102,7 +102,7 @@ def test_askubuntu_is_read_as_it_was_released(askubuntu: LeiSet) -> None:
     example = askubuntu.examples[0]
     labels = {question.id: label for question, label in zip(example.candidates, example.labels, strict=True)}
     assert labels == {"1": 0, "2": 0, "3": 0, "6": 1}
-    assert askubuntu.dev.lexical["2"] == [("3", 9.0), ("8", 8.0), ("9", 7.0)]
+    assert askubuntu.dev.given["2"] == [("3", 9.0), ("8", 8.0), ("9", 7.0)]
     assert [task.name for task in askubuntu.tests] == ["askubuntu-test"]
 
 
@@ -151,10 +151,10 @@ def test_bm25_is_plain_where_the_candidates_were_found_by_another_search(tmp_pat
     assert runs[test.name] == rerank(
         test.given, make_scorer("bm25", test.statistics, TextSettings()), test.queries, test.documents
     )
-    assert runs[test.name] != test.lexical
+    assert runs[test.name] != test.given
     assert (plain.row.id, search.row.id) == ("bm25", "candidate-search")
     released = LeiSystems(askubuntu, tmp_path, no_torch).answer(ROWS["bm25"], 0).runs
-    assert released == {task.name: task.lexical for task in askubuntu.tasks()}, "as they were released"
+    assert released == {task.name: task.given for task in askubuntu.tasks()}, "as they were released"
 
 
 def test_baselines_run_and_encoders_without_a_trainer_say_why_not(askubuntu: LeiSet, tmp_path: Path) -> None:
@@ -172,9 +172,9 @@ def test_baselines_run_and_encoders_without_a_trainer_say_why_not(askubuntu: Lei
     assert [one.rpartition(":")[0] for one in told[1:]] == [f"askubuntu: {unit}" for unit in units]
     means = {name: one.means["askubuntu-test"]["map"] for name, one in results.items() if one.means}
     # BM25 ranks the positive 3rd of 3 and 1st of 2: (1/3 + 1) / 2; words in common are those of the subject
-    assert means["bm25"].over_queries.mean == pytest.approx(2 / 3)
+    assert means["bm25"].interval.mean == pytest.approx(2 / 3)
     assert means["bm25"].p_value is None
-    assert {name: one.over_queries.mean for name, one in means.items() if name != "bm25"} == {
+    assert {name: one.interval.mean for name, one in means.items() if name != "bm25"} == {
         "tfidf": 1,
         "tfidf-title": 1,
         "svm": 1,
@@ -200,7 +200,7 @@ def test_means_are_over_seeds_and_queries_and_what_is_said_of_rows_is_tested(ask
     assert asked[::2] == [("gru-mean", seed, "askubuntu", f"gru-mean-seed{seed}") for seed in (0, 1)]
     mrr = found[1].means["askubuntu-test"]["mrr"]
     # seed 0 ties and keeps BM25's order, 2/3; seed 1 is right everywhere
-    assert mrr.over_queries.mean == pytest.approx((2 / 3 + 1) / 2)
+    assert mrr.interval.mean == pytest.approx((2 / 3 + 1) / 2)
     assert mrr.spread == pytest.approx((1 / 3) / np.sqrt(2))
     assert (mrr.queries, found[1].seeds) == (2, (0, 1))
     (told,) = compared(found, COMPARED, ["askubuntu-test"])

@@ -18,8 +18,9 @@ import pytest
 from rich.console import Console
 
 from askalike.cli.reproduce import comparison_table
+from askalike.errors import SettingError
 from askalike.evaluation import Interval
-from askalike.papers.harness import Compared, do_each
+from askalike.papers.harness import Compared, Outcome, Row, RowResult, compare_rows, do_each
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -79,13 +80,39 @@ def test_one_that_fails_does_not_wait_for_the_others(tmp_path: Path) -> None:
 
 
 def test_every_name_and_number_of_comparisons_fits_a_terminal_of_80_columns() -> None:
-    better, worse, tasks = "attention-white-combined", "words-combined", ("dev", "test2016", "test2017")
+    better, worse, tasks = "attention-base-cosine", "untrained-base-cosine", ("dev", "test2016", "test2017")
     found = [Compared(better, worse, task, Interval(-0.1234, -0.201, 0.1, 0.95), 0.0001) for task in tasks]
     shown = io.StringIO()
     Console(file=shown, width=80).print(comparison_table(found))
     lines = [line.split() for line in shown.getvalue().splitlines()]
-    row = [better, "over", worse, "-12.34", "-20.1", "to", "+10.0", "0.0001"]
+    row = [better, "vs", worse, "-12.34", "-20.1", "to", "+10.0", "0.0001"]
     assert lines[1:] == [line for task in tasks for line in ([task], row)]
+
+
+def row_result(name: str, *by_seed: tuple[float, float], is_drawn: bool = True) -> RowResult[Row]:
+    """Return a row with so many seeds, its average precisions of two queries given."""
+    outcomes = [
+        Outcome(name, seed, "", {"dev": {"map": {"q": first, "r": second}}})
+        for seed, (first, second) in enumerate(by_seed)
+    ]
+    return RowResult.of(Row(name, "system", is_drawn=is_drawn), outcomes, None, ("map",))
+
+
+def test_rows_are_compared_on_the_same_seeds_or_not_at_all() -> None:
+    two, one = row_result("a", (1.0, 0.5), (0.5, 0.5)), row_result("b", (0.5, 0.5))
+    with pytest.raises(SettingError, match=r"a with seeds \[0, 1\] and b with seeds \[0\] cannot be compared"):
+        compare_rows(two, one, "dev")
+    plain = row_result("bm25", (0.5, 0.0), is_drawn=False)
+    found = compare_rows(two, plain, "dev")
+    assert found.difference.mean == pytest.approx(0.375), "the row without seeds is the same for each"
+    assert compare_rows(plain, two, "dev").difference.mean == pytest.approx(-0.375)
+
+
+def test_an_interval_is_over_seeds_and_queries() -> None:
+    of_seeds = row_result("a", (1.0, 1.0), (0.0, 0.0)).means["dev"]["map"].interval
+    assert (of_seeds.low, of_seeds.high) == (0.0, 1.0), "queries are all alike, seeds are not"
+    of_one = row_result("b", (0.5, 0.5)).means["dev"]["map"].interval
+    assert (of_one.low, of_one.high) == (0.5, 0.5)
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="it looks for processes in /proc")

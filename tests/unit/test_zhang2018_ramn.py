@@ -14,6 +14,8 @@ from tests.tiny_models import synonym_model
 
 from askalike.errors import DamagedModelError, SettingError
 from askalike.models.encoders.model import WordStates
+from askalike.models.vocabulary import QuestionReader
+from askalike.papers.zhang2018.autoencoders import PlainWords, WordVectors
 from askalike.papers.zhang2018.ramn import (
     ModelStates,
     Ramn,
@@ -51,11 +53,9 @@ CANDIDATES = [
 COUNTS = {"how": 50, "do": 40, "i": 90, "fix": 7, "a": 100, "broken": 3, "router": 2}
 
 
-def per_word(*arguments: Any) -> NDArray[np.float64]:
+def per_word(query: WordStates, *arguments: Any) -> NDArray[np.float64]:
     """Return the T-th root of g(q, Q) of each candidate."""
-    comparison, _, settings = arguments
-    logs = log_scores(*arguments)
-    return np.exp(logs if settings.is_per_word else logs / max(1, len(comparison.words)))
+    return np.exp(log_scores(*arguments) / max(1, len(query.words)))
 
 
 def frequencies(words: Sequence[str]) -> NDArray[np.integer]:
@@ -96,61 +96,34 @@ def test_each_layer_is_that_of_the_paper(settings: RamnSettings) -> None:
     assert importance(np.array([0, 1, 98])).tolist() == [0.01, 0.01, 0.98], "an unknown word is as the rarest"
 
 
-BOTH = RamnSettings(alpha=0.05, mismatch_weight=0.5, is_per_word=True, is_both_ways=True)
-
-
-def test_both_directions_are_the_geometric_mean_of_one_and_of_the_other() -> None:
-    ranks = np.array([3, 1, 4, 2])
-    both = compare(QUERY, CANDIDATES, frequencies)
-    found = log_scores(both, ranks, BOTH)
-    one_way = replace(BOTH, alpha=0, is_both_ways=False)
-    for place, (candidate, rank) in enumerate(zip(CANDIDATES, ranks.tolist(), strict=True)):
-        forth = log_scores(compare(QUERY, [candidate], frequencies), np.array([1]), one_way)[0]
-        back = log_scores(compare(candidate, [QUERY], frequencies), np.array([1]), one_way)[0]
-        back = back if candidate.words else log(BOTH.floor)
-        assert found[place] == pytest.approx(log(1 - 0.05 * rank) + (forth + back) / 2, rel=1e-5)
-
-
 def test_a_word_that_is_missing_costs_more_the_rarer_it_is() -> None:
     states = [[1.0, 0.0]] * 2
     query = text("a router", *states)
     candidates = [text("a modem", *states), text("the router", *states), text("a router", *states)]
-    lacks_router, lacks_a, lacks_none = per_word(
-        compare(query, candidates, frequencies), np.ones(3, int), BASE
-    ).tolist()
+    compared = compare(query, candidates, frequencies)
+    lacks_router, lacks_a, lacks_none = per_word(query, compared, np.ones(3, int), BASE).tolist()
     assert lacks_router == lacks_a == lacks_none
-    settings = replace(BASE, has_mismatch=True)
-    found = per_word(compare(query, candidates, frequencies), np.ones(3, int), settings)
+    found = per_word(query, compared, np.ones(3, int), replace(BASE, has_mismatch=True))
     assert found[0] < found[1] < found[2]
     assert found[0] == pytest.approx((2 / 102) ** 0.5)  # of two factors 1 · 1 and 1 · 2/102, per word
-    milder = per_word(compare(query, candidates, frequencies), np.ones(3, int), replace(settings, mismatch_weight=0.5))
-    assert milder[0] == pytest.approx((2 / 102) ** 0.25)
-
-
-def test_a_word_that_is_asked_twice_counts_once_where_that_is_said() -> None:
-    query, candidate = text("router router", [1.0], [3.0]), text("modem", [2.0])
-    compared = compare(query, [candidate], frequencies)
-    ranks = np.array([1])
-    assert log_scores(compared, ranks, BASE)[0] == pytest.approx(log(2) + log(6))
-    assert log_scores(compared, ranks, replace(BASE, repeats="once"))[0] == pytest.approx(log(6))
 
 
 def test_similarities_of_zero_or_less_count_as_the_floor() -> None:
     query, opposite = text("router", [1.0, 0.0]), text("modem", [-1.0, 0.0])
-    names: tuple[Similarity, ...] = ("dot", "cosine", "shifted-cosine")
+    names: tuple[Similarity, ...] = ("dot", "cosine")
     for name in names:
         settings = replace(BASE, similarity=name, floor=0.01)
         compared = compare(query, [opposite, text("")], frequencies, settings.similarity)
-        assert per_word(compared, np.array([1, 2]), settings).tolist() == pytest.approx([0.01, 0.01])
+        assert per_word(query, compared, np.array([1, 2]), settings).tolist() == pytest.approx([0.01, 0.01])
 
 
 def test_a_query_without_words_is_ranked_as_the_search_did() -> None:
-    for settings in (RamnSettings(), BOTH):
-        found = log_scores(compare(text(""), CANDIDATES, frequencies), np.array([2, 1, 4, 3]), settings)
-        assert np.argsort(-found).tolist() == [1, 0, 3, 2]
-        assert log_scores(compare(QUERY, [], frequencies), np.array([], int), settings).tolist() == []
-        empty = log_scores(compare(QUERY, [text("")] * 2, frequencies), np.array([1, 2]), settings)
-        assert np.isfinite(empty).all()
+    settings = RamnSettings()
+    found = log_scores(compare(text(""), CANDIDATES, frequencies), np.array([2, 1, 4, 3]), settings)
+    assert np.argsort(-found).tolist() == [1, 0, 3, 2]
+    assert log_scores(compare(QUERY, [], frequencies), np.array([], int), settings).tolist() == []
+    empty = log_scores(compare(QUERY, [text("")] * 2, frequencies), np.array([1, 2]), settings)
+    assert np.isfinite(empty).all()
 
 
 def test_an_engines_rank_is_not_scaled_and_counts_by_its_sign_or_not_at_all() -> None:
@@ -177,12 +150,8 @@ def test_settings_out_of_range_are_refused() -> None:
         {"floor": 0.0},
         {"floor": 1e300},
         {"floor": 1e-320},
-        {"mismatch_weight": 1000.0},
         {"similarity": "l2"},
         {"rank_factor": "position"},
-        {"repeats": "twice"},
-        {"is_both_ways": True},
-        {"is_both_ways": True, "is_per_word": True, "repeats": "once"},
     ]
     for one in wrong:
         with pytest.raises(SettingError):
@@ -190,13 +159,11 @@ def test_settings_out_of_range_are_refused() -> None:
 
 
 def test_no_candidate_of_a_query_with_words_comes_to_zero() -> None:
-    worst = RamnSettings(alpha=0.1, floor=1e-9, mismatch_weight=10)
+    worst = RamnSettings(alpha=0.1, floor=1e-9)
     query, candidate = text("a b", [1.0, 0.0], [1.0, 0.0]), text("x", [-1.0, 0.0])
     counts = {"a": 10**15, "b": 1}
     compared = compare(query, [candidate] * 10, lambda words: np.array([counts.get(word, 1) for word in words]))
-    both = replace(worst, is_per_word=True, is_both_ways=True)
-    for settings in (worst, replace(worst, is_per_word=True), replace(worst, repeats="once"), both):
-        assert (per_word(compared, np.arange(1, 11), settings) > 0).all()
+    assert (per_word(query, compared, np.arange(1, 11), worst) > 0).all()
 
 
 def test_it_re_ranks_as_any_reranker_does() -> None:
@@ -211,3 +178,23 @@ def test_it_re_ranks_as_any_reranker_does() -> None:
     assert ramn.score(query, []).shape == (0,)
     with pytest.raises(DamagedModelError, match="how often its words occur"):
         ModelStates(synonym_model(has_counts=False))
+
+
+def test_plain_words_match_each_other_all_alike_and_know_how_often_they_occur() -> None:
+    texts = [Question("1", "wifi drops", "my wifi"), Question("2", "printers")]
+    plain = PlainWords(texts, QuestionReader("joined", 3, "english"))
+    (states,) = plain.states([Question("q", "Printer drops wifi daily")])
+    assert states.words == ("printer", "drop", "wifi"), "stems, up to the limit"
+    assert states.states.tolist() == [[1.0]] * 3
+    assert plain.frequencies(["wifi", "printer", "daili"]).tolist() == [1, 1, 0]
+    run = Ramn(plain, BASE).score(texts[0], texts)
+    assert run.tolist() == [0, 0], "there is no match by meaning"
+
+
+def test_word_vectors_are_those_that_a_models_encoder_reads() -> None:
+    model = synonym_model()
+    vectors = WordVectors(model)
+    (plain,) = vectors.states([Question("1", "wifi gurgles")])
+    assert plain.words == ("wifi", "gurgles")
+    assert plain.states.tolist() == [model.embedding()[model.vocabulary.ids(["wifi"])[0]].tolist(), [0.0] * 4]
+    assert vectors.frequencies(["wifi"]).tolist() == ModelStates(model).frequencies(["wifi"]).tolist()

@@ -28,7 +28,6 @@ from askalike.papers.harness import Compared, Options, Paper, Part, RowResult, S
 PAPERS: Final = ("lei2016", "zhang2018", "das2016")
 OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "--amount": ("zhang2018",),
-    "--first": ("zhang2018",),
     "--vectors": ("lei2016",),
     "--pairs": ("das2016",),
     "--unlabelled": ("lei2016", "zhang2018"),
@@ -75,14 +74,8 @@ def reproduce(
     ] = None,
     amount: Annotated[
         list[int] | None,
-        typer.Option("--amount", help="zhang2018: the number of texts, 0 for all; may be repeated for a curve.", min=0),
+        typer.Option("--amount", help="zhang2018: the number of texts, 0 for all; may be repeated.", min=0),
     ] = None,
-    first: Annotated[
-        str,
-        typer.Option(
-            "--first", help="zhang2018: the kind of text that amounts take first: questions, comments or an archive."
-        ),
-    ] = "",
     pairs: Annotated[
         int, typer.Option("--pairs", help="das2016: the number of questions with answers, 0 for all.", min=0)
     ] = 0,
@@ -112,7 +105,6 @@ def reproduce(
         raise SettingError("no data to run the rows on", "name the folder with --data")
     are_given = {
         "--amount": bool(amount),
-        "--first": bool(first),
         "--vectors": vectors is not None,
         "--pairs": bool(pairs),
         "--unlabelled": bool(unlabelled),
@@ -133,7 +125,6 @@ def reproduce(
         seeds=seeds,
         unlabelled=tuple(unlabelled or ()),
         sizes=tuple(dict.fromkeys(amount or (0,))),
-        first=first,
         pairs=pairs,
         vectors=vectors,
         device=device,
@@ -172,7 +163,7 @@ def _refuse_options(options: Iterable[str], paper: str) -> None:
 
 
 def _json(paper: str, parts: Iterable[Part], options: Options) -> dict[str, Any]:
-    """Return a paper's tables and how they came about; those of papers with a table a set lie under "sets"."""
+    """Return a paper's tables and how they came about; those of papers with several tables lie under "sets"."""
     tables: dict[str, Any] = {"name": paper, "paper": paper, **_stamp(), "seeds": options.seeds}
     for part in parts:
         if part.name:
@@ -226,9 +217,8 @@ def _print(part: Part) -> None:
 def row_table(part: Part, task: str) -> Table:
     """Return a task's table: each row with its means and its p-value, and below it what was published of it."""
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    more = {"seeds": _seed_count} if part.sizes is None else {"texts": part.sizes, "seeds": _seed_count}
     table.add_column("row", no_wrap=True)
-    for name in (*more, *part.measures, "p"):
+    for name in ("seeds", *part.measures, "p"):
         is_measure = name in part.measures
         table.add_column(name, justify="right", no_wrap=not is_measure, min_width=9 if name == "map" else 5)
     for result in part.rows:
@@ -236,10 +226,10 @@ def row_table(part: Part, task: str) -> Table:
         cells = [_mean_cell(means[name], has_interval=name == "map") if means else "" for name in part.measures]
         p_value = means["map"].p_value if means else None
         chance = "" if p_value is None else f"{p_value:.4f}"
-        table.add_row(result.row.id, *(cell(result) for cell in more.values()), *cells, chance)
+        table.add_row(result.row.id, _seed_count(result), *cells, chance)
         for whose, figures in part.reported(result.row, task).items():
             published = (figures.get(name, "–") for name in part.measures)
-            table.add_row(f"  {whose}", *("" for _ in more), *published, style="dim")
+            table.add_row(f"  {whose}", "", *published, style="dim")
     return table
 
 
@@ -248,8 +238,8 @@ def _seed_count(result: RowResult[Any]) -> str:
 
 
 def _mean_cell(mean: SeedMean, *, has_interval: bool) -> str:
-    """Return a mean times 100, with its spread over seeds and, dimmed, its interval over queries."""
-    bounds = mean.over_queries
+    """Return a mean times 100, with its spread over seeds and, dimmed, its interval."""
+    bounds = mean.interval
     spread = "" if mean.spread is None else f" ±{100 * mean.spread:.1f}"
     interval = f" [dim]{100 * bounds.low:.1f}–{100 * bounds.high:.1f}[/dim]" if has_interval else ""
     return f"{100 * bounds.mean:.2f}{spread}{interval}"
@@ -269,7 +259,7 @@ def comparison_table(comparisons: Iterable[Compared]) -> Table:
         for comparison in of_task:
             difference = comparison.difference
             table.add_row(
-                f"{comparison.better} over {comparison.worse}",
+                f"{comparison.better} vs {comparison.worse}",
                 f"{100 * difference.mean:+.2f}",
                 f"{100 * difference.low:+.1f} to {100 * difference.high:+.1f}",
                 f"{comparison.p_value:.4f}",

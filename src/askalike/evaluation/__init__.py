@@ -4,7 +4,13 @@ from askalike.evaluation.candidates import CandidateTask
 from askalike.evaluation.files import read_gold, read_run, write_trec_qrels, write_trec_run
 from askalike.evaluation.measures import MEASURES, PROTOCOLS
 from askalike.evaluation.report import Comparison, Report, compare, evaluate
-from askalike.evaluation.significance import Interval, bootstrap_difference, bootstrap_mean, randomisation_test
+from askalike.evaluation.significance import (
+    Interval,
+    bootstrap_difference,
+    bootstrap_mean,
+    bootstrap_over_seeds,
+    randomisation_test,
+)
 from askalike.evaluation.splits import components, split_components
 
 __all__ = [
@@ -16,6 +22,7 @@ __all__ = [
     "Report",
     "bootstrap_difference",
     "bootstrap_mean",
+    "bootstrap_over_seeds",
     "compare",
     "components",
     "evaluate",

@@ -131,6 +131,45 @@ def bootstrap_mean(values: Sequence[float], *, level: float = 0.95, rounds: int 
     return Interval(float(given.mean()), float(low), float(high), level)
 
 
+def bootstrap_over_seeds(
+    values: Sequence[Sequence[float]], *, level: float = 0.95, rounds: int = 10_000, seed: int = 0
+) -> Interval:
+    """Return the mean over seeds and queries with the interval for other seeds and other such queries.
+
+    Both are drawn with replacement, independently of each other; of one seed it is the interval of `bootstrap_mean`.
+
+    Args:
+        values: for each seed of a training, one value per query, in the same order.  # (S, Q)
+        level, rounds, seed: as in `bootstrap_mean`.
+
+    Raises:
+        EvaluationError: seeds with other numbers of queries, fewer than 2 queries, or a value that is not finite.
+        SettingError: level, rounds or seed out of range.
+
+    Example:
+        Queries that are all alike leave the chance of the seeds, which were drawn both, or one of them twice:
+
+        >>> bootstrap_over_seeds([[0.5, 0.5], [0.25, 0.25]])
+        Interval(mean=0.375, low=0.25, high=0.5, level=0.95)
+    """
+    if len({len(of_seed) for of_seed in values}) != 1:
+        raise EvaluationError("seeds with other numbers of queries", "score each seed on the same queries")
+    if len(values) == 1:
+        return bootstrap_mean(values[0], level=level, rounds=rounds, seed=seed)
+    means = [bootstrap_mean(of_seed, level=level, rounds=1, seed=seed).mean for of_seed in values]  # checks them
+    matrix = np.asarray(values, dtype=np.float64)  # (S, Q)
+    seeds, queries = matrix.shape
+    generator = np.random.default_rng(seed)
+    drawn: list[Values] = []
+    for size in _sizes(queries, rounds):
+        chosen = generator.integers(0, seeds, (size, seeds))
+        shares = (chosen[:, :, None] == np.arange(seeds)).mean(axis=1)  # (size, S)
+        places = generator.integers(0, queries, (size, queries))
+        drawn.append(np.take_along_axis(shares @ matrix, places, axis=1).mean(axis=1))
+    low, high = np.quantile(np.concatenate(drawn), [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(np.mean(means)), float(low), float(high), level)
+
+
 def bootstrap_difference(
     first: Sequence[float], second: Sequence[float], *, level: float = 0.95, rounds: int = 10_000, seed: int = 0
 ) -> Interval:

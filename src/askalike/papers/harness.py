@@ -5,8 +5,10 @@
     rows × seeds ──answer──▶ runs ──judge──▶ Outcome, one file each ──▶ RowResult: means over seeds, tested
 
 An interrupted run goes on where it was: an outcome is found again by the fingerprint of everything that decides it, and
-a work folder belongs to the settings that its trainings were made with. In a test each query's value is its mean over
-seeds.
+a work folder belongs to the settings that its trainings were made with.
+
+An interval is over seeds and queries, both drawn anew; in a test each query's value is its mean over seeds. Rows are
+compared on the same queries and the same seeds, or not at all.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from statistics import fmean, stdev
 from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
 from askalike.errors import MissingExtraError, SettingError
-from askalike.evaluation import Interval, bootstrap_difference, bootstrap_mean, randomisation_test
+from askalike.evaluation import Interval, bootstrap_over_seeds, randomisation_test
 from askalike.evaluation.forum.tasks import RerankTask, judge
 from askalike.files import replace_whole
 from askalike.processes import end_with_parent
@@ -101,45 +103,44 @@ class SeedMean:
 
     Args:
         queries: how many count.
-        over_queries: mean of the queries' values, with its interval over queries.
+        interval: the mean over seeds and queries, and where other seeds and queries would have put it.
         spread: standard deviation of the seeds' means, None where there are fewer than two.
-        p_value: of the paired randomisation test against a baseline on those values; None without one.
+        p_value: of the paired randomisation test against a baseline, each query by its mean over seeds; None without
+            one.
     """
 
     queries: int
-    over_queries: Interval
+    interval: Interval
     spread: float | None
     p_value: float | None
 
     @classmethod
-    def of(
-        cls, by_seed: Sequence[Mapping[str, float]], baseline: Sequence[Mapping[str, float]] | None = None
-    ) -> SeedMean:
+    def of(cls, by_seed: Sequence[Mapping[str, float]], baseline: Mapping[str, float] | None = None) -> SeedMean:
         """Return the mean over seeds and queries.
 
         Args:
             by_seed: query → value, for each seed.
-            baseline: the same of another row, whatever its seeds; None compares with nothing.
+            baseline: the same of a row in which nothing is drawn; None compares with nothing.
 
         Example:
             >>> mean = SeedMean.of([{"q": 1.0, "r": 0.5}, {"q": 0.5, "r": 0.0}])
-            >>> mean.over_queries.mean, round(mean.spread or 0.0, 4)
+            >>> mean.interval.mean, round(mean.spread or 0.0, 4)
             (0.5, 0.3536)
         """
         by_query = over_seeds(by_seed)
-        values, other = list(by_query.values()), over_seeds(baseline) if baseline else None
         return cls(
-            len(values),
-            bootstrap_mean(values),
+            len(by_query),
+            bootstrap_over_seeds([[values[query] for query in by_query] for values in by_seed]),
             stdev(fmean(seed.values()) for seed in by_seed) if len(by_seed) > 1 else None,
-            None if other is None else randomisation_test(values, [other[query] for query in by_query]).p_value,
+            randomisation_test(list(by_query.values()), [baseline[query] for query in by_query]).p_value
+            if baseline
+            else None,
         )
 
     def to_json(self) -> dict[str, Any]:
         """Return the mean as JSON has it; values lie in [0, 1]."""
-        over = self.over_queries
-        bounds = [over.low, over.high]
-        return {"mean": over.mean, "interval95": bounds, "spread": self.spread, "p_value": self.p_value}
+        bounds = [self.interval.low, self.interval.high]
+        return {"mean": self.interval.mean, "interval95": bounds, "spread": self.spread, "p_value": self.p_value}
 
 
 def over_seeds(by_seed: Sequence[Mapping[str, float]]) -> dict[str, float]:
@@ -232,49 +233,52 @@ class RowResult(Generic[_Row]):
 
     Args:
         means: task → measure → mean over seeds; empty where nothing is finished.
-        precisions: task → query → average precision, the mean over seeds.
+        precisions: task → query → average precision, for each seed.
         reason: why it was not run, or "".
     """
 
     row: _Row
     seeds: tuple[int, ...] = ()
     means: Mapping[str, Mapping[str, SeedMean]] = field(default_factory=dict)
-    precisions: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    precisions: Mapping[str, Sequence[Mapping[str, float]]] = field(default_factory=dict)
     outcomes: tuple[Outcome, ...] = ()
     reason: str = ""
 
     @classmethod
     def of(
-        cls,
-        row: _Row,
-        seeds: Sequence[int],
-        by_seed: Sequence[Values],
-        baseline: Sequence[Values],
-        measures: Sequence[str],
-        outcomes: Sequence[Outcome] = (),
+        cls, row: _Row, outcomes: Sequence[Outcome], baseline: Outcome | None, measures: Sequence[str]
     ) -> RowResult[_Row]:
         """Return a row's means and average precisions.
 
         Args:
-            by_seed: at least one.
-            baseline: values that the row is tested against, or nothing.
+            outcomes: at least one.
+            baseline: of the row that it is tested against, or None.
         """
+        tasks = outcomes[0].values
         means = {
             task: {
                 name: SeedMean.of(
-                    [values[task][name] for values in by_seed], [values[task][name] for values in baseline]
+                    [outcome.values[task][name] for outcome in outcomes],
+                    baseline.values[task][name] if baseline else None,
                 )
                 for name in measures
             }
-            for task in by_seed[0]
+            for task in tasks
         }
-        precisions = {task: over_seeds([values[task]["map"] for values in by_seed]) for task in by_seed[0]}
-        return cls(row, tuple(seeds), means, precisions, tuple(outcomes))
+        precisions = {task: [outcome.values[task]["map"] for outcome in outcomes] for task in tasks}
+        return cls(row, tuple(outcome.seed for outcome in outcomes), means, precisions, tuple(outcomes))
 
-    def means_object(self) -> dict[str, Any]:
-        """Return task → measure → mean as JSON has it."""
-        return {
+    def to_json(self) -> dict[str, Any]:
+        """Return the row and its means, task → measure → mean, as JSON has them."""
+        found = {
             task: {name: mean.to_json() for name, mean in by_measure.items()} for task, by_measure in self.means.items()
+        }
+        return {
+            "row": self.row.id,
+            "system": self.row.system,
+            "seeds": list(self.seeds) if self.row.is_drawn else [],
+            "not_run": self.reason or None,
+            "found": found,
         }
 
 
@@ -292,7 +296,7 @@ class Compared:
 
     Args:
         better, worse: ids of rows; the first is said to be above the second.
-        difference: of the first to the second, with its interval over queries.
+        difference: of the first to the second, with its interval over seeds and queries.
         p_value: of the paired randomisation test, two-sided.
     """
 
@@ -304,23 +308,39 @@ class Compared:
 
     def to_json(self) -> dict[str, Any]:
         """Return the comparison as JSON has it; differences lie in [-1, 1]."""
-        found = {"better": self.better, "worse": self.worse, "task": self.task, "difference": self.difference.mean}
-        return found | {"interval95": [self.difference.low, self.difference.high], "p_value": self.p_value}
+        bounds = {"difference": self.difference.mean, "interval95": [self.difference.low, self.difference.high]}
+        return {"better": self.better, "worse": self.worse, "task": self.task, **bounds, "p_value": self.p_value}
+
+
+def compare_rows(first: RowResult[_Row], second: RowResult[_Row], task: str) -> Compared:
+    """Return a comparison of two finished rows; of a row in which nothing is drawn all seeds are the same.
+
+    Raises:
+        SettingError: both were trained with seeds, and not with the same ones.
+    """
+    if first.row.is_drawn and second.row.is_drawn and first.seeds != second.seeds:
+        seeds = " and ".join(f"{result.row.id} with seeds {list(result.seeds)}" for result in (first, second))
+        raise SettingError(f"{seeds} cannot be compared", "run both with the same seeds")
+    left, right = first.precisions[task], second.precisions[task]
+    count, queries = max(len(left), len(right)), list(left[0])
+    pairs = [(left[seed % len(left)], right[seed % len(right)]) for seed in range(count)]
+    differences = [[one[query] - other[query] for query in queries] for one, other in pairs]  # (S, Q)
+    means = [over_seeds(by_seed) for by_seed in (left, right)]
+    p_value = randomisation_test(*([values[query] for query in queries] for values in means)).p_value
+    return Compared(first.row.id, second.row.id, task, bootstrap_over_seeds(differences), p_value)
 
 
 def compared(
     results: Iterable[RowResult[_Row]], pairs: Iterable[tuple[str, str]], tasks: Sequence[str]
 ) -> list[Compared]:
     """Return what a paper says of rows, (better, worse), tested on every task where both are finished."""
-    values = {result.row.id: result.precisions for result in results if result.precisions}
-    comparisons = []
-    for better, worse in pairs:
-        for task in tasks if better in values and worse in values else ():
-            queries = list(values[better][task])
-            first, second = ([values[name][task][query] for query in queries] for name in (better, worse))
-            p_value = randomisation_test(first, second).p_value
-            comparisons.append(Compared(better, worse, task, bootstrap_difference(first, second), p_value))
-    return comparisons
+    ended = {result.row.id: result for result in results if result.precisions}
+    return [
+        compare_rows(ended[better], ended[worse], task)
+        for better, worse in pairs
+        if better in ended and worse in ended
+        for task in tasks
+    ]
 
 
 _Answered = TypeVar("_Answered", bound=Row, contravariant=True)
@@ -345,7 +365,7 @@ class Runner(Generic[_Row]):
 
     Args:
         tasks: dev and tests, that rows are scored on.
-        baseline: id of the row that the others are tested against.
+        baseline: id of the row that the others are tested against; nothing of it is drawn.
     """
 
     systems: Systems[_Row]
@@ -416,16 +436,13 @@ class Runner(Generic[_Row]):
             reasons: row → why it was not run.
         """
         outcomes = [(row, self._all_finished(row, seeds)) for row in rows]
-        baseline = next((ended for row, ended in outcomes if row.id == self.baseline), ())
+        baseline = next((ended[0] for row, ended in outcomes if row.id == self.baseline and ended), None)
         results: list[RowResult[_Row]] = []
         for row, ended in outcomes:
             if not ended:
                 results.append(RowResult(row, reason=(reasons or {}).get(row.id, "")))
                 continue
-            against = [] if row.id == self.baseline else [outcome.values for outcome in baseline]
-            values = [outcome.values for outcome in ended]
-            done = [outcome.seed for outcome in ended]
-            results.append(RowResult.of(row, done, values, against, self.measures, ended))
+            results.append(RowResult.of(row, ended, None if row.id == self.baseline else baseline, self.measures))
         return results
 
     def _all_finished(self, row: _Row, seeds: Sequence[int]) -> tuple[Outcome, ...]:
@@ -463,8 +480,8 @@ def _run_unit(runner: Runner[_Row], unit: _Unit[_Row]) -> dict[str, str]:
 
 def _name(unit: _Unit[_Row]) -> str:
     rows, seed = unit
-    named = " and ".join(row.id for row in rows)
-    return f"{named}, seed {seed}" if any(row.is_drawn for row in rows) else named
+    name = rows[0].id if len(rows) == 1 else f"{rows[0].learner}, {len(rows)} rows"
+    return f"{name}, seed {seed}" if any(row.is_drawn for row in rows) else name
 
 
 def need_torch(threads: int) -> None:
@@ -513,7 +530,6 @@ class Options:
         seeds: trainings of each row in which something is drawn.
         unlabelled: archives whose texts are learned from too.
         sizes: texts to learn from, 0 for all; of papers that vary them.
-        first: the kind of text that sizes take first, "" for the usual one.
         pairs: questions with answers to learn from, 0 for all.
         vectors: a file of word vectors, or None to train them.
     """
@@ -525,7 +541,6 @@ class Options:
     seeds: int = 5
     unlabelled: tuple[Path, ...] = ()
     sizes: tuple[int, ...] = (0,)
-    first: str = ""
     pairs: int = 0
     vectors: Path | None = None
     device: str = "cpu"
@@ -547,7 +562,6 @@ class Part:
         reported: (row, task) → what was published.
         name: of the set, "" for all of a paper.
         note: below each title, or "".
-        sizes: row → how many texts it learned from, "" for none; of papers that vary them.
         compared: heading → what the paper says of rows, tested.
     """
 
@@ -558,7 +572,6 @@ class Part:
     reported: Callable[[Any, str], Reported]
     name: str = ""
     note: str = ""
-    sizes: Callable[[Any], str] | None = None
     compared: Mapping[str, Sequence[Compared]] = field(default_factory=dict)
 
 

@@ -76,20 +76,36 @@ def train_encoder(recipe: Recipe, data: TrainingData, run: TrainingRun) -> Model
     """
     device = device_named(run.device)
     with _arithmetic(recipe):
-        run.folder.mkdir(parents=True, exist_ok=True)
-        run.progress.start("reading", len(data.questions), "questions")
-        source = WordSource(data, QuestionReader(recipe.reads, recipe.word_limit, recipe.stems), run.progress.advance)
-        words = make_words(recipe.words, source, run.start, run.folder, (run.seed, run.progress))
-        corpus = source.corpus(words.vocabulary, is_dropping=recipe.words.unknown == "dropped")
-        network = TextNetwork(
-            _encoder(recipe, run),
-            torch.from_numpy(words.embedding.copy()),
-            is_embedding_trained=recipe.words.is_trained,
-            is_unknown_zero=recipe.words.unknown != "vector",
-        )
+        words, corpus, network = _begin(recipe, data, run)
         beginning = _beginning(data, words, network, run.seed)
         _run_stages(recipe, corpus, words.vocabulary, network, run, device, beginning)
         return _model(recipe, words.vocabulary, network, data, corpus)
+
+
+def untrained_encoder(recipe: Recipe, data: TrainingData, run: TrainingRun) -> Model:
+    """Return the model that a training of the same recipe, data and seed begins with: a control for what it learns.
+
+    Its word vectors are the recipe's, trained where the recipe trains them; its encoder is drawn.
+    """
+    with _arithmetic(recipe):
+        words, corpus, network = _begin(recipe, data, run)
+        return _model(recipe, words.vocabulary, network, data, corpus)
+
+
+def _begin(recipe: Recipe, data: TrainingData, run: TrainingRun) -> tuple[InitialWords, Corpus, TextNetwork]:
+    """Return words with their vectors, the texts in these words, and the network before its first step."""
+    run.folder.mkdir(parents=True, exist_ok=True)
+    run.progress.start("reading", len(data.questions), "questions")
+    source = WordSource(data, QuestionReader(recipe.reads, recipe.word_limit, recipe.stems), run.progress.advance)
+    words = make_words(recipe.words, source, run.start, run.folder, (run.seed, run.progress))
+    corpus = source.corpus(words.vocabulary, is_dropping=recipe.words.unknown == "dropped")
+    network = TextNetwork(
+        _encoder(recipe, run),
+        torch.from_numpy(words.embedding.copy()),
+        is_embedding_trained=recipe.words.is_trained,
+        is_unknown_zero=recipe.words.unknown != "vector",
+    )
+    return words, corpus, network
 
 
 def _run_stages(

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -174,7 +174,6 @@ class RerankTask:
         queries: id → question.
         documents: id → question, of every candidate.
         given: query id → candidates with the scores of the search that found them, in its order.
-        lexical: the same candidates in the same order with their BM25 scores.
         qrels: query id → {candidate id: grade}.
         statistics: the questions that document frequencies are taken from.
         main: the measure that systems are compared by.
@@ -185,7 +184,6 @@ class RerankTask:
     queries: Mapping[str, Question]
     documents: Mapping[str, Question]
     given: Run
-    lexical: Run
     qrels: Qrels
     statistics: tuple[Question, ...]
     main: str = "map"
@@ -195,7 +193,7 @@ class RerankTask:
         found = hashlib.sha256()
         for one in (*self.queries.values(), *self.documents.values(), *self.statistics):
             found.update(json.dumps([one.id, one.title, one.markup, one.body]).encode())
-        judged = [self.name, self.protocol, self.main, self.given, self.lexical, self.qrels]
+        judged = [self.name, self.protocol, self.main, self.given, self.qrels]
         found.update(json.dumps(judged, sort_keys=True).encode())
         return found.hexdigest()
 
@@ -227,34 +225,26 @@ def questions_of(judged: Judged) -> list[Question]:
     return list({**judged.queries, **judged.documents}.values())
 
 
-def bm25_task(judged: Judged, protocol: str, statistics: Iterable[Question]) -> RerankTask:
-    """Return a set whose candidates came from a web search: BM25 is computed, over title and body joined.
+def judged_task(judged: Judged, protocol: str, statistics: Iterable[Question]) -> RerankTask:
+    """Return a judged set as a task.
 
     Args:
         statistics: questions that document frequencies are taken from; not those of a test set.
     """
-    known = tuple(statistics)
-    scorer = make_scorer("bm25", known, TextSettings())
-    lexical = rerank(judged.candidates, scorer, judged.queries, judged.documents)
-    return _task(judged, protocol, lexical, known)
-
-
-def released_task(judged: Judged, protocol: str, statistics: Iterable[Question]) -> RerankTask:
-    """Return a set that was released with the BM25 scores of its candidates, as AskUbuntu's was."""
-    return _task(judged, protocol, judged.candidates, tuple(statistics))
-
-
-def _task(judged: Judged, protocol: str, lexical: Run, statistics: tuple[Question, ...]) -> RerankTask:
     return RerankTask(
         name=judged.name,
         protocol=protocol,
         queries=judged.queries,
         documents=judged.documents,
         given=judged.candidates,
-        lexical=lexical,
         qrels=judged.qrels,
-        statistics=statistics,
+        statistics=tuple(statistics),
     )
+
+
+def bm25_run(task: RerankTask) -> Run:
+    """Return every query's candidates, in their given order, with BM25 over title and body joined, untuned."""
+    return rerank(task.given, make_scorer("bm25", task.statistics, TextSettings()), task.queries, task.documents)
 
 
 CANDIDATES: Final = 20
@@ -337,7 +327,6 @@ def forum_rerank_task(name: str, forum: Forum, links: DuplicateTask) -> RerankTa
         queries={query: links.queries[query] for query in found},
         documents={document: links.collection[document] for entries in found.values() for document, _ in entries},
         given=found,
-        lexical=found,
         qrels=judge_candidates(links, found),
         statistics=tuple(links.collection.values()),
     )
@@ -350,8 +339,27 @@ WEIGHTS: Final = tuple(round(0.05 * step, 2) for step in range(21))
 """What is tried for w: 0 is BM25 alone, 1 the cosine alone."""
 
 
-def blend(cosines: NDArray[np.floating], lexical: NDArray[np.floating], weight: float) -> NDArray[np.float64]:
-    """Return ``w · cos + (1 - w) · bm25 / max bm25`` over one query's candidates.
+def standardised(values: NDArray[np.floating]) -> Floats:
+    """Return values less their mean, divided by their standard deviation; zeros where all are the same.
+
+    >>> standardised(np.array([1.0, 3.0])).tolist(), standardised(np.array([2.0, 2.0])).tolist()
+    ([-1.0, 1.0], [0.0, 0.0])
+    """
+    spread = float(values.std())
+    return np.asarray((values - values.mean()) / spread if spread > _LEAST_SPREAD else np.zeros(len(values)))
+
+
+_LEAST_SPREAD: Final = 1e-9
+
+Scaling = Literal["share", "z-score"]
+"""How a cosine and a score of BM25, which has no upper bound, are brought together: ``share`` takes BM25 as its share
+of the best candidate's, ``z-score`` standardises both over the query's candidates."""
+
+
+def blend(
+    cosines: NDArray[np.floating], lexical: NDArray[np.floating], weight: float, scaling: Scaling = "share"
+) -> Floats:
+    """Return ``w · cos + (1 - w) · bm25`` over one query's candidates, both scaled.
 
     Where no candidate shares a term with the query, the second summand is 0.
 
@@ -361,28 +369,17 @@ def blend(cosines: NDArray[np.floating], lexical: NDArray[np.floating], weight: 
         weight: w, in [0, 1].
 
     Example:
-        0.5 · 0.8 + 0.5 · 10/10 and 0.5 · 0.9 + 0.5 · 5/10:
+        0.5 · 0.8 + 0.5 · 10/10 and 0.5 · 0.9 + 0.5 · 5/10; and -1 and 1 beside 1 and -1:
 
-        >>> blend(np.array([0.8, 0.9]), np.array([10.0, 5.0]), 0.5).round(4).tolist()
-        [0.9, 0.7]
+        >>> pair = np.array([0.8, 0.9]), np.array([10.0, 5.0])
+        >>> blend(*pair, 0.5).round(4).tolist(), blend(*pair, 0.75, "z-score").round(4).tolist()
+        ([0.9, 0.7], [-0.5, 0.5])
     """
+    if scaling == "z-score":
+        return np.asarray(weight * standardised(cosines) + (1 - weight) * standardised(lexical))
     highest = float(lexical.max(initial=0.0))
     scaled = lexical / highest if highest > 0 else np.zeros(len(lexical))
     return np.asarray(weight * cosines + (1 - weight) * scaled, dtype=np.float64)
-
-
-def best_weight(value: Callable[[float], float]) -> tuple[float, Mapping[float, float]]:
-    """Return the weight of the highest value, the smallest one of equals, and every value that was seen.
-
-    Args:
-        value: weight → what is to be high, in [0, 1].
-
-    Example:
-        >>> best_weight(lambda weight: 1 - abs(weight - 0.3))[0]
-        0.3
-    """
-    seen = {weight: value(weight) for weight in WEIGHTS}
-    return max(seen, key=lambda weight: (seen[weight], -weight)), seen
 
 
 def cosine_run(task: RerankTask, scorer: VectorScorer) -> Run:
@@ -391,12 +388,11 @@ def cosine_run(task: RerankTask, scorer: VectorScorer) -> Run:
     return rerank(task.given, scorer, task.queries, task.documents)
 
 
-def hybrid_run(task: RerankTask, cosines: Run, weight: float) -> Run:
-    """Return candidates blended of the task's BM25 scores and of cosines in the same order."""
+def hybrid_run(cosines: Run, lexical: Run, weight: float, scaling: Scaling = "share") -> Run:
+    """Return candidates blended of cosines and of BM25, two runs with the same candidates in the same order."""
     run: Run = {}
-    for query, found in task.lexical.items():
-        ids = [document for document, _ in found]
-        lexical = np.array([score for _, score in found])
-        near = np.array([score for _, score in cosines[query]])
-        run[query] = list(zip(ids, blend(near, lexical, weight).tolist(), strict=True))
+    for query, near in cosines.items():
+        first, second = (np.array([score for _, score in found]) for found in (near, lexical[query]))
+        blended = blend(first, second, weight, scaling).tolist()
+        run[query] = [(document, score) for (document, _), score in zip(near, blended, strict=True)]
     return run

@@ -50,7 +50,7 @@ from msgspec import structs
 
 from askalike.errors import DamagedInputError, FormatError
 from askalike.evaluation.forum.links import related_task
-from askalike.evaluation.forum.tasks import RerankTask, bm25_task, forum_rerank_task
+from askalike.evaluation.forum.tasks import RerankTask, forum_rerank_task, judged_task
 from askalike.forum import Forum, ForumSettings
 from askalike.papers.lei2016.sets import JudgedSet, find_sets
 from askalike.readers.detection import choose, named
@@ -156,7 +156,7 @@ def _labelled(path: Path) -> JudgedSet:
         raise FormatError(f"{path.name} has too few queries to tune on some of them", "give the whole set")
     known = [*dev.queries.values(), *judged.documents.values()]
     tasks = [
-        replace(bm25_task(one, "trec", known), name=f"yahoo {split}") for split, one in (("dev", dev), ("test", test))
+        replace(judged_task(one, "trec", known), name=f"yahoo {split}") for split, one in (("dev", dev), ("test", test))
     ]
     return JudgedSet(
         name="yahoo", title="Yahoo! Answers, the labelled set of the paper", dev=tasks[0], tests=(tasks[1],)

@@ -20,7 +20,7 @@ from what is learned from alone.
 
 Source: Das et al. 2016 (ACL), sections 4 to 6. Reading: the paper does not say how the two scores are brought to one
 scale; Lucene's scores have no upper bound. By the share of the best candidate's α means the same for short and for long
-questions.
+questions; the other reading standardises both scores. BM25 is plain, over title and body joined.
 
 **Control.** The cosine of what they read, the counts of letter trigrams, without a network.
 
@@ -50,9 +50,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from askalike.evaluation.forum.tasks import (
+    WEIGHTS,
     RerankTask,
     VectorScorer,
-    best_weight,
     candidate_task,
     cosine_run,
     hybrid_run,
@@ -74,7 +74,7 @@ from askalike.papers.das2016.language import (
 )
 from askalike.papers.das2016.phrases import LEAST as LEAST_PHRASES
 from askalike.papers.das2016.phrases import PhraseTable
-from askalike.papers.das2016.rows import Kept, grid
+from askalike.papers.das2016.rows import DasRow, Kept, grid
 from askalike.papers.das2016.scqa import ScqaSettings, TrigramReader
 from askalike.papers.das2016.terms import Ids, TermLists, TermReader, term_ids
 from askalike.papers.das2016.topics import ALPHA, ETA, ITERATIONS, Topics
@@ -361,24 +361,28 @@ def is_highest(values: Sequence[float]) -> bool:
     return all(value < values[-1] for value in values[:-1])
 
 
-def siamese_answers(model: SiameseModel, data: DasData, *, has_words: bool) -> Answers:
-    """Return the runs of all tasks; with words, those of the α that each set's dev split chose.
+def siamese_answers(model: SiameseModel, data: DasData, row: DasRow, lexical: Mapping[str, Run]) -> Answers:
+    """Return the runs of all tasks; with words, those of the row's α, or of the one that each set's dev split chose.
 
     Args:
-        has_words: mix BM25 in: T-SCQA and T-DSQA.
+        lexical: task → BM25, needed of rows with words alone.
     """
     answers, scorer = Answers(), VectorScorer(model)
+    near = {task.name: cosine_run(task, scorer) for task in data.tasks()}
+    if not row.has_words:
+        answers.runs = near
+        return answers
+
+    def blended(task: RerankTask, alpha: float) -> Run:
+        return hybrid_run(near[task.name], lexical[task.name], alpha, row.scaling)
+
     for one_set in data.sets:
-        near = {task.name: cosine_run(task, scorer) for task in one_set.tasks()}
-        if not has_words:
-            answers.runs |= near
-            continue
-
-        def value(alpha: float, dev: RerankTask = one_set.dev, near: Mapping[str, Run] = near) -> float:
-            return judge(dev, hybrid_run(dev, near[dev.name], alpha)).means["map"]
-
-        alpha, seen = best_weight(value)
+        alpha = row.alpha
+        if alpha is None:
+            maps = {weight: judge(one_set.dev, blended(one_set.dev, weight)).means["map"] for weight in WEIGHTS}
+            alpha = max(maps, key=lambda weight: maps[weight])
+            tried: list[dict[str, object]] = [{"alpha": key, "dev_map": round(value, 6)} for key, value in maps.items()]
+            answers.tried[one_set.name] = tried
         answers.settings[one_set.name] = {"alpha": alpha}
-        answers.tried[one_set.name] = [{"alpha": weight, "dev_map": round(gain, 6)} for weight, gain in seen.items()]
-        answers.runs |= {task.name: hybrid_run(task, near[task.name], alpha) for task in one_set.tasks()}
+        answers.runs |= {task.name: blended(task, alpha) for task in one_set.tasks()}
     return answers

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from askalike.errors import SettingError
-from askalike.evaluation.forum.tasks import make_scorer
+from askalike.evaluation.forum.tasks import bm25_run
 from askalike.papers.das2016.data import SETS, DasData, read_data
 from askalike.papers.das2016.rows import BASELINE, COMPARED, MEASURES, ROWS, DasRow, grid
 from askalike.papers.das2016.scqa import RECIPE, ScqaSettings
@@ -35,7 +35,7 @@ from askalike.papers.harness import (
 )
 from askalike.papers.lei2016.sets import JudgedSet
 from askalike.progress import Progress, SilentProgress
-from askalike.text.settings import TextSettings
+from askalike.types import Run
 
 
 @dataclass
@@ -52,13 +52,13 @@ class DasSystems:
             return language_answers(row.learner, seed, self.learner)
         if row.system == "siamese":
             model = self.trainer.model(row.learner, seed, row.kept)
-            return siamese_answers(model, self.data, has_words=row.has_words)
+            return siamese_answers(model, self.data, row, self._lexical if row.has_words else {})
         if row.system == "trigrams":
             has_idf = row.id == "trigrams-idf"
             return scorer_answers(self.data, lambda collection: TrigramCosine(collection if has_idf else None))
-        if row.id == "bm25-plain":
-            return scorer_answers(self.data, lambda collection: make_scorer("bm25", collection, TextSettings()))
-        return Answers({task.name: task.lexical for task in self.data.tasks()})
+        if row.system == "search":
+            return Answers({task.name: task.given for task in self.data.tasks()})
+        return Answers(dict(self._lexical))
 
     def decides(self, row: DasRow, seed: int) -> Any:
         """Return what the row learns from, what dev may choose, and the judgements."""
@@ -67,12 +67,18 @@ class DasSystems:
             learned = [self.learner.digest, [repr(options) for options in grid(row.learner, seed)]]
         elif row.system == "siamese":
             learned = [self.data.pairs.digest(), self.trainer.settings_of(row.learner).to_json()]
+            learned += [row.alpha, row.scaling]
         return [row.id, seed, learned, self._judged]
 
     def quiet(self) -> DasSystems:
         """Return the same for a process of its own."""
         learner = replace(self.learner, notice=_ignore)
         return DasSystems(self.data, learner, replace(self.trainer, threads=1, progress=SilentProgress(), done=set()))
+
+    @cached_property
+    def _lexical(self) -> dict[str, Run]:
+        """BM25 of all tasks."""
+        return {task.name: bm25_run(task) for task in self.data.tasks()}
 
     @cached_property
     def _judged(self) -> list[str]:
@@ -161,13 +167,9 @@ def _row_object(result: RowResult[DasRow]) -> dict[str, Any]:
         str(outcome.seed): {"settings": outcome.settings, "tried": _best(outcome.tried)} for outcome in result.outcomes
     }
     return {
-        "row": row.id,
+        **result.to_json(),
         "name": row.name,
-        "system": row.system,
-        "seeds": list(result.seeds) if row.is_drawn else [],
-        "not_run": result.reason or None,
         "reported": dict(zip(MEASURES, row.reported, strict=False)) or None,
-        "found": result.means_object(),
         "by_seed": by_seed,
     }
 
@@ -191,9 +193,9 @@ PAPER: Final = Paper(
     recipe="scqa",
     rows=ROWS,
     legend=(
-        "Means times 100; ± is the standard deviation over seeds, then the 95 % interval of MAP over queries; p is the "
-        f"paired randomisation test of MAP against {BASELINE}. Each set's dev split chose the settings. Reported "
-        "figures are of Yahoo! Answers."
+        "Means times 100; ± is the standard deviation over seeds, then the 95 % interval of MAP over seeds and "
+        f"queries; p is the paired randomisation test of MAP against {BASELINE}. Each set's dev split chose the "
+        "settings. Reported figures are of Yahoo! Answers."
     ),
     reproduce=reproduce,
 )

@@ -26,7 +26,7 @@ from typing import Final
 
 from askalike.errors import FormatError
 from askalike.evaluation.forum.links import duplicate_task
-from askalike.evaluation.forum.tasks import RerankTask, bm25_task, forum_rerank_task, questions_of, released_task
+from askalike.evaluation.forum.tasks import RerankTask, forum_rerank_task, judged_task, questions_of
 from askalike.forum import Forum
 from askalike.papers.lei2016.svm import LabelledCandidates
 from askalike.readers.detection import named
@@ -148,8 +148,8 @@ def _askubuntu(folder: Path) -> LeiSet:
         pairs=kept,
         examples=tuple(example for example in examples if any(example.labels)),
         heldout=frozenset(heldout_ids(folder) if has_heldout else ()),
-        dev=released_task(read_judged(folder, "askubuntu", "dev"), "askubuntu", questions),
-        tests=(released_task(read_judged(folder, "askubuntu", "test"), "askubuntu", questions),),
+        dev=judged_task(read_judged(folder, "askubuntu", "dev"), "askubuntu", questions),
+        tests=(judged_task(read_judged(folder, "askubuntu", "test"), "askubuntu", questions),),
         pairs_without_text=len(pairs) - len(kept),
     )
 
@@ -180,7 +180,7 @@ def _semeval(folder: Path) -> LeiSet:
     questions = tuple(
         {question.id: question for split in ("train", "dev") for question in questions_of(sets[split])}.values()
     )
-    tasks = {split: bm25_task(judged, "semeval", questions) for split, judged in sets.items()}
+    tasks = {split: judged_task(judged, "semeval", questions) for split, judged in sets.items()}
     pairs = [
         (query, document)
         for query, grades in sets["train"].qrels.items()

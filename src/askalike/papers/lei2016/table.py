@@ -214,7 +214,7 @@ class LeiSystems:
         """Return the runs of all tasks."""
         tasks = {task.name: task for task in self.data.tasks()}
         if row.system == "search" or (row.system == BASELINE and self.data.is_original):
-            return Answers({name: task.lexical for name, task in tasks.items()})
+            return Answers({name: task.given for name, task in tasks.items()})
         if row.system == "svm":
             return Answers(_by_svm(self.data))
         if row.reads == "title":
@@ -342,18 +342,14 @@ def table_object(data: LeiSet, results: Sequence[RowResult[LeiRow]]) -> dict[str
 def _row_object(result: RowResult[LeiRow]) -> dict[str, Any]:
     row = result.row
     return {
-        "row": row.id,
-        "system": row.system,
+        **result.to_json(),
         "pooling": row.encoder.pooling if row.encoder else "",
         "text": row.reads,
         "pre-training": row.is_pretrained,
         "parameters": row.encoder.parameter_count() if row.encoder else None,
         "how": row.about,
-        "seeds": list(result.seeds),
-        "not_run": result.reason or None,
         "reported": _figures_object(row.reported),
         "thesis": _figures_object(row.thesis),
-        "found": result.means_object(),
     }
 
 
@@ -380,10 +376,10 @@ PAPER: Final = Paper(
     recipe="lei2016",
     rows=ROWS,
     legend=(
-        "Means times 100; ± is the standard deviation over seeds, then the 95 % interval of MAP over queries, p the "
-        "paired randomisation test of MAP against BM25. Reported figures are of AskUbuntu's test set, the paper's and "
-        "those of Joshi's thesis, whose models have other settings: as their texts print them, or = recomputed from "
-        "the released scores."
+        "Means times 100; ± is the standard deviation over seeds, then the 95 % interval of MAP over seeds and "
+        "queries, p the paired randomisation test of MAP against BM25. Reported figures are of AskUbuntu's test set, "
+        "the paper's and those of Joshi's thesis, whose models have other settings: as their texts print them, or = "
+        "recomputed from the released scores."
     ),
     reproduce=reproduce,
 )

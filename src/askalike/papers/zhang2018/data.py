@@ -2,12 +2,11 @@
 
 Texts come in this order, and a size takes the first of them: the questions of the training files, their comments, then
 the questions of the archives that were named, in their order; an archive of SemEval's format brings its comments after
-its questions, but for those on questions of the test files. Another kind may be brought to the front, to learn from it
-alone. Every text is taken once, by its words: a thread of the forum is a candidate under several ids, and a twin of a
-held-out text would not be held out. For the same reason every text of the test files is left out, though no label would
-come with it: half of the candidates of 2016's test, and a fifth of those of 2017's, are candidates of the training and
-dev files too. And so is every text of dev, so that it chooses settings on words that are as unknown as those of the
-tests.
+its questions, but for those on questions of the test files. Every text is taken once, by its words: a thread of the
+forum is a candidate under several ids, and a twin of a held-out text would not be held out. For the same reason every
+text of the test files is left out, though no label would come with it: half of the candidates of 2016's test, and a
+fifth of those of 2017's, are candidates of the training and dev files too. And so is every text of dev, so that it
+chooses settings on words that are as unknown as those of the tests.
 
 Differs: the paper has the forum's whole archive, 189,941 questions and 1,894,456 comments, which an archive that is
 named can bring in.
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from askalike.errors import FormatError, SettingError
-from askalike.evaluation.forum.tasks import RerankTask, bm25_task, questions_of
+from askalike.evaluation.forum.tasks import RerankTask, judged_task, questions_of
 from askalike.readers.detection import choose, named
 from askalike.readers.frame import ReadContext
 from askalike.readers.research.judged import read_judged
@@ -63,24 +62,9 @@ class ZhangData:
             )
         return self.texts[: size or None]
 
-    def beginning_with(self, kind: str) -> ZhangData:
-        """Return the same with all texts of one kind before the others.
-
-        Args:
-            kind: ``questions``, ``comments`` or an archive's name.
-
-        Raises:
-            SettingError: there is none.
-        """
-        if kind not in self.kinds:
-            raise SettingError(f"there are no texts {kind!r} to learn from", f"they are of {', '.join(self.kinds)}")
-        parts: dict[str, tuple[Question, ...]] = {}
-        begin = 0
-        for name, count in self.kinds.items():
-            parts[name], begin = self.texts[begin : begin + count], begin + count
-        order = [kind, *(name for name in self.kinds if name != kind)]
-        texts = tuple(text for name in order for text in parts[name])
-        return replace(self, texts=texts, kinds={name: self.kinds[name] for name in order})
+    def tasks(self) -> tuple[RerankTask, ...]:
+        """Return dev and tests, named as in the tables."""
+        return tuple(replace(task, name=name) for name, task in {"dev": self.dev, **self.tests}.items())
 
 
 def read_data(folder: Path, archives: Sequence[Path] = ()) -> ZhangData:
@@ -118,8 +102,8 @@ def read_data(folder: Path, archives: Sequence[Path] = ()) -> ZhangData:
             rejected[archive.name] = context.rejects.count
     statistics = tuple(own)
     return ZhangData(
-        bm25_task(sets["dev"], "semeval", statistics),
-        {test: bm25_task(sets[test], "semeval", statistics) for test in TESTS},
+        judged_task(sets["dev"], "semeval", statistics),
+        {test: judged_task(sets[test], "semeval", statistics) for test in TESTS},
         tuple(Question(name, one.title, one.body, one.markup) for name, one in texts.items()),
         kinds,
         rejected,

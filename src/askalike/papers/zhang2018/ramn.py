@@ -1,6 +1,6 @@
 """RAMN, the reduced attentive matching network: an unsupervised ranker over the hidden states of an autoencoder.
 
-**Comparison.** How well each word of a query is matched in each candidate, and each word back.
+**Comparison.** How well each word of a query is matched in each candidate.
 
 ::
 
@@ -11,25 +11,22 @@
 Reading: C is "the unlabelled corpus": every text that the autoencoder learned from, comments and answers included. The
 paper says nothing of words that C does not hold; they count as if they had occurred once, so that they are as important
 as the rarest ones and no factor is zero.
-Differs: words are read without punctuation, which the texts that the paper prints have. The paper looks from the query
-alone: b_j(q) of a candidate's words, with f_j over the candidate's own words, is ours.
+Differs: words are read without punctuation, which the texts that the paper prints have.
 
 **Score.** The three layers, switched one by one.
 
 ::
 
     d_i       1 if w_i occurs in Q, else f_i                                      the reduced vector, (16)
-    g(w_i,Q)  d_i^γ · b_i(Q)                                                      (17), γ = 1
+    g(w_i,Q)  d_i · b_i(Q)                                                        (17)
     R         1 - α · rank(Q)                                                     (18)
     g(q,Q)    R · Π_i g(w_i, Q)                                                   (19)
-    both      R · √(Π_i g(w_i, Q)^(1/T) · Π_j g(w_j, q)^(1/M))                   of T words and of M
 
 Source: Zhang and Wu 2018 (AAAI), equations 10 to 12, 14 and 16 to 19.
 Differs: the product over up to 128 words is a sum of logarithms. The paper does not say what becomes of products ≤ 0:
 here a similarity counts as at least a small positive number, ``floor``. Nor of a word that the query repeats: each of
-its occurrences is a factor, or the best one alone; dev chose between these, and among floors (docs/results.md). Nor of
-texts without words: a candidate without any has the floor for every word of the query, and beside a query without any
-the rank alone counts. Both directions are ours.
+its occurrences is a factor. Nor of texts without words: a candidate without any has the floor for every word of the
+query, and beside a query without any the rank alone counts.
 Reading: the rank is the one that the search engine gave ("the initial rank produced by an external search engine"),
 which goes up to 166 where ten candidates were taken of more. R is then 0 or less from a rank of 1/α on, of which the
 paper says nothing: ``signed`` has it as the formula does, so that those come last, the best match of them the very
@@ -47,7 +44,7 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from askalike.errors import DamagedModelError, SettingError
+from askalike.errors import DamagedModelError
 from askalike.evaluation.forum.tasks import RerankTask
 from askalike.models.encoders.model import Model, WordStates
 from askalike.settings import check_fields
@@ -56,8 +53,7 @@ from askalike.types import Question, Run
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-Similarity = Literal["dot", "cosine", "shifted-cosine"]
-Repeats = Literal["each", "once"]
+Similarity = Literal["dot", "cosine"]
 RankFactor = Literal["scaled", "clamped", "signed"]
 """What R is where 1 - α · rank would be 0 or less, see above."""
 
@@ -104,17 +100,17 @@ def similarities(own: Floats, theirs: Floats, similarity: Similarity) -> Floats:
     """Return s_ij of the states of a query (T, D) and of a candidate (M, D).  # (T, M)
 
     Example:
-        Of (3, 4) and (4, 3): 24, 24/25 and (1 + 24/25)/2:
+        Of (3, 4) and (4, 3): 24 and 24/25:
 
         >>> pair = np.array([[3.0, 4.0]], np.float32), np.array([[4.0, 3.0]], np.float32)
-        >>> [round(float(similarities(*pair, name)[0, 0]), 2) for name in ("dot", "cosine", "shifted-cosine")]
-        [24.0, 0.96, 0.98]
+        >>> [round(float(similarities(*pair, name)[0, 0]), 2) for name in ("dot", "cosine")]
+        [24.0, 0.96]
     """
     products = own @ theirs.T
-    if similarity != "dot":
+    if similarity == "cosine":
         lengths = [np.maximum(np.sqrt(np.einsum("td,td->t", states, states)), _TINY) for states in (own, theirs)]
         products /= lengths[0][:, None] * lengths[1]
-    return np.asarray((products + 1) / 2 if similarity == "shifted-cosine" else products)
+    return np.asarray(products)
 
 
 def importance(frequencies: NDArray[np.integer]) -> Doubles:
@@ -130,26 +126,17 @@ def importance(frequencies: NDArray[np.integer]) -> Doubles:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A query of T words beside N candidates, of M words in all, one candidate's after the other's.
+    """A query of T words beside N candidates.
 
     Args:
         best: b_i(Q), -inf where a candidate has no words.  # (T, N) float32
         occurs: whether the candidate has the word itself.  # (T, N)
         importance: f_i in (0, 1]; small is important.  # (T,)
-        lengths: words of each candidate.  # (N,)
-        back: b_j(q) of the candidates' words.  # (M,) float32
-        back_occurs: whether the query has the word itself.  # (M,)
-        back_importance: f_j in (0, 1], shares of a candidate's own words.  # (M,)
     """
 
-    words: tuple[str, ...]
     best: Floats
     occurs: Flags
     importance: Doubles
-    lengths: NDArray[np.intp]
-    back: Floats
-    back_occurs: Flags
-    back_importance: Doubles
 
 
 def compare(
@@ -164,23 +151,12 @@ def compare(
         ValueError: states of different sizes.
     """
     best = np.full((len(query.words), len(candidates)), -np.inf, np.float32)
-    back = [np.full(len(candidate.words), -np.inf, np.float32) for candidate in candidates]
     for place, candidate in enumerate(candidates):
         if query.words and candidate.words:
-            alike = similarities(query.states, candidate.states, similarity)  # (T, M)
-            best[:, place], back[place] = alike.max(axis=1), alike.max(axis=0)
+            best[:, place] = similarities(query.states, candidate.states, similarity).max(axis=1)
     theirs = [set(candidate.words) for candidate in candidates]
-    own = set(query.words)
-    return Comparison(
-        query.words,
-        best,
-        np.array([[word in words for words in theirs] for word in query.words], np.bool_).reshape(best.shape),
-        importance(frequencies(query.words)),
-        np.array([len(candidate.words) for candidate in candidates], np.intp),
-        np.concatenate([np.zeros(0, np.float32), *back]),
-        np.array([word in own for candidate in candidates for word in candidate.words], np.bool_),
-        np.concatenate([np.zeros(0), *(importance(frequencies(candidate.words)) for candidate in candidates)]),
-    )
+    occurs = np.array([[word in words for words in theirs] for word in query.words], np.bool_).reshape(best.shape)
+    return Comparison(best, occurs, importance(frequencies(query.words)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,16 +166,8 @@ class RamnSettings:
     Args:
         has_mismatch: the second layer, lexical mismatch; without it d_i = 1.
         alpha: α of the third layer, the rank factor 1 - α · rank, in [0, 0.1]; 0 leaves it out.
-        similarity: s_ij: the ``dot`` product, the ``cosine``, or ``shifted-cosine``, (1 + cos) / 2.
+        similarity: s_ij: the ``dot`` product, which is the paper's, or the ``cosine``.
         floor: what a similarity counts at least, in [10⁻⁹, 1]: its logarithm is taken.
-        repeats: words that the query has more than once: ``each`` occurrence is a factor of the product, or the word
-            ``once``, with the best match of its occurrences.
-        mismatch_weight: γ in [0, 10]: d_i^γ stands for d_i; 1 is the paper's.
-        is_per_word: the geometric mean of the factors of all words stands for their product; the rank factor then
-            counts as much beside a long query as beside a short one.
-        is_both_ways: the candidate's words are matched in the query too, and the mean of both counts, so that a long
-            candidate, which has something for every word, is not above a short one that says the same. It takes
-            ``is_per_word`` and the words as often as they occur.
         rank_factor: ``scaled`` for positions among the candidates; ``clamped`` or ``signed`` for an engine's ranks.
     """
 
@@ -207,19 +175,10 @@ class RamnSettings:
     alpha: Annotated[float, Meta(ge=0, le=0.1)] = 0.035
     similarity: Similarity = "dot"
     floor: Annotated[float, Meta(ge=1e-9, le=1)] = 1e-3
-    repeats: Repeats = "each"
-    mismatch_weight: Annotated[float, Meta(ge=0, le=10)] = 1.0
-    is_per_word: bool = False
-    is_both_ways: bool = False
     rank_factor: RankFactor = "scaled"
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if self.is_both_ways and not (self.is_per_word and self.repeats == "each"):
-            raise SettingError(
-                f"is_both_ways with is_per_word {self.is_per_word} and repeats {self.repeats!r}",
-                'texts of different lengths can be joined per word only: set is_per_word, and repeats to "each"',
-            )
 
 
 def rank_factors(ranks: NDArray[np.integer], alpha: float, kind: RankFactor = "scaled") -> Doubles:
@@ -268,52 +227,16 @@ def log_scores(comparison: Comparison, ranks: NDArray[np.integer], settings: Ram
         Two words, the second is missing in the only candidate, α = 0.1 at rank 1: 0.9 · (1 · 2) · (0.25 · 0.5).
 
         >>> best, occurs = np.array([[2.0], [0.5]], np.float32), np.array([[True], [False]])
-        >>> back = np.array([1]), np.array([2.0], np.float32), np.array([True]), np.array([1.0])
-        >>> comparison = Comparison(("a", "b"), best, occurs, np.array([0.75, 0.25]), *back)
+        >>> comparison = Comparison(best, occurs, np.array([0.75, 0.25]))
         >>> round(float(np.exp(log_scores(comparison, np.array([1]), RamnSettings(alpha=0.1)))[0]), 4)
         0.225
     """
-    factors = _log_factors(comparison.best, comparison.occurs, comparison.importance[:, None], settings)  # (T, N)
-    if settings.repeats == "once":
-        numbers: dict[str, int] = {}
-        places = [numbers.setdefault(word, len(numbers)) for word in comparison.words]
-        largest = np.full((len(numbers), factors.shape[1]), -np.inf)  # of a word's occurrences
-        np.maximum.at(largest, places, factors)
-        factors = largest
-    matched = factors.sum(axis=0)
-    if settings.is_per_word:
-        matched /= max(1, len(factors))
-    if settings.is_both_ways and comparison.words:
-        matched = (matched + backward_means(comparison, settings)) / 2
+    factors = np.log(np.maximum(comparison.best.astype(np.float64), settings.floor))  # (T, N)
+    if settings.has_mismatch:
+        factors += np.log(np.where(comparison.occurs, 1.0, comparison.importance[:, None]))
     rank = np.abs(rank_factors(ranks, settings.alpha, settings.rank_factor))
     with np.errstate(divide="ignore"):  # R is 0
-        return np.asarray(np.log(rank) + matched)
-
-
-def backward_means(comparison: Comparison, settings: RamnSettings) -> Doubles:
-    """Return the mean of log g(w_j, q) over each candidate's words; log of the floor for one without any.  # (N,)
-
-    Example:
-        Two words of one candidate, the second is not in the query: (log 0.5 + log(1 · 0.25)) / 2.
-
-        >>> query = ("a",), np.ones((1, 1), np.float32), np.array([[True]]), np.ones(1)
-        >>> back = np.array([2]), np.array([0.5, 1], np.float32), np.array([True, False]), np.array([0.75, 0.25])
-        >>> round(float(np.exp(backward_means(Comparison(*query, *back), RamnSettings()))[0]), 4)
-        0.3536
-    """
-    factors = _log_factors(comparison.back, comparison.back_occurs, comparison.back_importance, settings)  # (M,)
-    own = np.repeat(np.arange(len(comparison.lengths)), comparison.lengths)
-    sums = np.bincount(own, factors, minlength=len(comparison.lengths))
-    means = sums / np.maximum(comparison.lengths, 1)
-    return np.where(comparison.lengths > 0, means, np.log(settings.floor))
-
-
-def _log_factors(best: Floats, occurs: Flags, importance: Doubles, settings: RamnSettings) -> Doubles:
-    """Return log g(w, Q) of each word: its match, and what it costs where it is missing."""
-    factors = np.log(np.maximum(best.astype(np.float64), settings.floor))
-    if settings.has_mismatch:
-        factors += settings.mismatch_weight * np.log(np.where(occurs, 1.0, importance))
-    return np.asarray(factors)
+        return np.asarray(np.log(rank) + factors.sum(axis=0))
 
 
 @dataclass(frozen=True, slots=True)
