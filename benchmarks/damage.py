@@ -192,7 +192,7 @@ def made() -> Path:
         forum.load(lines, options=ImportOptions(format="jsonl", source="reddit"))
         questions = list(forum.questions())
         model(questions).save(WORK / "damage.model")
-        forum.use_model(WORK / "damage.model")
+        forum.models.use_model(WORK / "damage.model")
         forum.encode()
         forum.edit([Question(one.id, one.title + " again", one.body, tags=one.tags) for one in questions[:EDITED]])
         forum.add([Question(f"new-{number}", f"How to fix printer number {number}?") for number in range(EDITED)])

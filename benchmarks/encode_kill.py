@@ -79,7 +79,7 @@ def encode(folder: Path, kill_after: int | None) -> int:
 def vectors_of(folder: Path, names: list[str]) -> NDArray[np.float32]:
     """Return the vectors of the set that answers, in the order of the ids; all must be there, once."""
     with Forum.open(folder, settings=ForumSettings()) as forum:
-        state = forum.vectors
+        state = forum.indexes.state()
         assert (state.entries, state.waiting, state.next_model) == (len(names), 0, ""), state
         assert state.model.startswith("general@"), state.model
         numbers = forum.store.nums_by_id(names)

@@ -161,7 +161,7 @@ def ranked_by(pools: Sequence[Pool], encoder: str, ranker: str | None) -> Scores
                 if pool.forum == name:
                     question, own = pool.question(forum), Filters(exclude_ids=frozenset({pool.query}))
                     query = Query(question.title, question.body, question.markup, LISTED, own, ranker)
-                    scores[pool.key] = ndcg([identifier for identifier, _ in forum.ranking(query)], pool.grades)
+                    scores[pool.key] = ndcg([identifier for identifier, _ in forum.indexes.ranking(query)], pool.grades)
     return scores
 
 

@@ -133,7 +133,7 @@ def service() -> Iterator[Service]:
         whole.servers.ask("first", "CREATE DATABASE forum")
         whole.start("Milvus Lite")
         with Forum.attach(HERE, whole.servers.address("first", "forum")) as forum:
-            forum.use_engine(whole.address)
+            forum.indexes.use_engine(whole.address)
         whole.start("service")
         yield whole
     finally:
@@ -290,7 +290,7 @@ def measure(kills: int) -> dict[str, Any]:
         whole.servers.run("pg_ctl", "promote", "-w", "-D", whole.servers.folder / "standby")
         whole.servers.ask("standby", "ALTER SYSTEM SET synchronous_standby_names = ''", "SELECT pg_reload_conf()")
         with Forum.attach(FOLDER / "anew", whole.servers.address("standby", "forum")) as forum:
-            forum.use_engine(whole.address)
+            forum.indexes.use_engine(whole.address)
             body["promoted"] = {"acknowledged": last.acknowledged, "wrong": missing(forum, written, last.unknown)}
     return body | {"restart_s": {part: [min(seconds), max(seconds)] for part, seconds in restarts.items()}}
 

@@ -54,7 +54,7 @@ def filled(size: int) -> tuple[dict[str, Forum], dict[str, float]]:
     for name in ("local", "milvus"):
         forums[name] = Forum.create(FOLDER / name)
         if name == "milvus":
-            forums[name].use_engine(f"milvus:{FOLDER / 'milvus.db'}")
+            forums[name].indexes.use_engine(f"milvus:{FOLDER / 'milvus.db'}")
         began = time.perf_counter()
         forums[name].load(path)
         seconds[name] = round(time.perf_counter() - began, 1)

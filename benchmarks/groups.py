@@ -35,7 +35,7 @@ from recipes.folders import WORK, need_data
 
 from askalike import Forum, ForumSettings, Link
 from askalike.forum.groups import DEFAULT_MINIMUM
-from askalike.forum.thresholds import wilson
+from askalike.search.thresholds import wilson
 from askalike.store.pairs import Pair
 from benchmarks.record import option_parser, stamp, write
 
@@ -53,7 +53,7 @@ def compared(name: str, archive: str, *, has_links: bool) -> Forum:
         forum = Forum.create(path)
         forum.load(need_data(archive))
         if not has_links:
-            forum.remove_links(forum.links())
+            forum.store.delete_links(forum.store.links())
         forum.close()
     forum = Forum.open(path)
     while forum.pairs.advance(60.0):
@@ -63,7 +63,7 @@ def compared(name: str, archive: str, *, has_links: bool) -> Forum:
 
 def within(forum: Forum, minimum: float) -> set[Ends]:
     """Return the pairs within groups."""
-    groups = [group for group in forum.groups(minimum) if group.kind != "recurring"]
+    groups = [group for group in forum.groups.find(minimum) if group.kind != "recurring"]
     return {(min(pair), max(pair)) for group in groups for pair in combinations(group.members, 2)}
 
 
@@ -89,18 +89,19 @@ def reading() -> dict[str, Any]:
     )
     duplicates = {
         (min(link.source_id, link.target_id), max(link.source_id, link.target_id))
-        for link in linked.links()
+        for link in linked.store.links()
         if link.kind == "duplicate"
     }
     shown, more = within(linked, DEFAULT_MINIMUM), within(linked, MINIMA[0])
-    groups = linked.groups()
+    groups = linked.groups.find()
     return {
         "shown": share(shown, every, minimum=DEFAULT_MINIMUM),
         "shown, linked": share(shown & duplicates, every),
         "shown, by probability alone": share(shown - duplicates, every),
         "from 0.6": share(more - shown, of["from 0.6"]),
         "without links": {
-            str(minimum): share(within(alone, minimum), every, groups=len(alone.groups(minimum))) for minimum in MINIMA
+            str(minimum): share(within(alone, minimum), every, groups=len(alone.groups.find(minimum)))
+            for minimum in MINIMA
         },
         "read twice": {
             "pairs": len(twice),
@@ -119,7 +120,7 @@ def slicer() -> dict[str, Any]:
     afresh = {(one["first"], one["second"]) for one in judged if one["drawn"] == "slicer, afresh"}
     forum = compared("groups-slicer.forum", "slicer-discourse/topics.jsonl.gz", has_links=True)
     shown = within(forum, DEFAULT_MINIMUM)
-    return share(shown, grades, groups=len(forum.groups()), afresh=share(shown & afresh, grades))
+    return share(shown, grades, groups=len(forum.groups.find()), afresh=share(shown & afresh, grades))
 
 
 def cost() -> dict[str, Any]:
@@ -147,19 +148,19 @@ def cost() -> dict[str, Any]:
         store.put(pairs)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.perf_counter()
-    nodes = forum.group_nodes(0.5)
+    nodes = forum.groups.nodes(0.5)
     first_s = time.perf_counter() - began
     changed = []
     for number in range(20):
         pair = pairs[number * 997]
         held = forum.store.questions_by_num([pair.first, pair.second])
         ids = (held[pair.first].id, held[pair.second].id)
-        forum.judge(*ids, "different") if number % 2 else forum.add_links([Link(*ids)])
+        forum.judge(*ids, "different") if number % 2 else forum.store.put_links([Link(*ids)])
         began = time.perf_counter()
-        forum.group_nodes(0.5)
+        forum.groups.nodes(0.5)
         changed.append(time.perf_counter() - began)
     began = time.perf_counter()
-    listed = len(list(forum.describe_groups(nodes[:20])))
+    listed = len(list(forum.groups.describe(nodes[:20])))
     return {
         "questions": len(nums),
         "pairs": len(pairs),

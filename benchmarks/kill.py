@@ -160,7 +160,7 @@ class Writer:
         elif kind == "link" and self.bulk:
             link = Link(self._target(), self._target(), self.chance.choice(["duplicate", "related"]))
             key = [link.source_id, link.target_id, link.kind]
-            if self._told("link", key, lambda: self.forum.add_links([link])):
+            if self._told("link", key, lambda: self.forum.store.put_links([link])):
                 self.links.append(link)
         elif kind == "judge" and self.bulk:
             pair = (self._target(), self._target())
@@ -169,7 +169,7 @@ class Writer:
         elif kind == "unlink" and self.links:
             link = self.links.pop()
             key = [link.source_id, link.target_id, link.kind]
-            self._told("unlink", key, lambda: self.forum.remove_links([link]))
+            self._told("unlink", key, lambda: self.forum.store.delete_links([link]))
         elif kind == "delete answer" and self.answers:
             gone = self.answers.pop(self.chance.randrange(len(self.answers)))
             self._told("delete answer", [gone], lambda: self.forum.store.delete_answers([gone]))
@@ -372,7 +372,7 @@ def check(folder: Path, versions: Versions, ledger: Ledger, compared: tuple[str,
         forum.load(versions.whole, options=ImportOptions(format="jsonl", source=SOURCE))
         assert not list(folder.glob("loading.sqlite*")), "a file of a load is left"
         ledger.check(stored)
-        marks = {(link.source_id, link.target_id, link.kind) for link in forum.links()}
+        marks = {(link.source_id, link.target_id, link.kind) for link in forum.store.links()}
         assert marks >= ledger.links, f"{len(ledger.links - marks)} marks do not count again"
         said = Counter[tuple[str, ...]](
             (one.question_id, one.candidate_id, one.verdict, one.by) for one in forum.store.all_feedback()
@@ -423,11 +423,13 @@ def agreement(forum: Forum, fresh_folder: Path, rankers: tuple[str, ...]) -> dic
         fresh.put(questions)
         if "meaning" in rankers:
             for one in (forum, fresh):
-                if one.vectors.waiting:
+                if one.indexes.state().waiting:
                     one.encode()
-            counted = forum.vectors.entries
-            assert counted == fresh.vectors.entries, f"{counted} vectors, but {fresh.vectors.entries} in a fresh forum"
-        rankers = tuple(name for name in rankers if name == "words" or forum.vectors.model)
+            counted = forum.indexes.state().entries
+            assert counted == fresh.indexes.state().entries, (
+                f"{counted} vectors, but {fresh.indexes.state().entries} in a fresh forum"
+            )
+        rankers = tuple(name for name in rankers if name == "words" or forum.indexes.state().model)
         return {ranker: overlap(forum, fresh, questions, ranker) for ranker in rankers}
 
 
@@ -435,8 +437,8 @@ def overlap(forum: Forum, fresh: Forum, questions: list[Question], ranker: str) 
     """Return the mean overlap of the best ten by one ranker; AssertionError where it is small or the finds differ."""
     overlaps: list[float] = []
     for probe in random.Random(0).choices(questions, k=PROBES):
-        here = [identifier for identifier, _ in forum.ranking(Query(probe.title, k=1000, ranker=ranker))]
-        there = [identifier for identifier, _ in fresh.ranking(Query(probe.title, k=1000, ranker=ranker))]
+        here = [identifier for identifier, _ in forum.indexes.ranking(Query(probe.title, k=1000, ranker=ranker))]
+        there = [identifier for identifier, _ in fresh.indexes.ranking(Query(probe.title, k=1000, ranker=ranker))]
         if len(here) < 1000:
             assert set(here) == set(there), f"{probe.title!r} finds other questions than in a fresh forum, by {ranker}"
         best = set(there[:10])

@@ -152,7 +152,7 @@ def made(name: str, text: TextSettings, stored: Sequence[Question]) -> Forum:
     forum = Forum.create(folder, text=text)
     forum.put_unindexed(stored)
     forum.catch_up()
-    if forum.vectors.waiting:
+    if forum.indexes.state().waiting:
         forum.encode()
     return forum
 
@@ -185,7 +185,7 @@ def found(forums: Mapping[str, Forum], queries: Sequence[tuple[str, str, str]], 
         began = time.process_time()
         gains[name] = []
         for wanted, _, title in queries:
-            gains[name].append(gain([one for one, _ in forum.ranking(Query(title, k=RANKS))], wanted))
+            gains[name].append(gain([one for one, _ in forum.indexes.ranking(Query(title, k=RANKS))], wanted))
         spent[name] = round(1000 * (time.process_time() - began) / len(queries), 2)
     rows: dict[str, Any] = {"ms a search": spent}
     for part, codes in {

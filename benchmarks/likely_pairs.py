@@ -1,7 +1,7 @@
 """What finding all likely pairs of a forum costs, and how many of the exact ones are found.
 
 Command: ``python -m benchmarks.likely_pairs [--questions N]`` (the first questions of Reddit) or ``--forum FOLDER``, as
-``benchmarks.scale --keep`` leaves one. All questions are compared as ``Forum.duplicates`` does, in one process a core.
+``benchmarks.scale --keep`` leaves one. All questions are compared as ``Pairs.duplicates`` does, in one process a core.
 The exact pairs are those of questions drawn by chance, each scored beside the 300 nearest of all vectors, without
 codes, and the 300 best by all of its words: the likeliest other texts, as far as they have a probability of .1. A pair
 that was found from its other side counts as found.
@@ -22,9 +22,7 @@ from typing import Any, Final, cast
 from recipes.folders import WORK
 
 from askalike import Forum
-from askalike.forum.duplicates import compare
 from askalike.forum.pairs import LEAST_SCORE, PARTNERS, _as_query, _plain
-from askalike.progress import SilentProgress
 from askalike.search import Searcher
 from askalike.types import Question
 from benchmarks.record import option_parser, processor_total_s, write, write_reddit
@@ -80,7 +78,7 @@ def measure(folder: Path, sample: int) -> dict[str, Any]:
         path.unlink()
     with Forum.open(folder) as forum:
         clock, spent = [time.perf_counter()], [processor_total_s()]
-        for work in (forum.pairs.read_texts, lambda: compare(forum, SilentProgress())):
+        for work in (forum.pairs.read_texts, forum.pairs.compare):
             work()
             clock.append(time.perf_counter())
             spent.append(processor_total_s())

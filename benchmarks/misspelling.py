@@ -122,11 +122,11 @@ class Search:
         """Return the best ten for each query, without itself."""
         run: Run = {}
         with Forum.open(forum_folder("travel"), settings=self._settings) as forum:
-            if forum.vectors.waiting:
+            if forum.indexes.state().waiting:
                 forum.encode()
             for identifier, one in task.queries.items():
                 own = Filters(exclude_ids=frozenset([identifier]))
-                run[identifier] = forum.ranking(Query(one.title, one.body, one.markup, 10, own))
+                run[identifier] = forum.indexes.ranking(Query(one.title, one.body, one.markup, 10, own))
         return run
 
 

@@ -82,7 +82,7 @@ class Known:
 
     def __init__(self, forum: Forum, encoder: TextEncoder) -> None:
         self._encoder, self.name, self.dimensions = encoder, encoder.name, encoder.dimensions
-        ids, vectors = forum.question_vectors()
+        ids, vectors = forum.models.vectors()
         held = forum.store.questions_by_id(ids)
         self._vectors = {text_of(held[one], MAX_CHARACTERS): row for one, row in zip(ids, vectors, strict=True)}
 

@@ -140,7 +140,7 @@ def build(folder: Path, archive: Path) -> dict[str, Any]:
     began = time.perf_counter()
     with Sampler(sample), Forum.create(folder) as forum:
         report = forum.load(archive)
-        encoded = forum.vectors.entries
+        encoded = forum.indexes.state().entries
     seconds = time.perf_counter() - began
     own, workers = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return {

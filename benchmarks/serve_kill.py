@@ -231,7 +231,7 @@ def one_round(
         for ledger in ledgers:
             written = [(key[1], title) for key, title in ledger.held.items() if key[0] == "question"]
             for identifier, title in written[-3:]:
-                ranked = [one for one, _ in forum.ranking(Query(title, k=1000, ranker="words"))]
+                ranked = [one for one, _ in forum.indexes.ranking(Query(title, k=1000, ranker="words"))]
                 assert identifier in ranked, f"{identifier} ({title!r}) is not found"
     return sum(ledger.acknowledged for ledger in ledgers) - before
 

@@ -192,7 +192,9 @@ def lost_writes(forum: Forum, stored: Mapping[str, str | None]) -> list[str]:
     held = {question.id: question.title for question in forum.questions()}
     wrong = [name for name, title in stored.items() if held.get(name) != title]
     for name, title in random.Random(0).sample(sorted(stored.items()), min(200, len(stored))):
-        if title is not None and name not in (one for one, _ in forum.ranking(Query(title, k=20, ranker="words"))):
+        if title is not None and name not in (
+            one for one, _ in forum.indexes.ranking(Query(title, k=20, ranker="words"))
+        ):
             wrong.append(name)
     return wrong
 

@@ -262,7 +262,7 @@ class Search:
         for identifier, one in task.queries.items():
             others = Filters(exclude_ids=frozenset([identifier]))
             asked = Query(one.title, one.body, one.markup, self._shown, others, is_canonical=False)
-            run[identifier] = self._forum.ranking(asked)
+            run[identifier] = self._forum.indexes.ranking(asked)
         return run
 
     def pairs(self, task: PairTask) -> Floats:

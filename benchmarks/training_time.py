@@ -90,7 +90,7 @@ def main() -> None:
                 run = TrainingRun(Path(work) / "fine", start=model, progress=progress)
                 model = train_encoder(going_on(default_recipe(), model), training.data, run)
             model.save(Path(work) / "tuned")
-            forum.use_model(Path(work) / "tuned")
+            forum.models.use_model(Path(work) / "tuned")
             phases.end("fine-tuning")
         with Forum.open(Path(work) / "forum") as forum:
             forum.encode()

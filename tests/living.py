@@ -119,7 +119,7 @@ def _kill(state: State, forum: Forum, after: int) -> None:
 
     for name in ("add_listed", "finish", "put", "postpone"):
         setattr(state, name, counted(getattr(state, name)))
-    forum.replace_threads = counted(forum.replace_threads)  # type: ignore[method-assign]
+    forum.store.replace_threads = counted(forum.store.replace_threads)  # type: ignore[method-assign]
 
 
 def compared(folder: Path, wanted: dict[str, Thread]) -> list[str]:
@@ -128,7 +128,7 @@ def compared(folder: Path, wanted: dict[str, Thread]) -> list[str]:
     with Forum.open(folder) as forum:
         held = {question.id: question for question in forum.questions()}
         links: dict[str, set[Any]] = {}
-        for link in forum.links():
+        for link in forum.store.links():
             links.setdefault(link.source_id, set()).add(link)
         for one in held.keys() | wanted.keys():
             if one not in wanted or one not in held:

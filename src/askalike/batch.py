@@ -84,7 +84,7 @@ def encode(source: Source, into: str | Path, **how: Any) -> Done:
 
 
 def pairs(source: Source, into: str | Path, minimum: float = DEFAULT_SCORE, **how: Any) -> Done:
-    """Find pairs that may be duplicates; ``pairs.parquet`` has those that ``Forum.duplicates`` yields, best first.
+    """Find pairs that may be duplicates; ``pairs.parquet`` has those that ``Pairs.duplicates`` yields, best first.
 
     Args:
         minimum: the least probability.
@@ -95,14 +95,14 @@ def pairs(source: Source, into: str | Path, minimum: float = DEFAULT_SCORE, **ho
     """
 
     def write(forum: Forum, file: BinaryIO, progress: Progress) -> int:
-        found = forum.duplicates(minimum, progress=progress)
+        found = forum.pairs.duplicates(minimum, progress=progress)
         return write_records(pair_rows(found), PairRow, "parquet", file)
 
     return _write(source, into, "pairs.parquet", write, **how)
 
 
 def groups(source: Source, into: str | Path, minimum: float = DEFAULT_MINIMUM, **how: Any) -> Done:
-    """Find groups of which each question may ask the same as every other, as ``Forum.groups`` does.
+    """Find groups of which each question may ask the same as every other, as ``Groups.find`` does.
 
     ``groups.parquet`` has a row for each question of a group, the one to answer the others by first.
 
@@ -115,9 +115,9 @@ def groups(source: Source, into: str | Path, minimum: float = DEFAULT_MINIMUM, *
     """
 
     def write(forum: Forum, file: BinaryIO, progress: Progress) -> int:
-        forum.compare(progress=progress)
-        found = forum.groups(minimum)
-        write_records(member_rows(forum, found), MemberRow, "parquet", file)
+        forum.pairs.compare(progress=progress)
+        found = forum.groups.find(minimum)
+        write_records(member_rows(forum.store, found), MemberRow, "parquet", file)
         return len(found)
 
     return _write(source, into, "groups.parquet", write, **how)
@@ -198,7 +198,7 @@ def _take_files(
                 f"choose another folder, or say --language {before}",
             )
         for name in set(forum.store.sources()) - {str(path) for path in files}:
-            forum.remove_source(name)
+            forum.store.delete_source(name)
         for path in files:
             options = ImportOptions(source=str(path), is_mass_delete_allowed=True)
             report = forum.load(path, options=options, progress=progress)
@@ -209,9 +209,9 @@ def _take_files(
 
 def _take_model(forum: Forum, layout: ForumLayout, model: str) -> None:
     if model.partition(":")[0] in get_args(EncoderKind):
-        forum.use_encoder(model)
+        forum.models.use_encoder(model)
     elif model:
-        forum.use_model(model)
+        forum.models.use_model(model)
 
 
 def _write_vectors(forum: Forum, file: BinaryIO) -> int:
@@ -222,7 +222,7 @@ def _write_vectors(forum: Forum, file: BinaryIO) -> int:
         raise MissingExtraError("Parquet files are written by pyarrow, which is not installed", "batch") from error
     writer, count = None, 0
     for part in batches(forum.questions(), _TOGETHER):
-        ids, vectors = forum.question_vectors([question.id for question in part])
+        ids, vectors = forum.models.vectors([question.id for question in part])
         kind = pyarrow.list_(pyarrow.float32(), vectors.shape[1])
         schema = pyarrow.schema([("id", pyarrow.string()), ("vector", kind)])
         writer = writer or parquet.ParquetWriter(file, schema, compression="zstd")

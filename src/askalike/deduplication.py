@@ -6,7 +6,7 @@
     result.kept                                         # the same kind of thing, without repeats
     result.removed                                      # every repeat, with the question that was kept in its place
 
-Questions with the same text count once. Then likely pairs are found and joined as ``Forum.groups`` does it, so that in
+Questions with the same text count once. Then likely pairs are found and joined as ``Groups.find`` does it, so that in
 a group every question is as likely as the minimum the same as every other. Of each group the oldest question is kept;
 of equal or unknown age, the first. What holds no text is kept too, and listed.
 """
@@ -27,7 +27,6 @@ from askalike.errors import FormatError, MissingExtraError, SettingError
 from askalike.executors import Executor
 from askalike.files import writing_whole
 from askalike.forum import Forum
-from askalike.forum.duplicates import compare
 from askalike.forum.encoders import AnyEncoder
 from askalike.forum.groups import DEFAULT_MINIMUM, LEAST
 from askalike.forum.indexes import ForumSettings
@@ -248,9 +247,9 @@ def _repeats(forum: Forum, minimum: float, progress: Progress) -> list[_Repeat]:
     forum.upkeep(progress=progress)
     if minimum < 1 and forum.indexes.is_wanted():
         forum.encode(progress=progress)
-    compare(forum, progress, is_exact=minimum == 1)
+    forum.pairs.compare(progress=progress, is_exact=minimum == 1)
     same_texts = forum.pairs.store.texts("hash")
-    groups = [] if minimum == 1 else [node.nums for node in forum.group_nodes(minimum) if not node.is_recurring]
+    groups = [] if minimum == 1 else [node.nums for node in forum.groups.nodes(minimum) if not node.is_recurring]
     ages = _ages(forum, {num for nums in (*same_texts, *groups) for num in nums})
     kept_of: dict[int, int] = {}
     for nums in (*same_texts, *groups):  # a group holds all questions with the text of one of it

@@ -102,7 +102,7 @@ def service(browser: Browser, foreign: Site, tmp_path_factory: pytest.TempPathFa
     with Forum.create(path) as forum:
         forum.load(bundled_forum())
         forum.add(hostile_questions())
-        forum.add_answers(hostile_answers())
+        forum.store.add_answers(hostile_answers())
     application = build(ServeSettings(str(path), allow_origins=(foreign.address,), limits=Limits(rate=0.0)))
 
     async def behind_a_proxy(scope: dict[str, Any], receive: object, send: object) -> None:

@@ -48,7 +48,7 @@ def make(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[
                 forum = Forum.create(path, settings=settings)
             opened.enter_context(forum)
             if "milvus" in kind:
-                forum.use_engine(request.getfixturevalue("engine"))
+                forum.indexes.use_engine(request.getfixturevalue("engine"))
             return forum
 
         yield made

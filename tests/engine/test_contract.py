@@ -79,7 +79,7 @@ def test_a_filter_holds_for_every_hit_and_whatever_satisfies_it_is_found(
 ) -> None:
     forum = make()
     forum.add(map(_question, range(SIZE)))
-    forum.add_answers(Answer(f"a{number}", f"q{number}", "Restart it.") for number in range(0, SIZE, 3))
+    forum.store.add_answers(Answer(f"a{number}", f"q{number}", "Restart it.") for number in range(0, SIZE, 3))
     for max_listed in (2_000, 2):  # named to the engine, and taken from what it finds
         monkeypatch.setattr("askalike.index.milvus.engine.MAX_LISTED", max_listed)
         for name, filters in FILTERS.items():
@@ -89,7 +89,7 @@ def test_a_filter_holds_for_every_hit_and_whatever_satisfies_it_is_found(
                 if filters.admits(one, is_answered=int(one.id[1:]) % 3 == 0)
             }
             assert set(ids(forum, "printer offline", SIZE, filters)) == wanted, name
-            assert forum.count(filters) == len(wanted), name
+            assert forum.indexes.count(filters) == len(wanted), name
             assert len(ids(forum, "printer offline", 5, filters)) == min(5, len(wanted)), name
 
 
@@ -248,7 +248,7 @@ def test_each_answer_is_by_one_model_while_the_forum_is_encoded_by_another(make:
     for name, groups in (("one", ONE), ("other", OTHER)):
         synonym_model(groups).save(tmp_path / name)
     forum = make(settings=ForumSettings())
-    forum.use_model(tmp_path / "one")
+    forum.models.use_model(tmp_path / "one")
     forum.add([Question(name, name) for name in ("wifi", "printer", "scanner", "wireless")])
     by_one, by_other = ["wifi", "wireless"], ["printer", "wifi"]
     assert sorted(ids(forum, "wifi", ranker="meaning")) == by_one
@@ -263,7 +263,7 @@ def test_each_answer_is_by_one_model_while_the_forum_is_encoded_by_another(make:
     searching.start()
     try:
         for name in ("other", "one", "other"):
-            forum.use_model(tmp_path / name)
+            forum.models.use_model(tmp_path / name)
             forum.encode()
     finally:
         stop.set()

@@ -39,7 +39,7 @@ AWAY = "milvus://127.0.0.1:1"
 @pytest.fixture
 def forum(engine: str, tmp_path: Path) -> Iterator[Forum]:
     with Forum.create(tmp_path / "forum", settings=SETTINGS) as made:
-        made.use_engine(engine)
+        made.indexes.use_engine(engine)
         made.add([Question("1", "Wifi drops"), Question("2", "Printer is offline")])
         yield made
 
@@ -125,8 +125,8 @@ def test_what_was_asked_for_ahead_through_a_lost_connection_is_asked_for_through
 def test_what_the_engine_has_lost_is_made_anew_from_the_store(engine: str, tmp_path: Path) -> None:
     synonym_model().save(tmp_path / "model")
     with Forum.create(tmp_path / "forum") as forum:
-        forum.use_engine(engine)
-        forum.use_model(tmp_path / "model")
+        forum.indexes.use_engine(engine)
+        forum.models.use_model(tmp_path / "model")
         forum.add([Question("1", "Wifi drops"), Question("2", "Printer is offline")])
         milvus = words_of(forum).milvus
         for kind in ("words", "vectors"):
@@ -195,12 +195,12 @@ def test_vectors_that_are_in_use_stay_and_others_go_after_an_hour(engine: str, t
     for name, model in (("one", synonym_model()), ("other", synonym_model(({"wifi"}, {"printer"})))):
         model.save(tmp_path / name)
     with Forum.create(tmp_path / "forum") as forum:
-        forum.use_engine(engine)
-        forum.use_model(tmp_path / "one")
+        forum.indexes.use_engine(engine)
+        forum.models.use_model(tmp_path / "one")
         forum.add([Question("1", "Wifi drops"), Question("2", "Printer is offline")])
         milvus = words_of(forum).milvus
         before = {name for name in milvus._read() if name.startswith("vectors_")}
-        forum.use_model(tmp_path / "other")
+        forum.models.use_model(tmp_path / "other")
         forum.encode()
         assert before < set(milvus._read())  # another machine may ask them
         now = milvus.clock()
@@ -298,10 +298,10 @@ def test_of_the_bits_of_two_vectors_the_share_of_their_angle_differs() -> None:
 
 def test_forums_in_one_engine_know_nothing_of_each_other(forum: Forum, engine: str, tmp_path: Path) -> None:
     with Forum.create(tmp_path / "other", settings=SETTINGS) as other:
-        other.use_engine(engine)
+        other.indexes.use_engine(engine)
         other.add(Question("1", "Scanner hums"))
         assert (ids(other, "wifi scanner"), ids(forum, "wifi scanner")) == (["1"], ["1"])
-        assert other.count(Filters()) == 1
+        assert other.indexes.count(Filters()) == 1
 
 
 def test_a_folder_names_no_engine_that_its_user_has_not_agreed_to(
@@ -327,7 +327,7 @@ def test_an_engine_that_does_not_answer_is_not_taken(forum: Forum, monkeypatch: 
     monkeypatch.setattr("askalike.index.milvus.client.CONNECT_S", 0.2)
     named = forum.info().engine
     with pytest.raises(EngineError, match="does not answer"):
-        forum.use_engine(AWAY)
+        forum.indexes.use_engine(AWAY)
     assert forum.info().engine == named
     assert ids(forum, "wifi") == ["1"]
 

@@ -61,9 +61,9 @@ def forum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forum]:
         made.encode()
         made.judge("q0", "q48", "different", "eva")
         made.judge("empty", "q5", "duplicate", "eva")
-        made.add_links([Link("q6", "q89", "duplicate")])
-        made.add_answers([Answer("a", "q7", "Turn it off and on again.", is_accepted=True)])
-        made.compare()
+        made.store.put_links([Link("q6", "q89", "duplicate")])
+        made.store.add_answers([Answer("a", "q7", "Turn it off and on again.", is_accepted=True)])
+        made.pairs.compare()
         yield made
 
 
@@ -73,15 +73,15 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 def test_a_batch_of_a_forum_writes_what_the_forum_finds(forum: Forum, tmp_path: Path) -> None:
     done = batch.pairs(forum.path, tmp_path, 0.2, workers=1)
-    known = [(one.question.id, one.candidate.id, one.score, one.is_exact) for one in forum.duplicates(0.2)]
+    known = [(one.question.id, one.candidate.id, one.score, one.is_exact) for one in forum.pairs.duplicates(0.2)]
     assert (done.questions, done.count) == (len(forum), len(known))
     assert [(row["id"], row["original_id"], row["score"], row["exact"]) for row in rows(done.path)] == known
     assert len(known) > 20
     grouped = batch.groups(forum.path, tmp_path, 0.6, workers=1)
     assert [(row["id"], row["group"]) for row in rows(grouped.path)] == [
-        (name, number) for number, group in enumerate(forum.groups(0.6), start=1) for name in group.members
+        (name, number) for number, group in enumerate(forum.groups.find(0.6), start=1) for name in group.members
     ]
-    assert grouped.count == len(forum.groups(0.6)) > 1
+    assert grouped.count == len(forum.groups.find(0.6)) > 1
 
 
 def test_a_batch_of_a_forums_export_finds_the_same_pairs_and_groups(forum: Forum, tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_batch_of_a_forums_export_finds_the_same_pairs_and_groups(forum: Forum
 def test_vectors_are_those_of_the_forum(files: list[Path], forum: Forum, tmp_path: Path) -> None:
     done = batch.encode(files, tmp_path / "out", workers=1)
     assert (done.questions, done.count) == (92, 92)
-    ids, vectors = forum.question_vectors()
+    ids, vectors = forum.models.vectors()
     assert [row["id"] for row in rows(done.path)] == ids == [one.id for one in questions()]
     assert np.array_equal([row["vector"] for row in rows(done.path)], vectors)
 

@@ -90,7 +90,11 @@ def test_a_forum_in_another_language_is_not_encoded_by_a_model_that_cannot_read_
     assert said.code == 0
     assert "searching by words only: the bundled encoder reads english, and the forum is in german" in said.out
     with Forum.open(path) as forum:
-        assert (forum.vectors.model, forum.vectors.waiting, forum.vectors.next_model) == ("", 0, "")
+        assert (forum.indexes.state().model, forum.indexes.state().waiting, forum.indexes.state().next_model) == (
+            "",
+            0,
+            "",
+        )
         assert not forum.similar("Welches Brot backe ich morgen?"), "nothing is alike where no word is"
         (hit,) = forum.similar("Warum klingt mein Kopfhörer dumpf?")
         assert (hit.question.id, hit.likelihood) == ("1", hit.score)

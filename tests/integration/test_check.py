@@ -46,9 +46,9 @@ def path(tmp_path: Path) -> Path:
     path = tmp_path / "my.forum"
     synonym_model().save(tmp_path / "model")
     with Forum.create(path) as forum:
-        forum.use_model(tmp_path / "model")
+        forum.models.use_model(tmp_path / "model")
         forum.add([*QUESTIONS, Question("gone", "Wlan gone")])
-        forum.add_answers([Answer("a1", "wifi", "Change the channel")])
+        forum.store.add_answers([Answer("a1", "wifi", "Change the channel")])
         forum.edit(Question("printer", "Printer offline again"))
         forum.delete("gone")
         forum.pairs.advance(60)
@@ -63,7 +63,9 @@ def damage(path: Path) -> list[tuple[str, str]]:
 def found(path: Path) -> dict[str, list[tuple[str, float]]]:
     with Forum.open(path) as forum:
         return {
-            ranker: [(one, round(score, 5)) for one, score in forum.ranking(Query("wireless lost", ranker=ranker))]
+            ranker: [
+                (one, round(score, 5)) for one, score in forum.indexes.ranking(Query("wireless lost", ranker=ranker))
+            ]
             for ranker in ("probability", "words", "meaning")
         }
 

@@ -27,7 +27,7 @@ def homenet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("commands") / "homenet.forum"
     with Forum.create(path) as forum:
         forum.load(bundled_forum())
-        list(forum.duplicates(1.0))  # compares all questions
+        list(forum.pairs.duplicates(1.0))  # compares all questions
     return path
 
 
@@ -50,7 +50,9 @@ def test_duplicates_come_best_first_and_none_of_them_is_linked(run: Run, homenet
     assert (found[0]["id"], found[0]["original_id"]) == ("q1156", "q1045")
     assert all(one["score"] >= 0.3 for one in found)
     with Forum.open(homenet) as forum:
-        linked = {frozenset((link.source_id, link.target_id)) for link in forum.links() if link.kind == "duplicate"}
+        linked = {
+            frozenset((link.source_id, link.target_id)) for link in forum.store.links() if link.kind == "duplicate"
+        }
     assert not linked & {frozenset((one["id"], one["original_id"])) for one in found}
     table = run("duplicates", homenet, "--min", 0.3, "--limit", 1)
     assert ASKED.split()[0] in table.out
@@ -59,7 +61,9 @@ def test_duplicates_come_best_first_and_none_of_them_is_linked(run: Run, homenet
 
 def test_linked_pairs_are_counted_and_can_be_listed(run: Run, homenet: Path) -> None:
     with Forum.open(homenet) as forum:
-        linked = {frozenset((link.source_id, link.target_id)) for link in forum.links() if link.kind == "duplicate"}
+        linked = {
+            frozenset((link.source_id, link.target_id)) for link in forum.store.links() if link.kind == "duplicate"
+        }
     shown = run("duplicates", homenet, "--limit", 1)
     assert f"note: left out: {len(linked)} duplicate links; --linked lists linked pairs" in shown.err
     found = run("duplicates", homenet, "--linked", "--json")
@@ -187,8 +191,8 @@ def test_an_export_is_read_back_by_index(run: Run, homenet: Path, tmp_path: Path
 
 def test_a_question_is_shown_with_all_that_belongs_to_it(run: Run, small: Path) -> None:
     with Forum.open(small) as forum:
-        forum.add_answers([Answer("answer-1", "a", "Give it a **fixed** address.", "markdown")])
-        forum.add_links([Link("b", "a")])
+        forum.store.add_answers([Answer("answer-1", "a", "Give it a **fixed** address.", "markdown")])
+        forum.store.put_links([Link("b", "a")])
     assert run("judge", small, "c", "a", "different", "--by", "ann").code == 0
     lines = run("show", small, "a").out
     for needed in (
@@ -220,8 +224,8 @@ def test_a_forum_lists_its_sources_and_what_came_from_one_can_be_deleted(run: Ru
     assert [source["name"] for source in run("info", path, "--json").json["sources"]] == ["one", "two"]
     assert "one (table, 1 questions)" in run("info", path).out
     with Forum.open(path) as forum:
-        assert forum.remove_source("one").questions == 1
+        assert forum.store.delete_source("one").questions == 1
         with pytest.raises(UnknownIdError, match="lists them"):
-            forum.remove_source("three")
+            forum.store.delete_source("three")
     assert [source["name"] for source in run("info", path, "--json").json["sources"]] == ["two"]
     assert [hit["question"]["id"] for hit in run("search", path, "printer", "--json").json] == ["two-1"]

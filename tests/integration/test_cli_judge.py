@@ -27,7 +27,7 @@ def path(tmp_path: Path) -> Path:
     with Forum.create(tmp_path / "a.forum") as made:
         for number, title in enumerate(TITLES):
             made.add([Question(f"{number}{letter}", title, f"<b>{letter}</b> says so.") for letter in "ab"])
-        made.add_answers([Answer("x", "1b", "It is broken.", is_accepted=True)])
+        made.store.add_answers([Answer("x", "1b", "It is broken.", is_accepted=True)])
     return tmp_path / "a.forum"
 
 
@@ -64,9 +64,9 @@ def test_a_notebook_shows_groups_with_their_titles_escaped(tmp_path: Path) -> No
         forum.add(
             [Question("a", "<b>bold</b> text"), Question("b", "<b>bold</b> text", url="https://a.example/?x=1&y")]
         )
-        forum.add_links([Link("b", "a")])
-        forum.compare()
-        shown = forum.groups()._repr_html_()
+        forum.store.put_links([Link("b", "a")])
+        forum.pairs.compare()
+        shown = forum.groups.find()._repr_html_()
     assert shown.count("&lt;b&gt;bold&lt;/b&gt; text") == 2
     assert '<a href="https://a.example/?x=1&amp;y"' in shown
     assert "<b>" not in shown
@@ -79,7 +79,7 @@ def test_a_notebook_shows_groups_with_their_titles_escaped(tmp_path: Path) -> No
 @pytest.fixture
 def forum(path: Path) -> Iterator[Forum]:
     with Forum.open(path) as opened:
-        opened.compare()
+        opened.pairs.compare()
         yield opened
 
 
@@ -93,7 +93,7 @@ def scripted(keys: str) -> Callable[[], str]:
 
 
 def test_each_key_is_stored_at_once_with_how_the_pair_was_drawn(forum: Forum) -> None:
-    first, second = list(forum.proposals())[:2]
+    first, second = list(forum.queue.proposals())[:2]
     assert judge_queue(forum, "ann", scripted("y?Nq")) == 2
     stored = list(forum.store.all_feedback())
     assert [one.verdict for one in stored] == ["duplicate", "different"]

@@ -208,7 +208,7 @@ def test_a_shell_completes_by_the_script_that_it_was_given(tmp_path: Path, shell
 def test_a_good_answer_goes_first_where_the_order_is_help(run: Run, tmp_path: Path) -> None:
     with Forum.create(tmp_path / "b.forum") as made:
         made.add([Question("a", "Printer is offline"), Question("b", "Printer is offline")])
-        made.add_answers([Answer("b1", "b", "Turn it on.", is_accepted=True)])
+        made.store.add_answers([Answer("b1", "b", "Turn it on.", is_accepted=True)])
     words = ("search", tmp_path / "b.forum", "Printer is offline", "--json")
     assert [one["question"]["id"] for one in run(*words).json] == ["a", "b"]
     assert [one["question"]["id"] for one in run(*words, "--order", "help").json] == ["b", "a"]

@@ -183,7 +183,7 @@ def test_without_marks_texts_alone_are_learned_from_and_nothing_is_compared(
     texts = [Question(str(number), f"wifi drops {number % 3}", "the router is old") for number in range(6)]
     with Forum.create(tmp_path / "f") as made:
         made.add(texts)
-        made.add_links([Link("1", "2", "related")])
+        made.store.put_links([Link("1", "2", "related")])
     done = run("train", tmp_path / "f", "--recipe", recipe)
     assert done.code == 0
     assert "0 groups of duplicates" in done.out

@@ -169,7 +169,7 @@ def test_search_says_what_is_not_encoded_where_meaning_is_searched(
     assert run("search", forum, "wifi", "--ranker", "words").err == ""
     synonym_model(({"wifi"}, {"wlan"})).save(tmp_path / "new")
     with Forum.open(forum) as opened:
-        opened.use_model(tmp_path / "new")
+        opened.models.use_model(tmp_path / "new")
     said = run("search", forum, "wifi").err.splitlines()
     assert (
         said[0]

@@ -48,7 +48,7 @@ def near_copies(forum: Forum, query: str, shown: str) -> list[str]:
     These are its linked duplicates, and the questions whose title has at least half of the query's words.
     """
     words = informative_words(query)
-    copies = {link.source_id for link in forum.links() if link.target_id == shown}
+    copies = {link.source_id for link in forum.store.links() if link.target_id == shown}
     for question in forum.questions():
         if 2 * len(words & informative_words(question.title)) >= len(words):
             copies.add(question.id)

@@ -69,8 +69,8 @@ def test_a_forum_that_processes_encoded_has_the_vectors_of_one_that_did_all_itse
         with Forum.create(tmp_path / name, executor=executor) as forum:
             forum.put_unindexed([question for _, question in QUESTIONS])
             forum.encode()
-            assert forum.vectors.entries == 60
-            vectors.append(forum.question_vectors()[1].tobytes())
+            assert forum.indexes.state().entries == 60
+            vectors.append(forum.models.vectors()[1].tobytes())
     assert vectors[0] == vectors[1]
 
 
@@ -106,7 +106,7 @@ def test_likely_pairs_that_processes_found_are_those_of_one(tmp_path: Path) -> N
     for name, executor in (("beside", BESIDE), ("here", HERE)):
         with Forum.create(tmp_path / name, executor=executor) as forum:
             forum.add(asked)
-            shown.append([(one.question.id, one.candidate.id, one.score) for one in forum.duplicates(0.1)])
+            shown.append([(one.question.id, one.candidate.id, one.score) for one in forum.pairs.duplicates(0.1)])
             assert forum.pairs.waiting() == 0
     assert len(shown[0]) > 10
     assert shown[0] == shown[1]

@@ -34,7 +34,7 @@ def _question(number: int) -> Question:
 def forum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forum]:
     with Forum.create(tmp_path_factory.mktemp("filters") / "a.forum") as made:
         made.add(map(_question, range(SIZE)))
-        made.add_answers(Answer(f"a{number}", f"q{number}", "Restart it.") for number in range(0, SIZE, 3))
+        made.store.add_answers(Answer(f"a{number}", f"q{number}", "Restart it.") for number in range(0, SIZE, 3))
         made.encode()
         yield made
 
@@ -88,7 +88,7 @@ def test_an_answer_that_comes_or_goes_counts_at_once(tmp_path: Path) -> None:
         forum.add(Question("q", "Printer is offline"))
         answered, unanswered = Filters(is_answered=True), Filters(is_answered=False)
         assert not forum.similar("printer", filters=answered)
-        forum.add_answers([Answer("a", "q", "Restart it.")])
+        forum.store.add_answers([Answer("a", "q", "Restart it.")])
         assert [hit.question.id for hit in forum.similar("printer", filters=answered)] == ["q"]
         forum.store.delete_answers(["a"])
         assert not forum.similar("printer", filters=answered)

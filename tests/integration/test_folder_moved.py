@@ -50,9 +50,9 @@ OPERATIONS: dict[str, Callable[[Forum], object]] = {
     "catch up": lambda forum: forum.catch_up(),
     "encode": lambda forum: forum.encode(),
     "upkeep": lambda forum: forum.upkeep(),
-    "compare": lambda forum: forum.compare(),
+    "compare": lambda forum: forum.pairs.compare(),
     "pairs": lambda forum: forum.pairs.advance(1.0),
-    "groups": lambda forum: forum.groups(),
+    "groups": lambda forum: forum.groups.find(),
     "info": lambda forum: forum.info(),
     "export": lambda forum: forum.export(forum.path.with_name("exported")),
 }

@@ -21,6 +21,7 @@ from askalike.follow.site import Pace
 from askalike.follow.state import State
 from askalike.progress import SilentProgress
 from askalike.readers.values import Unreadable
+from askalike.store import Store
 from askalike.web import FailedError
 
 pytestmark = pytest.mark.usefixtures("words_alone")
@@ -83,14 +84,14 @@ def test_a_database_that_goes_away_and_comes_back_is_waited_for(
 ) -> None:
     with living(tmp_path / "f", 3, 20, chances=CALM, rate=0) as following:
         following.prepare(SECRET)
-        replace_threads, tries = Forum.replace_threads, itertools.count()
+        replace_threads, tries = Store.replace_threads, itertools.count()
 
-        def failing(self: Forum, *given: Any, **more: Any) -> Any:
+        def failing(self: Store, *given: Any, **more: Any) -> Any:
             if next(tries) < 2:
                 raise DatabaseError("postgresql://db.example.org/travel does not answer", "start it")
             return replace_threads(self, *given, **more)
 
-        monkeypatch.setattr(Forum, "replace_threads", failing)
+        monkeypatch.setattr(Store, "replace_threads", failing)
         with following.follower() as follower:
             assert follower.once()
         assert next(tries) > 2

@@ -112,7 +112,7 @@ def test_a_members_comment_that_names_an_issue_of_the_same_repository_links_both
     fake.add_comment(2, body, **more)
     with following(folder, fake) as (follower, forum, _, _):
         assert follower.once()
-        assert forum.links() == ([Link("2", original, "duplicate")] if original else [])
+        assert forum.store.links() == ([Link("2", original, "duplicate")] if original else [])
 
 
 def test_discussions_are_followed_beside_issues_with_their_answers_and_replies(folder: Path) -> None:

@@ -33,6 +33,7 @@ from askalike.errors import (
     SettingError,
     UnknownIdError,
 )
+from askalike.forum.forum import discard_if_empty
 from askalike.index.catchup import Steps, catch_up
 from askalike.index.word_indexer import WordIndexer, fingerprint
 from askalike.index.words import WordIndex
@@ -149,8 +150,8 @@ def test_each_change_shows_in_the_next_search(small: Forum) -> None:
 
 
 def test_answers_and_marks_are_shown(small: Forum) -> None:
-    small.add_answers([Answer("a", "1", "Switch it on.", is_accepted=True), Answer("b", "1", "Pray.")])
-    small.add_links([Link("3", "1", "duplicate")])
+    small.store.add_answers([Answer("a", "1", "Switch it on.", is_accepted=True), Answer("b", "1", "Pray.")])
+    small.store.put_links([Link("3", "1", "duplicate")])
     hits = {hit.question.id: hit for hit in small.search(Query("printer", is_canonical=False)).hits}
     answer = hits["1"].answer
     assert answer is not None
@@ -304,7 +305,7 @@ def test_a_search_takes_a_title_and_says_what_else_was_given(tmp_path: Path) -> 
         with pytest.raises(SettingError, match="many searches were asked for with one text"):
             forum.similar_many("printer")
         with pytest.raises(SettingError, match="the least probability of a pair is 80"):
-            forum.duplicates(80)
+            forum.pairs.duplicates(80)
 
 
 @pytest.mark.parametrize("given", ["The printer", [("b", "The printer")], [Question("b", "t"), 5], None])
@@ -320,14 +321,14 @@ def test_an_empty_forum_can_be_discarded_but_not_one_that_is_filled_or_being_fil
     path = tmp_path / "f"
     with Forum.create(path) as forum, contextlib.closing(open_store(ForumLayout(path))) as other:
         with other.write():
-            assert not forum.discard_if_empty()
-        assert Forum.open(path).discard_if_empty()
+            assert not discard_if_empty(forum)
+        assert discard_if_empty(Forum.open(path))
         assert not path.exists()
         with pytest.raises(ForumNotFoundError, match="deleted or replaced"):
             other.add_questions([Question("a", "t")])
     with Forum.create(path) as forum:
         forum.add(Question("a", "t"))
-        assert not forum.discard_if_empty()
+        assert not discard_if_empty(forum)
     with Forum.open(path) as forum:
         assert forum.question("a").title == "t"
 

@@ -66,13 +66,13 @@ def test_a_large_forum_is_found_by_words_after_an_upgrade_until_it_is_encoded_an
     monkeypatch.setattr(vector_sets, "AT_ONCE_OF_GENERAL", 2)
     upgrade(package)
     with Forum.open(path) as forum:
-        assert forum.vectors.waiting == 3
-        assert "the installed package contains general@" in forum.vectors.problem
+        assert forum.indexes.state().waiting == 3
+        assert "the installed package contains general@" in forum.indexes.state().problem
         hits = forum.similar("wifi")
         assert {hit.question.id for hit in hits} == {"wifi", "other"}
         assert "encode anew" in hits[0].notice
         forum.encode()
-        assert (forum.vectors.waiting, forum.vectors.problem) == (0, "")
+        assert (forum.indexes.state().waiting, forum.indexes.state().problem) == (0, "")
         assert nearest(forum) == "wifi"
 
 
@@ -82,7 +82,7 @@ def test_a_forum_is_found_by_words_where_the_package_has_no_encoder(
     for user in ("encoder_settings", "text_questions"):
         monkeypatch.setattr(f"askalike.index.{user}.general_folder", lambda: None)
     with Forum.open(path) as forum:
-        assert "contains no encoder" in forum.vectors.problem
+        assert "contains no encoder" in forum.indexes.state().problem
         assert {hit.question.id for hit in forum.similar("wifi")} == {"wifi", "other"}
     assert Forum.check(path).is_sound
 

@@ -67,7 +67,7 @@ def test_any_object_with_two_methods_encodes_a_forum(tmp_path: Path) -> None:
         ]
         assert ids(forum.similar("wireless disconnects"))[0] == "wifi"  # no word is shared
         assert encoder.queries == ["wireless disconnects"]
-        state = forum.vectors
+        state = forum.indexes.state()
         assert (state.model, state.entries, state.problem) == ("python:hashes@1 (32 dimensions)", 3, "")
 
 
@@ -104,7 +104,7 @@ def test_a_new_encoder_of_another_name_encodes_anew_and_one_of_the_same_name_doe
 def test_a_forum_with_a_text_encoder_has_all_rankers_but_the_reranker(tmp_path: Path) -> None:
     with Forum.create(tmp_path / "forum", encoder=WordHashes()) as forum:
         forum.add(QUESTIONS)
-        assert forum.rankers() == {"probability": True, "words": True, "meaning": True, "reranker": False}
+        assert forum.models.rankers() == {"probability": True, "words": True, "meaning": True, "reranker": False}
 
 
 def test_pairs_are_found_by_the_vectors_that_are_stored_and_no_query_is_encoded(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_an_endpoint_encodes_a_forum_and_is_asked_for_each_query(tmp_path: Path,
         assert server.requests == []  # opening calls nothing
         assert ids(forum.similar("wireless disconnects"))[0] == "wifi"
         assert [asked["input"] for _, _, asked in server.requests][-1] == ["query: wireless disconnects"]
-        assert forum.vectors.model.startswith("openai:small@")
+        assert forum.indexes.state().model.startswith("openai:small@")
 
 
 def test_words_answer_while_an_endpoint_is_down_and_the_hit_says_so(tmp_path: Path) -> None:
@@ -147,13 +147,13 @@ def test_words_answer_while_an_endpoint_is_down_and_the_hit_says_so(tmp_path: Pa
         assert hit.components.keys() == {"bm25", "bm25_share", "same"}
         assert f"openai:small at {server.address}/v1 cannot be reached" in hit.notice
         forum.add(Question("new", "Wifi is slow"))  # is stored, and waits
-        assert forum.vectors.waiting == 1
+        assert forum.indexes.state().waiting == 1
         assert len(forum.similar("wifi")) == 2
         with pytest.raises(EncoderError, match="what was encoded is kept"):
             forum.encode()
     with serving(server.server_address[1]), Forum.open(tmp_path / "forum") as forum:
         forum.encode()
-        assert forum.vectors.waiting == 0
+        assert forum.indexes.state().waiting == 0
         assert forum.similar("wireless disconnects")[0].notice == ""
 
 
@@ -205,7 +205,7 @@ def test_an_endpoint_that_moved_is_known_again_by_its_vectors(tmp_path: Path, se
     with Forum.open(tmp_path / "forum", encoder=endpoint(server)) as forum:
         server.requests.clear()
         forum.encode()
-        assert forum.vectors.waiting == 0
+        assert forum.indexes.state().waiting == 0
         assert server.requests == []  # nothing is encoded again
         assert forum.similar("wireless disconnects")[0].notice == ""
     server.encoder.name = "another model under the same name"

@@ -60,7 +60,11 @@ def test_no_vector_is_wrong_or_missing_after_five_kills_and_failing_requests(tmp
         assert sent <= QUESTIONS + (KILLS + 1) * lost  # what was encoded before a kill was kept
         encoder = server.encoder
     with Forum.open(path) as forum:
-        assert (forum.vectors.entries, forum.vectors.waiting, forum.vectors.next_model) == (QUESTIONS, 0, "")
+        assert (forum.indexes.state().entries, forum.indexes.state().waiting, forum.indexes.state().next_model) == (
+            QUESTIONS,
+            0,
+            "",
+        )
         numbers = forum.store.nums_by_id(list(texts))
         (place,) = ForumLayout(path).vectors.glob("*/index")
         held, found = VectorIndex(place).vectors([numbers[name] for name in texts])

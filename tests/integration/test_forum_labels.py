@@ -13,8 +13,7 @@ from tests.command import Run
 
 from askalike import Forum, Question
 from askalike.errors import FormatError, InputError, SettingError
-from askalike.forum.thresholds import clustered_share, components, labelled_threshold
-from askalike.search.thresholds import Promise, clopper_pearson, needed
+from askalike.search.thresholds import Promise, clopper_pearson, clustered_share, components, labelled_threshold, needed
 
 pytestmark = pytest.mark.usefixtures("words_alone")
 
@@ -49,41 +48,41 @@ def test_probabilities_follow_the_labels(forum: Forum) -> None:
         return hit.score
 
     before = likely()
-    report = forum.label(labels_of(0))
+    report = forum.thresholds.label(labels_of(0))
     assert (report.pairs, report.same, report.in_forum, report.stored, report.left_out) == (100, 0, 100, 100, ())
     assert likely() < before
     assert report.before is not None
     assert report.after is not None
     assert report.after.log_loss < report.before.log_loss
     assert [judged.draw.by for judged in forum.store.judgements()] == ["label"] * 100
-    assert forum.label(labels_of(0)).stored == 0, "labels that are there are not stored again"
-    assert forum.label(labels_of("1")).stored == 100, "a label that was corrected is"
+    assert forum.thresholds.label(labels_of(0)).stored == 0, "labels that are there are not stored again"
+    assert forum.thresholds.label(labels_of("1")).stored == 100, "a label that was corrected is"
 
 
 def test_a_persons_judgement_outvotes_a_label(forum: Forum) -> None:
     forum.judge("printer-attic-b", "printer-attic-a", "duplicate", "ann")
-    assert forum.label(labels_of(0)).stored == 99
+    assert forum.thresholds.label(labels_of(0)).stored == 99
     assert forum.store.judgements_on("printer-attic-a") == {"printer-attic-b": "duplicate"}
 
 
 def test_labels_prove_a_threshold_for_pairs_like_them_in_every_door(forum: Forum) -> None:
-    threshold = forum.threshold(precision=0.9, labels=labels_of(1))
+    threshold = forum.thresholds.find(precision=0.9, labels=labels_of(1))
     assert (threshold.judgements, threshold.share.value) == (100, 1.0)
     assert threshold.share.low == pytest.approx(clopper_pearson(100, 100)[0])
     assert threshold.about == "rests on 100 labelled pairs, and holds for pairs that are drawn as they were"
-    assert forum.threshold(precision=0.9) == threshold
+    assert forum.thresholds.find(precision=0.9) == threshold
     assert forum.thresholds.least("precision:0.9") == threshold.minimum
 
 
 def test_labels_that_prove_nothing_promise_nothing(forum: Forum) -> None:
-    threshold = forum.threshold(precision=0.9, labels=labels_of(0))
+    threshold = forum.thresholds.find(precision=0.9, labels=labels_of(0))
     assert (threshold.minimum, threshold.judgements, threshold.share.value) == (None, 0, 0.0)
     assert threshold.about == "no minimum is proved by 100 labelled pairs"
-    assert "an estimate, not a promise" in forum.threshold(precision=0.01).about
+    assert "an estimate, not a promise" in forum.thresholds.find(precision=0.01).about
 
 
 def test_titles_are_found_and_other_texts_are_measured_alone(forum: Forum) -> None:
-    report = forum.label(
+    report = forum.thresholds.label(
         [
             ("  Printer FAILS every evening in attic", "printer-attic-b", "yes"),
             ("My cat eats grass", "my cat eats grass!", True),
@@ -116,7 +115,7 @@ def test_rows_that_say_nothing_are_named(forum: Forum, form: str, tmp_path: Path
         mark = "," if form == "csv" else "\t"
         lines = [names, *((str(number), *row) for number, row in enumerate(rows))]
         given.write_text("".join(f"{mark.join(line)}\n" for line in lines))
-    report = forum.label(given)
+    report = forum.thresholds.label(given)
     assert report.pairs == 1
     assert [(unused.row, unused.reason) for unused in report.left_out] == [
         (1, "a question is empty"),
@@ -126,7 +125,7 @@ def test_rows_that_say_nothing_are_named(forum: Forum, form: str, tmp_path: Path
 
 
 def test_no_labels_say_nothing(forum: Forum) -> None:
-    report = forum.label([])
+    report = forum.thresholds.label([])
     assert (report.pairs, report.curve, report.before, report.after) == (0, (), None, None)
     assert report.threshold(Promise("precision", 0.9)).minimum is None
 
@@ -134,11 +133,11 @@ def test_no_labels_say_nothing(forum: Forum) -> None:
 def test_labels_that_cannot_be_read_are_named(forum: Forum, tmp_path: Path) -> None:
     (tmp_path / "pairs.csv").write_text("question1,is_duplicate\nq1,1\n")
     with pytest.raises(FormatError, match=r"pairs\.csv has no column question2; its columns are 'question1'"):
-        forum.label(tmp_path / "pairs.csv")
+        forum.thresholds.label(tmp_path / "pairs.csv")
     with pytest.raises(InputError, match=r"none\.csv"):
-        forum.label(tmp_path / "none.csv")
+        forum.thresholds.label(tmp_path / "none.csv")
     with pytest.raises(SettingError, match="a int was given as labels"):
-        forum.label(7)
+        forum.thresholds.label(7)
 
 
 def test_the_command_shows_the_curve_and_what_is_proved(run: Run, forum: Forum, tmp_path: Path) -> None:

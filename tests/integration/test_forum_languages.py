@@ -183,7 +183,7 @@ def test_a_query_may_say_its_language_and_ask_for_one(forum: Forum) -> None:
     assert set(found(forum, "docker", filters=Filters(languages=("de",)))) == {"docker"}
     assert set(found(forum, "docker", filters=Filters(languages=("de-DE", "en")))) == {"docker", "containers"}
     assert found(forum, "docker", filters=Filters(languages=("sv",))) == []
-    assert forum.count(Filters(languages=("de",))) == 2
+    assert forum.indexes.count(Filters(languages=("de",))) == 2
     with pytest.raises(SettingError, match="languages is the text"):
         Filters(languages="de")  # type: ignore[arg-type]
     with pytest.raises(SettingError, match="the language is"):
@@ -212,9 +212,9 @@ def test_a_post_in_two_languages_or_none_of_the_forums_is_found_by_its_words(for
 def test_questions_without_an_encoder_of_their_language_are_scored_by_words(tmp_path: Path) -> None:
     with Forum.create(tmp_path / "forum", text=TextSettings(languages=("en", "de"))) as forum:
         forum.add(QUESTIONS[:4])
-        if not forum.vectors.model:
+        if not forum.indexes.state().model:
             pytest.skip("the package carries no general model")
-        ids, _ = forum.question_vectors()
+        ids, _ = forum.models.vectors()
         assert ids == ["containers", "printer"]
         hit = forum.search(Query("Drucker druckt leere Seiten")).hits[0]
         assert (hit.question.id, hit.components["cosine"]) == ("drucker", 0.0)
@@ -222,10 +222,10 @@ def test_questions_without_an_encoder_of_their_language_are_scored_by_words(tmp_
         by_meaning = forum.search(Query("The printer puts out empty sheets", language="en")).hits
         assert by_meaning[0].question.id == "printer"
         forum.edit(replace(forum.question("containers"), title="Container startet nicht", body="Was kann ich tun?"))
-        assert forum.question_vectors()[0] == ["printer"]
+        assert forum.models.vectors()[0] == ["printer"]
         assert Forum.check(forum.path).is_sound
     with Forum.change_languages(tmp_path / "forum", ["en"]) as forum:
-        assert set(forum.question_vectors()[0]) == {"containers", "printer", "drucker", "docker"}
+        assert set(forum.models.vectors()[0]) == {"containers", "printer", "drucker", "docker"}
         assert {one.language for one in forum.questions()} == {""}
     assert Forum.check(tmp_path / "forum").is_sound
 

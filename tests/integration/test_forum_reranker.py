@@ -74,7 +74,7 @@ def ids(forum: Forum, k: int = 10, ranker: str | None = None, title: str = "wifi
 def test_any_object_puts_the_best_hits_in_its_order_and_probabilities_stay(forum: Forum, scale: float) -> None:
     before = forum.similar("wifi drops")
     scorer = Backwards(scale)
-    forum.use_reranker(scorer)
+    forum.models.use_reranker(scorer)
     hits = forum.similar("wifi drops", k=2)
     assert [hit.question.id for hit in hits] == [hit.question.id for hit in before][::-1][:2]
     query, texts = scorer.asked[-1]
@@ -87,13 +87,13 @@ def test_any_object_puts_the_best_hits_in_its_order_and_probabilities_stay(forum
     assert forum.search(Query("wifi drops")).ranker == "reranker"
     assert ids(forum, ranker="probability") == [hit.question.id for hit in before]
     assert ids(forum, ranker="reranker") == ids(forum)
-    forum.use_reranker(None)
+    forum.models.use_reranker(None)
     assert ids(forum) == [hit.question.id for hit in before]
 
 
 def test_the_least_score_that_is_asked_for_is_the_probabilitys(forum: Forum) -> None:
     best, *others = forum.similar("wifi drops")
-    forum.use_reranker(Backwards())
+    forum.models.use_reranker(Backwards())
     (hit,) = forum.search(Query("wifi drops", minimum=others[0].score + 1e-6)).hits
     assert (hit.question.id, hit.likelihood) == (best.question.id, best.score)
     assert len(forum.search(Query("wifi drops", minimum=others[-1].score)).hits) == 4
@@ -102,7 +102,7 @@ def test_the_least_score_that_is_asked_for_is_the_probabilitys(forum: Forum) -> 
 def test_hits_beyond_the_best_twenty_follow_in_the_order_before(forum: Forum) -> None:
     forum.add(Question(f"n{number}", f"Wifi drops in room {'x' * number}") for number in range(1, 31))
     before = ids(forum, k=34)
-    forum.use_reranker(Backwards())
+    forum.models.use_reranker(Backwards())
     hits = forum.similar("wifi drops", k=34)
     assert [hit.question.id for hit in hits] == before[:20][::-1] + before[20:]
     assert all(one.score >= other.score > 0 for one, other in pairwise(hits))
@@ -111,7 +111,7 @@ def test_hits_beyond_the_best_twenty_follow_in_the_order_before(forum: Forum) ->
 def test_the_duplicates_text_is_compared_where_its_original_is_shown(forum: Forum) -> None:
     forum.add(Question("again", "Wifi drops at night"), links=[Link("again", "range")])
     scorer = Backwards()
-    forum.use_reranker(scorer)
+    forum.models.use_reranker(scorer)
     found = forum.search(Query("wifi drops at night", is_canonical=True))
     (shown,) = [hit for hit in found.hits if hit.via is not None]
     assert (shown.question.id, shown.via and shown.via.id) == ("range", "again")
@@ -130,21 +130,21 @@ def test_what_a_scorer_gives_instead_of_scores_is_refused_and_the_order_before_a
             return [0.5] * len(questions) if self.is_sound else given  # type: ignore[return-value]
 
     before, wrong = ids(forum), Wrong()
-    forum.use_reranker(wrong)
+    forum.models.use_reranker(wrong)
     wrong.is_sound = False
     found = forum.search(Query("wifi drops"))
     assert [hit.question.id for hit in found.hits] == before
     assert found.ranker == "probability"
     assert found.notice.startswith("in the order before reranking: the reranker gave ")
     with pytest.raises(EncoderError, match="the reranker gave"):
-        forum.use_reranker(wrong)
+        forum.models.use_reranker(wrong)
 
 
 def test_an_endpoint_is_kept_with_the_forum_and_its_failure_is_said(forum: Forum, server: EmbeddingServer) -> None:
     before = ids(forum)
-    forum.use_reranker(f"cohere:{server.address}/v2#served")
+    forum.models.use_reranker(f"cohere:{server.address}/v2#served")
     assert ids(forum)[0] == "evening"
-    assert forum.rankers()["reranker"]
+    assert forum.models.rankers()["reranker"]
     server.plan = ["500"]
     found = forum.search(Query("wifi drops"))
     assert [hit.question.id for hit in found.hits] == before
@@ -172,7 +172,7 @@ def test_a_forum_of_anybody_calls_no_reranker_that_its_user_has_not_named(
         found = opened.search(Query("wifi drops"))
         assert "which you have not agreed to use" in found.notice
         assert found.hits
-        assert not opened.rankers()["reranker"]
+        assert not opened.models.rankers()["reranker"]
         assert server.requests == []
         monkeypatch.setenv("ASKALIKE_ENCODERS", settings.agreement)
         assert "set KEY to it" in opened.search(Query("wifi drops")).notice
@@ -200,9 +200,9 @@ def test_a_reranker_that_is_none_is_a_clear_error(forum: Forum, tmp_path: Path) 
         "cohere:ftp://host#x",
     ):
         with pytest.raises(SettingError, match="expected"):
-            forum.use_reranker(written)
+            forum.models.use_reranker(written)
     with pytest.raises(EncoderError, match="there is no cross-encoder at"):
-        forum.use_reranker(f"cross-encoder:{tmp_path / 'nothing'}")
+        forum.models.use_reranker(f"cross-encoder:{tmp_path / 'nothing'}")
     with pytest.raises(NotLearnedError, match="askalike encode FORUM --reranker"):
         forum.similar("wifi", ranker="reranker")
     with pytest.raises(SettingError, match="k is 0"):

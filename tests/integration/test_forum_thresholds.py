@@ -43,7 +43,7 @@ def judged(count: int, by: DrawnBy, is_same: bool, likely: float, first: int = 1
 
 
 def test_a_forum_that_nobody_judged_rests_on_other_forums_and_says_so(forum: Forum) -> None:
-    found = forum.threshold(precision=0.2)
+    found = forum.thresholds.find(precision=0.2)
     assert found.judgements == 0
     assert found.minimum is not None
     assert found.share.low < found.share.value < found.share.high
@@ -54,7 +54,7 @@ def test_a_forum_that_nobody_judged_rests_on_other_forums_and_says_so(forum: For
 
 def test_pairs_that_chance_drew_carry_the_promise(forum: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forum.indexes, "judged", lambda: judged(60, "sample", is_same=True, likely=0.95))
-    threshold = forum.threshold(precision=0.9)
+    threshold = forum.thresholds.find(precision=0.9)
     assert (threshold.judgements, threshold.minimum, threshold.share.value) == (60, pytest.approx(0.95), 1.0)
     assert threshold.about == "rests on 60 judged pairs that were drawn by chance"
 
@@ -62,7 +62,7 @@ def test_pairs_that_chance_drew_carry_the_promise(forum: Forum, monkeypatch: pyt
 @pytest.mark.parametrize("by", ["queue", "import", "search"])
 def test_pairs_that_somebody_chose_carry_no_promise(forum: Forum, monkeypatch: pytest.MonkeyPatch, by: DrawnBy) -> None:
     monkeypatch.setattr(forum.indexes, "judged", lambda: judged(60, by, is_same=True, likely=0.95))
-    assert forum.threshold(precision=0.9).judgements == 0
+    assert forum.thresholds.find(precision=0.9).judgements == 0
 
 
 def test_a_pair_of_the_queue_counts_where_chance_would_have_drawn_it_by_now(
@@ -76,12 +76,12 @@ def test_a_pair_of_the_queue_counts_where_chance_would_have_drawn_it_by_now(
     below = [one for one in queued if permanent_number(*one.pair, forum.queue.seed) <= reached]
     monkeypatch.setattr(forum.indexes, "judged", lambda: drawn + queued)
     assert len(below) > 0
-    assert forum.threshold(precision=0.9).judgements == 60 + len(below)
+    assert forum.thresholds.find(precision=0.9).judgements == 60 + len(below)
 
 
 def test_too_few_drawn_pairs_are_said_to_be_too_few(forum: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forum.indexes, "judged", lambda: judged(10, "sample", is_same=True, likely=0.95))
-    found = forum.threshold(precision=0.9)
+    found = forum.thresholds.find(precision=0.9)
     assert found.judgements == 0
     assert "10 judged pairs were drawn by chance, too few to tell (it takes at least 58 likely pairs" in found.about
 

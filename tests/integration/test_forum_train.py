@@ -51,14 +51,14 @@ def home(tmp_path: Path) -> Path:
 def test_an_open_forum_is_trained_and_searches_with_what_it_has_learned(home: Path, recipe: Path) -> None:
     shown = Phases()
     with Forum.open(home) as forum:
-        assert forum.vectors.model == ""
+        assert forum.indexes.state().model == ""
         result = forum.train(recipe, is_kept=True, progress=shown)
         assert (result.is_taken, result.folder) == (True, home / "model")
         assert result.before is not None
         assert result.after is not None
         assert result.comparison is not None
         assert result.comparison.difference.mean == pytest.approx(result.after.search - result.before.search)
-        assert forum.vectors.model == "own (rcnn, 8 dimensions)"
+        assert forum.indexes.state().model == "own (rcnn, 8 dimensions)"
         assert len(forum.similar("wifi drops", ranker="meaning")) == 10
     assert {"reading the forum", "reading"} <= set(shown.phases)
     assert any("contrastive" in phase and done for phase, done in shown.phases.items())
@@ -68,7 +68,7 @@ def test_a_forum_that_was_opened_without_vectors_takes_the_model_and_encodes_lat
     with Forum.open(home, settings=ForumSettings(has_vectors=False)) as forum:
         assert forum.train(recipe, is_kept=True).is_taken
     with Forum.open(home) as forum:
-        assert forum.vectors.model == "own (rcnn, 8 dimensions)"
+        assert forum.indexes.state().model == "own (rcnn, 8 dimensions)"
 
 
 def test_a_new_model_is_compared_with_the_text_encoder_that_answers_and_takes_its_place(
@@ -83,7 +83,7 @@ def test_a_new_model_is_compared_with_the_text_encoder_that_answers_and_takes_it
         assert found.present.startswith("openai:served@")
         assert found.before is not None
         assert found.is_taken
-        assert forum.vectors.model == "own (rcnn, 8 dimensions)"
+        assert forum.indexes.state().model == "own (rcnn, 8 dimensions)"
 
 
 def test_what_a_new_model_cannot_be_compared_with_is_said_before_the_training(home: Path, recipe: Path) -> None:

@@ -63,7 +63,7 @@ def path(tmp_path: Path) -> Path:
     """Return a forum of three questions with a model by which wifi and wireless are one."""
     path = tmp_path / "small.forum"
     with Forum.create(path) as forum:
-        forum.use_model(saved(synonym_model(), tmp_path / "synonyms"))
+        forum.models.use_model(saved(synonym_model(), tmp_path / "synonyms"))
         forum.add([WIFI, PRINTER, OTHER])
     return path
 
@@ -132,7 +132,9 @@ def test_verdicts_move_likelihoods_and_what_is_withdrawn_does_not(small: Forum) 
 @pytest.mark.parametrize("asked", ["the is", "the zebra", ""])
 def test_a_query_without_a_telling_word_that_the_model_knows_has_no_neighbours(tmp_path: Path, asked: str) -> None:
     with Forum.create(tmp_path / "f") as forum:
-        forum.use_model(saved(gated_model(), tmp_path / "gated"))  # it knows "the" and "is", and unknown words count
+        forum.models.use_model(
+            saved(gated_model(), tmp_path / "gated")
+        )  # it knows "the" and "is", and unknown words count
         forum.add([WIFI, PRINTER, OTHER])
         assert len(forum.similar("the wifi", ranker="meaning")) > 0
         assert forum.similar(asked) == []
@@ -145,7 +147,7 @@ def test_a_forum_without_a_model_is_searched_by_words(tmp_path: Path, monkeypatc
     with Forum.create(tmp_path / "f") as forum:
         forum.add(WIFI)
         assert forum.similar("wifi")[0].components.keys() == {"bm25", "bm25_share", "same"}
-        assert forum.vectors == vectors_module.VectorsState()
+        assert forum.indexes.state() == vectors_module.VectorsState()
         assert not ForumLayout(tmp_path / "f").vectors.exists()
         with pytest.raises(ForumError, match="needs vectors"):
             forum.similar("wifi", ranker="meaning")
@@ -163,7 +165,7 @@ def test_each_change_shows_in_the_next_search_by_vectors(small: Forum) -> None:
     assert nearest(small, "wireless disconnects") == ["new"]
     small.delete("new")
     assert nearest(small, "wireless disconnects") == []
-    assert small.vectors.waiting == 0
+    assert small.indexes.state().waiting == 0
 
 
 def test_changes_that_were_stored_but_not_indexed_are_replayed_at_open(small: Forum) -> None:
@@ -183,11 +185,11 @@ def test_what_takes_long_is_left_to_encode_and_words_answer_until_then(
     monkeypatch.setattr(vectors_module, "AT_ONCE", 1)
     with Forum.open(path) as forum:
         forum.add([Question("a", "Wlan lost"), Question("b", "Wlan silent")])
-        assert forum.vectors.waiting == 2
+        assert forum.indexes.state().waiting == 2
         assert nearest(forum, "wireless disconnects") == ["wifi"]
         assert ids(forum.similar("wlan"))[:2] == ["a", "b"]
         forum.encode()
-        assert forum.vectors.waiting == 0
+        assert forum.indexes.state().waiting == 0
         assert nearest(forum, "wireless disconnects") == ["a", "wifi", "b"]
 
 
@@ -226,7 +228,7 @@ def test_indexes_ahead_of_their_archive_are_made_anew(small: Forum, tmp_path: Pa
     with Forum.open(small.path) as forum:
         assert nearest(forum, "wireless disconnects") == ["wifi"]
         assert ids(forum.similar("wlan wifi", ranker="words")) == ["wifi"]
-        assert forum.vectors.entries == 3
+        assert forum.indexes.state().entries == 3
 
 
 # -- a new model ---------------------------------------------------------------------------------------------------
@@ -237,12 +239,12 @@ PRINTERS_ARE_WIRELESS = ({"wifi", "wireless", "printer"}, {"drops", "offline"})
 def test_a_new_model_answers_when_all_is_encoded_and_the_old_one_is_gone(small: Forum, tmp_path: Path) -> None:
     before = sets(small.path)
     with Forum.open(small.path) as other:
-        small.use_model(saved(synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new"))
+        small.models.use_model(saved(synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new"))
         assert nearest(small, "wireless") == nearest(other, "wireless") == ["wifi"]
-        assert small.vectors.next_model == "own (rcnn, 2 dimensions)"
+        assert small.indexes.state().next_model == "own (rcnn, 2 dimensions)"
         small.encode()
         assert sorted(nearest(small, "wireless")) == sorted(nearest(other, "wireless")) == ["printer", "wifi"]
-        assert other.vectors == vectors_module.VectorsState("own (rcnn, 2 dimensions)", entries=3)
+        assert other.indexes.state() == vectors_module.VectorsState("own (rcnn, 2 dimensions)", entries=3)
     assert len(sets(small.path)) == 1
     assert sets(small.path) != before
 
@@ -252,12 +254,12 @@ def test_the_old_model_answers_and_follows_while_a_killed_encoding_waits(
 ) -> None:
     monkeypatch.setattr(vectors_module, "AT_ONCE", 1)
     monkeypatch.setattr(VectorIndexer.__init__, "__defaults__", (Steps(batch=1, scan=1, changes=1),))
-    small.use_model(saved(synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new"))
+    small.models.use_model(saved(synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new"))
     with pytest.raises(KeyboardInterrupt):
         small.encode(progress=Interrupting(after=1))
     assert len(sets(small.path)) == 2
-    assert small.vectors.next_model == "own (rcnn, 2 dimensions)"
-    assert small.vectors.waiting == 2  # the first question is committed
+    assert small.indexes.state().next_model == "own (rcnn, 2 dimensions)"
+    assert small.indexes.state().waiting == 2  # the first question is committed
     small.close()
     with Forum.open(small.path) as forum:  # another process
         forum.add(Question("new", "Wlan lost"))
@@ -282,7 +284,7 @@ def test_a_search_goes_on_with_the_new_model_where_the_old_one_went_before_it_wa
     def switch_and_load(folder: Path) -> Model:
         monkeypatch.setattr(Model, "load", load)
         with Forum.open(path) as other:  # another process
-            other.use_model(saved(synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new"))
+            other.models.use_model(saved(synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new"))
             other.encode()
         return load(folder)
 
@@ -299,22 +301,22 @@ def test_what_a_killed_maker_left_is_cleared_by_the_next(small: Forum) -> None:
 
 
 def test_what_is_written_while_a_new_model_encodes_is_found_after_the_switch(small: Forum, tmp_path: Path) -> None:
-    small.use_model(saved(synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new"))
+    small.models.use_model(saved(synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new"))
 
     class Writing(SilentProgress):
         def advance(self, count: int) -> None:
-            if small.vectors.next_model and "late" not in [one.id for one in small.questions()]:
+            if small.indexes.state().next_model and "late" not in [one.id for one in small.questions()]:
                 small.add(Question("late", "Wireless offline"))
                 small.delete("wifi")
                 assert nearest(small, "wlan") == ["late"]
 
     small.encode(progress=Writing())
     assert nearest(small, "wireless drops") == ["late", "printer"]
-    assert small.vectors.waiting == 0
+    assert small.indexes.state().waiting == 0
 
 
 def test_one_process_encodes_at_a_time(small: Forum, tmp_path: Path) -> None:
-    small.use_model(saved(synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new"))
+    small.models.use_model(saved(synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new"))
 
     class Encoding(SilentProgress):
         def advance(self, count: int) -> None:
@@ -324,14 +326,14 @@ def test_one_process_encodes_at_a_time(small: Forum, tmp_path: Path) -> None:
                 assert nearest(other, "wireless") == ["wifi"]
 
     small.encode(progress=Encoding())
-    assert small.vectors.next_model == ""
+    assert small.indexes.state().next_model == ""
 
 
 def test_a_forum_is_not_reindexed_under_who_encodes(
     small: Forum, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("askalike.forum.indexes.LOCK_TIMEOUT_S", 0.05)
-    small.use_model(saved(synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new"))
+    small.models.use_model(saved(synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new"))
 
     class Encoding(SilentProgress):
         def advance(self, count: int) -> None:
@@ -381,9 +383,9 @@ def test_vectors_behind_a_link_are_neither_deleted_nor_made(path: Path, tmp_path
 
 def test_the_model_of_another_process_is_taken_from_the_next_change_on(small: Forum, tmp_path: Path) -> None:
     with Forum.open(small.path) as trainer:
-        trainer.use_model(saved(synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new"))
+        trainer.models.use_model(saved(synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new"))
     small.add(Question("new", "Wireless printer"))
-    assert small.vectors.model == "own (rcnn, 2 dimensions)"
+    assert small.indexes.state().model == "own (rcnn, 2 dimensions)"
     assert nearest(small, "wifi", k=1) == ["new"]
 
 
@@ -448,7 +450,7 @@ def test_a_model_that_is_overwritten_does_not_change_what_answers_until_all_is_e
     overwrite(ForumLayout(path).model, synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new")
     with Forum.open(path) as forum:
         assert nearest(forum, "wireless") == ["wifi"]
-        assert (forum.vectors.model, forum.vectors.waiting) == ("own (rcnn, 4 dimensions)", 3)
+        assert (forum.indexes.state().model, forum.indexes.state().waiting) == ("own (rcnn, 4 dimensions)", 3)
         forum.encode()
         assert sorted(nearest(forum, "wireless")) == ["printer", "wifi"]
 
@@ -459,7 +461,7 @@ def test_vectors_with_another_model_than_their_own_do_not_answer_and_are_made_an
     monkeypatch.setattr(vectors_module, "AT_ONCE", 1)
     overwrite(only_set(path) / "model", synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new")
     with Forum.open(path) as forum:
-        assert (forum.vectors.model, forum.vectors.waiting) == ("", 3)
+        assert (forum.indexes.state().model, forum.indexes.state().waiting) == ("", 3)
         assert ids(forum.similar("wifi")) == ["wifi"]
         forum.encode()
         assert nearest(forum, "wireless disconnects") == ["wifi"]
@@ -476,5 +478,5 @@ def test_a_model_whose_making_was_killed_between_two_renames_is_still_the_forums
     model = ForumLayout(path).model
     model.rename(model.with_name(".model.replaced"))
     with Forum.open(path) as forum:
-        assert forum.vectors.model == "own (rcnn, 4 dimensions)"
-        assert forum.vectors.next_model == ""
+        assert forum.indexes.state().model == "own (rcnn, 4 dimensions)"
+        assert forum.indexes.state().next_model == ""

@@ -25,7 +25,7 @@ folder, models = sys.argv[1], sys.argv[2:]
 with Forum.open(folder) as forum:
     print("open", flush=True)
     for step in range(10_000):
-        forum.use_model(models[step % 2])
+        forum.models.use_model(models[step % 2])
         forum.encode()
         forum.add(Question(f"new-{step}", "wlan lost"))
         print(f"new-{step}", flush=True)
@@ -39,7 +39,7 @@ def test_a_killed_encoder_leaves_a_forum_that_answers_and_goes_on(tmp_path: Path
     synonym_model().save(models[0])
     synonym_model(({"wlan", "lost"}, {"printer"})).save(models[1])
     with Forum.create(path) as forum:
-        forum.use_model(models[1])
+        forum.models.use_model(models[1])
         forum.add([Question(str(number), "wlan lost" if number % 2 else "printer") for number in range(60)])
     command = [sys.executable, "-c", WORKER, str(path), *map(str, models)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -52,8 +52,8 @@ def test_a_killed_encoder_leaves_a_forum_that_answers_and_goes_on(tmp_path: Path
         forum.encode()
         expected = {question.id for question in forum.questions() if question.title == "wlan lost"}
         assert set(acknowledged) <= expected
-        found = forum.ranking(Query("wlan lost", k=1000, ranker="meaning"))
+        found = forum.indexes.ranking(Query("wlan lost", k=1000, ranker="meaning"))
         assert {identifier for identifier, score in found if score > 0.99} == expected
-        assert (forum.vectors.waiting, forum.vectors.next_model) == (0, "")
-        assert forum.vectors.entries == len(list(forum.questions()))
+        assert (forum.indexes.state().waiting, forum.indexes.state().next_model) == (0, "")
+        assert forum.indexes.state().entries == len(list(forum.questions()))
     assert len([one for one in ForumLayout(path).vectors.iterdir() if one.is_dir()]) == 1

@@ -103,7 +103,7 @@ def test_a_forum_of_thousands_answers_as_its_rebuilt_copy(
         (tmp_path / name).mkdir()
         with Forum.create(tmp_path / name / "f", settings=ForumSettings(has_vectors=encoder != "words")) as forum:
             if encoder == "texts":
-                forum.use_encoder(WordHashes())
+                forum.models.use_encoder(WordHashes())
             fill(forum, records)
             assert len(forum) == len(records)
             answers.append(
@@ -130,7 +130,7 @@ def test_a_forum_answers_as_its_rebuilt_copy(tmp_path: Path, history: Callable[[
         (tmp_path / name).mkdir()
         with Forum.create(tmp_path / name / "f", settings=settings) as forum:
             if encoder == "texts":
-                forum.use_encoder(WordHashes())
+                forum.models.use_encoder(WordHashes())
             fill(forum)
             forum.judge(rows(3, 4)[0]["id"], rows(5, 6)[0]["id"], "different", draw=Draw("sample", 0.5, 0.25))
             answers.append(results(forum))

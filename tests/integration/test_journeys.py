@@ -116,6 +116,6 @@ def test_what_a_query_of_the_guide_returns_becomes_questions_with_their_answers(
         assert "Clean" in answer.body
         if table == "qa_posts":
             assert answer.is_accepted
-            assert [(link.source_id, link.target_id) for link in forum.links()] == [("12", "10")]
+            assert [(link.source_id, link.target_id) for link in forum.store.links()] == [("12", "10")]
         else:
             assert len(forum) == 1

@@ -33,7 +33,7 @@ def path(tmp_path: Path) -> Path:
         for number, title in enumerate(TITLES):
             tags = ("printer",) if number == 0 else ("garden",)
             forum.add([Question(f"{number}{letter}", title, f"{letter} says so.", tags=tags) for letter in "ab"])
-        forum.compare()
+        forum.pairs.compare()
     return tmp_path / "a.forum"
 
 
@@ -44,7 +44,7 @@ def forum(path: Path) -> Iterator[Forum]:
 
 
 def queue(forum: Forum, tag: str = "") -> set[frozenset[str]]:
-    return {frozenset((pair.question.id, pair.candidate.id)) for pair in forum.proposals(0.3, tag=tag)}
+    return {frozenset((pair.question.id, pair.candidate.id)) for pair in forum.queue.proposals(0.3, tag=tag)}
 
 
 def pair(ids: str) -> frozenset[str]:
@@ -65,7 +65,7 @@ def test_a_decided_pair_leaves_the_queue_and_an_undone_one_comes_back(forum: For
     undone = [forum.store.undo(entry.number, "bob") for entry in (duplicate, different)]
     assert [(entry.kind, entry.undoes) for entry in undone] == [("undone", 1), ("undone", 2)]
     assert queue(forum) == everything
-    assert forum.links() == []
+    assert forum.store.links() == []
     with pytest.raises(InputError, match="undone already"):
         forum.store.undo(duplicate.number)
     with pytest.raises(InputError, match="no decision"):
@@ -92,7 +92,7 @@ def test_two_who_mark_each_of_a_pair_a_duplicate_of_the_other_close_no_circle(pa
 
         with ThreadPoolExecutor(2) as pool:
             marked = sum(pool.map(mark, (first, second), ("xy", "yx")))
-        assert marked == len(first.links()) == len(numbers)
+        assert marked == len(first.store.links()) == len(numbers)
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv"])
@@ -107,7 +107,7 @@ def test_the_log_goes_along_with_exports_and_is_read_once(forum: Forum, tmp_path
         assert other.load(tmp_path / "out").load.log.unchanged == 3
         assert other.store.log(LONGEST_LOG) == forum.store.log(LONGEST_LOG)
         other.store.undo(1, "eve")
-        assert other.links() == []
+        assert other.store.links() == []
 
 
 _KILLED = """
@@ -136,7 +136,7 @@ def test_what_was_acknowledged_is_in_the_log_after_a_kill_and_decisions_are_whol
         assert {entry.number for entry in log} >= set(range(1, last + 1))
         stands = {entry.question_id for entry in log if entry.kind != "undone" and not entry.undone}
         assert stands in (set(), {"0b"})
-        assert forum.links() == ([Link("0b", "0a")] if stands else [])
+        assert forum.store.links() == ([Link("0b", "0a")] if stands else [])
         assert {judgement.question_id for judgement in forum.store.judgements()} == stands
 
 

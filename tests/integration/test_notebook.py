@@ -86,15 +86,15 @@ def test_a_notebook_shows_hits_as_a_table_in_which_nothing_runs(forum: Forum) ->
 
 
 def test_vectors_come_as_numpy_in_the_order_asked_for(forum: Forum, tmp_path: Path) -> None:
-    ids, vectors = forum.question_vectors()
+    ids, vectors = forum.models.vectors()
     assert ids == [question.id for question in forum.questions()]
     assert vectors.shape == (252, 384)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-2)
-    chosen, rows = forum.question_vectors(["q1045", "none", "q1001"])
+    chosen, rows = forum.models.vectors(["q1045", "none", "q1001"])
     assert chosen == ["q1045", "q1001"]
     np.testing.assert_array_equal(rows, vectors[[ids.index(question_id) for question_id in chosen]])
     with Forum.create(tmp_path / "a.forum", settings=WORDS) as words, pytest.raises(NotLearnedError):
-        words.question_vectors()
+        words.models.vectors()
 
 
 class OnlyInterchange:

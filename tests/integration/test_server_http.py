@@ -44,8 +44,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory, words_alone: None) -> Path:
                 Question("3", "Printer prints only blank pages"),
             ]
         )
-        forum.add_answers([Answer("x", "1", "<script>x()</script><p>Move it</p>", "html")])
-        forum.add_links([Link("3", "a/b c")])
+        forum.store.add_answers([Answer("x", "1", "<script>x()</script><p>Move it</p>", "html")])
+        forum.store.put_links([Link("3", "a/b c")])
     return path
 
 
@@ -187,7 +187,7 @@ def test_a_decision_has_to_fit(client: TestClient) -> None:
 
 def test_a_queue_of_a_tag_holds_the_pairs_of_which_a_question_has_it(client: TestClient) -> None:
     assert client.put("/v1/questions/twin", json={"title": "Printer prints pages that are blank"}).status_code == 200
-    client.app.forum.service.engine.forum.compare()  # type: ignore[attr-defined]
+    client.app.forum.service.engine.forum.pairs.compare()  # type: ignore[attr-defined]
     asked = {"minimum": 0.01, "limit": 1}
     pairs = []
     while True:

@@ -37,7 +37,7 @@ def answers(forum: Forum) -> list[tuple[str, float]]:
 
 
 def found_pairs(forum: Forum) -> list[tuple[str, str, float]]:
-    return [(pair.question.id, pair.candidate.id, pair.score) for pair in forum.duplicates(0.3)]
+    return [(pair.question.id, pair.candidate.id, pair.score) for pair in forum.pairs.duplicates(0.3)]
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_a_disk_that_fills_while_questions_are_encoded_and_compared_costs_nothin
     with Forum.create(disk / "f", settings=WORDS) as forum:
         forum.load(bundled_forum())
     fill(disk, left * 1024)
-    for work in (Forum.encode, Forum.compare):
+    for work in (Forum.encode, lambda forum: forum.pairs.compare()):
         with suppress(DiskFullError), Forum.open(disk / "f") as forum:
             work(forum)
         with Forum.open(disk / "f") as forum:
@@ -75,7 +75,7 @@ def test_a_forum_on_a_disk_that_may_only_be_read_is_searched_and_served(disk: Pa
     with Forum.open(disk / "f") as forum:
         assert answers(forum) == before
         assert forum.info().counts.questions == questions
-        assert list(forum.groups()) == []
+        assert list(forum.groups.find()) == []
         with pytest.raises(ForumError, match=r"archive\.sqlite cannot be written"):
             forum.add(Question("new", "printer is offline"))
     assert Forum.check(disk / "f").is_sound

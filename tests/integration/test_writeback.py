@@ -45,7 +45,7 @@ def _own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def path(tmp_path: Path) -> Path:
     with Forum.create(tmp_path / "a.forum") as forum:
         threads = [Thread(Question(str(number), f"Wifi drops {number}")) for number in range(1, 7)]
-        forum.replace_threads(threads, [], Source(ORIGIN, "discourse"))
+        forum.store.replace_threads(threads, [], Source(ORIGIN, "discourse"))
         forum.add([Question("own", "Wifi drops here"), Question("more", "Wifi drops there")])
         own = [Feedback("own", "1", "duplicate"), Feedback("more", "own", "duplicate"), Feedback("5", "6", "different")]
         for decision in [*DECIDED, *own]:

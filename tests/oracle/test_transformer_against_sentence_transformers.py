@@ -158,7 +158,7 @@ def test_a_folder_of_a_cross_encoder_orders_the_best_hits_as_sentence_transforme
     monkeypatch.setenv("ASKALIKE_ENCODERS", f"cross-encoder:{folder}")
     with Forum.create(tmp_path / "forum") as forum:
         forum.add(Question(f"n{number}", "Wifi drops", text) for number, text in enumerate(TEXTS))
-        forum.use_reranker(f"cross-encoder:{folder}")
+        forum.models.use_reranker(f"cross-encoder:{folder}")
     with Forum.open(tmp_path / "forum") as forum:  # it is kept with the forum
         hits = forum.similar("wifi drops", k=9)
         read = [f"Wifi drops\n{TEXTS[int(hit.question.id[1:])]}".strip() for hit in hits]

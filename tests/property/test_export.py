@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from askalike import Answer, Forum, ForumSettings, ImportOptions, Link, Question
 from askalike.data import bundled_forum
 from askalike.errors import DamagedInputError, FormatError, SettingError
+from askalike.forum.exchange import records_of
 from askalike.records import FORMS, TABLES
 from askalike.types import Draw, Feedback, Write
 
@@ -75,7 +76,7 @@ def _values(question: Question) -> list[Any]:
 
 
 def _held(forum: Forum) -> dict[str, list[Any]]:
-    return {name: list(forum.records(name)) for name in TABLES}
+    return {name: list(records_of(forum.store, name)) for name in TABLES}
 
 
 @contextmanager
@@ -83,8 +84,8 @@ def _filled(folder: Path, records: tuple[list[Any], ...]) -> Iterator[Forum]:
     questions, answers, links, feedback = records
     with Forum.create(folder / "first.forum", settings=PLAIN) as forum:
         forum.put_unindexed(questions)
-        forum.add_answers(answers)
-        forum.add_links(links)
+        forum.store.add_answers(answers)
+        forum.store.put_links(links)
         for one in feedback:
             forum.judge(one.question_id, one.candidate_id, one.verdict, one.by, one.draw)
         yield forum

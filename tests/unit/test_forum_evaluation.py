@@ -14,7 +14,9 @@ from askalike.evaluation import components
 from askalike.evaluation.forum.evaluation import TASKS, evaluate_forum
 from askalike.evaluation.forum.links import SPLITS, duplicate_task
 from askalike.evaluation.forum.tasks import collection_run, forum_run, make_scorer
+from askalike.forum.indexes import Indexes
 from askalike.progress import SilentProgress
+from askalike.store import Store
 
 pytestmark = pytest.mark.usefixtures("words_alone")
 
@@ -38,7 +40,7 @@ def forum(tmp_path: Path) -> Iterator[Forum]:
     # b and c are duplicates of a; d is a duplicate of c; e is merely related; x is alone
     with Forum.create(tmp_path / "f") as made:
         made.add([Question(name, f"printer offline number {name}") for name in "abcdex"])
-        made.add_links([Link("b", "a"), Link("c", "a"), Link("d", "c"), Link("e", "a", "related")])
+        made.store.put_links([Link("b", "a"), Link("c", "a"), Link("d", "c"), Link("e", "a", "related")])
         yield made
 
 
@@ -69,23 +71,23 @@ def test_scoring_the_whole_collection_finds_the_best_pairs_without_the_query(for
 
 
 def test_what_is_written_meanwhile_is_no_part_of_a_trial(forum: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
-    links, ranking = Forum.links, Forum.ranking
+    links, ranking = Store.links, Indexes.ranking
     late = iter(range(1000))
 
-    def links_later(self: Forum) -> list[Link]:
-        self.add(Question(f"late{next(late)}", "printer offline number b"))
-        self.add_links([Link("late0", "a")])
-        self.delete("x")
+    def links_later(self: Store) -> list[Link]:
+        forum.add(Question(f"late{next(late)}", "printer offline number b"))
+        self.put_links([Link("late0", "a")])
+        forum.delete("x")
         return links(self)
 
-    def ranking_later(self: Forum, *words: Any, **choices: Any) -> list[tuple[str, float]]:
-        self.add(Question(f"late{next(late)}", "printer offline number b"))
+    def ranking_later(self: Indexes, *words: Any, **choices: Any) -> list[tuple[str, float]]:
+        forum.add(Question(f"late{next(late)}", "printer offline number b"))
         return ranking(self, *words, **choices)
 
     for task in TASKS:
         with monkeypatch.context() as patched:
-            patched.setattr(Forum, "links", links_later)
-            patched.setattr(Forum, "ranking", ranking_later)
+            patched.setattr(Store, "links", links_later)
+            patched.setattr(Indexes, "ranking", ranking_later)
             trial = evaluate_forum(forum, task, ("words", "bm25"))
         assert set(trial.qrels) == {"b", "c", "d"}
         found = {document for run in trial.runs.values() for entries in run.values() for document, _ in entries}
@@ -108,7 +110,7 @@ def test_the_parts_of_a_forum_share_no_component(tmp_path: Path) -> None:
     with Forum.create(tmp_path / "g") as many:
         many.add([Question(f"q{number}", "t") for number in range(120)])
         links = [Link(f"q{3 * number + copy}", f"q{3 * number}") for number in range(40) for copy in (1, 2)]
-        many.add_links(links)
+        many.store.put_links(links)
         parts = {part: set(duplicate_task(many, part).queries) for part in SPLITS}
     for group in components((link.source_id, link.target_id) for link in links):
         assert sum(not part.isdisjoint(group) for part in parts.values()) == 1

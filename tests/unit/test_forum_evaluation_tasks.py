@@ -23,7 +23,7 @@ def forum(tmp_path: Path) -> Iterator[Forum]:
     titles = {"a": "printer offline", "b": "printer offline again", "c": "scanner jam", "d": "printer scanner"}
     with Forum.create(tmp_path / "f") as made:
         made.add([Question(name, title) for name, title in titles.items()])
-        made.add_links([Link("b", "a"), Link("d", "c")])
+        made.store.put_links([Link("b", "a"), Link("d", "c")])
         yield made
 
 

@@ -130,29 +130,31 @@ def forum(tmp_path: Path, words_alone: None) -> Iterator[Forum]:
 
 def groups(forum: Forum, minimum: float = 0.5) -> list[set[str]]:
     assert forum.pairs.advance(LONG) == 0
-    return [set(group.members) for group in forum.groups(minimum)]
+    return [set(group.members) for group in forum.groups.find(minimum)]
 
 
 def test_groups_name_their_canonical_question_their_kind_and_their_weakest_pair(forum: Forum) -> None:
-    forum.add_answers([Answer("1", "c", "Change the channel", is_accepted=True)])
+    forum.store.add_answers([Answer("1", "c", "Change the channel", is_accepted=True)])
     assert groups(forum) == [{"a", "b", "c"}, {"d", "e"}]
-    wifi, printer = forum.groups(0.5)
+    wifi, printer = forum.groups.find(0.5)
     assert (wifi.canonical, wifi.members[0], wifi.kind) == ("c", "c", "same question")
     assert wifi.weakest is not None
     assert {wifi.weakest.first, wifi.weakest.second} == {"a", "c"}
     assert 0.5 <= wifi.weakest.probability < 1
     assert printer.canonical == "d"  # none is answered: the first
     above = (wifi.weakest.probability + 1) / 2
-    assert [(one.members, one.kind, one.weakest) for one in forum.groups(above)] == [(("a", "b"), "same text", None)]
+    assert [(one.members, one.kind, one.weakest) for one in forum.groups.find(above)] == [
+        (("a", "b"), "same text", None)
+    ]
 
 
 def test_answers_votes_and_duplicates_choose_the_canonical_question_and_no_duplicate_is_it(forum: Forum) -> None:
     forum.put([Question("e", "printer prints blank pages only", score=6)])
     assert groups(forum)[-1] == {"d", "e"}
-    assert forum.groups(0.5)[-1].canonical == "e"
-    forum.add_links([Link("e", "d")])
+    assert forum.groups.find(0.5)[-1].canonical == "e"
+    forum.store.put_links([Link("e", "d")])
     assert groups(forum)[-1] == {"d", "e"}
-    printer = forum.groups(0.5)[-1]
+    printer = forum.groups.find(0.5)[-1]
     assert (printer.canonical, printer.kind) == ("d", "linked")
     assert printer.weakest is not None
 
@@ -160,12 +162,12 @@ def test_answers_votes_and_duplicates_choose_the_canonical_question_and_no_dupli
 def test_a_link_makes_its_pair_likelier_and_joins_neither_what_is_unlike_nor_two_duplicates_of_one(
     forum: Forum,
 ) -> None:
-    (_, before) = (groups(forum), forum.groups(0.5)[-1].weakest)
+    (_, before) = (groups(forum), forum.groups.find(0.5)[-1].weakest)
     forum.add([Question("f", "printer jams"), Question("g", "scanner cuts pages"), Question("x", "unlike all others")])
-    forum.add_links([Link(one, "d") for one in "efgx"])
+    forum.store.put_links([Link(one, "d") for one in "efgx"])
     found = groups(forum)
     assert not any({"f", "g"} <= group or "x" in group for group in found)
-    after = next(one for one in forum.groups(0.5) if {"d", "e"} <= set(one.members)).weakest
+    after = next(one for one in forum.groups.find(0.5) if {"d", "e"} <= set(one.members)).weakest
     assert before is not None
     assert after is not None
     assert (after.first, after.second) == (before.first, before.second)
@@ -176,27 +178,27 @@ def test_a_linked_pair_is_kept_for_groups_and_shown_to_nobody(forum: Forum) -> N
     groups(forum)
     numbers = forum.store.nums_by_id(["d", "e"])
     open_before = forum.pairs.store.count()
-    forum.add_links([Link("e", "d")])
+    forum.store.put_links([Link("e", "d")])
     assert {"d", "e"} in groups(forum)
     (pair,) = [one for one in forum.pairs.store.of(numbers["d"]) if one.second == numbers["e"]]
     assert not pair.is_open
     assert forum.pairs.store.count() == open_before - 1
     assert pair not in forum.pairs.store.page(0.0, 100)
-    forum.remove_links([Link("e", "d")])
+    forum.store.delete_links([Link("e", "d")])
     groups(forum)
     assert forum.pairs.store.count() == open_before
 
 
 def test_one_question_with_two_originals_does_not_join_them(forum: Forum) -> None:
     forum.add([Question("x", "unlike all others", "and of another kind")])
-    forum.add_links([Link("x", "a"), Link("x", "d")])
+    forum.store.put_links([Link("x", "a"), Link("x", "d")])
     assert groups(forum) == [{"a", "b", "c"}, {"d", "e"}]
 
 
 def test_what_people_linked_as_merely_related_is_not_joined_by_its_probability(forum: Forum) -> None:
-    forum.add_links([Link("e", "d", "related")])
+    forum.store.put_links([Link("e", "d", "related")])
     assert groups(forum) == [{"a", "b", "c"}]
-    forum.add_links([Link("e", "d")])
+    forum.store.put_links([Link("e", "d")])
     assert groups(forum) == [{"a", "b", "c"}, {"d", "e"}]
 
 
@@ -216,7 +218,7 @@ def test_titles_that_ask_alike_of_different_things_are_not_joined_by_their_proba
 def test_a_linked_pair_whose_titles_differ_in_a_name_is_a_group(forum: Forum) -> None:
     forum.add([Question(place, f"which ferry runs at night from Athens to {place}") for place in ("Crete", "Rhodes")])
     forum.add([Question("again", "which ferry runs at night to Crete from Athens")])
-    forum.add_links([Link("Rhodes", "Crete")])
+    forum.store.put_links([Link("Rhodes", "Crete")])
     assert {"Rhodes", "Crete"} in groups(forum)  # the other two questions ask of different things
 
 
@@ -269,12 +271,12 @@ def test_authors_that_stand_for_many_people_announce_nothing(forum: Forum) -> No
 def test_judgements_and_deletions_count_at_once(forum: Forum) -> None:
     assert groups(forum) == [{"a", "b", "c"}, {"d", "e"}]
     forum.judge("d", "e", "different")
-    assert [set(one.members) for one in forum.groups(0.5)] == [{"a", "b", "c"}]
+    assert [set(one.members) for one in forum.groups.find(0.5)] == [{"a", "b", "c"}]
     forum.judge("e", "c", "duplicate")
-    assert {"e", "c"} in [set(one.members) for one in forum.groups(0.5)]
+    assert {"e", "c"} in [set(one.members) for one in forum.groups.find(0.5)]
     forum.judge("e", "c", "withdrawn")
     forum.delete("b")
-    assert [set(one.members) for one in forum.groups(0.5)] == [{"a", "c"}]
+    assert [set(one.members) for one in forum.groups.find(0.5)] == [{"a", "c"}]
     forum.judge("d", "e", "withdrawn")
     assert groups(forum) == [{"a", "c"}, {"d", "e"}]
 
@@ -286,7 +288,7 @@ def test_a_meeting_that_is_announced_every_week_is_set_apart(forum: Forum) -> No
     odd = [first + timedelta(days=day) for day in (0, 1, 40, 300)]
     forum.add([Question(f"x{at}", f"Printer shows error {at + 400}", created=day) for at, day in enumerate(odd)])
     assert forum.pairs.advance(LONG) == 0
-    *others, last = forum.groups(0.5)
+    *others, last = forum.groups.find(0.5)
     assert (set(last.members), last.kind, last.weakest) == ({f"m{at}" for at in range(6)}, "recurring", None)
     assert all(one.kind != "recurring" for one in others)
 
@@ -297,29 +299,29 @@ def test_one_title_every_week_with_another_text_each_time_is_set_apart_and_one_t
     forum.add([Question(f"w{at}", "What goes on this weekend", plays[at], created=day) for at, day in enumerate(days)])
     forum.add([Question(f"k{at}", "Kettle boils over", "every time", created=day) for at, day in enumerate(days)])
     assert forum.pairs.advance(LONG) == 0
-    kinds = {group.kind: set(group.members) for group in forum.groups(0.5) if group.members[0][0] in "wk"}
+    kinds = {group.kind: set(group.members) for group in forum.groups.find(0.5) if group.members[0][0] in "wk"}
     assert kinds == {"recurring": {f"w{at}" for at in range(5)}, "same text": {f"k{at}" for at in range(5)}}
 
 
 def test_a_minimum_below_even_odds_is_refused(forum: Forum) -> None:
     with pytest.raises(SettingError, match=r"minimum is 0\.3"):
-        forum.groups(0.3)
+        forum.groups.find(0.3)
 
 
 def test_groups_in_step_are_those_made_anew_whatever_changes(forum: Forum) -> None:
     groups(forum)
     forum.edit(Question("b", "printer prints blank pages every evening"))
     forum.add([Question(f"n{num}", f"printer prints blank pages number {num}") for num in range(4)])
-    forum.add_links([Link("n1", "a"), Link("c", "d")])
+    forum.store.put_links([Link("n1", "a"), Link("c", "d")])
     forum.judge("n2", "n3", "different")
     in_step = groups(forum)
     with Forum.open(forum.path) as anew:
-        assert [set(group.members) for group in anew.groups(0.5)] == in_step
-    forum.remove_links([Link("n1", "a")])
+        assert [set(group.members) for group in anew.groups.find(0.5)] == in_step
+    forum.store.delete_links([Link("n1", "a")])
     forum.delete(["n0", "d"])
     in_step = groups(forum)
     with Forum.open(forum.path) as anew:
-        assert [set(group.members) for group in anew.groups(0.5)] == in_step
+        assert [set(group.members) for group in anew.groups.find(0.5)] == in_step
 
 
 def test_a_change_touches_its_neighbourhood_alone(forum: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -334,7 +336,7 @@ def test_a_change_touches_its_neighbourhood_alone(forum: Forum, monkeypatch: pyt
 
     monkeypatch.setattr(groups_module.EvidenceReader, "near", watched)
     forum.judge("d", "e", "different")
-    forum.groups(0.5)
+    forum.groups.find(0.5)
     assert read == [set(forum.store.nums_by_id(["d", "e"]).values())]
 
 

@@ -62,10 +62,10 @@ def test_nothing_is_listed_before_it_was_compared(forum: Forum) -> None:
 
 def test_marked_and_judged_pairs_are_not_listed(forum: Forum) -> None:
     assert set(pairs(forum)) == {"ab", "ac", "de"}
-    forum.add_links([Link("c", "b")])
+    forum.store.put_links([Link("c", "b")])
     forum.judge("e", "d", "different")
     assert set(pairs(forum)) == {"ab", "ac"}
-    forum.add_links([Link("a", "b")])  # now a and c lead to the same original
+    forum.store.put_links([Link("a", "b")])  # now a and c lead to the same original
     assert pairs(forum) == {}
     assert forum.pairs.store.count() == 0
 
@@ -139,7 +139,7 @@ def copied(forum: Forum, count: int, text: str = "my phone does not charge", fir
 def groups(forum: Forum) -> list[set[str]]:
     """Return the questions that ask the same, by the likeliest pairs."""
     assert forum.pairs.advance(LONG) == 0
-    return [set(group.members) for group in forum.groups(0.9)]
+    return [set(group.members) for group in forum.groups.find(0.9)]
 
 
 @pytest.mark.parametrize("count", [9, 500])
@@ -239,9 +239,9 @@ def test_of_several_changes_only_those_are_followed_that_searches_see(forum: For
 
 def test_a_pair_comes_back_when_the_link_goes_by_which_it_was_settled(forum: Forum) -> None:
     forum.add([Question("m", "a parrot talks"), Question("x", "wifi drops every evening again")])
-    forum.add_links([Link("x", "m"), Link("m", "a")])  # x leads to a
+    forum.store.put_links([Link("x", "m"), Link("m", "a")])  # x leads to a
     assert "ax" not in pairs(forum)
-    forum.remove_links([Link("m", "a")])
+    forum.store.delete_links([Link("m", "a")])
     assert "ax" in pairs(forum)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from askalike import Forum, Question
 from askalike.errors import UnknownIdError
-from askalike.forum.thresholds import bins, wilson
+from askalike.search.thresholds import bins, wilson
 
 
 def test_an_interval_holds_its_share_and_grows_narrower_with_more_judgements() -> None:
@@ -32,15 +32,15 @@ def test_judgements_do_not_change_the_probability_that_they_are_compared_with(
     with Forum.create(tmp_path / "f") as forum:
         forum.add([Question("a", "wifi drops every evening"), Question("b", "wifi drops in the evening")])
         forum.add([Question(f"q{num}", f"printer {num} prints blank pages") for num in range(8)])
-        assert forum.reliability() == ()
+        assert forum.thresholds.reliability() == ()
         forum.judge("a", "b", "duplicate")
-        (first,) = forum.reliability()
+        (first,) = forum.thresholds.reliability()
         assert (first.judged, first.same) == (1, 1)
         for num in range(1, 8):
             forum.judge("q0", f"q{num}", "different")
-        assert sum(one.judged for one in forum.reliability()) == 8
+        assert sum(one.judged for one in forum.thresholds.reliability()) == 8
         forum.judge("a", "b", "withdrawn")
-        assert sum(one.same for one in forum.reliability()) == 0
+        assert sum(one.same for one in forum.thresholds.reliability()) == 0
 
 
 def test_each_asker_who_was_helped_is_counted_whoever_counts_beside(tmp_path: Path, words_alone: None) -> None:

@@ -21,9 +21,11 @@ from askalike.errors import BusyForumError, DamagedForumError
 from askalike.evaluation import components, evaluate, split_components
 from askalike.evaluation.forum.links import SPLIT_SEED, SPLITS, duplicate_task, keep_splits, kept_splits
 from askalike.forum import ForumSettings
+from askalike.forum.indexes import Indexes
 from askalike.index.encoder_settings import EncoderSettings
 from askalike.index.text_questions import TextQuestions
 from askalike.models.encoders.model import Model
+from askalike.store import Store
 from askalike.training.recipe import Recipe, network_recipe
 from askalike.training.session import DevScore, compared, dev_score, forum_training, going_on
 from askalike.training.work_folder import work_folder
@@ -40,7 +42,7 @@ def homenet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forum]:
 
 
 def parts_of(forum: Forum) -> dict[str, set[str]]:
-    pairs = [(link.source_id, link.target_id) for link in forum.links() if link.kind == "duplicate"]
+    pairs = [(link.source_id, link.target_id) for link in forum.store.links() if link.kind == "duplicate"]
     return {part: set(ids) for part, ids in split_components(pairs, SPLITS, SPLIT_SEED).items()}
 
 
@@ -82,10 +84,10 @@ def test_marks_that_come_later_leave_every_question_in_its_part(tmp_path: Path) 
         assert first.dev is not None
         asked = set(duplicate_task(forum, "dev").queries)
         keep_splits(forum.path, first.splits)
-        marked = {one for link in forum.links() for one in (link.source_id, link.target_id)}
+        marked = {one for link in forum.store.links() for one in (link.source_id, link.target_id)}
         free = [question.id for question in forum.questions() if question.id not in marked]
         for first_id, second_id in zip(free[0:20:2], free[1:20:2], strict=True):
-            forum.add_links([Link(first_id, second_id)])
+            forum.store.put_links([Link(first_id, second_id)])
             later = forum_training(forum, is_test_held_out=True)
             assert not asked & {one for pair in later.data.pairs for one in pair}
             assert set(first.data.pairs) <= set(later.data.pairs)
@@ -96,11 +98,11 @@ def test_marks_that_come_later_leave_every_question_in_its_part(tmp_path: Path) 
 def test_what_was_learned_from_for_want_of_a_dev_part_is_never_one(tmp_path: Path) -> None:
     with Forum.create(tmp_path / "f", settings=WORDS_ALONE) as forum:
         forum.add([Question(str(number), f"wifi drops {number // 2}") for number in range(60)])
-        forum.add_links([Link(str(2 * number + 1), str(2 * number)) for number in range(9)])
+        forum.store.put_links([Link(str(2 * number + 1), str(2 * number)) for number in range(9)])
         early = forum_training(forum)
         keep_splits(forum.path, early.splits)
         assert "dev" not in kept_splits(forum.path).values()
-        forum.add_links([Link(str(2 * number + 1), str(2 * number)) for number in range(9, 30)])
+        forum.store.put_links([Link(str(2 * number + 1), str(2 * number)) for number in range(9, 30)])
         later = forum_training(forum)
     assert later.dev is not None
     assert not set(later.dev.queries) & {one for pair in early.data.pairs for one in pair}
@@ -117,28 +119,28 @@ def test_parts_that_cannot_be_read_are_said(tmp_path: Path) -> None:
 def test_what_is_written_while_a_forum_is_read_is_not_trained_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    links, ranking = Forum.links, Forum.ranking
+    links, ranking = Store.links, Indexes.ranking
     late = iter(range(1000))
 
     def write(forum: Forum) -> str:
         name = f"late{next(late)}"
         forum.add(Question(name, "wifi drops every evening", "the router is old"))
-        forum.add_links([Link(name, "q1001")])
+        forum.store.put_links([Link(name, "q1001")])
         return name
 
-    def links_later(self: Forum) -> list[Link]:
-        write(self)
+    def links_later(self: Store) -> list[Link]:
+        write(forum)
         return links(self)
 
-    def ranking_later(self: Forum, *words: Any, **choices: Any) -> list[tuple[str, float]]:
-        name = write(self)
+    def ranking_later(self: Indexes, *words: Any, **choices: Any) -> list[tuple[str, float]]:
+        name = write(forum)
         return [(name, 99.0), *ranking(self, *words, **choices)]
 
     with Forum.create(tmp_path / "f", settings=WORDS_ALONE) as forum:
         forum.load(bundled_forum())
         quiet = forum_training(forum, hard_negatives=10)
-        monkeypatch.setattr(Forum, "links", links_later)
-        monkeypatch.setattr(Forum, "ranking", ranking_later)
+        monkeypatch.setattr(Store, "links", links_later)
+        monkeypatch.setattr(Indexes, "ranking", ranking_later)
         busy = forum_training(forum, hard_negatives=10)
     assert busy.data.questions == quiet.data.questions
     assert set(busy.data.hard_negatives) == set(quiet.data.hard_negatives)
@@ -154,7 +156,9 @@ def test_what_is_written_while_a_forum_is_read_is_not_trained_on(
 def test_the_accepted_answer_is_the_one_that_is_learned_from(tmp_path: Path) -> None:
     with Forum.create(tmp_path / "f", settings=WORDS_ALONE) as forum:
         forum.add([Question("q", "wifi drops"), Question("p", "printer")])
-        forum.add_answers([Answer("1", "q", "buy another", score=9), Answer("2", "q", "move it", is_accepted=True)])
+        forum.store.add_answers(
+            [Answer("1", "q", "buy another", score=9), Answer("2", "q", "move it", is_accepted=True)]
+        )
         assert [answer.id for answer in forum_training(forum).data.answers] == ["2"]
 
 
@@ -165,12 +169,12 @@ def test_dev_is_ordered_as_the_default_search_orders(tmp_path: Path, by: str) ->
         if by == "own model":
             model = synonym_model()
             model.save(tmp_path / "model")
-            forum.use_model(tmp_path / "model")
+            forum.models.use_model(tmp_path / "model")
             forum.encode()
             scorer = forum.indexes.scores_by(model.encode)
         else:
             encoder = TurnedQueries()
-            forum.use_encoder(encoder)
+            forum.models.use_encoder(encoder)
             forum.encode()
             size = encoder.dimensions
             texts = TextQuestions(encoder, EncoderSettings("python", name=encoder.name, dimensions=size, width=size))

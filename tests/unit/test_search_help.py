@@ -55,7 +55,9 @@ def forum(tmp_path: Path, words_alone: None) -> Iterator[Forum]:
     with Forum.create(tmp_path / "f") as made:
         made.add([Question("a", "wifi drops every evening"), Question("b", "the wifi drops every evening")])
         made.add([Question("c", "wifi drops and the printer stops every day")])
-        made.add_answers([Answer("1", "b", "Change the channel"), Answer("2", "c", "Buy another", is_accepted=True)])
+        made.store.add_answers(
+            [Answer("1", "b", "Change the channel"), Answer("2", "c", "Buy another", is_accepted=True)]
+        )
         yield made
 
 
@@ -71,7 +73,7 @@ def test_order_by_probability_is_the_control_and_order_by_help_finds_the_same_hi
 
 
 def test_a_duplicate_gives_way_to_its_original_in_the_library_unless_it_is_asked_for(forum: Forum) -> None:
-    forum.add_links([Link("a", "c")])
+    forum.store.put_links([Link("a", "c")])
     assert forum.similar("wifi drops every evening", k=1)[0].question.id == "c"
     found = {hit.question.id: hit for hit in forum.similar("wifi drops every evening")}
     assert found.keys() == {"b", "c"}
@@ -79,13 +81,13 @@ def test_a_duplicate_gives_way_to_its_original_in_the_library_unless_it_is_asked
     assert found["c"].via.id == "a"
     single = forum.search(Query("wifi drops every evening", is_canonical=False)).hits
     assert {hit.question.id for hit in single} == {"a", "b", "c"}
-    assert [one for one, _ in forum.ranking(Query("wifi drops every evening"))] == ["a", "b", "c"]
+    assert [one for one, _ in forum.indexes.ranking(Query("wifi drops every evening"))] == ["a", "b", "c"]
 
 
 def test_library_service_and_command_replace_duplicates_by_their_originals_alike(
     forum: Forum, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    forum.add_links([Link("a", "c")])
+    forum.store.put_links([Link("a", "c")])
     library = [hit.question.id for hit in forum.similar("wifi drops every evening")]
     assert library == ["c", "b"]
     request = SimilarRequest(title="wifi drops every evening")

@@ -41,7 +41,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
                 Question("3", "Printer offline", created=day(3)),
             ]
         )
-        forum.add_answers(
+        forum.store.add_answers(
             [
                 Answer("x", "1", "<p onclick='x()'>Move it<img src=y></p>", "html", score=1),
                 Answer("y", "1", "*Sure*", "markdown", is_accepted=True),
@@ -74,8 +74,9 @@ def test_while_searches_are_under_way_comparing_rests_twenty_times_as_long_as_it
         return 5
 
     pairs = SimpleNamespace(advance=advance)
-    indexes = SimpleNamespace(behind=lambda: 0, upkeep=lambda: ())
-    forum = SimpleNamespace(indexes=indexes, vectors=SimpleNamespace(is_behind=False), pairs=pairs)
+    state = SimpleNamespace(is_behind=False)
+    indexes = SimpleNamespace(behind=lambda: 0, upkeep=lambda: (), state=lambda: state)
+    forum = SimpleNamespace(indexes=indexes, pairs=pairs)
     monkeypatch.setattr("askalike.server.service.time", SimpleNamespace(monotonic=lambda: clock[0]))
     busy = [1]
     worker = MaintenanceWorker(SimpleNamespace(forum=forum), lambda: busy[0])  # type: ignore[arg-type]
@@ -101,7 +102,7 @@ def test_while_searches_are_under_way_comparing_rests_twenty_times_as_long_as_it
 def test_pairs_and_groups_come_page_by_page(engine: Engine) -> None:
     for number in range(4):
         engine.put(Question(f"p{number}", "Printer offline again", created=day(10 + number)))
-    engine.forum.add_answers([Answer("z", "p2", "Restart it")])
+    engine.forum.store.add_answers([Answer("z", "p2", "Restart it")])
     engine.put(Question("w", "Wifi drops at night"))
     while MaintenanceWorker(engine, lambda: False).keep():
         pass
@@ -183,7 +184,7 @@ def test_the_keeper_keeps_no_failure_to_itself(tmp_path: Path) -> None:
     gated_model().save(tmp_path / "model")
     with Forum.create(tmp_path / "f") as forum:
         forum.add([Question("1", "router")])
-        forum.use_model(tmp_path / "model")
+        forum.models.use_model(tmp_path / "model")
         (ForumLayout(tmp_path / "f").model / "weights.safetensors").write_bytes(b"")
         with pytest.raises(ModelError):
             MaintenanceWorker(Engine(forum), lambda: False).keep()

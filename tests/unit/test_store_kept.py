@@ -64,7 +64,7 @@ def test_a_load_leaves_links_and_answers_of_other_sources_as_they_are(forum: For
     loaded(forum, LESS)
     loaded(forum, ALL)
     assert [answer.id for answer in forum.answers("q1")] == ["theirs"]
-    assert forum.links() == [Link("other", "q1")]
+    assert forum.store.links() == [Link("other", "q1")]
 
 
 def test_the_report_of_a_load_and_the_counts_of_the_forum_agree_on_links(forum: Forum) -> None:
@@ -102,7 +102,7 @@ def test_a_pair_that_differs_is_not_suggested_again(wifi: Forum) -> None:
 
 
 def test_verdicts_are_learned_from_as_marks_are(wifi: Forum) -> None:
-    wifi.add_links([Link("a", "b"), Link("c", "b")])
+    wifi.store.put_links([Link("a", "b"), Link("c", "b")])
     wifi.judge("b", "a", "duplicate")  # marked already, the other way round
     wifi.judge("d", "a", "duplicate")
     wifi.judge("b", "c", "different")

@@ -36,9 +36,9 @@ def attach(
         forum.catch_up(progress=progress)
         questions, model = len(forum), None
         try:
-            if forum.vectors.is_behind:
+            if forum.indexes.state().is_behind:
                 forum.encode(progress=progress)
-            model = forum.vectors.model or None
+            model = forum.indexes.state().model or None
         except EngineError as error:  # a server that starts meanwhile serves
             progress.notice(f"what was stored is found when the engine is back: {error}")
     report = {"forum": str(into), "database": database, "questions": questions, "model": model}

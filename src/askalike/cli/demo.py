@@ -47,7 +47,7 @@ def demo(
         counts = forum.info().counts
         indexed_s = time.monotonic() - began
         answers = {question: forum.similar(question, k=SHOWN) for question in QUESTIONS}
-        model = forum.vectors.model
+        model = forum.indexes.state().model
     if as_json:
         print_json(answers)
         return

@@ -111,16 +111,16 @@ def duplicates(
         Forum.open(forum, progress=progress) as opened,
     ):
         if groups:
-            opened.compare(progress=progress)
-            listed = opened.groups(opened.thresholds.least(minimum or DEFAULT_MINIMUM))[: limit or None]
+            opened.pairs.compare(progress=progress)
+            listed = opened.groups.find(opened.thresholds.least(minimum or DEFAULT_MINIMUM))[: limit or None]
             questions = opened.store.questions_by_id([member for group in listed for member in group.members])
-            members = list(member_rows(opened, listed)) if form in ("csv", "parquet") else []
+            members = list(member_rows(opened.store, listed)) if form in ("csv", "parquet") else []
         else:
             least = opened.thresholds.least_score(minimum or (0.0 if linked else 0.5))
             pairs = (
-                opened.linked_duplicates(least, progress=progress)
+                opened.pairs.linked_duplicates(least, progress=progress)
                 if linked
-                else opened.duplicates(least, since=start, is_exact=exact, tag=tag, progress=progress)
+                else opened.pairs.duplicates(least, since=start, is_exact=exact, tag=tag, progress=progress)
             )
             shown = list(islice(pairs, min(limit, sys.maxsize) or None))
             links, judged = opened.store.counts().duplicates, len(opened.store.judgements())

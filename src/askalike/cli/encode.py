@@ -52,7 +52,7 @@ def use_named(forum: Forum, settings: EncoderSettings, progress: Progress) -> No
     Raises:
         EncoderError: it cannot be had.
     """
-    forum.use_encoder("general" if settings.kind == "general" else settings)
+    forum.models.use_encoder("general" if settings.kind == "general" else settings)
     keep_agreement(settings, progress)
 
 
@@ -93,7 +93,7 @@ def _take_model(opened: Forum, model: str, named: EncoderSettings | None, progre
     if named is not None:
         use_named(opened, named, progress)
     elif model:
-        opened.use_model(model)
+        opened.models.use_model(model)
 
 
 def encode(
@@ -157,7 +157,7 @@ def encode(
     ):
         _take_model(opened, model, named, progress)
         if reranker:
-            opened.use_reranker(ranked_by)
+            opened.models.use_reranker(ranked_by)
         if ranked_by is not None:
             keep_agreement(ranked_by, progress)
         if model or not reranker:

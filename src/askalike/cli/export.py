@@ -13,6 +13,7 @@ from askalike.cli.display import BarProgress, print_file, print_whole
 from askalike.cli.messages import print_json
 from askalike.errors import SettingError
 from askalike.forum import Forum
+from askalike.forum.exchange import records_of
 from askalike.records import TABLES
 from askalike.store import ForumLayout, open_store
 
@@ -65,7 +66,7 @@ def export(
         raise SettingError("--json reports what was written to a folder", "name one with --into, or leave --json out")
     with BarProgress() as progress, Forum.open(forum, progress=progress) as opened:
         if into is None:
-            print_file(opened.records(tables[0]), TABLES[tables[0]], form)
+            print_file(records_of(opened.store, tables[0]), TABLES[tables[0]], form)
             return
         written = opened.export(into, form=form, tables=tables or tuple(TABLES), progress=progress)
     if as_json:

@@ -27,6 +27,7 @@ from askalike.follow.site import Clock, Pace, Stopped, as_object
 from askalike.follow.state import State
 from askalike.follow.writeback import RATE, WriteBack, WriteSettings, open_target
 from askalike.forum import Forum
+from askalike.forum.forum import discard_if_empty
 from askalike.store import ForumLayout
 from askalike.text.settings import TextSettings
 from askalike.types import Write
@@ -257,7 +258,7 @@ def _kept_if_filled(forum: Forum, *, is_new: bool) -> Iterator[Forum]:
             yield forum
         except BaseException:
             if is_new:
-                forum.discard_if_empty()
+                discard_if_empty(forum)
             raise
 
 

@@ -28,6 +28,7 @@ from askalike.cli.messages import print_json, safe
 from askalike.data import GENERAL_LANGUAGE
 from askalike.errors import ForumNotFoundError, SettingError
 from askalike.forum import Forum, ForumSettings, ImportOptions, ImportReport
+from askalike.forum.forum import discard_if_empty
 from askalike.index.encoder_settings import SHAPES, EncoderSettings
 from askalike.readers.detection import READERS, find_archive
 from askalike.readers.frame import ReadOptions
@@ -126,11 +127,11 @@ def index(
         _opened_or_made(into, language, code, settings, progress) as forum,
     ):
         if engine:
-            forum.use_engine(engine)
+            forum.indexes.use_engine(engine)
         if encode:
             _take_encoder(forum, encoder, progress, is_new=is_new)
         report = forum.load(archive, options=options, progress=progress)
-        vectors, model_language = forum.vectors, forum.analyzer.settings.model_language
+        vectors, model_language = forum.indexes.state(), forum.analyzer.settings.model_language
         is_in_its_language = _is_in_its_language(forum)
     report_fields = {
         **report_object(report, into, time.monotonic() - began),
@@ -300,7 +301,7 @@ def _opened_or_made(
             try:
                 yield forum
             except BaseException:
-                forum.discard_if_empty()
+                discard_if_empty(forum)
                 raise
         return
     with forum:

@@ -78,7 +78,7 @@ def judge(
         raise SettingError("the queue is judged in a terminal, without --json", f"name a pair: {example}")
     with Forum.open(forum) as opened:
         with telling_how_to_go_on(lambda: ("what was compared is kept", same_again())), BarProgress() as progress:
-            opened.compare(progress=progress)
+            opened.pairs.compare(progress=progress)
         judged = judge_queue(opened, by, _key)
     again = f"; to go on:\n  {same_again()}" if judged else ""
     console.print(f"{judged} judged{again}", markup=False, soft_wrap=True)
@@ -98,7 +98,7 @@ def judge_queue(forum: Forum, by: str, key: Callable[[], str]) -> int:
     Args:
         key: waits for a key and returns it.
     """
-    waiting = forum.proposals()
+    waiting = forum.queue.proposals()
     judged: list[Duplicate] = []
     shown = 0
     pair = next(waiting, None)
@@ -232,7 +232,7 @@ def threshold(
         _by_labels(forum, labels, "recall" if precision is None else "precision", next(iter(options.values())), as_json)
         return
     with Forum.open(forum) as opened:
-        least = opened.threshold(precision=precision, recall=recall)
+        least = opened.thresholds.find(precision=precision, recall=recall)
     if as_json:
         print_json(_object(least))
     else:
@@ -242,7 +242,7 @@ def threshold(
 
 def _by_labels(forum: Path, labels: Path, kind: Literal["precision", "recall"], share: float, as_json: bool) -> None:
     with Forum.open(forum) as opened:
-        report = opened.label(labels)
+        report = opened.thresholds.label(labels)
     least = report.threshold(Promise(kind, share))
     if as_json:
         about_labels = {field.name: to_builtins(getattr(report, field.name)) for field in fields(report) if field.repr}

@@ -234,7 +234,7 @@ def _missing_from_indexes(forum: Forum, ranker: str | None) -> Iterator[str]:
             else f"note: indexing is not finished: {behind:,} change{'' if behind == 1 else 's'} to go"
         )
         return
-    vectors = forum.vectors
+    vectors = forum.indexes.state()
     chosen = RANKERS.get(ranker or SETTINGS.search.ranker)
     if vectors.waiting and chosen is not None and chosen.reads_vectors:
         yield f"note: {_unencoded(vectors)}"
@@ -244,7 +244,7 @@ def _missing_from_indexes(forum: Forum, ranker: str | None) -> Iterator[str]:
 def _unsatisfied(forum: Forum, filters: Filters) -> str:
     """Return the sentence that no question satisfies the filters, or "" where one does."""
     filters = replace(filters, exclude_ids=frozenset())
-    if filters == Filters() or forum.count(filters):
+    if filters == Filters() or forum.indexes.count(filters):
         return ""
     wanted = []
     for names, has in ((filters.tags, "has"), (filters.exclude_tags, "has not")):

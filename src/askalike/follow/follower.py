@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from askalike.errors import BusyForumError, DatabaseError, InputError, ModelError, SourceError
@@ -15,7 +15,7 @@ from askalike.forum import Forum
 from askalike.progress import Progress, SilentProgress
 from askalike.readers.values import Unreadable
 from askalike.store import LoadReport
-from askalike.types import Source
+from askalike.types import Source, Thread
 from askalike.web import FailedError
 
 BATCH: Final = 20
@@ -273,21 +273,27 @@ class Follower:
         if not threads and not gone:
             return refused
         try:
-            self._count(self._forum.replace_threads(threads, gone, self._origin))
+            self._replace(threads, gone)
         except InputError:
             for thread in threads:
                 try:
-                    self._count(self._forum.replace_threads([thread], [], self._origin))
+                    self._replace([thread], [])
                 except InputError as error:
                     refused[thread.question.id] = str(error)
-            self._count(self._forum.replace_threads([], gone, self._origin))
+            self._replace([], gone)
         return refused
+
+    def _replace(self, threads: Sequence[Thread], gone: Sequence[str]) -> None:
+        """Store threads as the site has them, each question with its language, and delete those that are gone."""
+        tag = self._forum.indexes.language_tagger()
+        tagged = [replace(thread, question=tag(thread.question)) for thread in threads]
+        self._count(self._forum.store.replace_threads(tagged, gone, self._origin))
 
     def _delete(self, hidden: Sequence[str]) -> None:
         """Delete threads that a list says are not for everybody."""
         if gone := self._deletable(hidden):
             self._state.forget(gone)  # before they are deleted, so that one that comes back after a kill is stored
-            self._count(self._forum.replace_threads([], gone, self._origin))
+            self._replace([], gone)
 
     def _deletable(self, ids: Sequence[str]) -> list[str]:
         """Return which of these the forum holds; none of them where half of it would go with what went before."""
@@ -342,7 +348,7 @@ class Follower:
     def _encode(self) -> None:
         """Encode what waits, where there is a model; what cannot be encoded is found by words."""
         try:
-            if self._forum.vectors.is_behind:
+            if self._forum.indexes.state().is_behind:
                 self._forum.encode()
         except (BusyForumError, ModelError) as error:
             self._progress.notice(f"found by words alone so far: {error}")

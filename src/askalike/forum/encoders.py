@@ -48,7 +48,7 @@ class NamedReranker:
         self._read: tuple[RerankerSettings, Reranker] | None = None
 
     def take(self, reranker: AnyReranker | None) -> None:
-        """Take a reranker, which is asked once; see ``Forum.use_reranker``."""
+        """Take a reranker, which is asked once; see ``Models.use_reranker``."""
         if reranker is None:
             self._given = self._read = None
             remove_file(self._layout.reranker)

@@ -6,16 +6,12 @@ import contextlib
 import json
 import tempfile
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from numbers import Integral, Real
+from numbers import Integral
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
-
-import numpy as np
-from numpy.typing import NDArray
 
 from askalike.data import GENERAL_CODE
 from askalike.errors import (
@@ -29,8 +25,7 @@ from askalike.errors import (
 from askalike.executors import Executor
 from askalike.files import Owned, remove_owned
 from askalike.forum.check import CheckReport, check_forum, clear_damage
-from askalike.forum.duplicates import Duplicate, compare, linked_duplicates, open_duplicates, proposals
-from askalike.forum.encoders import AnyEncoder, AnyReranker, take_encoder
+from askalike.forum.encoders import AnyEncoder
 from askalike.forum.exchange import (
     FrameLibrary,
     ImportOptions,
@@ -41,33 +36,32 @@ from askalike.forum.exchange import (
     import_archive,
     records_of,
 )
-from askalike.forum.groups import DEFAULT_MINIMUM, Groups
-from askalike.forum.indexes import ForumSettings, Indexes, remove_indexes, stored_text_settings
-from askalike.forum.labels import LabelReport, take_labels
-from askalike.forum.linkage import Node
+from askalike.forum.groups import Groups
+from askalike.forum.indexes import (
+    ForumSettings,
+    Indexes,
+    remove_indexes,
+    stored_text_settings,
+    without_detected_language,
+)
+from askalike.forum.models import Models
 from askalike.forum.pairs import Pairs
 from askalike.forum.queue import Queue
-from askalike.forum.thresholds import Reliability, Thresholds
-from askalike.index.encoder_settings import forget_encoder, general_settings, remove_own_model
+from askalike.forum.thresholds import Thresholds
 from askalike.index.milvus.choice import name_engine
 from askalike.index.segments import OWNED as LEXICAL_FILES
 from askalike.index.vector_set import OWNED as VECTOR_FILES
 from askalike.index.vector_sets import VectorsState
-from askalike.models.encoders.model import Model
 from askalike.progress import Progress, SilentProgress
 from askalike.readers.frame import ReadOptions
 from askalike.records import TABLES, Form, batches
-from askalike.search import RANKERS, Searcher
-from askalike.search.rankers import MEANING, PROBABILITY
-from askalike.search.reranker import RERANKER
-from askalike.search.thresholds import Promise, Threshold, parse_minimum
-from askalike.settings import check_fields
+from askalike.search import Searcher
+from askalike.search.rankers import PROBABILITY
+from askalike.search.thresholds import parse_minimum
 from askalike.store import (
     Counts,
     ForumLayout,
-    LoadReport,
     Operation,
-    SourceCounts,
     Store,
     attach_store,
     create_store,
@@ -77,24 +71,16 @@ from askalike.text.analyzer import Analyzer
 from askalike.text.languages import Detector
 from askalike.text.settings import TextSettings
 from askalike.types import (
-    SHOWN_GROUPS,
-    SHOWN_MEMBERS,
     Answer,
     Draw,
     Feedback,
     Filters,
-    Group,
-    GroupList,
     Hits,
     Link,
     Markup,
     Query,
     Question,
-    Record,
-    ReliabilityBin,
     SearchResult,
-    Source,
-    Thread,
     Verdict,
 )
 
@@ -179,8 +165,8 @@ class Forum:
         self.pairs = Pairs(self._layout, store, self.indexes)
         self.queue = Queue(self.pairs)
         self.thresholds = Thresholds(store, self.indexes, self.queue)
-        self._reliability = Reliability(store, self.indexes)
-        self._groups = Groups(store, self.pairs.store, self.thresholds.likelihoods)
+        self.groups = Groups(store, self.pairs.store, self.indexes.likelihoods)
+        self.models = Models(self._layout, store, self.indexes)
 
     # -- making and opening ------------------------------------------------------------------------------------
 
@@ -211,7 +197,7 @@ class Forum:
         try:
             forum = cls(layout.folder, store, Analyzer(text), settings or ForumSettings(), executor)
             if encoder is not None:
-                forum.use_encoder(encoder)
+                forum.models.use_encoder(encoder)
         except BaseException:
             store.close()
             raise
@@ -330,7 +316,7 @@ class Forum:
             text = stored_text_settings(store)
             forum = cls(layout.folder, store, Analyzer(text), settings or ForumSettings(), executor)
             if encoder is not None:
-                forum.use_encoder(encoder)
+                forum.models.use_encoder(encoder)
             forum.catch_up(progress=progress, is_waiting=False)
         except BaseException:
             store.close()
@@ -343,17 +329,6 @@ class Forum:
         self.indexes.close()
         self.pairs.close()
         self.store.close()
-
-    def discard_if_empty(self) -> bool:
-        """Close the forum and delete its folder, unless it holds a question or another process writes to it.
-
-        Return whether the folder is gone.
-        """
-        with self.store.lock_if_empty() as is_empty:
-            if is_empty:
-                remove_owned(self.path, _OWNED)  # with the lock held: nobody can begin to fill it
-        self.store.close()
-        return not self.path.exists()
 
     def __enter__(self) -> Forum:
         return self
@@ -374,7 +349,7 @@ class Forum:
     def __repr__(self) -> str:
         if self._is_closed:
             return f"<Forum {str(self.path)!r}, closed>"
-        model = self.vectors.model or "words alone"
+        model = self.indexes.state().model or "words alone"
         return f"<Forum {str(self.path)!r}: {len(self):,} questions, {self.analyzer.settings.language}, {model}>"
 
     # -- searching ---------------------------------------------------------------------------------------------
@@ -441,67 +416,6 @@ class Forum:
 
         return self.indexes.ask(found)
 
-    def count(self, filters: Filters) -> int:
-        """Return how many questions satisfy filters."""
-        return self.indexes.ask(lambda searcher: searcher.engine.count(filters))
-
-    def ranking(self, query: Query) -> list[tuple[str, float]]:
-        """Return (question id, score) as ``search`` ranks them, each question for itself: for evaluation.
-
-        Duplicates are not replaced by their originals, nor are answers and what matched looked up.
-
-        Raises:
-            SettingError, ForumError, ModelError: as ``search``.
-        """
-        wanted = self._settled(query)
-        wanted = replace(wanted, is_canonical=False)
-        found = self.indexes.ask(lambda searcher: searcher.ranking(wanted)).found
-        return [(one.question.id, one.scored.score) for one in found]
-
-    def threshold(
-        self, *, precision: float | None = None, recall: float | None = None, labels: Any = None
-    ) -> Threshold:
-        """Return the least probability by which this share of what is shown is a duplicate, or of duplicates is shown.
-
-        It rests on judged pairs that chance drew, where these are enough; else on labelled pairs. What chance drew
-        holds for pairs of a question and the five that a search for it finds best, labels for pairs like them. Where
-        neither is enough, it is an estimate by the scorer's calibration on other forums, and ``judgements`` is 0.
-
-        Args:
-            labels: taken first, as ``label`` takes them; then the threshold rests on these alone.
-
-        Raises:
-            SettingError: not one of both is given, in (0, 1).
-            AskalikeError: as ``label``.
-        """
-        shares: Any = {
-            name: share for name, share in (("precision", precision), ("recall", recall)) if share is not None
-        }
-        if len(shares) != 1:
-            raise SettingError(f"{len(shares)} promises", "give a precision or a recall, such as precision=0.9")
-        ((kind, wanted),) = shares.items()
-        if not isinstance(wanted, Real) or not 0 < (share := round(float(wanted), 6)) < 1:
-            raise SettingError(f"the {kind} is {wanted}", "expected a share above 0 and below 1, such as 0.9")
-        promise = Promise("recall" if precision is None else "precision", share)
-        return self.thresholds.of(promise) if labels is None else self.label(labels).threshold(promise)
-
-    def label(self, labels: Any) -> LabelReport:
-        """Take labels of pairs, and return what they say of the forum's probabilities.
-
-        Pairs of the forum's questions are stored as judgements: probabilities follow, pairs are settled, and
-        ``threshold`` rests on them. A pair that a person judged keeps that judgement. Pairs of other texts are measured
-        alone. Label pairs as they come, not picked by what they say: what is proved holds for pairs like them.
-
-        Args:
-            labels: the path of a CSV, TSV, JSON Lines or Parquet file, or a data frame, with the columns question1,
-                question2 (ids, titles or other texts) and is_duplicate (1 or 0); or triples of these.
-
-        Raises:
-            SettingError, FormatError, InputError: they cannot be read.
-            ModelError, EncoderError: a model cannot be read, or the encoder cannot be had.
-        """
-        return take_labels(self, labels)
-
     def _settled(self, query: Query | str) -> Query:
         """Return a query with a number as its minimum, that finds neither the question that asks nor what was judged
         different from it; a text is its title."""
@@ -548,16 +462,6 @@ class Forum:
         """Return a question's answers, best first: accepted, then most voted, then oldest."""
         return next(iter(self.store.answers_of([_id(question_id)]).values()), [])
 
-    def links(self) -> list[Link]:
-        """Return all links between questions that the forum holds."""
-        return self.store.links()
-
-    def rankers(self) -> dict[str, bool]:
-        """Return each ranker's name, and whether this forum can be searched by it now."""
-        has_vectors = bool(self.vectors.model)
-        found = {name: has_vectors or name != MEANING for name in RANKERS}
-        return {**found, RERANKER: self.indexes.has_reranker()}
-
     def info(self) -> Info:
         """Return what the forum holds and whether its indexes are in step.
 
@@ -578,40 +482,6 @@ class Forum:
             languages=self.store.language_counts(),
             upkeep=tuple(self.indexes.upkeep()),
         )
-
-    def groups(self, minimum: float = DEFAULT_MINIMUM) -> GroupList:
-        """Return groups of questions that ask the same, largest first, announcements last, as far as was compared.
-
-        In a group, each question is as likely as ``minimum`` the same as every other, unless people's judgements or the
-        same text join both; what was judged different is in no group together. ``compare``
-        compares what waits.
-
-        Args:
-            minimum: from 0.5 to 1.
-
-        Raises:
-            SettingError: it is out of range.
-        """
-        found = list(self.describe_groups(self.group_nodes(minimum)))
-        shown = [identifier for group in found[:SHOWN_GROUPS] for identifier in group.members[:SHOWN_MEMBERS]]
-        return GroupList(found, self.store.questions_by_id(shown))
-
-    def group_nodes(self, minimum: float = DEFAULT_MINIMUM, *, is_waiting: bool = True) -> list[Node]:
-        """Return the groups of ``groups`` by the numbers of their questions, without reading these.
-
-        Args:
-            is_waiting: for another thread that brings groups in step; else they are as they were.
-        """
-        return self._groups.found(minimum, is_waiting=is_waiting)
-
-    def describe_groups(self, nodes: Sequence[Node]) -> Iterator[Group]:
-        """Yield groups with their canonical questions."""
-        return self._groups.described(nodes)
-
-    @property
-    def vectors(self) -> VectorsState:
-        """Return which model answers, and how much is still to be encoded."""
-        return self.indexes.state()
 
     def export(
         self,
@@ -647,96 +517,9 @@ class Forum:
             SettingError: there is no such table or library.
             MissingExtraError: the library, or pyarrow, is not installed.
         """
-        return frame_of(self.records(table), TABLES.get(table, Question), library)
-
-    def records(self, table: str) -> Iterator[Record]:
-        """Yield the records of one of ``records.TABLES``, as ``export`` writes them."""
-        return records_of(self.store, table)
-
-    def duplicates(
-        self,
-        minimum: float = 0.5,
-        *,
-        since: datetime | None = None,
-        is_exact: bool = False,
-        tag: str = "",
-        progress: Progress | None = None,
-    ) -> Iterator[Duplicate]:
-        """Compare all questions that were not compared yet, and yield the pairs that may be duplicates, best first.
-
-        What was compared is kept, so that it can be interrupted and goes on where it was. Pairs that are linked
-        (``linked_duplicates``) or were judged are left out.
-
-        Args:
-            minimum: the least probability, before what people judged meanwhile.
-            since: only pairs of which a question was asked at this moment or later.
-            is_exact: only questions with the same text, for which nothing else need be compared.
-            tag: only pairs of which a question has it; "" for all.
-
-        Raises:
-            SettingError: the minimum is no probability.
-            BusyForumError: another process has been indexing or comparing for too long.
-        """
-        if not 0 <= minimum <= 1:
-            raise SettingError(f"the least probability of a pair is {minimum:g}", "expected a number from 0 to 1")
-        return open_duplicates(self, minimum, since, progress or SilentProgress(), is_exact=is_exact, tag=tag)
-
-    def linked_duplicates(self, minimum: float = 0.5, *, progress: Progress | None = None) -> Iterator[Duplicate]:
-        """Compare all questions that were not compared yet, and yield likely pairs that are linked already, best first.
-
-        Their duplicate links lead from one to the other, or to one original.
-
-        Args:
-            minimum: as of ``duplicates``.
-
-        Raises:
-            SettingError, BusyForumError: as ``duplicates``.
-        """
-        if not 0 <= minimum <= 1:
-            raise SettingError(f"the least probability of a pair is {minimum:g}", "expected a number from 0 to 1")
-        return linked_duplicates(self, minimum, progress or SilentProgress())
-
-    def compare(self, *, progress: Progress | None = None) -> None:
-        """Compare all questions that were not compared yet: ``groups`` and ``proposals`` then know of all.
-
-        What was compared is kept, so that it can be interrupted and goes on where it was.
-
-        Raises:
-            BusyForumError: another process has been indexing or comparing for too long.
-        """
-        self.catch_up(progress=progress)
-        compare(self, progress or SilentProgress())
-
-    def proposals(self, minimum: float = 0.5, *, tag: str = "") -> Iterator[Duplicate]:
-        """Yield pairs for a person to judge, as far as was compared: the likeliest open ones, and drawn ones between.
-
-        Every fifth is drawn by chance over the whole range of probability. ``judge`` takes a pair's ``draw``.
-
-        Args:
-            minimum: the least probability of the likeliest ones, before what people judged meanwhile.
-            tag: only pairs of which a question has it; "" for all.
-
-        Raises:
-            SettingError: the minimum is no probability.
-        """
-        if not 0 <= minimum <= 1:
-            raise SettingError(f"the least probability of a pair is {minimum:g}", "expected a number from 0 to 1")
-        return proposals(self, minimum, tag)
+        return frame_of(records_of(self.store, table), TABLES.get(table, Question), library)
 
     # -- changes -----------------------------------------------------------------------------------------------
-
-    def remove_source(self, name: str) -> SourceCounts:
-        """Delete all that came from an archive; what people judged or linked counts again when its questions return.
-
-        Return how much was deleted.
-
-        Raises:
-            UnknownIdError: there is no such source.
-            BusyForumError: an archive is being loaded.
-        """
-        counts = self.store.delete_source(name)
-        self.catch_up()
-        return counts
 
     def load(
         self, archive: str | Path, *, options: ImportOptions | None = None, progress: Progress | None = None
@@ -751,7 +534,7 @@ class Forum:
             ModelError: the model cannot be read; the archive was, and words find its questions.
         """
         shown = progress or SilentProgress()
-        told = self._teller()
+        told = self.indexes.language_tagger()
         report = import_archive(
             self.store, Path(archive), options or ImportOptions(), self._layout.rejects, shown, told
         )
@@ -771,24 +554,6 @@ class Forum:
         """
         self.store.add_questions(self._told(questions), _several(links, Link))
         self.catch_up()
-
-    def replace_threads(self, threads: Sequence[Thread], gone: Sequence[str], source: Source) -> LoadReport:
-        """Hold these threads of another forum as they are given, and none of those that are gone, without indexing.
-
-        What people said here of a question stays: their answers, links and judgements.
-
-        Args:
-            gone: ids of questions; those that are not there are passed over.
-            source: what they belong to; another source's records are never changed.
-
-        Raises:
-            InputError: a question or an answer with this id came from elsewhere, or a value cannot be stored; nothing
-                is stored then.
-        """
-        check_fields(source)
-        told = self._teller()
-        threads = [replace(one, question=told(one.question)) for one in _several(threads, Thread)]
-        return self.store.replace_threads(threads, _several(gone, str), source)
 
     def edit(self, questions: Question | Iterable[Question]) -> None:
         """Replace questions that the forum holds, by id.
@@ -828,27 +593,6 @@ class Forum:
         self.store.put_questions((), [_id(one) for one in listed])
         self.catch_up()
 
-    def add_answers(self, answers: Iterable[Answer]) -> None:
-        """Add new answers.
-
-        Raises:
-            UnknownIdError: an answer's question is not there; nothing is stored then.
-            InputError: an id is taken, or a value cannot be stored; nothing is stored then.
-        """
-        self.store.add_answers(_several(answers, Answer))
-
-    def add_links(self, links: Iterable[Link]) -> int:
-        """Mark questions as duplicates of, or related to, others; return how many marks were new.
-
-        Raises:
-            UnknownIdError: an end of a link is not there; nothing is stored then.
-        """
-        return self.store.put_links(_several(links, Link))
-
-    def remove_links(self, links: Iterable[Link]) -> int:
-        """Take marks away; return how many there were."""
-        return self.store.delete_links(_several(links, Link))
-
     def judge(
         self,
         question_id: str | int,
@@ -868,22 +612,9 @@ class Forum:
         """
         return self.store.add_feedback(Feedback(_id(question_id), _id(candidate_id), verdict, by, draw=draw or Draw()))
 
-    def reliability(self) -> tuple[ReliabilityBin, ...]:
-        """Return what the package's scorer said of the pairs that people judged, beside what they said."""
-        return self._reliability.bins()
-
     def _told(self, questions: Question | Iterable[Question]) -> Sequence[Question]:
         """Return questions with the languages that they are in, where nobody has said them."""
-        return list(map(self._teller(), _listed(questions)))
-
-    def _teller(self) -> Callable[[Question], Question]:
-        """Return what gives a question its language, as far as nobody has said it; none in a forum of one.
-
-        Raises:
-            MissingExtraError: of what is returned: the forum has several languages, and py3langid is not installed.
-        """
-        detector = self.indexes.detector()
-        return _undetected if detector is None else detector.told
+        return list(map(self.indexes.language_tagger(), _listed(questions)))
 
     # -- keeping the indexes in step ---------------------------------------------------------------------------
 
@@ -915,96 +646,6 @@ class Forum:
         """
         self.store.check_folder()
         self.indexes.words.renew(progress or SilentProgress())
-
-    def use_model(self, folder: str | Path) -> None:
-        """Take a copy of a model as the forum's own; the one before answers until ``encode`` is done.
-
-        Raises:
-            ModelError: it cannot be read or written.
-        """
-        Model.load(folder).save(self._layout.model)
-        forget_encoder(self._layout)
-
-    def use_encoder(self, encoder: AnyEncoder) -> None:
-        """Let a text encoder make the forum's vectors; what answered before does until ``encode`` is done.
-
-        Args:
-            encoder: "general" for the package's, which takes the forum's own model away; or another as ``askalike
-                encode --model`` names it, such as "sentence-transformers:PATH" or "openai:URL#NAME";
-                ``EncoderSettings`` where prompts or sizes are to be given too; or an object with ``name``,
-                ``dimensions``, ``encode_query`` and ``encode_document``, which has to be given again when the forum is
-                opened.
-
-        Raises:
-            SettingError: there is no such encoder.
-            EncoderError: it cannot be had, or gives no vectors.
-        """
-        if encoder == "general":
-            general_settings()  # raises where there is none
-            remove_own_model(self._layout)
-            return
-        settings, found, is_named = take_encoder(encoder, self._layout)
-        self.indexes.take(settings, found, is_named=is_named)
-
-    def use_engine(self, address: str) -> None:
-        """Let an engine find the questions, for this machine and others with the same store; fill it if it is empty.
-
-        Args:
-            address: such as "milvus://host:19530"; "milvus:PATH.db" for Milvus Lite, which one process at a time uses;
-                or "local" for indexes in the forum's folder. The server's key is taken from ASKALIKE_ENGINE_TOKEN.
-
-        Raises:
-            SettingError: it is no address, or holds a password.
-            EngineError: it does not answer and is not the forum's already; nothing is changed then.
-            MissingExtraError: pymilvus is not installed.
-        """
-        name_engine(self._layout, self.store, address)
-        self.indexes.open()
-        self.catch_up()
-
-    def use_reranker(self, reranker: AnyReranker | None) -> None:
-        """Let a reranker put the 20 best hits of searches that name no ranker in its order, from now on.
-
-        Where it cannot be asked, the order before answers, and hits and ``SearchResult`` say why.
-
-        Args:
-            reranker: "cross-encoder:PATH", a folder of BERT's family with one label; "cohere:URL#NAME",
-                an endpoint (Jina's too); ``RerankerSettings`` where a key's variable is to be given too; an object with
-                ``score(query, questions)`` (``search.Reranker``), which has to be given again when the forum is opened;
-                None for none.
-
-        Raises:
-            SettingError: there is no such reranker.
-            EncoderError: it cannot be had, or gives no scores.
-        """
-        self.indexes.reranker.take(reranker)
-
-    @property
-    def encoder(self) -> str:
-        """Return the name of what makes the vectors that answer, with its revision.
-
-        Raises:
-            NotLearnedError: the forum has no vectors.
-        """
-        return self.indexes.encoder_name
-
-    def question_vectors(self, ids: Iterable[str | int] | None = None) -> tuple[list[str], NDArray[np.float32]]:
-        """Return the vectors of the forum's questions as they are stored, at length 1.
-
-        Args:
-            ids: of these questions; None for all.
-
-        Returns:
-            the ids of those that have a vector, in the order given or of their coming; (N, D) float32 in that order.
-
-        Raises:
-            NotLearnedError: the forum has no vectors.
-        """
-        named = [question.id for question in self.questions()] if ids is None else [_id(one) for one in ids]
-        numbers = self.store.nums_by_id(named)
-        held, vectors = self.indexes.vectors_of([numbers[name] for name in dict.fromkeys(named) if name in numbers])
-        known = {num: name for name, num in numbers.items()}
-        return [known[num] for num in held], vectors
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
         """Return how likely each plain text asks the same as a query, in [0, 1], by the forum's reranker or its scorer.
@@ -1139,7 +780,7 @@ class Forum:
         with contextlib.closing(open_store(layout)) as store:
             held = stored_text_settings(store)
             text = replace(held, languages=tuple(languages))
-            tell = Detector(text.languages).told if text.languages else _undetected
+            tell = Detector(text.languages).told if text.languages else without_detected_language
             shown.start("telling languages apart", store.count_questions(), "questions")
             for batch in batches(store.all_questions(), MANY):
                 told = [(question, tell(question).language) for _, question in batch]
@@ -1181,6 +822,18 @@ class Forum:
         return forum
 
 
+def discard_if_empty(forum: Forum) -> bool:
+    """Close a forum and delete its folder, unless it holds a question or another process writes to it.
+
+    Return whether the folder is gone.
+    """
+    with forum.store.lock_if_empty() as is_empty:
+        if is_empty:
+            remove_owned(forum.path, _OWNED)  # with the lock held: nobody can begin to fill it
+    forum.store.close()
+    return not forum.path.exists()
+
+
 def _listed(questions: Question | Iterable[Question]) -> Sequence[Question]:
     """Return questions as a list, with texts as ids.
 
@@ -1211,15 +864,6 @@ def _is_read_anew(before: str, now: str, held: TextSettings, text: TextSettings)
     """Return whether an index has to read a question anew when the forum's languages change: words are all, then."""
     english = (GENERAL_CODE,)
     return (before != now and held == text) or held.is_encoded(before, english) != text.is_encoded(now, english)
-
-
-def _undetected(question: Question) -> Question:
-    """Return a question without a language that another forum has detected."""
-    return (
-        replace(question, language="", is_language_detected=False)
-        if question.is_language_detected is True
-        else question
-    )
 
 
 def _id(identifier: str | int) -> str:

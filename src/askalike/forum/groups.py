@@ -34,7 +34,18 @@ from askalike.forum.linkage import Ends, Evidence, Linkage, Node, with_link
 from askalike.store import Store
 from askalike.store.pairs import Pair, PairStore
 from askalike.text.markup import readable
-from askalike.types import Answer, Group, GroupKind, Link, LinkKind, Question, WeakestPair
+from askalike.types import (
+    SHOWN_GROUPS,
+    SHOWN_MEMBERS,
+    Answer,
+    Group,
+    GroupKind,
+    GroupList,
+    Link,
+    LinkKind,
+    Question,
+    WeakestPair,
+)
 
 LEAST: Final = 0.5
 """Pairs below are in no group."""
@@ -294,8 +305,24 @@ class Groups:
         self._nodes: dict[int, Node] = {}
         self._of: dict[int, Node] = {}
 
-    def found(self, minimum: float = DEFAULT_MINIMUM, *, is_waiting: bool = True) -> list[Node]:
-        """Return the groups in which no pair is less likely than a minimum, largest first, announcements last.
+    def find(self, minimum: float = DEFAULT_MINIMUM) -> GroupList:
+        """Return groups of questions that ask the same, largest first, announcements last, as far as was compared.
+
+        In a group, each question is as likely as ``minimum`` the same as every other, unless people's judgements or the
+        same text join both; what was judged different is in no group together. ``Pairs.compare`` compares what waits.
+
+        Args:
+            minimum: from 0.5 to 1.
+
+        Raises:
+            SettingError: it is out of range.
+        """
+        groups = list(self.describe(self.nodes(minimum)))
+        shown = [identifier for group in groups[:SHOWN_GROUPS] for identifier in group.members[:SHOWN_MEMBERS]]
+        return GroupList(groups, self._records.questions_by_id(shown))
+
+    def nodes(self, minimum: float = DEFAULT_MINIMUM, *, is_waiting: bool = True) -> list[Node]:
+        """Return the groups of ``find`` by the numbers of their questions, without reading these.
 
         Args:
             minimum: from ``LEAST`` to 1.
@@ -315,7 +342,7 @@ class Groups:
         found = [one for node in list(self._nodes.values()) for one in node.cut(least)]
         return sorted(found, key=lambda one: (one.is_recurring, -len(one.nums), one.nums))
 
-    def described(self, nodes: Sequence[Node]) -> Iterator[Group]:
+    def describe(self, nodes: Sequence[Node]) -> Iterator[Group]:
         """Yield groups by the ids of their questions; what was deleted meanwhile is left out."""
         start = 0
         while start < len(nodes):
@@ -323,10 +350,10 @@ class Groups:
             while stop < len(nodes) and (stop == start or size + len(nodes[stop].nums) <= BATCH):
                 size += len(nodes[stop].nums)
                 stop += 1
-            yield from self._described(nodes[start:stop])
+            yield from self._describe(nodes[start:stop])
             start = stop
 
-    def _described(self, nodes: Sequence[Node]) -> Iterator[Group]:
+    def _describe(self, nodes: Sequence[Node]) -> Iterator[Group]:
         held = self._records.questions_by_num([num for node in nodes for num in node.nums])
         ids = [one.id for one in held.values()]
         answers = self._records.answers_of(ids)

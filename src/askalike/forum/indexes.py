@@ -17,10 +17,8 @@ from askalike.errors import (
     BusyForumError,
     DamagedModelError,
     DiskFullError,
-    EncoderError,
     EngineError,
     ForumVersionError,
-    NotLearnedError,
     SettingError,
     ShortageError,
 )
@@ -30,7 +28,6 @@ from askalike.files import UnlockableError, holding
 from askalike.forum.calibrations import Encode, JudgedPair, PairProbabilities, Scorings
 from askalike.forum.encoders import LanguageWords, ModelQueryEncoder, NamedReranker, TextQueryEncoder
 from askalike.index.catchup import catch_up, pending
-from askalike.index.encoder_settings import EncoderSettings
 from askalike.index.local import (
     LOCK_TIMEOUT_S,
     RENEWAL_TIMEOUT_S,
@@ -39,16 +36,17 @@ from askalike.index.local import (
     Words,
     begin_successor,
 )
-from askalike.index.milvus.choice import engine_of, named_engine
+from askalike.index.milvus.choice import engine_of, name_engine, named_engine
 from askalike.index.milvus.engine import EngineWords
 from askalike.index.milvus.vectors import MilvusSets
 from askalike.index.vector_set import VectorSet, forget_sets, lock_of_makers
 from askalike.index.vector_sets import AT_ONCE, Vectors, VectorsState
 from askalike.index.words import FieldWeights, WordIndex, successor_of
-from askalike.models.text_encoder import READ_OF_PAIRS, TextEncoder
+from askalike.models.text_encoder import READ_OF_PAIRS
 from askalike.processes import one_blas_thread
-from askalike.progress import Progress
+from askalike.progress import Progress, SilentProgress
 from askalike.search import Searcher, SearchSettings
+from askalike.search.calibration import UNMOVED, Update, moved_probabilities
 from askalike.search.engine import Engine
 from askalike.search.query import TermCounts
 from askalike.search.reranker import checked_scores, in_unit
@@ -57,7 +55,7 @@ from askalike.store import ForumLayout, Store, open_store
 from askalike.text.analyzer import Analyzer
 from askalike.text.languages import Detector
 from askalike.text.settings import TextSettings
-from askalike.types import Query, Question
+from askalike.types import Filters, Query, Question
 
 MAX_TITLE = 1_000
 """So many characters of a plain text's first line are its title: all words of titles are compared."""
@@ -149,6 +147,22 @@ class Indexes:
             sets = MilvusSets(self._engine, store.lock)
         self.vectors = Vectors(layout, store, text, sets, self.executor) if self.settings.has_vectors else None
 
+    def use_engine(self, address: str) -> None:
+        """Let an engine find the questions, for this machine and others with the same store; fill it if it is empty.
+
+        Args:
+            address: such as "milvus://host:19530"; "milvus:PATH.db" for Milvus Lite, which one process at a time uses;
+                or "local" for indexes in the forum's folder. The server's key is taken from ASKALIKE_ENGINE_TOKEN.
+
+        Raises:
+            SettingError: it is no address, or holds a password.
+            EngineError: it does not answer and is not the forum's already; nothing is changed then.
+            MissingExtraError: pymilvus is not installed.
+        """
+        name_engine(self._layout, self._store, address)
+        self.open()
+        self.catch_up(SilentProgress(), is_waiting=True)
+
     def close(self) -> None:
         """Close the connection to the engine, where there is one."""
         if self._engine is not None:
@@ -192,6 +206,39 @@ class Indexes:
         """Return the logits of pairs before the forum's judgements; see ``Scorings.logits``."""
         return self._scorings.logits(pairs, *self._state())
 
+    def update(self) -> Update:
+        """Return what the forum's judgements change in logits."""
+        return self.ask(lambda searcher: UNMOVED if searcher.scoring is None else searcher.scoring.update)
+
+    def likelihoods(self, scores: Sequence[float]) -> list[float]:
+        """Return how likely pairs with these scores ask the same, by what people of this forum judged meanwhile."""
+        return moved_probabilities(self.update(), scores)
+
+    def count(self, filters: Filters) -> int:
+        """Return how many questions satisfy filters."""
+        return self.ask(lambda searcher: searcher.engine.count(filters))
+
+    def ranking(self, query: Query) -> list[tuple[str, float]]:
+        """Return (question id, score) as ``search`` ranks them, each question for itself: for evaluation.
+
+        Duplicates are not replaced by their originals, nor are answers and what matched looked up.
+
+        Raises:
+            SettingError, ForumError, ModelError: as ``Searcher.ranking``.
+        """
+        query = replace(query, is_canonical=False)
+        found = self.ask(lambda searcher: searcher.ranking(query)).found
+        return [(candidate.question.id, candidate.scored.score) for candidate in found]
+
+    def language_tagger(self) -> Callable[[Question], Question]:
+        """Return what gives a question its language, where nobody has said it; in a forum of one it takes it away.
+
+        Raises:
+            MissingExtraError: of what is returned: the forum has several languages, and py3langid is not installed.
+        """
+        detector = self.detector()
+        return without_detected_language if detector is None else detector.told
+
     def detector(self) -> Detector | None:
         """Return what tells the forum's languages apart, knowing how many questions are in each; None for one."""
         languages = self._analyzer.settings.languages
@@ -214,36 +261,6 @@ class Indexes:
         answering = self.answering()
         index = None if answering is None else answering.index.snapshot()
         return answering, self.words.engine(index, self.settings.fields, self._states)
-
-    def take(self, settings: EncoderSettings, encoder: TextEncoder, *, is_named: bool) -> None:
-        """Let the forum be encoded with a text encoder; see ``Vectors.take``."""
-        if self.vectors is not None:
-            self.vectors.take(settings, encoder, is_named=is_named)
-
-    @property
-    def encoder_name(self) -> str:
-        """Return the name of what makes the vectors, with its revision; see ``Forum.encoder``.
-
-        Raises:
-            NotLearnedError: the forum has no vectors.
-        """
-        answering = self._answering()
-        return answering.name if "@" in answering.name else f"{answering.name}@{answering.fingerprint}"
-
-    def _answering(self) -> VectorSet:
-        """Return the set of vectors that answers, or raise NotLearnedError."""
-        answering = self.answering()
-        if answering is None:
-            raise NotLearnedError(
-                f"the forum at {self._layout.folder} has no vectors", 'make them with "askalike encode FORUM"'
-            )
-        return answering
-
-    def has_reranker(self) -> bool:
-        """Return whether what re-orders hits can be had, as far as is known without asking it."""
-        with suppress(EncoderError):
-            return self.reranker.get() is not None
-        return False
 
     def score(self, query: str, texts: list[str]) -> list[float]:
         """Return how likely each plain text asks the same as a query; see ``Forum.score``.
@@ -291,15 +308,6 @@ class Indexes:
             cosines = vectors.cosines(places, (wholes @ vector).tolist(), vector, title)
         assert searcher.scoring is not None
         return searcher.scoring.logits([Compared(asked, counts, others, cosines)])
-
-    def vectors_of(self, nums: list[int]) -> tuple[list[int], NDArray[np.float32]]:
-        """Return those of the questions that have a vector, in the order given, and these vectors.  # (N, D)
-
-        Raises:
-            NotLearnedError: the forum has no vectors.
-        """
-        held, vectors = self._answering().index.vectors(nums)
-        return held.tolist(), vectors
 
     def ask(self, question: Callable[[Searcher], _Found]) -> _Found:
         """Return what a searcher finds, on one thread; another is asked once where the first one's model cannot be
@@ -429,6 +437,12 @@ class Indexes:
             raise BusyForumError(
                 f"another process is indexing {self._layout.folder}", "encode again; vectors encoded so far are kept"
             ) from error
+
+
+def without_detected_language(question: Question) -> Question:
+    """Return a question without a language that another forum has detected."""
+    is_detected = question.is_language_detected is True
+    return replace(question, language="", is_language_detected=False) if is_detected else question
 
 
 def _as_questions(texts: Sequence[str]) -> list[Question]:

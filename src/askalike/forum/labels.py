@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,17 +24,24 @@ from numpy.typing import NDArray
 from askalike.errors import FormatError, SettingError
 from askalike.forum.calibrations import MOST_VERDICTS
 from askalike.forum.exchange import archive_of
-from askalike.forum.thresholds import about_labels, bins, components, labelled_threshold, share_at
+from askalike.forum.indexes import Indexes
 from askalike.readers.fields import plain_name
 from askalike.readers.frame import ReadContext
 from askalike.readers.table import Row, Table, open_table
 from askalike.search.calibration import Update, posterior
 from askalike.search.scorer import probability
-from askalike.search.thresholds import Floats, Promise, Threshold
+from askalike.search.thresholds import (
+    Floats,
+    Promise,
+    Threshold,
+    about_labels,
+    bins,
+    components,
+    labelled_threshold,
+    share_at,
+)
+from askalike.store import Store
 from askalike.types import Draw, Feedback, ReliabilityBin, Verdict
-
-if TYPE_CHECKING:
-    from askalike.forum.forum import Forum
 
 COLUMNS: Final = (
     (("question1", "qid1", "id1", "question", "id", "title1"), "question1"),
@@ -139,11 +146,11 @@ class LabelReport:
         return Threshold(promise, minimum, share, 0 if minimum is None else self.pairs, about)
 
 
-def take_labels(forum: Forum, labels: Any) -> LabelReport:
-    """Store labels as judgements, and measure; see ``Forum.label``."""
+def take_labels(store: Store, indexes: Indexes, labels: Any) -> LabelReport:
+    """Store labels as judgements, and measure; see ``Thresholds.label``."""
     rows, left_out = _read(labels)
     usable, ends = list[Label](), list[tuple[str, str]]()
-    named = _names(forum, {end for label in rows for end in (label.first, label.second)})
+    named = _names(store, {end for label in rows for end in (label.first, label.second)})
     for label in rows:
         first, second = named.get(label.first, ""), named.get(label.second, "")
         if (first or label.first) == (second or label.second):
@@ -152,13 +159,13 @@ def take_labels(forum: Forum, labels: Any) -> LabelReport:
             usable.append(label)
             ends.append((first, second))
     known = [(label, pair) for label, pair in zip(usable, ends, strict=True) if all(pair)]
-    stored = _store(forum, known)
-    logits = _logits(forum, usable, ends)
+    stored = _store(store, known)
+    logits = _logits(store, indexes, usable, ends)
     is_same = np.array([label.is_same for label in usable], dtype=np.bool_)
     clusters = components(
         [(first or label.first, second or label.second) for label, (first, second) in zip(usable, ends, strict=True)]
     )
-    likely = probability(forum.thresholds.update().moved(logits))
+    likely = probability(indexes.update().moved(logits))
     return LabelReport(
         len(usable),
         int(is_same.sum()),
@@ -227,12 +234,12 @@ def _cell(value: object) -> str:
     return str(value).strip()
 
 
-def _names(forum: Forum, ends: set[str]) -> dict[str, str]:
+def _names(store: Store, ends: set[str]) -> dict[str, str]:
     """Return which question of the forum is meant by each id or title that it has; of equal titles the first."""
-    known = {end: end for end in forum.store.nums_by_id(ends)}
+    known = {end: end for end in store.nums_by_id(ends)}
     titles = {_folded(end): end for end in ends - known.keys()}
     if titles:
-        for question in forum.questions():
+        for _, question in store.all_questions():
             end = titles.pop(_folded(question.title), None)
             if end is not None:
                 known[end] = question.id
@@ -244,12 +251,12 @@ def _folded(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _store(forum: Forum, known: Sequence[tuple[Label, tuple[str, str]]]) -> int:
+def _store(store: Store, known: Sequence[tuple[Label, tuple[str, str]]]) -> int:
     """Store the labels of pairs that no person has judged, in a drawn order; return how many were new.
 
     Of many judgements the newest move probabilities: a file that is sorted by what it says would move them wrongly.
     """
-    existing = {frozenset((said.question_id, said.candidate_id)): said for said in forum.store.judgements()}
+    existing = {frozenset((said.question_id, said.candidate_id)): said for said in store.judgements()}
     new: dict[frozenset[str], Feedback] = {}
     for label, pair in known:
         verdict: Verdict = "duplicate" if label.is_same else "different"
@@ -259,16 +266,16 @@ def _store(forum: Forum, known: Sequence[tuple[Label, tuple[str, str]]]) -> int:
     judgements = list(new.values())
     random.Random(0).shuffle(judgements)
     if judgements:
-        forum.store.add_judgements(judgements)
+        store.add_judgements(judgements)
     return len(judgements)
 
 
-def _logits(forum: Forum, labels: Sequence[Label], ends: Sequence[tuple[str, str]]) -> Floats:
+def _logits(store: Store, indexes: Indexes, labels: Sequence[Label], ends: Sequence[tuple[str, str]]) -> Floats:
     """Return the logit of each pair before the forum's judgements, the first as the query."""
-    numbers = forum.store.nums_by_id({end for pair in ends for end in pair if end})
+    numbers = store.nums_by_id({end for pair in ends for end in pair if end})
     pairs = [(numbers.get(first, 0), numbers.get(second, 0)) for first, second in ends]
-    known = forum.indexes.logits([pair for pair in pairs if all(pair)])
-    texts = forum.store.questions_by_id(sorted(numbers))
+    known = indexes.logits([pair for pair in pairs if all(pair)])
+    texts = store.questions_by_id(sorted(numbers))
     values = []
     for label, pair, (first, second) in zip(labels, pairs, ends, strict=True):
         if pair in known:
@@ -276,7 +283,7 @@ def _logits(forum: Forum, labels: Sequence[Label], ends: Sequence[tuple[str, str
             continue
         query = texts[first].title if first else label.first
         other = texts[second].title if second else label.second
-        values += forum.indexes.text_logits(query, [other])
+        values += indexes.text_logits(query, [other])
     return np.array(values, dtype=np.float64)
 
 

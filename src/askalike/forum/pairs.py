@@ -18,24 +18,30 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Final
 
 import filelock
 import msgspec
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
+from askalike.errors import BusyForumError, SettingError
 from askalike.executors import Executor, Numbered, Task
 from askalike.executors.processes import Processes
 from askalike.files import holding
+from askalike.forum.duplicates import Duplicate
 from askalike.forum.groups import HASHED, HASHING, LEAST, MOST_PARTIAL, EvidenceReader, HashesByNumber
 from askalike.forum.indexes import ForumSettings, Indexes, stored_text_settings
 from askalike.forum.linkage import MOST_REFUSED, Ends, lacking
+from askalike.progress import Progress, SilentProgress
+from askalike.records import batches
 from askalike.search import Query, Searcher
 from askalike.search.calibration import UNMOVED
 from askalike.search.correction import no_speller
@@ -46,7 +52,7 @@ from askalike.search.settings import MAX_HITS, JoinSettings
 from askalike.store import ForumLayout, Store, open_pairs, open_store
 from askalike.store.pairs import DamagedPairsError, Pair, PairPosition, permanent_number
 from askalike.text.analyzer import Analyzer
-from askalike.types import Question
+from askalike.types import Draw, Question
 
 _Partners = dict[int, list[Pair]]
 """Number of a question → its pairs."""
@@ -82,6 +88,14 @@ DEPTH: Final = 36
 SCORED: Final = 44
 """So many others are scored for each question, the best of the weighted sum."""
 
+SLICE_S: Final = 0.5
+"""How often progress is reported."""
+PAUSE_S: Final = 0.01
+PATIENCE_S: Final = 60.0
+"""So long another process that compares may get nowhere."""
+PAGE: Final = 500
+_LATEST: Final = datetime.max.replace(tzinfo=UTC)
+
 POSTINGS: Final = 100_000
 """The words by which others are looked for are in so many questions together, in a forum of any size.
 
@@ -95,6 +109,7 @@ class Pairs:
     """The pairs of a forum that may ask the same; any thread reads, one process at a time compares."""
 
     def __init__(self, layout: ForumLayout, store: Store, indexes: Indexes) -> None:
+        self._folder = layout.folder
         self._records = store
         self._indexes = indexes
         self._guard = threading.Lock()
@@ -139,6 +154,118 @@ class Pairs:
             return 0
         finally:
             self._guard.release()
+
+    def compare(self, *, progress: Progress | None = None, is_exact: bool = False) -> None:
+        """Compare all questions that were not compared yet: groups and the queue then know of all.
+
+        What was compared is kept, so that it can be interrupted and goes on where it was.
+
+        Args:
+            is_exact: only find the questions with the same text.
+
+        Raises:
+            BusyForumError: another process has been indexing or comparing for too long.
+        """
+        shown = progress or SilentProgress()
+        self._indexes.catch_up(shown, is_waiting=True)
+        left = self.waiting()
+        shown.start("reading texts" if is_exact else "comparing questions", 0 if is_exact else left, "questions")
+        looked_s = moved_s = time.monotonic()
+
+        def report() -> bool:
+            nonlocal left, looked_s, moved_s
+            if time.monotonic() - looked_s >= SLICE_S:
+                before, left, looked_s = left, self.waiting(), time.monotonic()
+                if left < before:
+                    shown.advance(before - left)
+                    moved_s = looked_s
+            return False  # go on
+
+        while not (self.read_texts() if is_exact else self._is_compared(report)):
+            report()
+            if time.monotonic() - moved_s > PATIENCE_S:
+                raise BusyForumError(
+                    f"another process is comparing or indexing {self._folder}",
+                    "wait until it has finished; what was compared is kept",
+                )
+        shown.advance(left)
+
+    def _is_compared(self, report: Callable[[], bool]) -> bool:
+        """Compare all that waits; return whether nothing is left, for which another process is waited for too."""
+        if not self.advance(math.inf, report) and not self.waiting():
+            return True
+        time.sleep(PAUSE_S)
+        return False
+
+    def duplicates(
+        self,
+        minimum: float = 0.5,
+        *,
+        since: datetime | None = None,
+        is_exact: bool = False,
+        tag: str = "",
+        progress: Progress | None = None,
+    ) -> Iterator[Duplicate]:
+        """Compare all questions that were not compared yet, and yield the pairs that may be duplicates, best first.
+
+        Pairs that are linked (``linked_duplicates``) or were judged are left out.
+
+        Args:
+            minimum: the least probability, before what people judged meanwhile.
+            since: only pairs of which a question was asked at this moment or later.
+            is_exact: only questions with the same text, for which nothing else need be compared.
+            tag: only pairs of which a question has it; "" for all.
+
+        Raises:
+            SettingError: the minimum is no probability.
+            BusyForumError: as ``compare``.
+        """
+        check_minimum(minimum)
+        since = since.replace(tzinfo=UTC) if since is not None and since.tzinfo is None else since
+        return self._open_duplicates(minimum, since, is_exact=is_exact, tag=tag, progress=progress)
+
+    def _open_duplicates(
+        self, minimum: float, since: datetime | None, *, is_exact: bool, tag: str, progress: Progress | None
+    ) -> Iterator[Duplicate]:
+        self.compare(progress=progress, is_exact=is_exact)
+        position = None
+        while True:
+            pairs, position = self.page(1.0 if is_exact else minimum, PAGE, position)
+            for pair in self.describe(pairs):
+                moments = (pair.question.created, pair.candidate.created)
+                is_recent = since is None or any(moment is not None and moment >= since for moment in moments)
+                has_tag = not tag or tag in (*pair.question.tags, *pair.candidate.tags)
+                if is_recent and has_tag and (pair.is_exact or not is_exact):
+                    yield pair
+            if position is None:
+                return
+
+    def linked_duplicates(self, minimum: float = 0.5, *, progress: Progress | None = None) -> Iterator[Duplicate]:
+        """Compare all questions that were not compared yet, and yield likely pairs that are linked already, best first.
+
+        Their duplicate links lead from one to the other, or to one original.
+
+        Raises:
+            SettingError, BusyForumError: as ``duplicates``.
+        """
+        check_minimum(minimum)
+        self.compare(progress=progress)
+        linked = [pair for pair in self.store.among(None, minimum) if not pair.is_open]
+        linked.sort(key=lambda pair: (-pair.score, pair.first, pair.second))
+        for batch in batches(linked, PAGE):
+            yield from self.describe(batch)
+
+    def describe(self, pairs: Sequence[Pair], draws: Sequence[Draw] = ()) -> Iterator[Duplicate]:
+        """Yield pairs with their questions; one of which a question was deleted meanwhile is left out."""
+        questions = self._records.questions_by_num(list({num for pair in pairs for num in (pair.first, pair.second)}))
+        likelihoods = self._indexes.likelihoods([pair.score for pair in pairs])
+        for pair, likelihood, draw in zip_longest(pairs, likelihoods, draws):
+            if questions.keys() >= {pair.first, pair.second}:
+                ends = (questions[pair.first], questions[pair.second])
+                earlier, later = sorted(ends, key=lambda end: (end.created or _LATEST, end is ends[1]))
+                is_exact = pair.score == 1.0 and self.are_copies(pair)
+                drawn = None if draw is None else structs.replace(draw, probability=likelihood)
+                yield Duplicate(later, earlier, pair.score, likelihood, pair.cosine, is_exact, drawn)
 
     def read_texts(self) -> bool:
         """Find the questions with the same text, comparing next to nothing else; return whether all texts were read.
@@ -452,6 +579,12 @@ class Pairs:
                     further[num] = replace(query, k=min(4 * query.k, MAX_HITS))
             asked = further
         return found
+
+
+def check_minimum(minimum: float) -> None:
+    """Raise SettingError where the least score of a pair is no probability."""
+    if not 0 <= minimum <= 1:
+        raise SettingError(f"the least probability of a pair is {minimum:g}", "expected a number from 0 to 1")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from askalike.forum.pairs import KEPT_BELOW, LEAST_SCORE, Pairs
+from askalike.forum.duplicates import Duplicate
+from askalike.forum.pairs import KEPT_BELOW, LEAST_SCORE, Pairs, check_minimum
 from askalike.store.pairs import Pair, PairPosition, permanent_number
 from askalike.types import Draw
 
@@ -29,6 +30,9 @@ BORDERS: Final = (0.03, LEAST_SCORE, 0.25, 0.5, 0.75, 0.9)
 
 DRAWN: Final = 200
 """So many of each stratum are drawn, as long as it has as many."""
+
+SHOWN: Final = 20
+"""So many pairs are looked up at a time."""
 
 FRESH_S: Final = 20.0
 """The sample is looked up anew after so long, where pairs have changed."""
@@ -125,6 +129,32 @@ class Queue:
                 found.append(Proposal(pair, Draw("queue", pair.score)))
                 shown += 1
         return found, None
+
+    def proposals(self, minimum: float = 0.5, *, tag: str = "") -> Iterator[Duplicate]:
+        """Yield pairs for a person to judge, as far as was compared: the likeliest open ones, and drawn ones between.
+
+        Every fifth is drawn by chance over the whole range of probability. ``Forum.judge`` takes a pair's ``draw``.
+
+        Args:
+            minimum: the least probability of the likeliest ones, before what people judged meanwhile.
+            tag: only pairs of which a question has it; "" for all.
+
+        Raises:
+            SettingError: the minimum is no probability.
+        """
+        check_minimum(minimum)
+        return self._proposals(minimum, tag)
+
+    def _proposals(self, minimum: float, tag: str) -> Iterator[Duplicate]:
+        place = None
+        while True:
+            queued, place = self.page(minimum, SHOWN, place)
+            draws = [proposal.draw for proposal in queued]
+            for pair in self.pairs.describe([proposal.pair for proposal in queued], draws):
+                if not tag or tag in (*pair.question.tags, *pair.candidate.tags):
+                    yield pair
+            if place is None:
+                return
 
     def strata(self) -> list[Stratum]:
         """Return the strata of the open pairs."""

@@ -5,13 +5,11 @@ A pair's probability is that before the forum's judgements changed any, so that 
 
 from __future__ import annotations
 
-import math
 import threading
 import time
-from collections.abc import Hashable, Sequence
-from dataclasses import replace
 from functools import partial
-from typing import Final
+from numbers import Real
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,20 +17,21 @@ from numpy.typing import NDArray
 from askalike.errors import SettingError
 from askalike.forum.calibrations import JudgedPair
 from askalike.forum.indexes import Indexes
+from askalike.forum.labels import LabelReport, take_labels
 from askalike.forum.queue import Queue, stratum_of
 from askalike.search import Searcher
-from askalike.search.calibration import UNMOVED, Update, moved_probabilities, unmoved_probabilities
-from askalike.search.correction import no_speller
+from askalike.search.calibration import Update, moved_probabilities, unmoved_probabilities
 from askalike.search.scorer import USUAL, WORDS, probability
 from askalike.search.thresholds import (
-    UNKNOWN,
-    Floats,
     Promise,
     Share,
     Threshold,
-    clopper_pearson,
+    about_labels,
+    bins,
+    components,
     drawn_threshold,
     expected_threshold,
+    labelled_threshold,
     needed,
     parse_minimum,
 )
@@ -48,6 +47,9 @@ LOOKED_AT: Final = 2000
 """So many open pairs of each stratum stand for all of it."""
 
 FRESH_S: Final = 60.0
+
+MOST_SHOWN: Final = 500
+"""The newest so many judgements show how right probabilities are."""
 
 
 class Thresholds:
@@ -90,15 +92,55 @@ class Thresholds:
         least = self.least(minimum)
         if least > 1:
             raise SettingError(f"the least score of a pair is {least:g}", "expected a number from 0 to 1, or a promise")
-        return least if least == parse_minimum(minimum) else unmoved_probabilities(self.update(), [least])[0]
+        return least if least == parse_minimum(minimum) else unmoved_probabilities(self._indexes.update(), [least])[0]
 
-    def likelihoods(self, scores: Sequence[float]) -> list[float]:
-        """Return how likely pairs with these scores ask the same, by what people of this forum judged meanwhile."""
-        return moved_probabilities(self.update(), scores)
+    def find(self, *, precision: float | None = None, recall: float | None = None, labels: Any = None) -> Threshold:
+        """Return the least probability by which this share of what is shown is a duplicate, or of duplicates is shown.
 
-    def update(self) -> Update:
-        """Return what the forum's judgements change in logits."""
-        return self._indexes.ask(lambda searcher: UNMOVED if searcher.scoring is None else searcher.scoring.update)
+        It rests on judged pairs that chance drew, where these are enough; else on labelled pairs. What chance drew
+        holds for pairs of a question and the five that a search for it finds best, labels for pairs like them. Where
+        neither is enough, it is an estimate by the scorer's calibration on other forums, and ``judgements`` is 0.
+
+        Args:
+            labels: taken first, as ``label`` takes them; then the threshold rests on these alone.
+
+        Raises:
+            SettingError: not one of both is given, in (0, 1).
+            AskalikeError: as ``label``.
+        """
+        shares: Any = {
+            name: share for name, share in (("precision", precision), ("recall", recall)) if share is not None
+        }
+        if len(shares) != 1:
+            raise SettingError(f"{len(shares)} promises", "give a precision or a recall, such as precision=0.9")
+        ((kind, wanted),) = shares.items()
+        if not isinstance(wanted, Real) or not 0 < (share := round(float(wanted), 6)) < 1:
+            raise SettingError(f"the {kind} is {wanted}", "expected a share above 0 and below 1, such as 0.9")
+        promise = Promise(kind, share)
+        return self.of(promise) if labels is None else self.label(labels).threshold(promise)
+
+    def label(self, labels: Any) -> LabelReport:
+        """Take labels of pairs, and return what they say of the forum's probabilities.
+
+        Pairs of the forum's questions are stored as judgements: probabilities follow, pairs are settled, and
+        ``find`` rests on them. A pair that a person judged keeps that judgement. Pairs of other texts are measured
+        alone. Label pairs as they come, not picked by what they say: what is proved holds for pairs like them.
+
+        Args:
+            labels: the path of a CSV, TSV, JSON Lines or Parquet file, or a data frame, with the columns question1,
+                question2 (ids, titles or other texts) and is_duplicate (1 or 0); or triples of these.
+
+        Raises:
+            SettingError, FormatError, InputError: they cannot be read.
+            ModelError, EncoderError: a model cannot be read, or the encoder cannot be had.
+        """
+        return take_labels(self._store, self._indexes, labels)
+
+    def reliability(self) -> tuple[ReliabilityBin, ...]:
+        """Return what the package's scorer said of the pairs that people judged, beside what they said, by bins of
+        probability, ascending."""
+        judged = self._indexes.judged()[-MOST_SHOWN:]
+        return bins([(float(probability(np.array(pair.logit))), pair.is_same) for pair in judged])
 
     def of(self, promise: Promise) -> Threshold:
         """Return the threshold of a promise."""
@@ -114,7 +156,7 @@ class Thresholds:
         pairs = self._queue.pairs
         if pairs.store.count() < FEW_PAIRS and pairs.waiting():
             pairs.advance(COMPARING_S)
-        update = self.update()
+        update = self._indexes.update()
         judged = self._indexes.judged()
         strata = np.array([stratum_of(float(probability(np.array(one.logit)))) for one in judged], dtype=np.int64)
         sizes = np.array([one.pairs / one.kept for one in self._queue.strata()])
@@ -178,165 +220,6 @@ class Thresholds:
         return expected_threshold(promise, np.array(moved_probabilities(update, scores)), np.array(weights))
 
 
-def components(pairs: Sequence[tuple[Hashable, Hashable]]) -> NDArray[np.int64]:
-    """Return the number of each pair's component: pairs that share a question, directly or by others, are in one.
-
-    >>> components([("a", "b"), ("c", "d"), ("b", "e")]).tolist()
-    [0, 1, 0]
-    """
-    parents: dict[Hashable, Hashable] = {}
-
-    def root(end: Hashable) -> Hashable:
-        while (parent := parents.setdefault(end, end)) != end:
-            parents[end] = end = parents[parent]
-        return end
-
-    for first, second in pairs:
-        parents[root(second)] = root(first)
-    numbers: dict[Hashable, int] = {}
-    return np.array([numbers.setdefault(root(first), len(numbers)) for first, _ in pairs], dtype=np.int64)
-
-
-def clustered_share(is_so: NDArray[np.bool_], clusters: NDArray[np.int64]) -> Share:
-    """Return the share of pairs that are so, with the limits of as many independent ones as they are worth. ::
-
-        n* = (Σ n_c)² / Σ n_c²        n_c: pairs of component c, which may all be so for one reason
-
-    Source: Kish, "Survey Sampling", 1965, section 8.2, with full correlation within a component; Clopper and Pearson,
-    1934, for the limits.
-
-    Example:
-        Of two pairs that share a question and two others, three are so: worth 4² / (2² + 1 + 1) = 2.67.
-
-        >>> share = clustered_share(np.array([True, True, True, False]), np.array([0, 0, 1, 2]))
-        >>> share.value, round(share.worth, 2)
-        (0.75, 2.67)
-    """
-    counts = np.unique(clusters, return_counts=True)[1].astype(np.float64)
-    if not len(counts):
-        return UNKNOWN
-    value, worth = float(is_so.mean()), float(counts.sum() ** 2 / (counts @ counts))
-    low, high = clopper_pearson(round(value * worth, 9), round(worth, 9))
-    return Share(value, low, high, worth)
-
-
-MOST_TRIED: Final = 300
-"""So many thresholds are tried at most, one after the other from the safe end."""
-
-
-def labelled_threshold(
-    promise: Promise, likely: Floats, is_same: NDArray[np.bool_], clusters: NDArray[np.int64]
-) -> tuple[float | None, Share]:
-    """Return the threshold that labelled pairs prove for pairs like them, and the share there; None where none.
-
-    Thresholds are tried from the safe end, as ``search.thresholds`` does it.
-
-    Args:
-        likely: probabilities of the pairs.  # (N,)
-        clusters: of each pair, its component.  # (N,)
-    """
-    at = np.argsort(-likely, kind="stable")
-    likely, is_same, clusters = likely[at], is_same[at], clusters[at]
-    ends = np.flatnonzero(np.append(likely[1:] < likely[:-1], True)) if len(likely) else np.array([], dtype=np.int64)
-    ends = ends[ends + 1 >= 2 * needed(promise.share)] if promise.kind == "precision" else ends[::-1]
-    proven: tuple[float | None, Share] = (None, UNKNOWN)
-    for place in ends[np.unique(np.linspace(0, len(ends) - 1, MOST_TRIED).astype(int))] if len(ends) else ():
-        share = share_at(promise.kind, likely, is_same, clusters, float(likely[place]))
-        if share.low < promise.share:
-            return proven if proven[0] is not None else (None, share)
-        proven = float(likely[place]), share
-    return proven
-
-
-def share_at(
-    kind: str, likely: Floats, is_same: NDArray[np.bool_], clusters: NDArray[np.int64], minimum: float
-) -> Share:
-    """Return the precision or recall of the pairs from a probability on."""
-    is_shown = likely >= minimum
-    if kind == "precision":
-        return clustered_share(is_same[is_shown], clusters[is_shown])
-    return clustered_share(is_shown[is_same], clusters[is_same])
-
-
-def about_labels(count: int) -> str:
-    """Return on what a threshold rests that labels prove."""
-    return f"rests on {count:,} labelled pairs, and holds for pairs that are drawn as they were"
-
-
-EDGES: Final = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-MOST_JUDGED: Final = 500
-"""The newest so many judgements are looked at."""
-Z: Final = 1.96
-
-
-def wilson(same: int, judged: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share, judged > 0.
-
-    Source: Wilson, "Probable inference, the law of succession, and statistical inference", 1927.
-
-    >>> [round(end, 3) for end in wilson(8, 10)]
-    [0.49, 0.943]
-    """
-    share, spread = same / judged, Z * Z / judged
-    middle = share + spread / 2
-    wide = Z * math.sqrt(share * (1 - share) / judged + spread / judged / 4)
-    return max(0.0, (middle - wide) / (1 + spread)), min(1.0, (middle + wide) / (1 + spread))
-
-
-def bins(judged: Sequence[tuple[float, bool]]) -> tuple[ReliabilityBin, ...]:
-    """Return the groups of probability that hold a judged pair, ascending.
-
-    >>> found = bins([(0.7, True), (0.6, False), (1.0, True)])
-    >>> [(one.least, one.judged, one.same, round(one.mean, 2)) for one in found]
-    [(0.6, 2, 1, 0.65), (0.8, 1, 1, 1.0)]
-    """
-    made = []
-    for place, least in enumerate(EDGES[:-1]):
-        is_last = place == len(EDGES) - 2
-        held = [(p, same) for p, same in judged if least <= p and (is_last or p < EDGES[place + 1])]
-        if held:
-            same = sum(is_same for _, is_same in held)
-            mean = sum(p for p, _ in held) / len(held)
-            made.append(ReliabilityBin(least, EDGES[place + 1], len(held), same, mean, *wilson(same, len(held))))
-    return tuple(made)
-
-
-class Reliability:
-    """The judged pairs of a forum by their probability; worked out when a judgement has come, or another model."""
-
-    def __init__(self, store: Store, indexes: Indexes) -> None:
-        self._store = store
-        self._indexes = indexes
-        self._guard = threading.Lock()
-        self._known: tuple[object, tuple[ReliabilityBin, ...]] = (None, ())
-
-    def bins(self) -> tuple[ReliabilityBin, ...]:
-        """Return the groups of probability that hold a judged pair, ascending."""
-        with self._guard:
-            version = (self._store.judgement_version(), self._indexes.state().model)
-            if self._known[0] != version:
-                self._known = (version, bins(list(self._judged())))
-            return self._known[1]
-
-    def _judged(self) -> list[tuple[float, bool]]:
-        given = self._store.judgements()[-MOST_JUDGED:]
-        nums = self._store.nums_by_id({name for one in given for name in (one.question_id, one.candidate_id)})
-        held = self._store.questions_by_id([one.question_id for one in given])
-        found = []
-        for one in given:
-            asked, other = held[one.question_id], nums[one.candidate_id]
-            query = Query(asked.title, asked.body, asked.markup, language=asked.language)
-            likely = self._indexes.ask(partial(_likely, query=query, key=other))
-            if likely is not None:
-                found.append((likely, one.verdict == "duplicate"))
-        return found
-
-
 def _usual(searcher: Searcher, query: Query | None) -> float:
     scoring = searcher.scoring
     return USUAL[WORDS if scoring is None else scoring.version]
-
-
-def _likely(searcher: Searcher, query: Query, key: int) -> float | None:
-    scoring = None if searcher.scoring is None else replace(searcher.scoring, update=UNMOVED)
-    return replace(searcher, speller_of=no_speller, scoring=scoring).likelihoods(query, [key]).get(key)

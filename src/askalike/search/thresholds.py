@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
+from askalike.types import ReliabilityBin
 
 Floats = NDArray[np.float64]
 
@@ -258,3 +259,125 @@ def _shares(promise: Promise, likely: Floats, weights: Floats) -> Floats:
     """Return precision or recall with each pair as the last that is shown."""
     same = np.cumsum(likely * weights)
     return same / (np.cumsum(weights) if promise.kind == "precision" else same[-1])
+
+
+def components(pairs: Sequence[tuple[Hashable, Hashable]]) -> NDArray[np.int64]:
+    """Return the number of each pair's component: pairs that share a question, directly or by others, are in one.
+
+    >>> components([("a", "b"), ("c", "d"), ("b", "e")]).tolist()
+    [0, 1, 0]
+    """
+    parents: dict[Hashable, Hashable] = {}
+
+    def root(end: Hashable) -> Hashable:
+        while (parent := parents.setdefault(end, end)) != end:
+            parents[end] = end = parents[parent]
+        return end
+
+    for first, second in pairs:
+        parents[root(second)] = root(first)
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(root(first), len(numbers)) for first, _ in pairs], dtype=np.int64)
+
+
+def clustered_share(is_so: NDArray[np.bool_], clusters: NDArray[np.int64]) -> Share:
+    """Return the share of pairs that are so, with the limits of as many independent ones as they are worth. ::
+
+        n* = (Σ n_c)² / Σ n_c²        n_c: pairs of component c, which may all be so for one reason
+
+    Source: Kish, "Survey Sampling", 1965, section 8.2, with full correlation within a component; Clopper and Pearson,
+    1934, for the limits.
+
+    Example:
+        Of two pairs that share a question and two others, three are so: worth 4² / (2² + 1 + 1) = 2.67.
+
+        >>> share = clustered_share(np.array([True, True, True, False]), np.array([0, 0, 1, 2]))
+        >>> share.value, round(share.worth, 2)
+        (0.75, 2.67)
+    """
+    counts = np.unique(clusters, return_counts=True)[1].astype(np.float64)
+    if not len(counts):
+        return UNKNOWN
+    value, worth = float(is_so.mean()), float(counts.sum() ** 2 / (counts @ counts))
+    low, high = clopper_pearson(round(value * worth, 9), round(worth, 9))
+    return Share(value, low, high, worth)
+
+
+MOST_TRIED: Final = 300
+"""So many thresholds are tried at most, one after the other from the safe end."""
+
+
+def labelled_threshold(
+    promise: Promise, likely: Floats, is_same: NDArray[np.bool_], clusters: NDArray[np.int64]
+) -> tuple[float | None, Share]:
+    """Return the threshold that labelled pairs prove for pairs like them, and the share there; None where none.
+
+    Thresholds are tried from the safe end, as ``search.thresholds`` does it.
+
+    Args:
+        likely: probabilities of the pairs.  # (N,)
+        clusters: of each pair, its component.  # (N,)
+    """
+    at = np.argsort(-likely, kind="stable")
+    likely, is_same, clusters = likely[at], is_same[at], clusters[at]
+    ends = np.flatnonzero(np.append(likely[1:] < likely[:-1], True)) if len(likely) else np.array([], dtype=np.int64)
+    ends = ends[ends + 1 >= 2 * needed(promise.share)] if promise.kind == "precision" else ends[::-1]
+    proven: tuple[float | None, Share] = (None, UNKNOWN)
+    for place in ends[np.unique(np.linspace(0, len(ends) - 1, MOST_TRIED).astype(int))] if len(ends) else ():
+        share = share_at(promise.kind, likely, is_same, clusters, float(likely[place]))
+        if share.low < promise.share:
+            return proven if proven[0] is not None else (None, share)
+        proven = float(likely[place]), share
+    return proven
+
+
+def share_at(
+    kind: str, likely: Floats, is_same: NDArray[np.bool_], clusters: NDArray[np.int64], minimum: float
+) -> Share:
+    """Return the precision or recall of the pairs from a probability on."""
+    is_shown = likely >= minimum
+    if kind == "precision":
+        return clustered_share(is_same[is_shown], clusters[is_shown])
+    return clustered_share(is_shown[is_same], clusters[is_same])
+
+
+def about_labels(count: int) -> str:
+    """Return on what a threshold rests that labels prove."""
+    return f"rests on {count:,} labelled pairs, and holds for pairs that are drawn as they were"
+
+
+EDGES: Final = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+"""Between the groups of probability that judged pairs are shown by."""
+Z: Final = 1.96
+
+
+def wilson(same: int, judged: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share, judged > 0.
+
+    Source: Wilson, "Probable inference, the law of succession, and statistical inference", 1927.
+
+    >>> [round(end, 3) for end in wilson(8, 10)]
+    [0.49, 0.943]
+    """
+    share, spread = same / judged, Z * Z / judged
+    middle = share + spread / 2
+    wide = Z * math.sqrt(share * (1 - share) / judged + spread / judged / 4)
+    return max(0.0, (middle - wide) / (1 + spread)), min(1.0, (middle + wide) / (1 + spread))
+
+
+def bins(judged: Sequence[tuple[float, bool]]) -> tuple[ReliabilityBin, ...]:
+    """Return the groups of probability that hold a judged pair, ascending.
+
+    >>> found = bins([(0.7, True), (0.6, False), (1.0, True)])
+    >>> [(one.least, one.judged, one.same, round(one.mean, 2)) for one in found]
+    [(0.6, 2, 1, 0.65), (0.8, 1, 1, 1.0)]
+    """
+    made = []
+    for place, least in enumerate(EDGES[:-1]):
+        is_last = place == len(EDGES) - 2
+        held = [(p, same) for p, same in judged if least <= p and (is_last or p < EDGES[place + 1])]
+        if held:
+            same = sum(is_same for _, is_same in held)
+            mean = sum(p for p, _ in held) / len(held)
+            made.append(ReliabilityBin(least, EDGES[place + 1], len(held), same, mean, *wilson(same, len(held))))
+    return tuple(made)

@@ -16,7 +16,6 @@ from msgspec import structs
 
 from askalike.errors import AskalikeError, BusyForumError, DiskFullError, SettingError, ShortageError, UnknownIdError
 from askalike.forum import Forum
-from askalike.forum.duplicates import describe_pairs
 from askalike.forum.queue import QueuePlace
 from askalike.schemas import (
     Compared,
@@ -211,7 +210,7 @@ class Engine:
 
     def unmark(self, identifier: str, original: str) -> Written:
         """Remove a duplicate link."""
-        if not self.forum.remove_links([Link(identifier, original)]):
+        if not self.forum.store.delete_links([Link(identifier, original)]):
             message = f"question {identifier!r} is not marked a duplicate of {original!r}"
             raise UnknownIdError(message, "its links tell what it is marked with")
         return Written(identifier, "deleted", indexed=True)
@@ -257,7 +256,7 @@ class Engine:
         else:
             pairs, place = self.forum.pairs.page(minimum, limit, _place(cursor) if cursor else None)
             draws, ended = [Draw()] * len(pairs), make_cursor(place.score, place.first, place.second) if place else None
-        described = list(describe_pairs(self.forum, pairs, draws))
+        described = list(self.forum.pairs.describe(pairs, draws))
         by_id = self._listed([question for pair in described for question in (pair.question, pair.candidate)])
         shown = tuple(
             ShownPair(
@@ -274,13 +273,13 @@ class Engine:
 
     def groups(self, cursor: str | None, limit: int, minimum: float) -> GroupsPage:
         """Return a page of groups, largest first, announcements last."""
-        nodes = self.forum.group_nodes(minimum, is_waiting=False)
+        nodes = self.forum.groups.nodes(minimum, is_waiting=False)
         if cursor:
             is_recurring, size, first = map(int, read_cursor(cursor, 3))
             place = (bool(is_recurring), -size, first)
             nodes = [node for node in nodes if (node.is_recurring, -len(node.nums), node.nums[0]) > place]
         page = nodes[:limit]
-        shown = tuple(map(self._group, self.forum.describe_groups(page)))
+        shown = tuple(map(self._group, self.forum.groups.describe(page)))
         last = None
         if len(nodes) > limit:
             last = make_cursor(int(page[-1].is_recurring), len(page[-1].nums), page[-1].nums[0])

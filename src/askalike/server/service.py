@@ -118,7 +118,7 @@ class MaintenanceWorker:
         if bool(forum.indexes.upkeep()):
             with contextlib.suppress(BusyForumError):  # another process is at it
                 forum.upkeep(progress=_StopProgress(self._stop))
-        if forum.vectors.is_behind:
+        if forum.indexes.state().is_behind:
             with contextlib.suppress(BusyForumError, ModelNotFoundError):  # another process is at it
                 forum.encode(progress=_StopProgress(self._stop))
         began_s = time.monotonic()

@@ -60,13 +60,14 @@ def status(service: Service, rights: Collection[str]) -> schemas.Status:
             vectors.next_model,
         ),
         rankers=tuple(
-            schemas.RankerState(name, about.get(name, ""), available) for name, available in forum.rankers().items()
+            schemas.RankerState(name, about.get(name, ""), available)
+            for name, available in forum.models.rankers().items()
         ),
         ranker=forum.settings.search.ranker,
         duplicates=schemas.DuplicatesState(compared.done, compared.questions, forum.pairs.store.count(LEAST_SCORE)),
         feedback=schemas.FeedbackState(verdicts["duplicate"], verdicts["different"]),
         helped=schemas.HelpedState(*forum.store.helped()),
-        reliability=forum.reliability(),
+        reliability=forum.thresholds.reliability(),
         service=schemas.WorkerState(
             worker_pid=os.getpid(),
             workers=service.settings.workers,
@@ -82,8 +83,12 @@ def status(service: Service, rights: Collection[str]) -> schemas.Status:
 GAUGES: Final[tuple[tuple[str, str, Callable[[Service], Any]], ...]] = (
     ("questions", "Questions in the forum.", lambda service: len(service.engine.forum)),
     ("index_behind", "Changes that no search sees yet.", lambda service: service.engine.forum.indexes.behind()),
-    ("vectors", "Vectors in the set that answers.", lambda service: service.engine.forum.vectors.entries),
-    ("vectors_waiting", "Questions that wait to be encoded.", lambda service: service.engine.forum.vectors.waiting),
+    ("vectors", "Vectors in the set that answers.", lambda service: service.engine.forum.indexes.state().entries),
+    (
+        "vectors_waiting",
+        "Questions that wait to be encoded.",
+        lambda service: service.engine.forum.indexes.state().waiting,
+    ),
     ("pairs", "Pairs that may ask the same.", lambda service: service.engine.forum.pairs.store.count(LEAST_SCORE)),
     ("pairs_waiting", "Questions that wait to be compared.", lambda service: service.engine.forum.pairs.waiting()),
     ("workers", "Worker processes.", lambda service: service.settings.workers),

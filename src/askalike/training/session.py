@@ -154,7 +154,7 @@ def _hard_negatives(forum: Forum, links: DuplicateLinks, pairs: Pairs, most: int
     for identifier in sorted({source for source, _ in pairs}):
         question = links.questions[identifier]
         others = Filters(exclude_ids=group[identifier])
-        ranked = forum.ranking(Query(question.title, question.body, question.markup, most, others, "words"))
+        ranked = forum.indexes.ranking(Query(question.title, question.body, question.markup, most, others, "words"))
         found[identifier] = [other for other, _ in ranked if other in links.questions]
     return found
 
@@ -421,7 +421,7 @@ class TrainingSession:
         start = self._start.fingerprint if self._start else ""
         keep_learned(self._forum.path, fingerprint(self._folder / MODEL), learned, start)
         if not self._is_taken():
-            self._forum.use_model(self._folder / MODEL)
+            self._forum.models.use_model(self._folder / MODEL)
         self._forum.encode(progress=progress)
         clear_work(self._folder)
 

@@ -84,7 +84,7 @@ def learned_questions(forum: Forum) -> frozenset[str]:
     """Return the questions whose links the model that answers now has learned, as far as they were kept."""
     folder = ForumLayout(forum.path).vectors
     state = read_current(folder)
-    if state is None or not forum.vectors.model:
+    if state is None or not forum.indexes.state().model:
         return frozenset()
     return frozenset(_kept_learned(forum.path).get(parse_current(state, folder).fingerprint, ()))
 
@@ -168,7 +168,7 @@ def read_duplicate_links(forum: Forum) -> DuplicateLinks:
     questions = {question.id: question for question in forum.questions()}
     judgements = forum.store.judgements()
     different = {frozenset((one.question_id, one.candidate_id)) for one in judgements if one.verdict == "different"}
-    linked = {(link.source_id, link.target_id) for link in forum.links() if link.kind == "duplicate"}
+    linked = {(link.source_id, link.target_id) for link in forum.store.links() if link.kind == "duplicate"}
     judged = {(one.question_id, one.candidate_id) for one in judgements if one.verdict == "duplicate"}
     judged -= {(target, source) for source, target in linked}  # judged the other way round: one link, not two
     pairs = sorted(pair for pair in linked | judged if frozenset(pair) not in different)

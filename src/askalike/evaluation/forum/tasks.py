@@ -269,7 +269,7 @@ def forum_run(
     for identifier, question in task.queries.items():
         body = "" if title_only else question.body
         others = Filters(exclude_ids=frozenset([identifier]))
-        found = forum.ranking(Query(question.title, body, question.markup, depth, others, ranker))
+        found = forum.indexes.ranking(Query(question.title, body, question.markup, depth, others, ranker))
         run[identifier] = [entry for entry in found if entry[0] in task.collection]
         on_query()
     return run

@@ -161,7 +161,7 @@ def _travel(folder: Path) -> LeiSet:
         learned = duplicate_task(forum, "train")
         train = forum_rerank_task("travel", forum, learned)
         questions = tuple(forum.questions())
-        links = [(link.source_id, link.target_id) for link in forum.links() if link.kind == "duplicate"]
+        links = [(link.source_id, link.target_id) for link in forum.store.links() if link.kind == "duplicate"]
     return LeiSet(
         name="travel",
         title="duplicates of travel.stackexchange.com, standing in for AskUbuntu",
