@@ -92,7 +92,8 @@ class GeneralEncoder:
         self.name = manifest.name
         self.dimensions = manifest.dimensions
         self._max_pieces = manifest.max_pieces
-        self._words = WordPiece(vocabulary.decode().splitlines())
+        self._pieces = vocabulary.decode().splitlines()
+        self._words = WordPiece(self._pieces)
         self._network = Network(session(graph), self._tokenize, max_pieces=manifest.max_pieces, threads=threads)
 
     def _tokenize(self, texts: Sequence[str]) -> list[Pieces]:
@@ -105,6 +106,10 @@ class GeneralEncoder:
     def encode_document(self, texts: Sequence[str]) -> Array:
         """Return the vectors of documents, in their order, made on all cores of the process.  # (N, D) float32"""
         return self._encode(texts)
+
+    def token_states(self, texts: Sequence[str]) -> list[tuple[list[str], Array]]:
+        """Return each text's pieces, special ones among them, with their states.  # (T,), (T, D) float32"""
+        return [([self._pieces[number] for number in ids], states) for ids, states in self._network.token_states(texts)]
 
     def _encode(self, texts: Sequence[str], threads: int | None = None) -> Array:
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)  # (N, D)

@@ -210,6 +210,16 @@ class Network:
 
         yield from side_by_side(run_batch, batches(widths), threads or self._threads)
 
+    def token_states(self, texts: Sequence[Any]) -> list[tuple[Sequence[int], Array]]:
+        """Return the ids of each text's pieces, special pieces among them, with their states.  # (T,), (T, D)"""
+        pieces = self._tokenize(texts)
+        found: list[tuple[Sequence[int], Array]] = [(text.ids, np.zeros((0, 0), np.float32)) for text in pieces]
+        for places, states in self.run(texts, lambda states, _: states):  # (B, T, D)
+            for row, place in enumerate(places):
+                ids = found[place][0]
+                found[place] = (ids, states[row, : len(ids)].copy())  # so that it does not hold the whole batch
+        return found
+
     def _states(self, texts: Sequence[Pieces], width: int) -> tuple[Array, NDArray[np.bool_]]:
         ids = np.zeros((len(texts), width), dtype=np.int64)  # (B, T)
         types = np.zeros_like(ids)  # (B, T)

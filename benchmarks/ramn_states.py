@@ -1,0 +1,176 @@
+"""RAMN over the states of word2vec, autoencoders and transformers, on SemEval Task 3 B; no score chooses anything.
+
+Command: ``OMP_NUM_THREADS=1 python -m benchmarks.ramn_states --out FOLDER [--seeds N] [--transformer NAME=FOLDER …]``
+
+Weights, α (the paper's .035) and the floor are fixed beforehand (``askalike.papers.zhang2018.states``). word2vec, the
+untrained encoder and the attention autoencoder learn from the 1,613 questions of the training files, with as many seeds
+each; FOLDER is that of ``askalike reproduce zhang2018``, whose finished trainings are taken. A transformer is a folder
+of the sentence-transformers kind; it reads 128 pieces, in bfloat16, and its states are kept in FOLDER.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from recipes.folders import need_data
+
+from askalike.data import general_folder
+from askalike.evaluation.forum.tasks import RerankTask, bm25_run
+from askalike.models.general import general_encoder
+from askalike.models.vocabulary import QuestionReader
+from askalike.papers.harness import Outcome, Row, RowResult, compare_rows, judged
+from askalike.papers.zhang2018.autoencoders import PlainWords, StateTrainer
+from askalike.papers.zhang2018.data import read_data
+from askalike.papers.zhang2018.ramn import Floats, Similarity
+from askalike.papers.zhang2018.rows import States
+from askalike.papers.zhang2018.states import ContextualWords, FixedRamn, MeanStates, TokenStates, VectorSource
+from askalike.papers.zhang2018.table import MEASURES, rank_bm25_run
+from askalike.training.recipe import network_recipe
+from askalike.types import Run
+from benchmarks.record import option_parser, write
+
+SIZE: Final = 1613
+PIECES: Final = 128
+LEARNED: Final[dict[str, States]] = {"word2vec": "word2vec", "untrained": "untrained", "autoencoder": "attention"}
+SIMILARITIES: Final[tuple[Similarity, ...]] = ("dot", "cosine")
+LAYER_PAIRS: Final = (("mismatch", "base"), ("rank", "mismatch"), ("bm25", "rank"), ("sum", "control"))
+"""Layers of the same states that are compared, the first said to be above the second."""
+
+
+def kept(name: str, file: Path, encode: Callable[[Sequence[str]], list[tuple[list[str], Floats]]]) -> TokenStates:
+    """Return what encodes texts once and keeps their states in a file of half precision."""
+
+    def token_states(texts: Sequence[str]) -> list[tuple[Sequence[str], Floats]]:
+        digest = hashlib.sha256(repr((name, PIECES, list(texts))).encode(errors="replace")).hexdigest()[:16]
+        path = file.with_name(f"{file.name}-{digest}.npz")
+        if not path.exists():
+            encoded = encode(texts)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            np.savez(
+                path,
+                pieces=np.array([piece for pieces, _ in encoded for piece in pieces]),
+                lengths=np.array([len(pieces) for pieces, _ in encoded]),
+                states=np.concatenate([states for _, states in encoded]).astype(np.float16),
+            )
+        with np.load(path) as stored:
+            pieces, lengths, states = stored["pieces"].tolist(), stored["lengths"], stored["states"]
+        ends = np.cumsum(lengths)
+        spans = zip(ends - lengths, ends, strict=True)
+        return [(pieces[begin:end], states[begin:end].astype(np.float32)) for begin, end in spans]
+
+    return token_states
+
+
+def transformer(folder: Path) -> Callable[[Sequence[str]], list[tuple[list[str], Floats]]]:
+    """Return what encodes texts with a folder of the sentence-transformers kind, in bfloat16."""
+
+    def encode(texts: Sequence[str]) -> list[tuple[list[str], Floats]]:
+        import torch
+        from sentence_transformers import SentenceTransformer
+
+        torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+        model = SentenceTransformer(str(folder), device="cpu").to(torch.bfloat16)
+        model.max_seq_length = PIECES
+        states = model.encode(list(texts), output_value="token_embeddings", batch_size=16, show_progress_bar=True)
+        found = []
+        for text, own in zip(texts, states, strict=True):
+            ids = model.tokenizer(text, truncation=True, max_length=PIECES)["input_ids"]
+            found.append((model.tokenizer.convert_ids_to_tokens(ids), own[: len(ids)].float().numpy()))
+        return found
+
+    return encode
+
+
+def bundled(texts: Sequence[str]) -> list[tuple[list[str], Floats]]:
+    """Return the pieces and states of texts by the bundled encoder."""
+    folder = general_folder()
+    assert folder is not None, "the package has no bundled encoder"
+    return [(pieces[:PIECES], states[:PIECES]) for pieces, states in general_encoder(folder).token_states(texts)]
+
+
+def main() -> None:
+    """Write ``results/ramn-states.json``."""
+    parser = option_parser(__doc__)
+    parser.add_argument("--out", type=Path, required=True, help="the folder of askalike reproduce zhang2018")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--transformer", action="append", default=[], metavar="NAME=FOLDER")
+    options = parser.parse_args()
+    data = read_data(need_data("semeval-task3-b"))
+    tasks = data.tasks()
+    trainer = StateTrainer(network_recipe("ramn"), data, options.out, SIZE, threads=1)
+    recipe = trainer.recipe
+    reader = QuestionReader(recipe.reads, recipe.word_limit, recipe.stems)
+    frequencies = PlainWords(data.first(SIZE), reader).frequencies
+    named = dict(pair.split("=", 1) for pair in options.transformer)
+
+    def sources() -> Iterator[tuple[str, list[VectorSource]]]:
+        for name, states in LEARNED.items():
+            yield name, [MeanStates(trainer.source(states, seed)) for seed in range(options.seeds)]
+        encoders = {"bundled": bundled} | {name: transformer(Path(folder)) for name, folder in named.items()}
+        for name, encode in encoders.items():
+            yield name, [ContextualWords(kept(name, options.out / "states" / name, encode), frequencies)]
+
+    lexical = {task.name: bm25_run(task) for task in tasks}
+    search = {
+        "ir": {task.name: task.given for task in tasks},
+        "bm25": lexical,
+        "rank-bm25": {task.name: rank_bm25_run(task.given, lexical[task.name]) for task in tasks},
+    }
+    results = {name: result_of(name, tasks, [runs]) for name, runs in search.items()}
+    for name, by_seed in sources():
+        results |= rows_of(name, by_seed, tasks, lexical)
+        print(name, flush=True)
+    command = "OMP_NUM_THREADS=1 python -m benchmarks.ramn_states --out FOLDER"
+    command += "".join(f" --transformer {name}=FOLDER" for name in named) + f" --seeds {options.seeds}"
+    rows = [{**result.to_json(), "seeds": list(result.seeds)} for result in results.values()]
+    write("ramn-states", command, {"texts": SIZE, "rows": rows, "compared": list(comparisons(results, tasks))})
+
+
+def rows_of(
+    name: str, sources: Sequence[VectorSource], tasks: Sequence[RerankTask], lexical: dict[str, Run]
+) -> dict[str, RowResult[Row]]:
+    """Return every layer of some states, by both similarities."""
+    results = {}
+    for similarity in SIMILARITIES:
+        by_seed = [
+            {task.name: FixedRamn(source, similarity, lexical).runs(task) for task in tasks} for source in sources
+        ]
+        for layer in by_seed[0][tasks[0].name]:
+            if layer in ("cosine", "control") and similarity == "dot":
+                continue  # the same for both
+            row = f"{name}-{layer}" if layer in ("cosine", "control") else f"{name}-{layer}-{similarity}"
+            runs = [{task: layers[layer] for task, layers in of_seed.items()} for of_seed in by_seed]
+            results[row] = result_of(row, tasks, runs)
+    return results
+
+
+def result_of(name: str, tasks: Sequence[RerankTask], by_seed: Sequence[dict[str, Run]]) -> RowResult[Row]:
+    """Return a row's means over seeds and queries."""
+    outcomes = [Outcome(name, seed, "", judged(tasks, runs, MEASURES)) for seed, runs in enumerate(by_seed)]
+    return RowResult.of(Row(name, name.split("-")[0], is_drawn=len(by_seed) > 1), outcomes, None, MEASURES)
+
+
+def comparisons(results: dict[str, RowResult[Row]], tasks: Sequence[RerankTask]) -> Iterator[dict[str, Any]]:
+    """Yield paired comparisons: of the layers of the same states, and of sums with what they are made of."""
+    systems = dict.fromkeys(result.row.system for name, result in results.items() if name.endswith("-sum-cosine"))
+    pairs = [(f"{name}-sum-cosine", "rank-bm25") for name in systems]
+    pairs += [(f"{name}-sum-cosine", f"{name}-cosine") for name in systems]
+    for name in systems:
+        for better, worse in LAYER_PAIRS:
+            for similarity in SIMILARITIES:
+                second = f"{name}-{worse}" if worse == "control" else f"{name}-{worse}-{similarity}"
+                pairs.append((f"{name}-{better}-{similarity}", second))
+    controls = ("word2vec", "untrained")
+    pairs += [(f"autoencoder-base-{one}", f"{other}-base-{one}") for one in SIMILARITIES for other in controls]
+    for better, worse in pairs:
+        for task in tasks:
+            yield compare_rows(results[better], results[worse], task.name).to_json()
+
+
+if __name__ == "__main__":
+    main()
