@@ -21,7 +21,7 @@ from recipes.scorer.pairs import ARCHIVES, HANDWRITTEN, JUDGED, QUORA, Pairs, al
 
 from askalike.evaluation.significance import bootstrap_difference, randomisation_test
 from askalike.search.differences import DIFFERENCES
-from askalike.search.features import COSINES, FEATURES, WORDS, Floats
+from askalike.search.features import COSINE, FEATURES, WORDS, Floats
 from askalike.search.scorer import FORMAT, VECTORS, VERSIONS, Scorer, probability, read_scorers
 from askalike.search.scorer import WORDS as BY_WORDS
 from benchmarks.record import RESULTS, option_parser, write
@@ -31,14 +31,12 @@ BINS: Final = 10
 FOLDS: Final = 6
 NEAR: Final = "near-copies"
 GROUPS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
-    "one cosine": (COSINES[:1], ()),
-    "+ shared words": ((*COSINES[:1], *WORDS), ()),
-    "+ cosines of titles": ((*COSINES, *WORDS), ()),
-    "+ differences": ((*COSINES, *WORDS), DIFFERENCES),
-    "without shared words": (COSINES, DIFFERENCES),
-    "without cosines of titles": ((*COSINES[:1], *WORDS), DIFFERENCES),
+    "one cosine": ((COSINE,), ()),
+    "+ shared words": ((COSINE, *WORDS), ()),
+    "+ differences": ((COSINE, *WORDS), DIFFERENCES),
+    "without shared words": ((COSINE,), DIFFERENCES),
     **{
-        f"without {name}": ((*COSINES, *WORDS), tuple(other for other in DIFFERENCES if other != name))
+        f"without {name}": ((COSINE, *WORDS), tuple(other for other in DIFFERENCES if other != name))
         for name in DIFFERENCES
     },
 }
@@ -241,8 +239,7 @@ def measure(pairs: Sequence[Pairs]) -> dict[str, Any]:
         table.compare(whole, other)
     for name, other in (
         ("+ shared words", "one cosine"),
-        ("+ cosines of titles", "+ shared words"),
-        ("+ differences", "+ cosines of titles"),
+        ("+ differences", "+ shared words"),
         (f"scorer, {BY_WORDS}", "words alone"),
     ):
         table.compare(name, other)

@@ -37,10 +37,10 @@ from askalike.data import bundled_forum
 from askalike.evaluation.forum.tasks import questions_of
 from askalike.forum import Forum, ForumSettings
 from askalike.readers.research.judged import read_judged
-from askalike.search.features import COSINES, Floats
+from askalike.search.features import COSINE, FEATURES, Floats
 from askalike.search.query import QuerySettings, TermCounts, weigh
 from askalike.search.scorer import WORDS as BY_WORDS
-from askalike.search.scorer import CandidateVectors, Compared, Scoring
+from askalike.search.scorer import Compared, Scoring, cosines_of
 from askalike.text.analyzer import Analyzer
 from askalike.types import Query, Question
 from recipes.folders import WORK, need_data
@@ -100,7 +100,7 @@ class Pairs:
         """Return the features that a version of the weights sees: without cosines for words alone.  # (N, F)"""
         features = self.features.copy()
         if version == BY_WORDS:
-            features[:, : len(COSINES)] = 0
+            features[:, FEATURES.index(COSINE)] = 0
         return features
 
 
@@ -113,7 +113,7 @@ class Site:
 
     def __init__(self, name: str, vectors: KeptVectors, questions: Sequence[Question] = ()) -> None:
         self.name, self.vectors = name, vectors
-        self.forum = _open_forum(name, questions)
+        self.forum = open_forum(name, questions)
         self.engine = self.forum.indexes.searcher().engine
         self.analyzer: Analyzer = self.forum.indexes.searcher().analyzer
         self.scoring = Scoring(self.analyzer)
@@ -122,18 +122,12 @@ class Site:
         self, kind: str, query: Question, candidates: Sequence[Question], grades: Sequence[float], detail: str = ""
     ) -> Pairs:
         """Return a query with its candidates."""
-        titles = [Question("", question.title) for question in (query, *candidates)]
-        vectors = self.vectors.encode([query, *candidates, *titles])
-        count = len(candidates) + 1
-        wholes, of_titles = vectors[:count], vectors[count:]
-        places = range(len(candidates))
-        held = CandidateVectors({place: place for place in places}, wholes[1:], of_titles[1:])
-        known = [float(vector @ wholes[0]) for vector in wholes[1:]]
+        vectors = self.vectors.encode([query, *candidates])
+        cosines = cosines_of(vectors[1:], vectors[0])
         counts = TermCounts(self.engine)
         prepared = self.analyzer.prepare(query.title, query.body, query.markup)
         counts.look_up([*prepared.title, *prepared.body])
         asked = Query(query.title, query.body, markup=query.markup)
-        cosines = held.cosines(places, known, wholes[0], of_titles[0])
         features = self.scoring.features([Compared(asked, counts, candidates, cosines)])
         return Pairs(
             self.name, kind, detail, self.name, features, np.array(grades, dtype=float), self._bm25(asked, candidates)
@@ -149,7 +143,7 @@ class Site:
         return np.array([scores.get(numbers.get(question.id, 0), 0.0) for question in candidates])
 
 
-def _open_forum(name: str, questions: Sequence[Question]) -> Forum:
+def open_forum(name: str, questions: Sequence[Question] = ()) -> Forum:
     """Return a forum with its words, built when it is not there."""
     folder, mark = WORK / f"scorer-words-{name.replace(' ', '-')}.forum", WORK / f"scorer-words-{name}.complete"
     if not mark.exists():
@@ -275,8 +269,8 @@ def all_pairs() -> list[Pairs]:
 
 
 def _encode_all(vectors: KeptVectors, questions: Iterable[Question]) -> None:
-    """Encode questions and their titles together: one by one takes longer."""
-    vectors.encode([text for question in questions for text in (question, Question("", question.title))])
+    """Encode questions together: one by one takes longer."""
+    vectors.encode(list(questions))
 
 
 def column(pairs: Sequence[Pairs], values: Sequence[object]) -> NDArray[np.object_]:

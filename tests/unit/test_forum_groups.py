@@ -212,9 +212,6 @@ def test_titles_that_ask_alike_of_different_things_are_not_joined_by_their_proba
     assert any({"Rhodes", "Crete"} <= group for group in groups(forum))
 
 
-@pytest.mark.xfail(
-    strict=True, reason="names that differ weigh more than a link: a linked pair of such titles joins no group"
-)
 def test_a_linked_pair_whose_titles_differ_in_a_name_is_a_group(forum: Forum) -> None:
     forum.add([Question(place, f"which ferry runs at night from Athens to {place}") for place in ("Crete", "Rhodes")])
     forum.add([Question("again", "which ferry runs at night to Crete from Athens")])

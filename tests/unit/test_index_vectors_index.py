@@ -269,8 +269,8 @@ def test_a_hundred_additions_of_a_thousand_leave_few_segments_and_little_writing
 def test_codes_keep_the_direction_to_a_part_in_ten_thousand_and_better() -> None:
     vectors = np.random.default_rng(0).standard_normal((200, 384)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    assert np.abs(decode(encode(vectors, np.int16)) - vectors).max() < 4e-6
-    np.testing.assert_array_equal(encode(decode(encode(vectors, np.int16)), np.int16), encode(vectors, np.int16))
+    assert np.abs(decode(encode(vectors)) - vectors).max() < 4e-6
+    np.testing.assert_array_equal(encode(decode(encode(vectors))), encode(vectors))
 
 
 def test_a_shortlist_over_groups_misses_nothing() -> None:
@@ -282,30 +282,3 @@ def test_a_shortlist_over_groups_misses_nothing() -> None:
         assert len(chosen) <= 4 * limit
     assert len(shortlist(scores, 9_000, 0.0)) == 5_000
     assert shortlist(np.array([0.1, 0.5, 0.4999, 0.3, 0.9], np.float32), 2, 0.001).tolist() == [1, 2, 4]
-
-
-def test_the_vectors_of_titles_lie_beside_those_of_whole_questions(tmp_path: Path) -> None:
-    rng = np.random.default_rng(3)
-    wholes, titles = rng.standard_normal((2, 600, 64)).astype(np.float32)
-    index = VectorIndex.create(tmp_path / "v", 64, applied=0, fingerprint="f")
-    with index.writing() as writer:
-        writer.put(np.arange(500), wholes[:500], titles[:500])
-        writer.commit(replace(index.cursor, is_complete=True))
-        writer.put(np.arange(450, 600), wholes[450:], titles[450:])  # some anew; merged with the others
-        writer.remove([7])
-        writer.put([8], wholes[:1])  # its title is all of it
-        writer.commit(index.cursor)
-    nums = np.array([599, 3, 7, 9_999, 450, 8])
-    read = index.title_vectors(nums)
-    expected = titles[[599, 3, 0, 0, 450, 0]]
-    expected[5] = wholes[0]
-    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
-    cosines = (read * expected).sum(axis=1)
-    assert cosines.tolist() == pytest.approx([1, 1, 0, 0, 1, 1], abs=1e-3)
-    assert not read[2:4].any()
-
-
-def test_titles_must_be_as_many_as_vectors(tmp_path: Path) -> None:
-    index = VectorIndex.create(tmp_path / "v", 2, applied=0, fingerprint="f")
-    with index.writing() as writer, pytest.raises(SettingError, match="2 numbers but 1 titles"):
-        writer.put([1, 2], [EAST, EAST], [EAST])

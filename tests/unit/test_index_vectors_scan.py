@@ -221,7 +221,7 @@ def test_each_vector_is_in_the_cell_of_the_nearest_direction_and_few_are_not_div
 ) -> None:
     monkeypatch.setattr(scan, "CELLS", 32)
     monkeypatch.setattr(scan, "DIVIDED", 2_000)
-    stored = encode(VECTORS, np.int16)
+    stored = encode(VECTORS)
     assert divided(stored[:2_000]) is None
     one, other = divided(stored), divided(stored)
     assert one is not None

@@ -92,9 +92,6 @@ class ListEngine:
     def cosines(self, vector: NDArray[np.float32], keys: Sequence[int]) -> dict[int, float]:
         return {key: float(self.directions[key] @ vector) for key in keys if key in self.directions}
 
-    def title_vectors(self, keys: Sequence[int]) -> None:
-        return None
-
     def stored_vectors(self, keys: Sequence[int]) -> None:
         return None
 
@@ -286,6 +283,16 @@ def test_a_hit_shows_the_words_that_matched_strongest_first() -> None:
         ("Offline", "title"),
         ("offline", "body"),
     ]
+
+
+def test_idle_words_explain_a_hit_only_where_the_title_has_no_others() -> None:
+    engine = ListEngine([Question("1", "Why is every printer offline now?"), Question("2", "Now when?")])
+    searcher = Searcher(engine, ANALYZER)
+    (hit,) = searcher.search(Query("Why does every printer only jam now?", k=1)).hits
+    assert [match.word for match in hit.matched] == ["printer"]
+    assert hit.missing == ()
+    (hit,) = searcher.search(Query("when, now?", k=1)).hits
+    assert {match.word for match in hit.matched} == {"Now", "when"}
 
 
 @pytest.mark.parametrize("ranker", [None, "words", "meaning"])

@@ -118,6 +118,9 @@ def test_what_has_changed_places(first: str, second: str) -> None:
 def test_another_order_alone_is_no_difference() -> None:
     assert found("Difference of jam and jelly", "Jelly and jam: the difference") == []
     assert found("Which is better, tea or coffee", "Coffee or tea, which is better") == []
+    assert found("Lenses or mirrors in telescopes?", "Mirrors or lenses in telescopes?") == []
+    assert found("Clean lenses and mirrors in summer", "Clean mirrors and lenses in summer") == []
+    assert found("Telescopes with reflectors and refractors", "Telescopes with refractors and reflectors") == []
     assert found("How often are gutters cleaned?", "Gutters: how often are they cleaned") == []
 
 

@@ -17,14 +17,14 @@ from askalike import Forum, Question
 from askalike.data import bundled_forum, general_folder
 from askalike.errors import DamagedModelError
 from askalike.search.differences import DIFFERENCES, closeness
-from askalike.search.features import COSINES, ENOUGH, FEATURES, TYPICAL, ReadQuery, features, rarity
+from askalike.search.features import ENOUGH, FEATURES, TYPICAL, ReadQuery, features, rarity
 from askalike.search.features import WORDS as WORD_FEATURES
 from askalike.search.scorer import (
     VECTORS,
     WORDS,
-    CandidateVectors,
     Compared,
     Scoring,
+    cosines_of,
     digest,
     probability,
     read_scorers,
@@ -51,7 +51,7 @@ def features_of(
 ) -> NDArray[np.float64]:
     """Return the features of one query."""
     pairs = np.zeros(len(candidates), np.intp), np.arange(len(candidates))
-    given = np.zeros((len(candidates), len(COSINES))) if cosines is None else cosines
+    given = np.zeros(len(candidates)) if cosines is None else cosines
     read = ReadQuery(query, frequencies, QUESTIONS)
     return features([read], candidates, pairs, [ANALYZER] * len(candidates), given)
 
@@ -119,7 +119,7 @@ def test_queries_compared_together_have_what_each_has_alone() -> None:
         for place, (text, count) in enumerate(zip(texts, counts, strict=True))
     ]
     chosen: list[list[int]] = [[5, 0, 2], [0, 3], [], [1, 3, 4], [2, 0, 5, 3, 4, 1], [0]]
-    near = [np.linspace(0.1, 0.9, 4 * len(places)).reshape(-1, 4) for places in chosen]
+    near = [np.linspace(0.1, 0.9, len(places)) for places in chosen]
     pairs = (
         np.repeat(np.arange(6), list(map(len, chosen))),
         np.concatenate([np.array(places, int) for places in chosen]),
@@ -202,9 +202,7 @@ def test_words_are_compared_as_the_formulas_say_in_any_text(texts: list[tuple[st
 
 
 def test_a_question_without_a_vector_is_scored_by_its_words() -> None:
-    vectors = CandidateVectors({1: 0, 2: 1}, np.zeros((2, 2), np.float32), np.zeros((2, 2), np.float32))
-    query = np.array([1.0, 0.0], np.float32)
-    cosines = vectors.cosines([1, 2], [0.0, 0.0], query, query)
+    cosines = cosines_of(np.zeros((2, 2), np.float32), np.array([1.0, 0.0], np.float32))
     read = ReadQuery(READ("router drops wifi", "", "plain").text, [9, 9, 9], QUESTIONS)
     candidates = [READ("wifi drops", "", "plain").text, READ("old router", "", "plain").text]
     logits = Scoring(ANALYZER, version=VECTORS).logits([Compared(read, None, candidates, cosines)])
@@ -219,12 +217,7 @@ def test_equal_texts_have_equal_probabilities_wherever_they_stand(
     others = [Question(f"o{number}", f"Printer {number} prints blank pages", "") for number in range(before)]
     candidates = [same, *others, Question("b", same.title, same.body)]
     rows = np.array([vector, *[[0.6, 0.8]] * before, vector], np.float32)
-    cosines = None
-    if has_vectors:
-        query = np.array([0.8, 0.6], np.float32)
-        places = range(len(candidates))
-        known = [float(row @ query) for row in rows]
-        cosines = CandidateVectors({place: place for place in places}, rows, rows).cosines(places, known, query, query)
+    cosines = cosines_of(rows, np.array([0.8, 0.6], np.float32)) if has_vectors else None
     asked = Query("How do I change my password?")
     read, terms, _ = READ(asked.title, "", "plain")
     logits = Scoring(ANALYZER, version=VECTORS).logits(

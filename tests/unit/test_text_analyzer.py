@@ -23,6 +23,18 @@ def test_question_words_and_negations_are_kept() -> None:
     assert _terms("why is it not without", stem=False) == ["why", "not", "without"]
 
 
+@pytest.mark.parametrize(
+    "words", ["NFT NFTs nfts", "SPO SPOs", "VM VMs", "PDF PDFs", "CPU CPUs", "API APIs", "UTXO UTXOs"]
+)
+def test_plurals_of_initialisms_equal_their_singular(words: str) -> None:
+    assert len(set(Analyzer(TextSettings()).terms(words))) == 1
+
+
+def test_initialisms_equal_no_other_word() -> None:
+    words = "API apy CSS CS DNS HTTP HTTPS plus bus class GPS"
+    assert len(set(Analyzer(TextSettings()).terms(words))) == len(words.split())
+
+
 def test_stemming_and_stop_words_can_be_left_out() -> None:
     assert _terms("The Drives", stem=False, stop_words=False) == ["the", "drives"]
 

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.index.local import COUNTED_EXACTLY
-from askalike.index.vector_set import VectorSet, with_titles
+from askalike.index.vector_set import VectorSet
 from askalike.search.calibration import WEIGHTS, Update, offset, posterior
 from askalike.search.engine import Engine
 from askalike.search.features import Floats
 from askalike.search.query import TermCounts
-from askalike.search.scorer import VECTORS, WORDS, CandidateVectors, Compared, Scoring, probability
+from askalike.search.scorer import VECTORS, WORDS, Compared, Scoring, cosines_of, probability
 from askalike.store import Store
 from askalike.text.analyzer import Analyzer
 from askalike.types import DrawnBy, Feedback, Query, Question
@@ -60,12 +60,9 @@ class PairProbabilities:
         """Return how likely each candidate asks the same, in [0, 1].  # (N,)"""
         cosines = None
         if self._encode is not None and self._encode_queries is not None:
-            [vector], [title] = with_titles(self._encode_queries, [query])
+            [vector] = self._encode_queries([query])
             if vector.any():
-                wholes, titles = with_titles(self._encode, candidates)
-                places = range(len(candidates))
-                vectors = CandidateVectors({place: place for place in places}, wholes, titles)
-                cosines = vectors.cosines(places, (wholes @ vector).tolist(), vector, title)
+                cosines = cosines_of(self._encode(candidates), vector)
         asked = _as_asked(query)
         counts = _counts(self._engine, self._scoring.analyzer, asked)
         return probability(self._scoring.logits([Compared(asked, counts, candidates, cosines)]))
@@ -216,13 +213,13 @@ def _logits(
     engine: Engine,
 ) -> Iterator[tuple[tuple[int, int], float]]:
     """Yield the logit of each pair, the first as the query."""
-    read = None if vectors is None else CandidateVectors.read(engine, sorted(held))
+    stored = None if vectors is None else engine.stored_vectors(sorted(held))
+    vector_of = {} if stored is None else dict(zip(stored[0].tolist(), stored[1], strict=True))
     for first, second in pairs:
         query, other = _as_asked(held[first]), held[second]
         cosines = None
-        if read is not None and read.wholes is not None and read.titles is not None:
-            vector, near = read.wholes[read.place_of[first]], read.wholes[read.place_of[second]]
-            cosines = read.cosines([second], [float(vector @ near)], vector, read.titles[read.place_of[first]])
+        if first in vector_of and second in vector_of:
+            cosines = np.array([float(vector_of[first] @ vector_of[second])])
         counts = _counts(engine, scoring.analyzer, query)
         [logit] = scoring.logits([Compared(query, counts, [other], cosines)])
         yield (first, second), float(logit)

@@ -50,7 +50,7 @@ from askalike.search.calibration import UNMOVED, Update, moved_probabilities
 from askalike.search.engine import Engine
 from askalike.search.query import TermCounts
 from askalike.search.reranker import checked_scores, in_unit
-from askalike.search.scorer import CandidateVectors, Compared, probability
+from askalike.search.scorer import Compared, cosines_of, probability
 from askalike.store import ForumLayout, Store, open_store
 from askalike.text.analyzer import Analyzer
 from askalike.text.languages import Detector
@@ -300,12 +300,8 @@ class Indexes:
         answering = self.answering()
         is_read = answering is not None and self._analyzer.settings.is_encoded(asked.language, answering.languages)
         if answering is not None and is_read and (prepared[0].title or prepared[0].body):
-            vector, title = answering.embed([query, first.title], is_query=True)
-            wholes = answering.embed(texts, is_query=False)
-            titles = answering.embed([other.title for other in others], is_query=False)
-            places = range(len(others))
-            vectors = CandidateVectors({place: place for place in places}, wholes, titles)
-            cosines = vectors.cosines(places, (wholes @ vector).tolist(), vector, title)
+            [vector] = answering.embed([query], is_query=True)
+            cosines = cosines_of(answering.embed(texts, is_query=False), vector)
         assert searcher.scoring is not None
         return searcher.scoring.logits([Compared(asked, counts, others, cosines)])
 

@@ -47,7 +47,7 @@ from askalike.search.calibration import UNMOVED
 from askalike.search.correction import no_speller
 from askalike.search.originals import reached
 from askalike.search.rankers import PROBABILITY
-from askalike.search.scorer import digest
+from askalike.search.scorer import Scoring, digest
 from askalike.search.settings import MAX_HITS, JoinSettings
 from askalike.store import ForumLayout, Store, open_pairs, open_store
 from askalike.store.pairs import DamagedPairsError, Pair, PairPosition, permanent_number
@@ -467,7 +467,7 @@ class Pairs:
         found = dict(before)
         for pair in chain.from_iterable(partners.values()):
             known = found.get(ends := (pair.first, pair.second))
-            if known is None or pair.score > known.score:
+            if known is None or not known.is_open or pair.score > known.score:
                 found[ends] = pair if known is None or pair.cosine is not None else replace(pair, cosine=known.cosine)
             elif known.cosine is None and pair.cosine is not None:
                 found[ends] = replace(known, cosine=pair.cosine)
@@ -510,21 +510,37 @@ class Pairs:
         found: list[Pair] = []
         for num, others in ((nums[0], nums[1:]), *((other, nums[:1]) for other in nums[1:])):
             if num in held:
-                one = held[num]
-                query = Query(one.title, one.body, one.markup, language=one.language)
-                ask = partial(_compared, query=query, num=num, others=others)
+                ask = partial(_compared, query=_as_query(held[num], 1), num=num, others=others)
                 likely = self._indexes.ask(ask)
                 found.extend(
                     Pair(min(num, other), max(num, other), score) for other, score in likely.items() if other in held
                 )
+        kept = self._kept(found)
         with self.store.writing() as store:
-            store.put(self._kept(found))
+            store.put(kept)
 
     def _kept(self, pairs: Iterable[Pair]) -> list[Pair]:
         """Return those of the pairs that are open, or that people linked; nobody is shown the latter to judge."""
         listed = list(pairs)
-        settled = zip(listed, self._settled_as(listed), strict=True)
-        return [replace(pair, is_open=not how) for pair, how in settled if how in ("", MARKED)]
+        settled = list(zip(listed, self._settled_as(listed), strict=True))
+        linked = [replace(pair, is_open=False) for pair, how in settled if how == MARKED]
+        # one that is not open any more was scored as linked: a search scores it anew
+        return [pair for pair, how in settled if not how and pair.is_open] + self._scored_as_linked(linked)
+
+    def _scored_as_linked(self, pairs: list[Pair]) -> list[Pair]:
+        """Return the pairs, those with a link from one to the other scored without what differs in their titles."""
+        questions = self._records.questions_by_num(sorted({num for pair in pairs for num in (pair.first, pair.second)}))
+        originals = self._records.originals_of([question.id for question in questions.values()])
+        scored: list[Pair] = []
+        for pair in pairs:
+            score = pair.score
+            first, second = questions.get(pair.first), questions.get(pair.second)
+            if first and second and _are_linked(first.id, second.id, originals):
+                for num, query, other in ((pair.first, first, pair.second), (pair.second, second, pair.first)):
+                    ask = partial(_compared, query=_as_query(query, 1), num=num, others=[other], are_linked=True)
+                    score = max(score, self._indexes.ask(ask).get(other, 0.0))
+            scored.append(replace(pair, score=score))
+        return scored
 
     def _twin(self, num: int) -> list[Pair] | None:
         """Return the pair of a question with the first of the same text, none where it is settled that both ask the
@@ -623,9 +639,6 @@ def _plain(searcher: Searcher, asked: Mapping[int, Query]) -> Searcher:
     numbers, vectors = stored
     queries = [asked[num] for num in numbers.tolist()]
     known = {(query.title, query.body): vector for query, vector in zip(queries, vectors, strict=True)}
-    if (titles := searcher.engine.title_vectors(numbers.tolist())) is not None:
-        # last, so that a title has one vector whether or not a question of the block consists of it alone
-        known.update(((query.title, ""), title) for query, title in zip(queries, titles, strict=True))
     return replace(searcher, encoder=_Stored(known, vectors.shape[1]))
 
 
@@ -654,15 +667,23 @@ def side_by_side(searcher: Searcher, nums: list[int]) -> list[int]:
     return [*numbers[np.argsort(ranks, kind="stable")].tolist(), *without.tolist()]
 
 
+def _are_linked(first: str, second: str, originals: Mapping[str, Sequence[str]]) -> bool:
+    return second in originals.get(first, ()) or first in originals.get(second, ())
+
+
 def _is_kept(pair: Pair) -> bool:
     """Return whether a pair is one of those that are kept of the unlikely ones."""
     return permanent_number(pair.first, pair.second, _SEED_OF_KEPT) < KEPT_BELOW
 
 
-def _compared(searcher: Searcher, query: Query, num: int, others: list[int]) -> dict[int, float]:
-    """Return the probabilities of these others."""
+def _compared(
+    searcher: Searcher, query: Query, num: int, others: list[int], are_linked: bool = False
+) -> dict[int, float]:
+    """Return the probabilities of these others; see ``Scoring.are_linked``."""
     query = searcher.with_language(query)
-    return _plain(searcher, {num: query}).likelihoods(query, others)
+    plain = _plain(searcher, {num: query})
+    scoring = replace(plain.scoring or Scoring(plain.analyzer), are_linked=are_linked)
+    return replace(plain, scoring=scoring).likelihoods(query, others)
 
 
 _DECODER: Final = msgspec.msgpack.Decoder(_Partners)

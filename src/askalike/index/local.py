@@ -193,10 +193,6 @@ class LocalEngine(Records):
         texts = ((num, unpacked(packed)) for num, packed in self.index.texts(keys).items())
         return {num: text for num, text in texts if text is not None}
 
-    def title_vectors(self, keys: Sequence[int]) -> NDArray[np.float32] | None:
-        """Return the vectors of these questions' titles, zeros where there is none; None without vectors."""
-        return None if self.vectors is None else self.vectors.title_vectors(keys)
-
     def stored_vectors(self, keys: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]] | None:
         """Return those of these questions that have a vector, and the vectors; None without vectors."""
         return None if self.vectors is None else self.vectors.vectors(keys)

@@ -1,4 +1,4 @@
-"""Vectors as codes of 16 or 8 bits: each row keeps its direction as whole numbers, its largest one being the type's.
+"""Vectors as codes of 16 bits: each row keeps its direction as whole numbers, its largest one being the type's.
 
 The cosine needs no scale: ``cos(q, v) = q · codes / (‖q‖ ‖codes‖)``. A code is within half a step of what it stands
 for, so that cosines are closer than from float16 in the same two bytes; and whole numbers become float32 in one vector
@@ -7,14 +7,12 @@ instruction, which float16 does not in NumPy (results/vector-search.json).
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from askalike.errors import SettingError
-
-_Code = TypeVar("_Code", np.int16, np.int8)
 
 
 def finite_vectors(vectors: ArrayLike, dimensions: int, what: str) -> NDArray[np.floating[Any]]:
@@ -39,24 +37,21 @@ def finite_vectors(vectors: ArrayLike, dimensions: int, what: str) -> NDArray[np
     return array
 
 
-def encode(vectors: NDArray[np.floating[Any]], kind: type[_Code]) -> NDArray[_Code]:
-    """Return the codes: ``codes = round(largest · v / max|v|)``, a row of zeros for a vector of zeros.
+def encode(vectors: NDArray[np.floating[Any]]) -> NDArray[np.int16]:
+    """Return the codes: ``codes = round(32,767 · v / max|v|)``, a row of zeros for a vector of zeros.
 
     Args:
         vectors: (N, D) finite; their lengths do not matter.
-        kind: of a code; its largest number is 32,767 or 127.
 
     Returns:
-        (N, D) of that kind.
+        (N, D).
 
-    >>> encode(np.array([[3.0, -4.0], [0.0, 0.0]]), np.int16).tolist()
+    >>> encode(np.array([[3.0, -4.0], [0.0, 0.0]])).tolist()
     [[24575, -32767], [0, 0]]
-    >>> encode(np.array([[3.0, -4.0]]), np.int8).tolist()
-    [[95, -127]]
     """
     top = np.abs(vectors).max(axis=1, keepdims=True)
     top[top == 0] = 1
-    codes: NDArray[_Code] = np.rint(vectors / top * np.iinfo(kind).max).astype(kind)
+    codes: NDArray[np.int16] = np.rint(vectors / top * np.iinfo(np.int16).max).astype(np.int16)
     return codes
 
 

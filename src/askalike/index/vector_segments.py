@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Final, Self, TypeVar
 
@@ -32,13 +31,11 @@ class Rows:
 
     Args:
         nums: (N,) int64, the store's numbers.
-        codes: (N, D) int16, of whole questions.
-        titles: (N, D) int8, of their titles.
+        codes: (N, D) int16.
     """
 
     nums: NDArray[np.int64]
     codes: NDArray[np.int16]
-    titles: NDArray[np.int8]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +67,7 @@ class VectorSegment:
         count = entry.rows
         if stored.dimensions != dimensions:
             raise damage(stored.path, f"has {stored.dimensions} dimensions, expected {dimensions}")
-        if len(stored.front) != 12 * count or len(stored.payload) != 3 * count * dimensions or count == 0:
+        if len(stored.front) != 12 * count or len(stored.payload) != 2 * count * dimensions or count == 0:
             raise damage(stored.path, f"does not have the size of {count} rows of {dimensions} numbers")
         nums = np.frombuffer(stored.front, "<i8", count)
         factors = np.frombuffer(stored.front, "<f4", count, 8 * count)
@@ -80,9 +77,7 @@ class VectorSegment:
             raise damage(stored.path, "holds lengths that are not numbers")
         if len(stored.payload) <= CHECKED_BYTES:
             stored.check_payload()
-        codes = stored.payload[: 2 * count * dimensions].view("<i2").reshape(count, dimensions)
-        titles = stored.payload[2 * count * dimensions :].view(np.int8).reshape(count, dimensions)
-        return cls(Rows(nums, codes, titles), factors, stored)
+        return cls(Rows(nums, stored.payload.view("<i2").reshape(count, dimensions)), factors, stored)
 
 
 def write_segment(path: Path, dimensions: int, parts: Sequence[tuple[Rows, NDArray[np.int64]]]) -> FileEntry:
@@ -97,19 +92,18 @@ def write_segment(path: Path, dimensions: int, parts: Sequence[tuple[Rows, NDArr
     order = np.argsort(nums)
     part, position = part[order], position[order]
 
-    def blocks(columns: Sequence[NDArray[_Kind]], kind: str) -> Iterator[NDArray[_Kind]]:
+    def blocks() -> Iterator[NDArray[np.int16]]:
         for start in range(0, len(order), _BLOCK):
             where, which = part[start : start + _BLOCK], position[start : start + _BLOCK]
-            block = np.empty((len(where), dimensions), kind)
-            for number, column in enumerate(columns):
+            block = np.empty((len(where), dimensions), "<i2")
+            for number, (rows, _) in enumerate(parts):
                 is_here = where == number
-                block[is_here] = column[which[is_here]]
+                block[is_here] = rows.codes[which[is_here]]
             yield block
 
-    codes, titles = [rows.codes for rows, _ in parts], [rows.titles for rows, _ in parts]
-    factors = np.concatenate([inverse_norms(block) for block in blocks(codes, "<i2")]).astype("<f4")
+    factors = np.concatenate([inverse_norms(block) for block in blocks()]).astype("<f4")
     front = (nums[order].astype("<i8"), factors)
-    return write_file(path, SEGMENT, dimensions, len(order), front, chain(blocks(codes, "<i2"), blocks(titles, "i1")))
+    return write_file(path, SEGMENT, dimensions, len(order), front, blocks())
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,11 +181,6 @@ class VectorCommit(Commit[VectorPart]):
         """Return the codes (n, D) of these rows, in their order."""
         codes = np.empty((len(rows), self.dimensions), np.int16)
         return self._filled(codes, rows, lambda part: part.segment.rows.codes)
-
-    def titles(self, rows: NDArray[np.int64]) -> NDArray[np.int8]:
-        """Return the codes (n, D) of the titles of these rows, in their order."""
-        codes = np.empty((len(rows), self.dimensions), np.int8)
-        return self._filled(codes, rows, lambda part: part.segment.rows.titles)
 
     def factors(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return ``1 / ‖codes‖`` of these rows, in their order."""

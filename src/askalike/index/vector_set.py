@@ -19,8 +19,8 @@ import os
 import re
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -235,20 +235,16 @@ class VectorSet:
         return languages_read(self.settings)
 
     def encode(self, questions: Sequence[Question]) -> NDArray[np.float32]:
-        """Return the vectors of questions; raises as ``encode_with_titles``.  # (N, D)"""
-        return self.encode_with_titles(questions)[0]
-
-    def encode_with_titles(self, questions: Sequence[Question]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return the vectors of questions and of their titles, as they are stored.  # (N, D), (N, D)
+        """Return the vectors of questions, as they are stored.  # (N, D)
 
         Raises:
             ModelError: the model cannot be read.
             EncoderError: the encoder cannot be had, does not answer, or gave something else than vectors.
         """
         if self.settings is not None:
-            return with_titles(self.texts.encode, questions)
+            return self.texts.encode(questions)
         with one_blas_thread():
-            return with_titles(self.model.encode, questions)
+            return self.model.encode(questions)
 
     def embed(self, texts: Sequence[str], *, is_query: bool) -> NDArray[np.float32]:
         """Return the vectors of plain texts at length 1, in the space of the questions' vectors.  # (N, D)
@@ -287,17 +283,6 @@ class VectorSet:
             if self._model is None:
                 self._model = model_in(self.folder)
             return self._model
-
-
-def with_titles(
-    encode: Callable[[Sequence[Question]], NDArray[np.float32]], questions: Sequence[Question]
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Encode questions and their titles; a title that is the whole question shares its vector.  # (N, D), (N, D)"""
-    longer = [place for place, question in enumerate(questions) if question.body.strip()]
-    vectors = encode([*questions, *(replace(questions[place], body="") for place in longer)])
-    titles = vectors[: len(questions)].copy()
-    titles[longer] = vectors[len(questions) :]
-    return vectors[: len(questions)], titles
 
 
 def has_copy(place: Path) -> bool:

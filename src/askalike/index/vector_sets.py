@@ -54,7 +54,6 @@ from askalike.index.vector_set import (
     parse_current,
     read_current,
     remove_sets,
-    with_titles,
 )
 from askalike.index.vectors import VectorIndex, VectorWriter
 from askalike.models.text_encoder import TextEncoder
@@ -77,8 +76,8 @@ Locked = Callable[[], AbstractContextManager[None]]
 """Holds the lock of who writes the indexes that answer."""
 
 
-EncodedVectors = tuple[list[int], NDArray[np.float32], NDArray[np.float32]]
-"""Numbers of questions, and the vector of each and of its title.  # (N,), (N, D), (N, D)"""
+EncodedVectors = tuple[list[int], NDArray[np.float32]]
+"""Numbers of questions, and their vectors.  # (N,), (N, D)"""
 
 Writer = VectorWriter | MilvusVectorWriter
 
@@ -94,7 +93,7 @@ STEPS_OF_GENERAL = Steps(batch=256, scan=512, changes=256)
 PATIENCE_S = 10.0
 """How long to wait for another writer."""
 
-_DECODER = msgspec.msgpack.Decoder(tuple[list[int], bytes, bytes])
+_DECODER = msgspec.msgpack.Decoder(tuple[list[int], bytes])
 
 
 class VectorIndexer:
@@ -137,8 +136,8 @@ class VectorIndexer:
         """
         read = encoded(questions, self._text, self.vectors.languages)
         if not read:  # no encoder is called for nothing
-            return [], np.empty((0, 0), np.float32), np.empty((0, 0), np.float32)
-        return [num for num, _ in read], *self.vectors.encode_with_titles([question for _, question in read])
+            return [], np.empty((0, 0), np.float32)
+        return [num for num, _ in read], self.vectors.encode([question for _, question in read])
 
     def put(self, writer: Writer, questions: Numbered, entries: EncodedVectors) -> None:
         """Write vectors, to an engine with what filters ask of their questions; what has none loses one it had."""
@@ -148,10 +147,8 @@ class VectorIndexer:
             writer.put(*entries, dict(questions))
 
     def _unpacked(self, packed: bytes) -> EncodedVectors:
-        nums, *both = _DECODER.decode(packed)
-        shape = len(nums), self.vectors.dimensions
-        vectors, titles = (np.frombuffer(values, "<f4").reshape(shape) for values in both)
-        return nums, vectors, titles
+        nums, vectors = _DECODER.decode(packed)
+        return nums, np.frombuffer(vectors, "<f4").reshape(len(nums), self.vectors.dimensions)
 
 
 def encoded(questions: Numbered, text: TextSettings, by: Sequence[str]) -> Numbered:
@@ -171,9 +168,8 @@ def preparing(order: str) -> Callable[[Numbered], bytes]:
 
     def packed(questions: Numbered) -> bytes:
         read = encoded(questions, text, by)
-        both = with_titles(encode, [question for _, question in read]) if read else ()
-        vectors, titles = (rows.astype("<f4").tobytes() for rows in both) if both else (b"", b"")
-        return msgspec.msgpack.encode(([num for num, _ in read], vectors, titles))
+        vectors = encode([question for _, question in read]).astype("<f4").tobytes() if read else b""
+        return msgspec.msgpack.encode(([num for num, _ in read], vectors))
 
     return packed
 

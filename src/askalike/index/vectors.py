@@ -115,17 +115,6 @@ class VectorSnapshot:
         rows = commit.locate(wanted)
         return wanted[rows >= 0], decode(commit.codes(rows[rows >= 0]))
 
-    def title_vectors(self, nums: ArrayLike) -> NDArray[np.float32]:
-        """Return the vectors (n, D) of the titles of these entries, each of length 1; zeros for one that is not held.
-
-        They are kept in 8 bits: a cosine to one is within .01 of that to the vector that was put.
-        """
-        commit = self._now
-        rows = commit.locate(whole_numbers(nums))
-        vectors = np.zeros((len(rows), commit.dimensions), np.float32)
-        vectors[rows >= 0] = decode(commit.titles(rows[rows >= 0]))
-        return vectors
-
 
 def _aims_and_rows(
     commit: VectorCommit,
@@ -171,18 +160,15 @@ class VectorWriter(SegmentWriter[VectorCommit]):
 
     def __init__(self, folder: Path, commit: VectorCommit) -> None:
         super().__init__(folder, commit)
-        self._batches: list[tuple[NDArray[np.int16], NDArray[np.int8]]] = []  # of questions, and of their titles
+        self._batches: list[NDArray[np.int16]] = []
         self._places: dict[int, tuple[int, int]] = {}  # number → (batch, position in it)
 
-    def put(
-        self, nums: ArrayLike, vectors: ArrayLike, titles: ArrayLike | None = None, questions: object = None
-    ) -> None:
+    def put(self, nums: ArrayLike, vectors: ArrayLike, questions: object = None) -> None:
         """Add entries, or replace those with their numbers.
 
         Args:
             nums: (n,) whole numbers, each once.
             vectors: (n, D); only their directions are kept. A vector of zeros is kept and never found.
-            titles: (n, D), of the questions' titles; None where each title is the whole question.
             questions: not needed: the word index knows what filters ask of them.
 
         Raises:
@@ -190,14 +176,12 @@ class VectorWriter(SegmentWriter[VectorCommit]):
         """
         numbers = whole_numbers(nums)
         array = finite_vectors(vectors, self._now.dimensions, "vector")
-        of_titles = array if titles is None else finite_vectors(titles, self._now.dimensions, "title's vector")
-        for what, rows in (("vectors", array), ("titles", of_titles)):
-            if len(numbers) != len(rows):
-                raise SettingError(f"{len(numbers)} numbers but {len(rows)} {what}, expected as many")
+        if len(numbers) != len(array):
+            raise SettingError(f"{len(numbers)} numbers but {len(array)} vectors, expected as many")
         if len(np.unique(numbers)) != len(numbers):
             raise SettingError("a number is given twice in one put, expected each once")
         batch = len(self._batches)
-        self._batches.append((encode(array, np.int16), encode(of_titles, np.int8)))
+        self._batches.append(encode(array))
         self._places.update((num, (batch, position)) for position, num in enumerate(numbers.tolist()))
 
     def _drop(self, num: int) -> None:
@@ -210,10 +194,9 @@ class VectorWriter(SegmentWriter[VectorCommit]):
         if not self._places:
             return []
         nums = np.fromiter(self._places, np.int64, len(self._places))
-        starts = np.cumsum([0, *(len(codes) for codes, _ in self._batches)])
+        starts = np.cumsum([0, *map(len, self._batches)])
         taken = np.array([starts[batch] + position for batch, position in self._places.values()], np.int64)
-        codes, titles = (np.concatenate(columns)[taken] for columns in zip(*self._batches, strict=True))
-        return [(Rows(nums, codes, titles), np.arange(len(nums)))]
+        return [(Rows(nums, np.concatenate(self._batches)[taken]), np.arange(len(nums)))]
 
     def _write_segment(self, path: Path, chosen: Sequence[Chosen[Any]], manifest: Manifest) -> FileEntry:
         parts = [(rows.rows if isinstance(rows, VectorSegment) else rows, taken) for rows, taken in chosen]

@@ -22,7 +22,7 @@ from askalike.text.settings import TextSettings
 
 Words = WordWriter | MilvusWordWriter
 
-ANALYSIS_VERSION = 4
+ANALYSIS_VERSION = 5
 """Raised whenever the same question gives another index entry than before, so that indexes are built anew."""
 
 STEPS = Steps(batch=1_000, scan=50_000, changes=5_000)

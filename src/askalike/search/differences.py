@@ -25,6 +25,7 @@ from askalike.text.tokens import word_of
 
 DIFFERENCES: Final = ("numbers", "negation", "opposites", "names", "direction")
 
+COORDINATED: Final = 3
 LEAST_SHARE: Final = 0.4
 FULL_SHARE: Final = 0.7
 
@@ -135,7 +136,8 @@ _NOT_SUPERLATIVE: Final = frozenset(
     )
 )
 _ARTICLES: Final = frozenset(_listed("a an the my your our his her their its this that these those"))
-_SYMMETRIC: Final = frozenset(_listed("and or vs versus between with"))
+_COORDINATING: Final = frozenset(_listed("and or vs versus"))
+_SYMMETRIC: Final = _COORDINATING | {"between", "with"}
 _TOWARDS: Final = frozenset(_listed("to into onto"))
 _PLAIN: Final = _SYMMETRIC | _TOWARDS | {"from", "in"}
 _NOT_NEGATED: Final = frozenset(_listed("longer only matter"))
@@ -396,7 +398,8 @@ def _direction_differs(ours: Title, theirs: Title) -> bool:
     """Return whether two shared words have changed places: "from A to B", "A speaker learning B".
 
     A word stands behind "from" in one title and behind "to" in the other; or two words, in another order than in the
-    other title, have each other's neighbours. Around "and", "or" and the like order says nothing.
+    other title, have each other's neighbours. Around "and", "or" and the like order says nothing, nor does it of
+    what they join: "lenses or mirrors in telescopes", "mirrors or lenses in telescopes".
     """
     first, second = ours.sequence, theirs.sequence
     shared = [term for term in dict.fromkeys(first) if isinstance(term, frozenset) and term in second]
@@ -410,9 +413,17 @@ def _direction_differs(ours: Title, theirs: Title) -> bool:
     for place, one in enumerate(shared):
         for other in shared[place + 1 :]:
             is_kept = (first.index(one) < first.index(other)) == (second.index(one) < second.index(other))
-            if not is_kept and _have_swapped(first, second, one, other):
+            is_list = _are_coordinated(first, one, other) and _are_coordinated(second, one, other)
+            if not is_kept and not is_list and _have_swapped(first, second, one, other):
                 return True
     return False
+
+
+def _are_coordinated(sequence: Sequence[_Key], one: _Key, other: _Key) -> bool:
+    """Return whether "and", "or" or the like joins two words, with at most a word of each beside it."""
+    start, end = sorted((sequence.index(one), sequence.index(other)))
+    between = sequence[start + 1 : end]
+    return len(between) <= COORDINATED and any(key in _COORDINATING for key in between)
 
 
 _Key = frozenset[str] | str

@@ -111,9 +111,6 @@ class CandidateSource(Protocol):
     def texts(self, keys: Sequence[int]) -> Mapping[int, Text]:
         """Return those of these questions that are kept as they are compared; others are read from their records."""
 
-    def title_vectors(self, keys: Sequence[int]) -> NDArray[np.float32] | None:
-        """Return the vectors (n, D) of these questions' titles, zeros for one without; None where none are at hand."""
-
     def stored_vectors(self, keys: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]] | None:
         """Return those of these questions that have a vector, and the vectors (n, D); None where none are at hand."""
 

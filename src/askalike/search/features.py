@@ -5,9 +5,6 @@ so that no frequency is asked for after the candidates are known. w(t) is 1 for 
 body's beginning alone. With S the words of both texts, Q and C those of each::
 
     cosine                              of the query and the candidate, each a whole question
-    cosine of titles                    of both titles
-    cosine of title and text            of the query's title and the whole candidate
-    cosine of text and title            of the whole query and the candidate's title
     title in text                       Σ_{t ∈ title(Q) ∩ C} idf / Σ_{t ∈ title(Q)} idf
     candidate's title in text           Σ_{t ∈ title(C) ∩ Q} idf / Σ_{t ∈ title(C)} idf
     texts                               √ of the cosine of both, in weights w idf
@@ -48,9 +45,9 @@ LEAST_QUESTIONS: Final = 3_000
 """A smaller forum counts as one of so many: that twenty of its forty questions have a word, since all were asked in one
 outage, does not make it a word that says nothing."""
 
-COSINES: Final = ("cosine", "cosine of titles", "cosine of title and text", "cosine of text and title")
+COSINE: Final = "cosine"
 WORDS: Final = ("title in text", "candidate's title in text", "texts", "same title", "same text")
-FEATURES: Final = (*COSINES, *WORDS, *DIFFERENCES)
+FEATURES: Final = (COSINE, *WORDS, *DIFFERENCES)
 
 _LEAST: Final = 1e-300
 
@@ -89,7 +86,7 @@ def features(
     Args:
         pairs: the places of the queries, ascending, and of the candidates that each is compared with.  # (P,), (P,)
         analyzers: what reads each candidate's title.  # (N,)
-        cosines: of the pairs, in the order of ``COSINES``; zeros where there are no vectors.  # (P, 4)
+        cosines: of the pairs; 0 where there is no vector.  # (P,)
     """
     query_at, text_at = pairs
     if not len(query_at):
@@ -99,7 +96,7 @@ def features(
     for place in np.flatnonzero(shares).tolist():
         query, candidate = queries[query_at[place]].text, candidates[text_at[place]]
         differing[place] = differences(query, candidate, analyzers[text_at[place]], float(shares[place]))
-    return np.concatenate([cosines, by_words, differing], axis=1)
+    return np.concatenate([cosines[:, None], by_words, differing], axis=1)
 
 
 def _by_words(

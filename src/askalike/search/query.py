@@ -61,7 +61,6 @@ class PreparedQuery:
         terms: its terms, most informative first.
         weights: term → weight.
         vector: (D,) of length 1; None where vectors are not searched, or nothing of the query has one.
-        title_vector: (D,) of the title alone; zeros where it has none; None beside no vector.
         counts: knows all terms of the query; None where no ranker asks.
         near: so many of the nearest were looked up together with those of other queries, and these.
         most: so many hits are looked for first.
@@ -75,7 +74,6 @@ class PreparedQuery:
     counts: TermCounts | None = None
     near: tuple[int, Sequence[Candidate]] | None = None
     most: int = 0
-    title_vector: NDArray[np.float32] | None = None
 
 
 @dataclass(slots=True)

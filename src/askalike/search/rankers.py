@@ -26,7 +26,7 @@ from msgspec import structs
 from askalike.search.calibration import with_offsets
 from askalike.search.pool import COMPONENTS, Pool, Scored, Source
 from askalike.search.reranker import RERANKER
-from askalike.search.scorer import CandidateVectors, Compared, Scoring, probability, scorers
+from askalike.search.scorer import Compared, Scoring, probability, scorers
 from askalike.search.settings import OWN
 from askalike.search.texts import Text
 from askalike.types import Answer, Hit, Question
@@ -135,8 +135,6 @@ def by_probability(scoring: Scoring, pools: Sequence[Pool]) -> list[list[Scored]
     engine = pools[0].engine
     texts: dict[int, Text | Question] = dict(engine.texts(keys))  # as they are compared
     texts.update(pools[0].questions([key for key in keys if key not in texts]))  # or as they are: that was not kept
-    has_vectors = any(pool.query.title_vector is not None for pool in pools)
-    vectors = CandidateVectors.read(engine, keys) if has_vectors else None
     held = [
         [(scored.key, scored.components) for scored in best if scored.key in texts]
         if pool.query.counts is not None
@@ -146,10 +144,8 @@ def by_probability(scoring: Scoring, pools: Sequence[Pool]) -> list[list[Scored]
     compared = []
     for pool, candidates in zip(pools, held, strict=True):
         query, cosines = pool.query, None
-        if vectors is not None and query.vector is not None and query.title_vector is not None:
-            known = [components.get("cosine", 0.0) for _, components in candidates]
-            keys = [key for key, _ in candidates]
-            cosines = vectors.cosines(keys, known, query.vector, query.title_vector)
+        if query.vector is not None:
+            cosines = np.array([components.get("cosine", 0.0) for _, components in candidates])
         given = [texts[key] for key, _ in candidates]
         compared.append(Compared(query.query, query.counts, given, cosines))
     logits = scoring.logits(compared)

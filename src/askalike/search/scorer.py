@@ -28,8 +28,7 @@ from numpy.typing import NDArray
 from askalike.errors import DamagedModelError
 from askalike.search.calibration import UNMOVED, Update
 from askalike.search.differences import DIFFERENCES
-from askalike.search.engine import Engine
-from askalike.search.features import COSINES, FEATURES, Floats, ReadQuery, features
+from askalike.search.features import FEATURES, Floats, ReadQuery, features
 from askalike.search.query import TermCounts
 from askalike.search.texts import Text, reader_of
 from askalike.text.analyzer import Analyzer
@@ -71,6 +70,16 @@ def probability(logit: Floats) -> Floats:
     [0.5, 0.7311]
     """
     return np.asarray(1.0 / (1.0 + np.exp(-np.clip(logit, -60, 60))))
+
+
+def cosines_of(vectors: NDArray[np.float32], query: NDArray[np.float32]) -> Floats:
+    """Return the cosines of vectors (N, D) of length 1 with a query's (D,): equal ones for equal vectors.  # (N,)
+
+    >>> cosines_of(np.array([[0.6, 0.8], [1.0, 0.0]], np.float32), np.array([1.0, 0.0], np.float32)).round(2).tolist()
+    [0.6, 1.0]
+    """
+    cosines: Floats = np.einsum("nd,d->n", vectors, query).astype(np.float64)  # a product of matrices rounds by place
+    return cosines
 
 
 @cache
@@ -126,66 +135,13 @@ class Compared(NamedTuple):
         counts: knows every term of the query; others are taken for words that no question has. None for a query that
             was read already, as its candidates were.
         candidates: as they are compared, or still to be read.
-        cosines: as ``CandidateVectors.cosines`` gives them, a row of zeros for a candidate without a vector; None where
-            words alone are compared.  # (N, 4)
+        cosines: 0 for a candidate without a vector; None where words alone are compared.  # (N,)
     """
 
     query: Query | ReadQuery
     counts: TermCounts | None
     candidates: Sequence[Question | Text]
     cosines: Floats | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CandidateVectors:
-    """The vectors of some questions and of their titles, so far as they are at hand.
-
-    Args:
-        place_of: number of a question → its row.
-        wholes, titles: each of length 1, or of zeros; None where they are not at hand.  # (N, D), (N, D)
-    """
-
-    place_of: Mapping[int, int]
-    wholes: NDArray[np.float32] | None
-    titles: NDArray[np.float32] | None
-
-    @classmethod
-    def read(cls, engine: Engine, keys: Sequence[int]) -> CandidateVectors:
-        """Return those of the questions with these keys."""
-        place_of = {key: place for place, key in enumerate(keys)}
-        titles, stored = engine.title_vectors(keys), engine.stored_vectors(keys)
-        wholes = None
-        if titles is not None and stored is not None:
-            wholes = np.zeros_like(titles)
-            wholes[[place_of[number] for number in stored[0].tolist()]] = stored[1]
-        return cls(place_of, wholes, titles)
-
-    def cosines(
-        self, keys: Sequence[int], known: Sequence[float], query: NDArray[np.float32], title: NDArray[np.float32]
-    ) -> Floats:
-        """Return the cosines of a query with some of the questions, in the order of ``features.COSINES``.  # (N, 4)
-
-        Where vectors are not at hand, the cosine of the whole questions stands for those that need them.
-
-        Args:
-            known: cosines of the whole query with the whole questions, 0 for one without a vector.  # (N,)
-            query, title: the vectors of the whole query and of its title.  # (D,), (D,)
-
-        Example:
-            >>> wholes, titles = np.array([[0.6, 0.8]], np.float32), np.array([[0.8, 0.6]], np.float32)
-            >>> query, title = np.array([1.0, 0.0], np.float32), np.array([0.0, 1.0], np.float32)
-            >>> CandidateVectors({7: 0}, wholes, titles).cosines([7], [0.6], query, title).round(2).tolist()
-            [[0.6, 0.6, 0.8, 0.8]]
-            >>> CandidateVectors({7: 0}, None, None).cosines([7], [0.6], query, title).tolist()
-            [[0.6, 0.6, 0.6, 0.6]]
-        """
-        whole = np.asarray(known, dtype=np.float64)
-        rows = np.repeat(whole[:, None], len(COSINES), axis=1)
-        places = [self.place_of[key] for key in keys]
-        for column, vectors, aim in ((1, self.titles, title), (2, self.wholes, title), (3, self.titles, query)):
-            if vectors is not None:  # einsum gives the same for equal texts, wherever they stand
-                rows[:, column] = np.where(whole != 0, np.einsum("nd,d->n", vectors[places], aim), 0.0)
-        return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,12 +152,14 @@ class Scoring:
         update: what the forum's own judgements changed.
         offsets: of the questions that draw wrong matches again and again, by their numbers.
         version: which weights score pairs of texts that both have a vector.
+        are_linked: the pairs are linked as duplicates, so that what differs in their titles says nothing.
     """
 
     analyzer: Analyzer
     update: Update = UNMOVED
     offsets: Mapping[int, float] = field(default_factory=dict)
     version: str = WORDS
+    are_linked: bool = False
 
     def features(self, compared: Sequence[Compared]) -> Floats:
         """Return the features of each query and each of its candidates, query by query.  # (P, len(FEATURES))
@@ -232,18 +190,12 @@ class Scoring:
                 row_of += [count + place for place in places]
                 queries.append(query)
             count += len(comparison.candidates)
-        nothing = np.zeros((0, len(COSINES)))
-        cosines = np.concatenate(
-            [
-                nothing,
-                *(
-                    np.zeros((len(comparison.candidates), len(COSINES)))
-                    if comparison.cosines is None
-                    else comparison.cosines
-                    for comparison in compared
-                ),
-            ]
-        )
+        cosines = np.zeros(count)
+        end = 0
+        for comparison in compared:
+            start, end = end, end + len(comparison.candidates)
+            if comparison.cosines is not None:
+                cosines[start:end] = comparison.cosines
         rows = np.zeros((count, len(FEATURES)))
         rows[row_of] = features(
             queries, texts, (np.array(query_at, np.intp), np.array(text_at, np.intp)), analyzers, cosines[row_of]
@@ -270,6 +222,8 @@ class Scoring:
         A pair without vectors is scored by its words.
         """
         rows = self.features(compared)
+        if self.are_linked:
+            rows[:, -len(DIFFERENCES) :] = 0
         by_words = scorers()[WORDS].logits(rows)
         has_vectors = rows[:, 0] != 0
         return np.where(has_vectors, scorers()[VECTORS].logits(rows), by_words)

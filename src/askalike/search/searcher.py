@@ -27,7 +27,7 @@ from askalike.search.rankers import (
     by_source,
 )
 from askalike.search.reranker import RERANKER, Reranker, reranked
-from askalike.search.scorer import CandidateVectors, Compared, Scoring, probability
+from askalike.search.scorer import Compared, Scoring, probability
 from askalike.search.settings import MAX_HITS, SearchSettings
 from askalike.text.analyzer import Analyzer, Prepared
 from askalike.text.markup import readable
@@ -42,9 +42,8 @@ from askalike.types import (
     SearchResult,
 )
 
-_Near = tuple[NDArray[np.float32] | None, NDArray[np.float32] | None, tuple[int, Sequence[Candidate]] | None]
-"""The vectors of a query and of its title, and so many of what is nearest to the first."""
-QueryVectors = tuple[NDArray[np.float32], NDArray[np.float32]]
+_Near = tuple[NDArray[np.float32] | None, tuple[int, Sequence[Candidate]] | None]
+"""The vector of a query, and so many of what is nearest to it."""
 _Ranked = tuple[PreparedQuery, Ranker]
 """A query, and the ranker that answers it."""
 _Candidates = tuple[Pool, list[Scored], bool]
@@ -235,32 +234,25 @@ class Searcher:
             for place, depth in depths.items()
             if place not in near or asked[place].corrections
         }
-        for place, (vector, title_vector, nearest) in (near | self._nearest(changed) if changed else near).items():
-            asked[place] = replace(asked[place], vector=vector, title_vector=title_vector, near=nearest)
+        for place, (vector, nearest) in (near | self._nearest(changed) if changed else near).items():
+            asked[place] = replace(asked[place], vector=vector, near=nearest)
         laps.end("vector")
         return list(zip(asked, chosen, strict=True))
 
     def _nearest(self, queries: Mapping[int, tuple[Query, int]]) -> dict[int, _Near]:
         """Return the vectors of queries, given by their places, and so many that are nearest to each."""
-        nearest: dict[int, _Near] = dict.fromkeys(queries, (None, None, None))
-        vectors = self._encode([query for query, _ in queries.values()])
-        together: dict[tuple[int, Filters], list[tuple[int, QueryVectors]]] = {}
-        for (place, (query, limit)), both in zip(queries.items(), vectors, strict=True):
-            if both[0].any():  # from zeros anything is as far as anything else
-                together.setdefault((limit, query.filters), []).append((place, both))
-        for (limit, filters), members in together.items():
-            near = self.engine.nearest(np.stack([vector for _, (vector, _) in members]), limit, filters)
-            for (place, (vector, title)), candidates in zip(members, near, strict=True):
-                nearest[place] = (vector, title, (limit, candidates))
-        return nearest
-
-    def _encode(self, queries: Sequence[Query]) -> list[QueryVectors]:
-        """Return the vector of each query and of its title, which are one where there is no body."""
+        nearest: dict[int, _Near] = dict.fromkeys(queries, (None, None))
         assert self.encoder is not None
-        titles = {place: replace(query, body="") for place, query in enumerate(queries) if query.body.strip()}
-        vectors = self.encoder.encode([*queries, *titles.values()])
-        row_of = {place: len(queries) + row for row, place in enumerate(titles)}
-        return [(vectors[place], vectors[row_of.get(place, place)]) for place in range(len(queries))]
+        vectors = self.encoder.encode([query for query, _ in queries.values()])
+        together: dict[tuple[int, Filters], list[tuple[int, NDArray[np.float32]]]] = {}
+        for (place, (query, limit)), vector in zip(queries.items(), vectors, strict=True):
+            if vector.any():  # from zeros anything is as far as anything else
+                together.setdefault((limit, query.filters), []).append((place, vector))
+        for (limit, filters), members in together.items():
+            near = self.engine.nearest(np.stack([vector for _, vector in members]), limit, filters)
+            for (place, vector), candidates in zip(members, near, strict=True):
+                nearest[place] = (vector, (limit, candidates))
+        return nearest
 
     def ranking(self, query: Query, laps: Laps | None = None) -> Ranking:
         """Return the at most ``k`` questions most similar to a query, best first, ties by id.
@@ -355,11 +347,10 @@ class Searcher:
             return {}
         cosines = None
         if self.encoder is not None:
-            [(vector, title)] = self._encode([asked.query])
+            [vector] = self.encoder.encode([asked.query])
             if vector.any():
                 _, near = self.engine.scores(asked.weights, (), vector, held)
-                known = [near.get(key, 0.0) for key in held]
-                cosines = CandidateVectors.read(self.engine, held).cosines(held, known, vector, title)
+                cosines = np.array([near.get(key, 0.0) for key in held])
         scoring = self.scoring or Scoring(self.analyzer)
         given = [questions[key] for key in held]
         found = scoring.logits([Compared(asked.query, asked.counts, given, cosines)])
@@ -367,7 +358,8 @@ class Searcher:
 
     def hits(self, ranked: Ranking) -> list[Hit]:
         """Return a ranking as hits: with what matched, the best answer, and what a question is a duplicate of."""
-        terms, query = ranked.asked.terms, ranked.asked.query
+        query = ranked.asked.query
+        terms = _shown_terms(ranked.asked, self.analyzer.of(query.language))
         words_of: dict[Analyzer, dict[str, str]] = {}
         ids = [one.question.id for one in ranked.found]
         answers = self.engine.answers(ids) if ids else {}
@@ -527,6 +519,14 @@ def _check(query: Query) -> None:
         raise SettingError(f"the least score of a hit is {query.minimum!r}", "expected 0 or more")
     if query.order not in get_args(Order):
         raise SettingError(f"there is no order {query.order!r}", f"expected one of {', '.join(get_args(Order))}")
+
+
+def _shown_terms(asked: PreparedQuery, analyzer: Analyzer) -> dict[str, QueryTerm]:
+    """Return the terms of a query that explain a hit: idle ones only where its title has no others."""
+    idle = analyzer.idle_terms
+    if idle.issuperset(analyzer.terms(asked.query.title)):
+        return dict(asked.terms)
+    return {term: weighed for term, weighed in asked.terms.items() if term not in idle}
 
 
 MAX_BODY_CHARACTERS = 50_000

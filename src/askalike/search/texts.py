@@ -120,8 +120,8 @@ class TextReader:
         prepared = Prepared(terms, rest)
         if is_cut and is_whole:
             prepared = self.analyzer.prepare(title, body, markup)
-        titled = dict.fromkeys(terms)
-        others = [term for term in dict.fromkeys(rest) if term not in titled]
+        titled = dict.fromkeys(self.analyzer.informative(terms))
+        others = [term for term in dict.fromkeys(self.analyzer.informative(rest)) if term not in titled]
         hashes = [b"".join(map(hashed, field)) for field in (titled, others)]
         orders = [" ".join(field).encode(errors="surrogatepass") for field in (terms, rest)]
         digests = [blake2b(order, digest_size=8).digest() for order in orders]

@@ -160,6 +160,18 @@ def reads_like(texts: Iterable[str], language: str) -> bool | None:
 LONGEST_TERM = 64
 """Characters of a term; of a longer one the first 64 are kept, so two addresses may share a term."""
 
+IDLE_WORDS: Final = frozenset(["how", "why", "when", "where", "what", "which", "who", "only", "every", "now"])
+"""English words that are in any question: where a title has others, these neither match nor lack."""
+
+_INITIALISMS: Final = frozenset(
+    ["aws", "cms", "dns", "gps", "hls", "https", "nfs", "ntfs", "sms", "tls", "vps", "xps", "plus", "thus"]
+)
+"""Their last letter is no plural."""
+_PLURAL_OF_INITIALISM: Final = re.compile("(?!.*ss)[b-df-hj-np-tv-xz]{2,}[aeiou]?s")
+"""Snowball keeps the last letter of "nfts", "vms" and "cpus": it takes them for words without a vowel."""
+_SHORT_WITH_Y: Final = re.compile("[aeiou][b-df-hj-np-tv-xz]y")
+"""Snowball makes "apy" "api"."""
+
 _OF_ENGLISH = ("english", "porter")
 _CONTRACTION = re.compile(r"'(?:s|m|d|re|ve|ll)$")
 _PIECE = re.compile(r"\S+")
@@ -217,14 +229,17 @@ class Analyzer:
     A word kept whole by ``tokens`` is not stemmed, and gives itself and its parts, so that ``resolv.conf`` finds
     ``/etc/resolv.conf``. Terms have no accents, so that ``cancion`` finds ``canción``; Korean words have no particles;
     in Turkish, ``I`` is the capital of ``ı``. A word with a digit is not stemmed. In English, contractions lose their
-    second half (``user's`` is ``user``, ``we'll`` is ``we``) and other apostrophes go (``can't`` is ``cant``); in every
-    other language an apostrophe parts words (``l'avion`` is ``l``, ``avion``). Languages without a list in
+    second half (``user's`` is ``user``, ``we'll`` is ``we``), other apostrophes go (``can't`` is ``cant``), and
+    initialisms lose the s of their plural (``NFTs`` is ``nft``); in every other language an apostrophe parts words
+    (``l'avion`` is ``l``, ``avion``). Languages without a list in
     ``STOP_WORDS`` drop no stop words. Terms have 1 to 64 characters and no white space.
 
     In a forum of several languages, ``of`` and ``asked`` give what reads a text in each; this one reads the main one.
 
     Args:
         by: the stemmer of the language that its texts are written in, where it is another than that of the terms.
+
+    ``idle_terms`` are those of ``IDLE_WORDS``, where texts are read as English.
 
     >>> Analyzer(TextSettings()).terms("Why is the drive mounted read-only in /boot/grub.cfg?")
     ['whi', 'drive', 'mount', 'read', 'onli', '/boot/grub.cfg', 'boot', 'grub.cfg', 'grub', 'cfg']
@@ -240,10 +255,12 @@ class Analyzer:
         self._is_english = written in _OF_ENGLISH
         is_stemmed = settings.stem and settings.language != NO_LANGUAGE
         self._stemmer = Stemmer.Stemmer(settings.language, 0) if is_stemmed else None
+        self._has_english_stems = is_stemmed and settings.language in _OF_ENGLISH
         self._lock = Lock()  # a Snowball stemmer has inner state
         self._memory = _Memory(self._terms_of_piece, _MOST_PIECES)
         self._of_word = _Memory(self._terms_of_word, _MOST_WORDS)
         self._others: dict[tuple[str, str], Analyzer] = {}
+        self.idle_terms = frozenset(self.term_of_each(sorted(IDLE_WORDS)) if self._is_english else ()) - {""}
 
     def of(self, language: str) -> Analyzer:
         """Return what reads a text in a language, by its code: the forum's main one where that is none of its own.
@@ -302,8 +319,7 @@ class Analyzer:
         """
         cut = [word[:LONGEST_TERM] for word in words]
         if self._stemmer is not None:
-            with self._lock:
-                cut = [stem or word for stem, word in zip(self._stemmer.stemWords(cut), cut, strict=True)]
+            cut = [stem or word for stem, word in zip(self._stems(cut), cut, strict=True)]
         return ["" if word in self._stops else without_accents(term) for word, term in zip(words, cut, strict=True)]
 
     def pairs(self, text: str) -> list[tuple[str, str]]:
@@ -350,6 +366,15 @@ class Analyzer:
             spans = [(at + start, at + end) for start, end, term in self._places(piece) if term in wanted]
             found += dict.fromkeys(spans)  # a compound is there once for each of its terms
         return found
+
+    def informative(self, terms: Sequence[str]) -> list[str]:
+        """Return the terms without idle ones; all of them where there are no others.
+
+        >>> analyzer = Analyzer(TextSettings())
+        >>> analyzer.informative(analyzer.terms("Why now? The disk!")), analyzer.informative(["whi", "now"])
+        (['disk'], ['whi', 'now'])
+        """
+        return [term for term in terms if term not in self.idle_terms] or list(terms)
 
     def prepare(self, title: str, body: str, markup: Markup) -> Prepared:
         """Return the index terms of a question; code blocks count if the settings say so, banners never."""
@@ -413,9 +438,23 @@ class Analyzer:
         word = _KOREAN_PARTICLE.sub(r"\1", word[:LONGEST_TERM])
         if self._stemmer is None or not (word.isalpha() or _HAS_DIGIT.search(word) is None):
             return [without_accents(word)]
-        with self._lock:
-            stem: str = self._stemmer.stemWord(word)
+        [stem] = self._stems([word])
         return [without_accents(stem[:LONGEST_TERM] or word)]
+
+    def _stems(self, words: list[str]) -> list[str]:
+        """Return the stem of each word; in English, plurals of initialisms have the stem of their singular."""
+        if self._has_english_stems:
+            words = [word[:-1] if _is_plural_of_initialism(word) else word for word in words]
+        assert self._stemmer is not None
+        with self._lock:
+            stems: list[str] = self._stemmer.stemWords(words)
+        if not self._has_english_stems:
+            return stems
+        return [word if _SHORT_WITH_Y.fullmatch(word) else stem for stem, word in zip(stems, words, strict=True)]
+
+
+def _is_plural_of_initialism(word: str) -> bool:
+    return word not in _INITIALISMS and _PLURAL_OF_INITIALISM.fullmatch(word) is not None
 
 
 class WordStemmer:

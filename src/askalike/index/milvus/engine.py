@@ -168,9 +168,6 @@ class MilvusEngine(Records):
         texts = ((num, unpacked(packed_text(written))) for num, written in self.words.texts(keys).items())
         return {num: text for num, text in texts if text is not None}
 
-    def title_vectors(self, keys: Sequence[int]) -> None:
-        """Return None: an engine keeps no vectors of titles."""
-
     def stored_vectors(self, keys: Sequence[int]) -> None:
         """Return nothing: reading many vectors from the engine takes longer than searching without them."""
 

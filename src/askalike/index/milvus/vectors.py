@@ -135,14 +135,9 @@ class MilvusVectorWriter:
         self,
         nums: Sequence[int],
         vectors: NDArray[np.float32],
-        titles: NDArray[np.float32],
         questions: Mapping[int, Question],
     ) -> None:
-        """Add vectors (n, D), or replace those with their numbers, with what filters ask of their questions.
-
-        Args:
-            titles: are not kept.
-        """
+        """Add vectors (n, D), or replace those with their numbers, with what filters ask of their questions."""
         if not len(nums):
             return
         rows = _directions(np.asarray(vectors, np.float32), max(2, self._index.dimensions))
