@@ -1,8 +1,9 @@
-"""Distil and export the bundled encoder: ``python -m recipes.encoder distill …``, then ``… export``.
+"""Distil, average, export and judge the bundled encoder: ``python -m recipes.encoder distill …``, then ``… export``.
 
 It needs the dependency group ``recipes``, folders of all-MiniLM-L6-v2 and all-mpnet-base-v2 as sentence-transformers
-writes them, and the Reddit set (``ASKALIKE_DATA``). ``distill`` may be stopped and goes on; ``export`` writes the
-package's folder from its newest state, or from MiniLM itself where no state is named.
+writes them, and the data sets (``ASKALIKE_DATA``). ``distill`` may be stopped and goes on; ``average`` joins students
+of several seeds; ``export`` writes the package's folder from a state, an exported folder, or MiniLM itself where none
+is named; ``evaluate`` writes ``results/encoder.json``.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ PACKAGED: Final = REPOSITORY / "src" / "askalike" / "data" / "models" / "general
 QUESTIONS: Final = "reddit/questions.jsonl.gz"
 BODY_CHARACTERS: Final = 1_500
 COMPARED: Final = 400
+SAMPLES: Final = 400
+"""Texts by which the inputs of products are balanced; others than are compared."""
 
 
 def read_questions() -> dict[str, list[CommunityQuestion]]:
@@ -54,13 +57,41 @@ def run_export(options: argparse.Namespace) -> None:
     """Write the package's folder, and print its size and how near its vectors are to those in float32."""
     from recipes.encoder.export import cosines_to_float32, export
 
-    manifest = export(options.base, options.state, options.out)
-    size = sum(file.stat().st_size for file in options.out.iterdir())
     with gzip.open(need_data(QUESTIONS), "rt", encoding="utf-8") as lines:
-        rows = list(map(json.loads, islice(lines, COMPARED)))
-    texts: Sequence[str] = [f"{row['title']}\n{row['body'] or ''}" for row in rows]
+        rows = list(map(json.loads, islice(lines, COMPARED + SAMPLES)))
+    texts: Sequence[str] = [f"{row['title']}\n{row['body'] or ''}"[:BODY_CHARACTERS] for row in rows]
+    manifest = export(options.base, options.state, options.out, texts[COMPARED:])
+    size = sum(file.stat().st_size for file in options.out.iterdir())
+    texts = texts[:COMPARED]
     cosines = cosines_to_float32(options.base, options.state, options.out, texts)
     print(f"{manifest.name}: {size / 1e6:.1f} MB; cosine to float32 {cosines.mean():.4f}, least {cosines.min():.4f}")
+
+
+def run_average(options: argparse.Namespace) -> None:
+    """Write the mean of states."""
+    from recipes.encoder.export import average
+
+    average(options.base, [(path, float(share)) for path, share in options.students], options.out)
+
+
+def run_evaluate(options: argparse.Namespace) -> None:
+    """Judge encoders and write the result."""
+    from benchmarks.record import write
+
+    from recipes.encoder.evaluate import evaluate
+
+    names = " ".join(name for name, _ in options.encoders)
+    write("encoder", f"python -m recipes.encoder evaluate ({names})", evaluate(options.base, dict(options.encoders)))
+
+
+def _pair(written: str) -> tuple[Path, str]:
+    path, _, share = written.partition("=")
+    return Path(path), share or "1"
+
+
+def _named(written: str) -> tuple[str, Path]:
+    name, _, path = written.rpartition("=")
+    return name or Path(path).name, Path(path)
 
 
 def main() -> None:
@@ -75,10 +106,23 @@ def main() -> None:
     distilling.add_argument("--threads", type=int, default=2)
     distilling.set_defaults(run=run_distill)
     exporting = stages.add_parser("export", help="write the package's folder")
-    exporting.add_argument("--state", type=Path, help="state.pt of distill; MiniLM itself if omitted")
+    exporting.add_argument("--state", type=Path, help="a state or an exported folder; MiniLM itself if omitted")
     exporting.add_argument("--out", type=Path, default=PACKAGED)
     exporting.set_defaults(run=run_export)
-    for stage in (distilling, exporting):
+    averaging = stages.add_parser("average", help="join the weights of several students")
+    averaging.add_argument("students", nargs="+", type=_pair, metavar="PATH[=SHARE]", help="states, exported folders")
+    averaging.add_argument("--out", type=Path, required=True, help="the state that is written")
+    averaging.set_defaults(run=run_average)
+    evaluating = stages.add_parser("evaluate", help="compare encoders on judged queries")
+    evaluating.add_argument(
+        "encoders",
+        nargs="+",
+        type=_named,
+        metavar="[NAME=]PATH",
+        help="exported folders, states and others",
+    )
+    evaluating.set_defaults(run=run_evaluate)
+    for stage in (distilling, exporting, averaging, evaluating):
         stage.add_argument("--base", type=Path, default=MINILM, help="folder of all-MiniLM-L6-v2")
     options = parser.parse_args()
     options.run(options)

@@ -12,7 +12,8 @@ Source: Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers", 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -24,8 +25,13 @@ from askalike.models.transformer_folder import Array, TransformerFolder, layer_n
 Precision = Literal["float32", "int8"]
 
 
-def serialized_graph(folder: TransformerFolder, precision: Precision) -> bytes:
+def serialized_graph(
+    folder: TransformerFolder, precision: Precision, largest: Mapping[str, Array] = MappingProxyType({})
+) -> bytes:
     """Return the transformer as an ONNX model.
+
+    Args:
+        largest: in 8 bits, what ``largest_inputs`` returns: inputs and weights are balanced by it.
 
     Raises:
         SettingError: there is no such precision.
@@ -33,15 +39,42 @@ def serialized_graph(folder: TransformerFolder, precision: Precision) -> bytes:
     """
     if precision not in ("float32", "int8"):
         raise SettingError(f"there is no precision {precision!r}", "expected float32 or int8")
+    onnx = _onnx()
+    graph = _Graph(folder, onnx) if precision == "float32" else _EightBitGraph(folder, onnx, largest)
+    data: bytes = graph.model().SerializeToString()
+    return data
+
+
+def largest_inputs(
+    folder: TransformerFolder, texts: Iterable[Sequence[int]], session: Callable[[bytes], Any]
+) -> dict[str, Array]:
+    """Return the largest number of each column of the inputs that meet weights, by the inputs' names.  # (D,)
+
+    Args:
+        texts: the pieces of sample texts.
+        session: gives what runs a graph.
+    """
+    graph = _Graph(folder, _onnx())
+    model = graph.model(shows_inputs=True)
+    network, names = session(model.SerializeToString()), graph.linear_inputs
+    largest: dict[str, Array] = {}
+    for ids in texts:
+        positions = np.arange(len(ids)) + folder.shape.first_position
+        inputs = {"ids": np.array([ids]), "positions": positions, "bias": np.zeros((1, 1, 1, len(ids)), np.float32)}
+        for name, states in zip(names, network.run(names, inputs), strict=True):
+            highest = np.abs(states).max(axis=(0, 1))
+            largest[name] = np.maximum(highest, largest.get(name, highest))
+    return largest
+
+
+def _onnx() -> Any:
     try:
         import onnx
     except ImportError as error:
         raise MissingExtraError(
             "the package onnx is not installed, which reads sentence transformers", "transformers"
         ) from error
-    model = (_Graph if precision == "float32" else _EightBitGraph)(folder, onnx).model()
-    data: bytes = model.SerializeToString()
-    return data
+    return onnx
 
 
 class _Graph:
@@ -53,10 +86,19 @@ class _Graph:
         self._types = types_of(folder)
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
-        self._in_eight_bits: set[str] = set()
+        self._readers: dict[str, list[str]] = {}
 
-    def model(self) -> Any:
-        """Return the ONNX model."""
+    @property
+    def linear_inputs(self) -> list[str]:
+        """Return the names of the states that meet weights, once the model is built."""
+        return list(self._readers)
+
+    def model(self, *, shows_inputs: bool = False) -> Any:
+        """Return the ONNX model.
+
+        Args:
+            shows_inputs: ``linear_inputs`` are outputs too.
+        """
         onnx, shape = self._onnx, self._shape
         self._constant("split", np.array([0, 0, shape.heads, shape.hidden_size // shape.heads]))
         self._constant("join", np.array([0, 0, shape.hidden_size]))
@@ -67,6 +109,7 @@ class _Graph:
         float32, int64 = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
         value = onnx.helper.make_tensor_value_info
         types = [] if self._types is None else [value("types", int64, ["B", "T"])]
+        shown = [value(name, float32, None) for name in self.linear_inputs] if shows_inputs else []
         graph = onnx.helper.make_graph(
             self._nodes,
             "transformer",
@@ -76,7 +119,7 @@ class _Graph:
                 value("bias", float32, ["B", "H", "Q", "T"]),
                 *types,
             ],
-            [value("states", float32, ["B", "T", shape.hidden_size])],
+            [value("states", float32, ["B", "T", shape.hidden_size]), *shown],
             self._constants,
         )
         operators = [onnx.helper.make_opsetid("", 20), onnx.helper.make_opsetid("com.microsoft", 1)]
@@ -103,6 +146,7 @@ class _Graph:
         names, at = layer_names(self._shape, layer), f"layer{layer}_"
         scale = 1 / math.sqrt(self._shape.hidden_size // self._shape.heads)
         heads = []
+        self._readers[states] = [names[part] for part in ("query", "key", "value")]
         for part in ("query", "key", "value"):
             made = self._linear(states, names[part], at + part, scale if part == "query" else 1.0)
             made = self._add("Reshape", [made, "split"], f"{at}{part}_split")
@@ -114,9 +158,12 @@ class _Graph:
         joined = self._add("MatMul", [shares, heads[2]], at + "attended")
         joined = self._add("Transpose", [joined], at + "attended_rows", perm=[0, 2, 1, 3])
         joined = self._add("Reshape", [joined, "join"], at + "attended_joined")
+        self._readers[joined] = [names["joined"]]
         joined = self._linear(joined, names["joined"], at + "joined")
         states = self._norm(self._add("Add", [joined, states], at + "sum"), names["joined_norm"], at + "norm")
+        self._readers[states] = [names["inner"]]
         inner = self._activated(self._linear(states, names["inner"], at + "inner"), at)
+        self._readers[inner] = [names["outer"]]
         outer = self._linear(inner, names["outer"], at + "outer")
         return self._norm(self._add("Add", [outer, states], at + "outer_sum"), names["outer_norm"], at + "states")
 
@@ -148,6 +195,7 @@ class _Graph:
 
 _ZERO: Final = np.uint8(128)
 _STEPS: Final = np.float32(127)
+_LEAST: Final = np.float32(1e-5)
 
 
 class _EightBitGraph(_Graph):
@@ -157,7 +205,17 @@ class _EightBitGraph(_Graph):
     numbers: no vector depends on what else is encoded with it. ::
 
         m_t = max_j |x_tj|,   q_tj = round(127 x_tj / m_t),   x W ≈ m_t s_o Σ_j q_tj w_jo / 127
+
+    A column of x with far larger numbers than the others would leave these few steps. Where the largest numbers of the
+    columns are known, columns are balanced: x_j / b_j meets b_j W_j with ``b_j = √(max |x_j| / max |W_j|)``.
+
+    Source: Xiao et al., "SmoothQuant", ICML 2023, equation 4 with α = ½.
     """
+
+    def __init__(self, folder: TransformerFolder, onnx: Any, largest: Mapping[str, Array]) -> None:
+        super().__init__(folder, onnx)
+        self._largest = largest
+        self._in_eight_bits: set[str] = set()
 
     def _gather_words(self, vectors: Array) -> None:
         scales = np.maximum(np.abs(vectors).max(axis=1, keepdims=True), np.float32(1e-20)) / _STEPS  # (V, 1)
@@ -167,7 +225,7 @@ class _EightBitGraph(_Graph):
         self._add("Mul", [rows, self._add("Gather", ["word_scales", "ids"], "scales_of_words")], "of_words")
 
     def _linear(self, name: str, weights: str, made: str, scale: float = 1.0) -> str:
-        values = self._weights[f"{weights}.weight"].T * np.float32(scale)
+        values = self._weights[f"{weights}.weight"].T * self._balance(name)[:, None] * np.float32(scale)
         scales = np.maximum(np.abs(values).max(axis=0), np.float32(1e-20)) / _STEPS
         weight = self._constant(f"{made}_weight", np.round(values / scales).astype(np.int8))
         steps = self._constant(f"{made}_scales", scales)
@@ -176,6 +234,15 @@ class _EightBitGraph(_Graph):
         inputs = [states, weight, "step", steps, "zero"]
         product = self._add("MatMulIntegerToFloat", inputs, f"{made}_product", domain="com.microsoft")
         return self._add("Add", [self._add("Mul", [product, largest], f"{made}_scaled"), bias], made)
+
+    def _balance(self, name: str) -> Array:
+        """Return b of an input's columns, ones where their largest numbers are not known."""
+        columns = [np.abs(self._weights[f"{reader}.weight"]).max(axis=0) for reader in self._readers[name]]
+        if name not in self._largest:
+            return np.ones_like(columns[0])
+        weighed = np.maximum(np.max(columns, axis=0), _LEAST)
+        balance: Array = np.sqrt(np.maximum(self._largest[name], _LEAST) / weighed)
+        return balance
 
     def _rounded(self, name: str) -> tuple[str, str]:
         """Return the largest number of each piece, and its numbers in 8 bits; made once for several products."""
@@ -186,6 +253,9 @@ class _EightBitGraph(_Graph):
                     self._constant(constant, np.array(value))
                 self._constant("last", np.array([-1]))
             self._in_eight_bits.add(name)
+            if name in self._largest:
+                inverse = self._constant(f"{name}_inverse", 1 / self._balance(name))
+                name = self._add("Mul", [name, inverse], f"{name}_balanced")
             highest = self._add("ReduceMax", [name, "last"], f"{name}_highest", keepdims=1)
             lowest = self._add("ReduceMin", [name, "last"], f"{name}_lowest", keepdims=1)
             self._add("Max", [highest, self._add("Neg", [lowest], f"{name}_depth"), "least"], largest)
