@@ -302,7 +302,8 @@ class Error(Struct, frozen=True):
 
 
 class Likelihood(Struct, frozen=True):
-    """How likely two questions are duplicates; None, "unknown", where the ranker cannot tell."""
+    """The probability that an answer to one question answers the other; null, "unknown", where the ranker gives scores
+    alone."""
 
     value: float | None
     word: LikelihoodWord
@@ -356,6 +357,13 @@ class Similar(Struct, frozen=True):
     corrections: tuple[Correction, ...]
     hits: tuple[SimilarHit, ...]
     notice: str = ""
+    least: Annotated[
+        float | None,
+        Meta(description="The forum's threshold: fold hits that are less likely; null where the ranker gives scores."),
+    ] = None
+    is_new: Annotated[
+        bool, Meta(description="No hit reaches the threshold, and the encoder reads the question's language.")
+    ] = False
 
 
 class ShownLink(Struct, frozen=True):
@@ -601,6 +609,7 @@ class WorkerState(Struct, frozen=True):
     uptime_s: float
     requests: int
     open_without_key: bool
+    ask_url: Annotated[str, Meta(description="Where a question is asked; {title} stands for its title.")]
     may: Permissions
 
 

@@ -321,25 +321,22 @@ class Filters:
         )
 
 
-LikelihoodWord = Literal["almost certain", "likely", "possible", "unlikely", "unknown"]
+LikelihoodWord = Literal[
+    "almost certainly the same", "probably the same", "perhaps the same", "maybe related", "unknown"
+]
 
 
 def likelihood_word(value: float | None) -> LikelihoodWord:
-    """Return a probability of being a duplicate in words; None is "unknown".
+    """Return a likelihood in the words of the command line, the page and the service; None is "unknown".
 
     >>> [likelihood_word(value) for value in (0.93, 0.7, 0.05, None)]
-    ['almost certain', 'likely', 'unlikely', 'unknown']
+    ['almost certainly the same', 'probably the same', 'maybe related', 'unknown']
     """
     if value is None:
         return "unknown"
-    return (
-        "almost certain" if value >= 0.9 else "likely" if value >= 0.6 else "possible" if value >= 0.3 else "unlikely"
-    )
-
-
-LEAST_ALIKE: Final = 0.015
-"""Where each hit is less likely the same, nothing like the question was asked: so it is said of 34 % of titles of other
-forums with the bundled encoder, of 70 % with MiniLM, and of 1 % of queries that have a duplicate."""
+    if value >= 0.6:
+        return "almost certainly the same" if value >= 0.9 else "probably the same"
+    return "perhaps the same" if value >= 0.3 else "maybe related"
 
 
 Order = Literal["probability", "help"]
@@ -431,8 +428,8 @@ class Hit(msgspec.Struct, frozen=True, rename={"answer": "best_answer", "answer_
             vectors were joined, BM25 as a share of the best candidate's.
         matched: words of the query found in the question, or in ``via``, strongest first.
         missing: informative words of the query that the same question lacks, most informative first.
-        likelihood: how likely somebody who compares both says that they ask the same, in (0, 1); None where the ranker
-            looks at no vectors, or the question has none.
+        likelihood: the probability that an answer to it answers the question, in (0, 1); None where the ranker gives
+            scores alone.
         answer: its best answer (accepted first, then most voted, then oldest), or None.
         duplicate_of: ids of the originals that it is marked a duplicate of.
         via: the duplicate that was found, where the question is its original: the score is the duplicate's.
@@ -606,6 +603,9 @@ class SearchResult:
         seconds: how long each stage took.
         notice: why words alone answered, though the forum has vectors, and what mends it; or how much is indexed
             so far; or "".
+        least: the forum's threshold: of 20 titles of other subjects, 19 have no hit that is as likely; None where the
+            ranker gives scores alone.
+        is_read: the encoder reads the question's language.
     """
 
     hits: tuple[Hit, ...] = ()
@@ -614,16 +614,26 @@ class SearchResult:
     has_vectors: bool = False
     seconds: Mapping[Stage, float] = field(default_factory=dict)
     notice: str = ""
+    least: float | None = None
+    is_read: bool = True
+
+    @property
+    def likely_hits(self) -> tuple[Hit, ...]:
+        """The hits that reach the forum's threshold; all of them where the ranker gives scores alone."""
+        least = self.least
+        return tuple(hit for hit in self.hits if least is None or hit.likelihood is None or hit.likelihood >= least)
 
     @property
     def is_new(self) -> bool:
-        """Whether nothing like the question was asked before; of a ranker without probabilities, that there is no hit.
+        """Whether nothing like the question was asked before, as far as the encoder reads its language.
 
-        >>> first, second = (Hit(1, 0.5, Question("a", "t"), likelihood=value) for value in (0.01, 0.02))
-        >>> SearchResult((first,)).is_new, SearchResult((second,)).is_new, SearchResult().is_new
-        (True, False, True)
+        >>> hits = tuple(Hit(1, 0.5, Question("a", "t"), likelihood=value) for value in (0.02, 0.03))
+        >>> [SearchResult(hits, least=least).is_new for least in (0.025, 0.09, None)]
+        [False, True, False]
+        >>> SearchResult(hits, least=0.09, is_read=False).is_new
+        False
         """
-        return all(hit.likelihood is not None and hit.likelihood < LEAST_ALIKE for hit in self.hits)
+        return self.is_read and not self.likely_hits
 
     def _repr_html_(self) -> str:
         """Return the hits as a notebook shows them."""

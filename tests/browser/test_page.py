@@ -40,7 +40,7 @@ def test_typing_shows_similar_questions_with_the_shared_words_marked(opened: Ope
     first.wait_for()
     assert "laptop" in [mark.lower() for mark in first.locator("h3 mark").all_inner_texts()]
     assert re.search(r"(the same|related)\s+\d+ %", first.locator(".likelihood").inner_text())
-    expect(first.locator(".likelihood")).to_have_attribute("title", re.compile("Probability that"))
+    expect(first.locator(".likelihood")).to_have_attribute("title", re.compile("probability that an answer"))
     assert not first.locator(".details").is_visible()  # nor weights, cosines and scores
     first.locator(".unfold").click()
     assert "meaning" not in first.inner_text()
@@ -76,13 +76,50 @@ def test_questions_with_an_answer_only_are_asked_for_by_a_box(opened: Opened) ->
     assert page.locator(".answered.none").count() == 0
 
 
-def test_hits_of_another_subject_are_folded_below_the_word_that_nothing_is_like_it(opened: Opened) -> None:
+def test_hits_below_the_threshold_are_folded_and_a_new_question_leads_to_where_it_is_asked(opened: Opened) -> None:
     page = opened()
-    page.fill("#title", "how do I bake a chocolate cake")
-    page.get_by_text("Nothing like it was asked.").wait_for()
+
+    def with_address(route: Route) -> None:
+        state = route.fetch().json()
+        state["service"]["ask_url"] = "https://forum.example.org/ask?title={title}"
+        route.fulfill(json=state)
+
+    page.route("**/v1/status", with_address)
+    page.fill("#title", "how do I bake a chocolate cake?")
+    page.get_by_text("Your question looks new.").wait_for()
+    link = page.get_by_role("link", name="Ask it")
+    expect(link).to_have_attribute(
+        "href", "https://forum.example.org/ask?title=how%20do%20I%20bake%20a%20chocolate%20cake%3F"
+    )
     assert not page.locator(".hit").first.is_visible()
-    page.get_by_text("Show the nearest").click()
+    page.get_by_text(re.compile("less likely question")).click()
     expect(page.locator(".hit").first).to_be_visible()
+    assert accessibility_wrongs(page) == []
+
+
+def test_a_question_in_a_language_that_the_encoder_does_not_read_is_not_called_new(opened: Opened) -> None:
+    page = opened()
+    page.fill("#title", "Wie kann ich mein Passwort zurücksetzen?")
+    page.get_by_text("No similar question found.").first.wait_for()
+    assert page.get_by_text("looks new").count() == 0
+
+
+def test_arrows_walk_the_hits_and_enter_opens_one(opened: Opened) -> None:
+    page = opened()
+    ask(page)
+    title, links = page.locator("#title"), page.locator(".hit h3 a:visible")
+    title.focus()
+    page.keyboard.press("ArrowDown")
+    expect(links.nth(0)).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    expect(links.nth(1)).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    expect(title).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    wanted = links.nth(0).inner_text()
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name=wanted).wait_for()
 
 
 def test_words_of_scripts_without_spaces_are_marked_as_the_service_reads_them(opened: Opened) -> None:
@@ -138,18 +175,18 @@ def test_an_answer_that_is_out_of_date_is_dropped(opened: Opened) -> None:
     page.fill("#title", "printer prints empty pages")
     page.wait_for_selector(".results[aria-busy=true]")
     ask(page)
-    shown = page.locator(".hits").inner_text()
+    shown = page.locator(".results").inner_text()
     held[0].continue_()
     page.wait_for_timeout(200)
-    assert page.locator(".hits").inner_text() == shown
+    assert page.locator(".results").inner_text() == shown
 
 
 def test_nothing_found_an_error_and_an_unreachable_service_say_what_to_do(opened: Opened) -> None:
     page = opened(may_fail=True)
-    none = {"ranker": "probability", "took_ms": 1.0, "hits": []}
+    none = {"ranker": "probability", "took_ms": 1.0, "hits": [], "is_new": True}
     page.route("**/v1/similar", lambda route: route.fulfill(json=none))
     page.fill("#title", "qwertz")
-    page.get_by_text("Nothing like it was asked.").wait_for()
+    page.get_by_text("Your question looks new.").wait_for()
     refused = {"error": "the forum is being rebuilt", "hint": "try again soon"}
     page.unroute("**/v1/similar")
     page.route("**/v1/similar", lambda route: route.fulfill(status=503, json=refused, headers={"Retry-After": "7"}))
@@ -526,7 +563,7 @@ def test_what_pairs_and_names_say_stays_text(opened: Opened) -> None:
         return {**shown, "created": None, "score": None, "answers": 0, "tags": list(question.tags)}
 
     pair = {"question": brief(first), "candidate": brief(second), "score": 0.9, "cosine": None}
-    pair["likelihood"] = {"value": 0.93, "word": "almost certain"}
+    pair["likelihood"] = {"value": 0.93, "word": "almost certainly the same"}
     listed = {"pairs": [pair], "next": None, "progress": {"done": 1, "questions": 1}}
     page.route("**/v1/duplicates?*", lambda route: route.fulfill(json=listed))
 

@@ -145,11 +145,14 @@ def test_a_pair_that_is_judged_different_is_listed_no_more(run: Run, small: Path
     assert run("judge", small, "b", "a", "maybe").code == 2
 
 
-def test_a_search_says_where_nothing_like_it_was_asked(run: Run, homenet: Path) -> None:
-    new, old = (run("search", homenet, title, "-k", 2).out for title in ("best hiking boots for the Alps", ASKED))
-    assert new.startswith("Nothing like it was asked. The nearest:\n\n1 ")
-    assert old.startswith("1 ")
-    assert run("search", homenet, "best hiking boots for the Alps", "--min", 0.5).out == "No similar questions found.\n"
+def test_hits_below_the_threshold_are_shown_where_all_are_asked_for(run: Run, homenet: Path) -> None:
+    off_topic = "best hiking boots for the Alps"
+    new = run("search", homenet, off_topic, "-k", 2).out
+    assert new.startswith("The question looks new.\n2 hits below the forum's threshold of ")
+    assert run("search", homenet, off_topic, "-k", 2, "--all").out.startswith("The question looks new.\n\n1 ")
+    assert len(run("search", homenet, off_topic, "-k", 2, "--json").json) == 2
+    assert run("search", homenet, ASKED, "-k", 2).out.startswith("1 ")
+    assert run("search", homenet, off_topic, "--min", 0.5).out == "No similar questions found.\n"
 
 
 def test_many_questions_are_answered_in_one_pass_as_each_alone(run: Run, homenet: Path, tmp_path: Path) -> None:

@@ -117,6 +117,9 @@ class FixedEncoder:
     def encode(self, queries: Sequence[Query]) -> NDArray[np.float32]:
         return np.stack([self.vector for _ in queries])
 
+    def reads(self, query: Query) -> bool:
+        return True
+
 
 def best(scores: Mapping[int, float], limit: int) -> list[Candidate]:
     return sorted(scores.items(), key=lambda one: (-one[1], one[0]))[:limit]

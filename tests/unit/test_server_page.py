@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from askalike.types import LEAST_ALIKE
+from askalike.types import LikelihoodWord
 
 PAGE = Path(__file__).resolve().parents[2] / "src" / "askalike" / "server" / "page"
 SCRIPTS = sorted(PAGE.rglob("*.js"))
@@ -57,9 +58,10 @@ def test_no_file_names_an_address_of_another_site(path: Path) -> None:
     assert ADDRESS.findall(path.read_text(encoding="utf-8")) == []
 
 
-def test_the_page_and_the_library_agree_where_nothing_like_it_was_asked() -> None:
-    text = (PAGE / "modules" / "likelihood.js").read_text(encoding="utf-8")
-    assert f"const LEAST_ALIKE = {LEAST_ALIKE};" in text
+def test_the_page_and_the_widget_know_the_words_of_each_likelihood() -> None:
+    for name in ("modules/likelihood.js", "widget.js"):
+        text = (PAGE / name).read_text(encoding="utf-8")
+        assert all(f'"{word}"' in text for word in get_args(LikelihoodWord) if word != "unknown"), name
 
 
 @pytest.mark.parametrize("path", [*SCRIPTS, *DOCUMENTS], ids=name)

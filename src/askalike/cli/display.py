@@ -33,7 +33,6 @@ from askalike.text.markup import excerpt, plain_text
 from askalike.types import (
     Answer,
     Hit,
-    LikelihoodWord,
     SearchResult,
     likelihood_word,
 )
@@ -103,11 +102,21 @@ def print_aligned(shown: RenderableType, to: Console = console) -> None:
         to.print("".join(segment.text for segment in line).rstrip(), markup=False, soft_wrap=True)
 
 
-def print_found(result: SearchResult, *, has_scores: bool = False) -> None:
-    """Print what a search found, and say it where nothing like the question was asked before."""
+def print_result(result: SearchResult, *, is_all: bool = True, has_scores: bool = False) -> None:
+    """Print the hits of a search, and say where nothing like the question was asked before.
+
+    Args:
+        is_all: print hits below the forum's threshold, too.
+    """
+    hits = result.hits if is_all else result.likely_hits
+    hidden = len(result.hits) - len(hits)
     if result.hits and result.is_new:
-        console.print("Nothing like it was asked. The nearest:", end="\n\n")
-    print_hits(result.hits, has_scores=has_scores)
+        console.print("The question looks new.", end="\n\n" if hits else "\n")
+    if hits or not hidden:
+        print_hits(hits, has_scores=has_scores)
+    if hidden and result.least is not None:
+        count, share = f"{hidden} hit{'' if hidden == 1 else 's'}", f"{100 * result.least:.1f} %"
+        console.print(f"{count} below the forum's threshold of {share}: --all shows them", style="dim")
 
 
 def print_hits(hits: Sequence[Hit], to: Console = console, *, has_scores: bool = False) -> None:
@@ -135,22 +144,14 @@ def print_hits(hits: Sequence[Hit], to: Console = console, *, has_scores: bool =
     print_aligned(table, to)
 
 
-_LIKELY: Mapping[LikelihoodWord, str] = {
-    "almost certain": "almost certainly the same",
-    "likely": "probably the same",
-    "possible": "perhaps the same",
-    "unlikely": "maybe related",
-}
-
-
 def likely(probability: float) -> str:
-    """Return how likely two questions ask the same, in the words of the page.
+    """Return a likelihood in words and as a number.
 
     >>> likely(0.93), likely(0.004)
     ('almost certainly the same (93 %)', 'maybe related (below 1 %)')
     """
     share = "below 1 %" if probability < 0.01 else f"{100 * probability:.0f} %"
-    return f"{_LIKELY[likelihood_word(probability)]} ({share})"
+    return f"{likelihood_word(probability)} ({share})"
 
 
 def score_digits(best: float) -> int:

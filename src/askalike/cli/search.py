@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from askalike.cli.arguments import ForumArgument, JsonOption, body_text, command, moment
-from askalike.cli.display import BarProgress, console, print_found, print_whole
+from askalike.cli.display import BarProgress, console, print_result, print_whole
 from askalike.cli.messages import messages, print_json, safe
 from askalike.errors import InputError, SettingError
 from askalike.forum import Forum, ForumSettings
@@ -21,6 +22,10 @@ from askalike.types import Filters, Order, Query, Question, SearchResult
 SETTINGS = ForumSettings()
 
 
+ResultsOption = Annotated[int, typer.Option("--k", "-k", help="Number of results.")]
+AllOption = Annotated[bool, typer.Option("--all", help="Show hits below the forum's threshold, too.")]
+
+
 def _ranker_names(incomplete: str) -> list[str]:
     return [name for name in RANKER_NAMES if name.startswith(incomplete)]
 
@@ -29,7 +34,7 @@ def search(
     forum: ForumArgument,
     title: Annotated[str, typer.Argument(metavar="TITLE", help="The question's title.", show_default=False)] = "",
     body: Annotated[str, typer.Option("--body", help="Its body, in Markdown; - reads standard input.")] = "",
-    k: Annotated[int, typer.Option("--k", "-k", help="Number of results.")] = 10,
+    k: ResultsOption = 10,
     tag: Annotated[list[str] | None, typer.Option("--tag", help="Only questions with this tag; repeatable.")] = None,
     not_tag: Annotated[
         list[str] | None, typer.Option("--not-tag", help="Only questions without this tag; repeatable.")
@@ -52,14 +57,15 @@ def search(
         typer.Option("--query-language", help="The question's language, in a forum of several; detected if omitted."),
     ] = "",
     minimum: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--minimum",
             "--min",
             help="The least score of a hit, by default its probability; or precision:P or recall:R"
             " (askalike threshold).",
         ),
-    ] = "0",
+    ] = None,
+    everything: AllOption = False,
     order: Annotated[
         Order,
         typer.Option(
@@ -85,7 +91,9 @@ def search(
 ) -> None:
     """Find the earlier questions most similar to a new one.
 
-    They come with their best answers. --batch searches for many questions in one pass.
+    They come with their best answers. The number of a hit is the probability that an answer to it answers the question;
+    hits below the forum's threshold are shown with --all, and are always part of --json. --batch searches for many
+    questions in one pass.
     """
     text = body_text(body)
     has_question = bool(title.strip() or text.strip())
@@ -112,30 +120,33 @@ def search(
         k,
         filters,
         ranker,
-        minimum=minimum,
+        minimum=minimum or 0.0,
         order=order,
         language=query_language,
     )
+    show = partial(print_result, is_all=everything or minimum is not None, has_scores=explain)
     if batch is not None:
-        _search_many(forum, batch, query, run, as_json=as_json, has_scores=explain)
+        _search_many(forum, batch, query, run, None if as_json else show)
     else:
-        _search(forum, query, as_json=as_json, has_scores=explain)
+        _search(forum, query, None if as_json else show)
 
 
 def similar(
     forum: ForumArgument,
     identifier: Annotated[str, typer.Argument(metavar="ID", help="The question's id.")],
-    k: Annotated[int, typer.Option("--k", "-k", help="Number of results.")] = 10,
+    k: ResultsOption = 10,
+    everything: AllOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Find the questions most similar to one of the forum.
 
     Neither it nor what people judged different from it is shown.
     """
-    _search(forum, Query("", k=k, own=identifier), as_json=as_json, has_scores=False)
+    _search(forum, Query("", k=k, own=identifier), None if as_json else partial(print_result, is_all=everything))
 
 
-def _search(forum: Path, query: Query, *, as_json: bool, has_scores: bool) -> None:
+def _search(forum: Path, query: Query, show: Callable[[SearchResult], None] | None) -> None:
+    """Search for one question, and show the result; None prints JSON."""
     with BarProgress() as progress, Forum.open(forum, progress=progress) as opened:
         if query.own:
             stored = Query.stored(opened.question(query.own))
@@ -145,20 +156,22 @@ def _search(forum: Path, query: Query, *, as_json: bool, has_scores: bool) -> No
         result = opened.search(query)
         no_match = "" if result.hits else _unsatisfied(opened, query.filters)
     notes = list(dict.fromkeys([*warnings, *_notes(result)]))
-    for line in [*notes, f"note: {no_match}"] if as_json and no_match else notes:
+    for line in [*notes, f"note: {no_match}"] if show is None and no_match else notes:
         messages.say(line)
     if messages.is_verbose:
         times = ", ".join(f"{stage} {1000 * seconds:.1f} ms" for stage, seconds in result.seconds.items())
         messages.say(times, "debug", seconds={stage: round(spent, 6) for stage, spent in result.seconds.items()})
-    if as_json:
+    if show is None:
         print_json(result.hits)
     elif no_match:
         print_whole(no_match)
     else:
-        print_found(result, has_scores=has_scores)
+        show(result)
 
 
-def _search_many(forum: Path, batch: Path, query: Query, run: Path | None, *, as_json: bool, has_scores: bool) -> None:
+def _search_many(
+    forum: Path, batch: Path, query: Query, run: Path | None, show: Callable[[SearchResult], None] | None
+) -> None:
     questions = list(questions_of(batch))
     if run is not None and (odd := next((it.id for it in questions if len(it.id.split()) != 1), None)) is not None:
         raise SettingError(f"the id {odd!r} has spaces in it, which a TREC run cannot hold", "use --json instead")
@@ -176,12 +189,12 @@ def _search_many(forum: Path, batch: Path, query: Query, run: Path | None, *, as
         }
         write_trec_run(run, ranked)
         messages.say(f"wrote the hits of {len(ranked):,} questions to {run}")
-    if as_json:
+    if show is None:
         print_json([{"query": it.id, "hits": result.hits} for it, result in zip(questions, results, strict=True)])
     elif run is None:
         for question, result in zip(questions, results, strict=True):
             console.rule(f"{safe(question.id)}: “{safe(question.title)}”", align="left", style="dim")
-            print_found(result, has_scores=has_scores)
+            show(result)
 
 
 def questions_of(path: Path) -> list[Question]:

@@ -43,6 +43,12 @@ def serve(
     wait: Annotated[
         float, typer.Option("--wait", help="Seconds to wait at the start for a database that is away.", min=0)
     ] = 300,
+    ask_url: Annotated[
+        str,
+        typer.Option(
+            "--ask-url", help="Where the page leads with a new question; {title} in it stands for the question's title."
+        ),
+    ] = "",
     open_forums: Annotated[
         int, typer.Option("--open-forums", help="Of a folder of forums, open at once per process, at most.", min=1)
     ] = 100,
@@ -70,6 +76,7 @@ def serve(
         is_read_open=open_read,
         wait_s=wait,
         has_json_log=messages.is_json,
+        ask_url=ask_url,
         limits=Limits(threads=threads, rate=rate, timeout_s=timeout, open_forums=open_forums),
     )
     if insecure:

@@ -149,6 +149,12 @@ class TextQueryEncoder:
             found[said] = self._vectors.texts.encode_queries(asked)
         return found
 
+    def reads(self, query: Query) -> bool:
+        """Return whether the query is in a language of the encoder; of the bundled one, by its words too."""
+        if not self._analyzer.settings.is_encoded(query.language, self._vectors.languages):
+            return False
+        return self._vectors.texts.reads(f"{query.title}\n{query.body}")
+
     def _has_terms(self, query: Query) -> bool:
         prepared = self._analyzer.of(query.language).prepare(query.title, query.body, query.markup)
         return bool(prepared.title or prepared.body)
@@ -234,6 +240,10 @@ class ModelQueryEncoder:
             with one_blas_thread():
                 vectors[known] = model.encode([questions[place] for place in known])
         return vectors
+
+    def reads(self, query: Query) -> bool:
+        """Return True: it was trained on the forum's own questions."""
+        return True
 
     def _is_known(self, query: Query, model: Model) -> bool:
         terms = self._analyzer.of(query.language).terms

@@ -428,7 +428,7 @@ class Forum:
         query = cast("Query", asked)
         if isinstance(query.minimum, str):
             ranker = query.ranker or self.settings.search.ranker
-            least = self.thresholds.least(query.minimum, query)
+            least = self.thresholds.least(query.minimum)
             if ranker != PROBABILITY and parse_minimum(query.minimum) != least:
                 if query.ranker is not None:
                     raise SettingError(

@@ -619,6 +619,10 @@ class _Stored:
         none = np.zeros(self.dimensions, dtype=np.float32)
         return np.stack([self.vectors.get((one.title, one.body), none) for one in queries])
 
+    def reads(self, query: Query) -> bool:
+        """Return True: whether a pair is likely is all that is asked."""
+        return True
+
 
 def _as_query(question: Question, k: int) -> Query:
     title, body, markup, language = question.title, question.body, question.markup, question.language

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import threading
 import time
-from functools import partial
 from numbers import Real
 from typing import Any, Final
 
@@ -19,9 +18,8 @@ from askalike.forum.calibrations import JudgedPair
 from askalike.forum.indexes import Indexes
 from askalike.forum.labels import LabelReport, take_labels
 from askalike.forum.queue import Queue, stratum_of
-from askalike.search import Searcher
 from askalike.search.calibration import Update, moved_probabilities, unmoved_probabilities
-from askalike.search.scorer import USUAL, WORDS, probability
+from askalike.search.scorer import probability
 from askalike.search.thresholds import (
     Promise,
     Share,
@@ -37,7 +35,7 @@ from askalike.search.thresholds import (
 )
 from askalike.store import Store
 from askalike.store.pairs import permanent_number
-from askalike.types import Query, ReliabilityBin
+from askalike.types import ReliabilityBin
 
 FEW_PAIRS: Final = 200
 COMPARING_S: Final = 5.0
@@ -62,20 +60,17 @@ class Thresholds:
         self._guard = threading.Lock()
         self._known: dict[Promise, tuple[object, float, Threshold]] = {}
 
-    def least(self, minimum: float | str, query: Query | None = None) -> float:
+    def least(self, minimum: float | str) -> float:
         """Return the least probability that a setting asks for: itself, by a promise, or the default of a widget.
 
         Where nothing keeps the promise, it is 1: texts that are the same alone are shown.
-
-        Args:
-            query: by whose language's encoder the default is; None for the forum's.
 
         Raises:
             SettingError: it is none of these.
         """
         wanted = parse_minimum(minimum)
         if wanted is None:
-            return self._indexes.ask(partial(_usual, query=query))
+            return self._indexes.ask(lambda searcher: searcher.threshold)
         if isinstance(wanted, float):
             return wanted
         found = self.of(wanted)
@@ -218,8 +213,3 @@ class Thresholds:
             scores += [pair.score for pair in found]
             weights += [one.pairs / one.kept / max(1, len(found))] * len(found)
         return expected_threshold(promise, np.array(moved_probabilities(update, scores)), np.array(weights))
-
-
-def _usual(searcher: Searcher, query: Query | None) -> float:
-    scoring = searcher.scoring
-    return USUAL[WORDS if scoring is None else scoring.version]

@@ -21,7 +21,7 @@ from askalike.index.encoder_settings import (
     is_agreed,
     needs_agreement,
 )
-from askalike.models.general import general_encoder
+from askalike.models.general import GeneralEncoder, general_encoder
 from askalike.models.text_encoder import (
     Array,
     FastEmbedEncoder,
@@ -61,6 +61,10 @@ class TextQuestions:
         return self._kept(
             [text_of(question, self.settings.max_characters) for question in questions], prompt, document_vectors
         )
+
+    def reads(self, text: str) -> bool:
+        """Return whether the encoder knows a text's language; of one that does not tell, True."""
+        return not isinstance(self.encoder, GeneralEncoder) or self.encoder.reads(text)
 
     def encode_queries(self, questions: Sequence[Question]) -> Array:
         """Return the vectors of what is searched for, in their order.  # (N, D) float32

@@ -59,6 +59,14 @@ class WordPiece:
         """
         return [self._first, *islice(self._ids_of_text(text), max_pieces - 2), self._last]
 
+    def count(self, word: str) -> int:
+        """Return of how many pieces a word is.
+
+        >>> WordPiece(["[UNK]", "[CLS]", "[SEP]", "un", "##aff", "##able", "!"]).count("Unaffable")
+        3
+        """
+        return len(self._memoised(word)) if len(word) <= _MAX_MEMOISED else len(self._ids_of_word(word))
+
     def _ids_of_text(self, text: str) -> Iterator[int]:
         if _CONTROL.search(text):
             text = _CONTROL.sub("", text)

@@ -27,6 +27,9 @@ class Encoder(Protocol):
             EncoderError: it cannot be had now; words answer alone.
         """
 
+    def reads(self, query: Query) -> bool:
+        """Return whether it knows the language of a query, as far as that can be told."""
+
 
 Candidate = tuple[int, float]
 """One question found by a candidate search: the engine's own key, and the score."""

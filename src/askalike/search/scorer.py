@@ -40,7 +40,7 @@ WORDS: Final = "words"
 VECTORS: Final = "vectors"
 VERSIONS: Final = (WORDS, VECTORS)
 USUAL: Final = {WORDS: 0.09, VECTORS: 0.025}
-"""The least probability that a widget shows: 19 of 20 titles of other subjects find nothing (by
+"""The least probability that is worth showing: 19 of 20 titles of other subjects find nothing (by
 ``benchmarks.judgements``)."""
 
 
@@ -160,6 +160,11 @@ class Scoring:
     offsets: Mapping[int, float] = field(default_factory=dict)
     version: str = WORDS
     are_linked: bool = False
+
+    @property
+    def threshold(self) -> float:
+        """Return the least probability that is worth showing; see ``USUAL``."""
+        return USUAL[self.version]
 
     def features(self, compared: Sequence[Compared]) -> Floats:
         """Return the features of each query and each of its candidates, query by query.  # (P, len(FEATURES))

@@ -63,6 +63,7 @@ class Ranking:
         found: best first.
         links: the duplicate links of what was found, where they were looked up.
         notice: why words alone answered, though the forum has vectors, and what mends it; or "".
+        least: see ``SearchResult``.
     """
 
     asked: PreparedQuery
@@ -71,6 +72,7 @@ class Ranking:
     found: list[Found]
     links: DuplicateLinks | None = None
     notice: str = ""
+    least: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,11 @@ class Searcher:
     speller_of: Callable[[str], Speller | None] = no_speller
     notice: str = ""
 
+    @property
+    def threshold(self) -> float:
+        """Return the least probability by which 19 of 20 titles of other subjects find nothing."""
+        return (self.scoring or Scoring(self.analyzer)).threshold
+
     def with_language(self, query: Query) -> Query:
         """Return a query with the language that it is in, where the forum is in several and nobody has said it."""
         if self.language_of is None or query.language:
@@ -117,9 +124,19 @@ class Searcher:
         if ranked.asked.query.order == "help":
             hits = by_help(hits)
         laps.end("answer")
-        corrections = ranked.asked.corrections
+        asked = ranked.asked
+        is_read = self.encoder is None or not ranked.has_vectors
+        if self.encoder is not None and asked.vector is not None:
+            is_read = self.encoder.reads(asked.query)
         return SearchResult(
-            tuple(hits), corrections, ranked.ranker, ranked.has_vectors, laps.seconds, notice=ranked.notice
+            tuple(hits),
+            asked.corrections,
+            ranked.ranker,
+            ranked.has_vectors,
+            laps.seconds,
+            ranked.notice,
+            ranked.least,
+            is_read,
         )
 
     def search_many(self, queries: Sequence[Query]) -> list[SearchResult]:
@@ -316,9 +333,16 @@ class Searcher:
             candidates: found for ``asked.most`` hits.
         """
         k, filters = asked.query.k, asked.query.filters
-        limit, name, has_vectors = asked.most, ranker.name, ranker.reads_vectors
+        limit = asked.most
+        ranking = Ranking(
+            asked,
+            ranker.name,
+            ranker.reads_vectors,
+            [],
+            least=self.threshold if ranker.name == PROBABILITY else None,
+        )
         if not asked.query.is_canonical:
-            return Ranking(asked, name, has_vectors, self._best_hits(asked, ranker, k, candidates, laps))
+            return replace(ranking, found=self._best_hits(asked, ranker, k, candidates, laps))
         while True:
             found = self._best_hits(asked, ranker, limit, candidates, laps)
             links = self.engine.duplicate_links([one.question.id for one in found])
@@ -328,7 +352,7 @@ class Searcher:
                 is_admitted = partial(_is_admitted, filters, answered)
             shown = canonical(found, links, is_admitted, k)
             if len(shown) == k or len(found) < limit or limit == MAX_HITS:
-                return Ranking(asked, name, has_vectors, shown, links)
+                return replace(ranking, found=shown, links=links)
             limit = min(2 * limit, MAX_HITS)
 
     def likelihoods(self, query: Query, keys: Sequence[int]) -> dict[int, float]:

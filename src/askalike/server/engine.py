@@ -104,13 +104,13 @@ class Engine:
         shown = [tuple(shown_hit(hit, self.forum.analyzer) for hit in result.hits) for result in results]
         ended = self._searched_s = time.perf_counter()
         showing, took_ms = (ended - searched) / len(queries), round(1000 * (ended - began), 2)
-        for is_typed, result, hits in zip(are_typed, results, shown, strict=True):
+        for is_typed, result in zip(are_typed, results, strict=True):
             for name, seconds in result.seconds.items():
                 self._metrics.stage(name, seconds + (showing if name == "answer" else 0.0))
             if is_typed:
-                self._metrics.suggestions("shown", len(hits))
+                self._metrics.suggestions("shown", len(result.likely_hits))
         return [
-            Similar(result.ranker, took_ms, result.corrections, hits, result.notice)
+            Similar(result.ranker, took_ms, result.corrections, hits, result.notice, result.least, result.is_new)
             for result, hits in zip(results, shown, strict=True)
         ]
 

@@ -73,6 +73,7 @@ class ServeSettings:
         wait_s: at the start, a database that is away is waited for so long.
         has_json_log: the log is a JSON object a line, for programs.
         trusted_proxies: addresses and networks of proxies, as "10.0.0.0/8": what they say in X-Forwarded-For counts.
+        ask_url: where somebody whose question is new asks it; ``{title}`` stands for its title.
 
     Raises:
         SettingError: an origin, a host or a proxy's address is none, or there is no worker.
@@ -89,6 +90,7 @@ class ServeSettings:
     wait_s: float = 300.0
     has_json_log: bool = False
     trusted_proxies: tuple[str, ...] = ()
+    ask_url: str = ""
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
@@ -105,6 +107,10 @@ class ServeSettings:
                 raise SettingError(f"{host!r} is no host's name", "expected one such as askalike.example.org")
         for proxy in self.trusted_proxies:
             _network(proxy)
+        if self.ask_url and not re.match("https?://[^/]", self.ask_url):
+            raise SettingError(
+                f"{self.ask_url!r} is no address of the web", "expected one such as https://forum.example.org/ask"
+            )
         if self.workers < 1:
             raise SettingError(f"{self.workers} workers", "expected 1 or more")
 

@@ -76,6 +76,7 @@ def status(service: Service, rights: Collection[str]) -> schemas.Status:
             requests=service.metrics.requests(),
             open_without_key=not service.settings.needs_keys,
             may=schemas.Permissions(read="read" in rights, write="write" in rights),
+            ask_url=service.settings.ask_url,
         ),
     )
 

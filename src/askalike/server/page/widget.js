@@ -7,29 +7,29 @@
   const base = new URL(".", script.src);
   const set = script.dataset;
   // Every language has every message, in this order; # stands for a number, and what is counted has each plural form.
-  const MESSAGES = ["head", "found", "accepted", "answers", "show", "tab", "hide", "helped", "thanks", "through", "likely"];
+  const MESSAGES = ["head", "found", "accepted", "answers", "show", "tab", "hide", "helped", "thanks", "through", "likely", "others"];
   const WORDS = {
-    en: ["Asked before?", { one: "# similar question", other: "# similar questions" }, "Accepted answer", { one: "# answer", other: "# answers" }, "Answer", "opens a new tab", "Hide the suggestions", "This answered my question", "Thank you.", "found through “#”", ["almost certainly the same", "probably the same", "perhaps the same", "maybe related"]],
-    de: ["Schon gefragt?", { one: "# ähnliche Frage", other: "# ähnliche Fragen" }, "Akzeptierte Antwort", { one: "# Antwort", other: "# Antworten" }, "Antwort", "öffnet einen neuen Tab", "Vorschläge ausblenden", "Das beantwortet meine Frage", "Danke.", "gefunden über „#“", ["fast sicher dieselbe Frage", "wahrscheinlich dieselbe Frage", "vielleicht dieselbe Frage", "vielleicht verwandt"]],
-    fr: ["Déjà demandé ?", { one: "# question semblable", many: "# de questions semblables", other: "# questions semblables" }, "Réponse acceptée", { one: "# réponse", many: "# de réponses", other: "# réponses" }, "Réponse", "s’ouvre dans un nouvel onglet", "Masquer les suggestions", "Cela répond à ma question", "Merci.", "trouvée par « # »", ["presque sûrement la même", "probablement la même", "peut-être la même", "peut-être liée"]],
-    es: ["¿Ya se preguntó?", { one: "# pregunta parecida", many: "# de preguntas parecidas", other: "# preguntas parecidas" }, "Respuesta aceptada", { one: "# respuesta", many: "# de respuestas", other: "# respuestas" }, "Respuesta", "se abre en otra pestaña", "Ocultar las sugerencias", "Esto responde a mi pregunta", "Gracias.", "hallada por «#»", ["casi seguro la misma", "probablemente la misma", "quizá la misma", "quizá relacionada"]],
-    pt: ["Já foi perguntado?", { one: "# pergunta semelhante", many: "# de perguntas semelhantes", other: "# perguntas semelhantes" }, "Resposta aceita", { one: "# resposta", many: "# de respostas", other: "# respostas" }, "Resposta", "abre em uma nova aba", "Ocultar as sugestões", "Isso respondeu à minha pergunta", "Obrigado.", "encontrada por “#”", ["quase certamente a mesma", "provavelmente a mesma", "talvez a mesma", "talvez relacionada"]],
-    it: ["È già stato chiesto?", { one: "# domanda simile", many: "# di domande simili", other: "# domande simili" }, "Risposta accettata", { one: "# risposta", many: "# di risposte", other: "# risposte" }, "Risposta", "si apre in una nuova scheda", "Nascondi i suggerimenti", "Questo risponde alla mia domanda", "Grazie.", "trovata tramite «#»", ["quasi certamente la stessa", "probabilmente la stessa", "forse la stessa", "forse collegata"]],
-    nl: ["Al eerder gevraagd?", { one: "# vergelijkbare vraag", other: "# vergelijkbare vragen" }, "Geaccepteerd antwoord", { one: "# antwoord", other: "# antwoorden" }, "Antwoord", "opent in een nieuw tabblad", "Suggesties verbergen", "Dit beantwoordt mijn vraag", "Bedankt.", "gevonden via “#”", ["vrijwel zeker dezelfde vraag", "waarschijnlijk dezelfde vraag", "misschien dezelfde vraag", "mogelijk verwant"]],
-    pl: ["Już ktoś pytał?", { one: "# podobne pytanie", few: "# podobne pytania", many: "# podobnych pytań", other: "# podobnego pytania" }, "Zaakceptowana odpowiedź", { one: "# odpowiedź", few: "# odpowiedzi", many: "# odpowiedzi", other: "# odpowiedzi" }, "Odpowiedź", "otwiera się w nowej karcie", "Ukryj podpowiedzi", "To odpowiada na moje pytanie", "Dziękujemy.", "znalezione przez „#”", ["prawie na pewno to samo pytanie", "prawdopodobnie to samo pytanie", "być może to samo pytanie", "może powiązane"]],
-    ru: ["Уже спрашивали?", { one: "# похожий вопрос", few: "# похожих вопроса", many: "# похожих вопросов", other: "# похожего вопроса" }, "Принятый ответ", { one: "# ответ", few: "# ответа", many: "# ответов", other: "# ответа" }, "Ответ", "откроется в новой вкладке", "Скрыть подсказки", "Это отвечает на мой вопрос", "Спасибо.", "найдено через «#»", ["почти наверняка тот же вопрос", "вероятно, тот же вопрос", "возможно, тот же вопрос", "возможно, связанный вопрос"]],
-    ja: ["同じ質問がありませんか？", { other: "似た質問が#件" }, "承認された回答", { other: "回答#件" }, "回答", "新しいタブで開きます", "候補を隠す", "これで解決しました", "ありがとうございます。", "「#」から見つかりました", ["ほぼ確実に同じ質問", "おそらく同じ質問", "同じ質問かもしれません", "関連があるかもしれません"]],
-    zh: ["有人问过了吗？", { other: "#个相似的问题" }, "已采纳的回答", { other: "#个回答" }, "回答", "在新标签页中打开", "隐藏建议", "这解答了我的问题", "谢谢。", "通过“#”找到", ["几乎肯定是同一个问题", "很可能是同一个问题", "也许是同一个问题", "可能相关"]],
-    ar: ["هل سبق طرح هذا السؤال؟", { zero: "لا أسئلة مشابهة", one: "سؤال واحد مشابه", two: "سؤالان مشابهان", few: "# أسئلة مشابهة", many: "# سؤالًا مشابهًا", other: "# سؤال مشابه" }, "الإجابة المقبولة", { zero: "لا إجابات", one: "إجابة واحدة", two: "إجابتان", few: "# إجابات", many: "# إجابة", other: "# إجابة" }, "الإجابة", "يُفتح في علامة تبويب جديدة", "إخفاء الاقتراحات", "هذا يجيب عن سؤالي", "شكرًا لك.", "وُجد عبر «#»", ["السؤال نفسه على الأرجح تمامًا", "السؤال نفسه على الأرجح", "ربما السؤال نفسه", "ربما ذو صلة"]],
+    en: ["Asked before?", { one: "# similar question", other: "# similar questions" }, "Accepted answer", { one: "# answer", other: "# answers" }, "Answer", "opens a new tab", "Hide the suggestions", "This answered my question", "Thank you.", "found through “#”", ["almost certainly the same", "probably the same", "perhaps the same", "maybe related"], "Less likely (#)"],
+    de: ["Schon gefragt?", { one: "# ähnliche Frage", other: "# ähnliche Fragen" }, "Akzeptierte Antwort", { one: "# Antwort", other: "# Antworten" }, "Antwort", "öffnet einen neuen Tab", "Vorschläge ausblenden", "Das beantwortet meine Frage", "Danke.", "gefunden über „#“", ["fast sicher dieselbe Frage", "wahrscheinlich dieselbe Frage", "vielleicht dieselbe Frage", "vielleicht verwandt"], "Weniger wahrscheinlich (#)"],
+    fr: ["Déjà demandé ?", { one: "# question semblable", many: "# de questions semblables", other: "# questions semblables" }, "Réponse acceptée", { one: "# réponse", many: "# de réponses", other: "# réponses" }, "Réponse", "s’ouvre dans un nouvel onglet", "Masquer les suggestions", "Cela répond à ma question", "Merci.", "trouvée par « # »", ["presque sûrement la même", "probablement la même", "peut-être la même", "peut-être liée"], "Moins probables (#)"],
+    es: ["¿Ya se preguntó?", { one: "# pregunta parecida", many: "# de preguntas parecidas", other: "# preguntas parecidas" }, "Respuesta aceptada", { one: "# respuesta", many: "# de respuestas", other: "# respuestas" }, "Respuesta", "se abre en otra pestaña", "Ocultar las sugerencias", "Esto responde a mi pregunta", "Gracias.", "hallada por «#»", ["casi seguro la misma", "probablemente la misma", "quizá la misma", "quizá relacionada"], "Menos probables (#)"],
+    pt: ["Já foi perguntado?", { one: "# pergunta semelhante", many: "# de perguntas semelhantes", other: "# perguntas semelhantes" }, "Resposta aceita", { one: "# resposta", many: "# de respostas", other: "# respostas" }, "Resposta", "abre em uma nova aba", "Ocultar as sugestões", "Isso respondeu à minha pergunta", "Obrigado.", "encontrada por “#”", ["quase certamente a mesma", "provavelmente a mesma", "talvez a mesma", "talvez relacionada"], "Menos prováveis (#)"],
+    it: ["È già stato chiesto?", { one: "# domanda simile", many: "# di domande simili", other: "# domande simili" }, "Risposta accettata", { one: "# risposta", many: "# di risposte", other: "# risposte" }, "Risposta", "si apre in una nuova scheda", "Nascondi i suggerimenti", "Questo risponde alla mia domanda", "Grazie.", "trovata tramite «#»", ["quasi certamente la stessa", "probabilmente la stessa", "forse la stessa", "forse collegata"], "Meno probabili (#)"],
+    nl: ["Al eerder gevraagd?", { one: "# vergelijkbare vraag", other: "# vergelijkbare vragen" }, "Geaccepteerd antwoord", { one: "# antwoord", other: "# antwoorden" }, "Antwoord", "opent in een nieuw tabblad", "Suggesties verbergen", "Dit beantwoordt mijn vraag", "Bedankt.", "gevonden via “#”", ["vrijwel zeker dezelfde vraag", "waarschijnlijk dezelfde vraag", "misschien dezelfde vraag", "mogelijk verwant"], "Minder waarschijnlijk (#)"],
+    pl: ["Już ktoś pytał?", { one: "# podobne pytanie", few: "# podobne pytania", many: "# podobnych pytań", other: "# podobnego pytania" }, "Zaakceptowana odpowiedź", { one: "# odpowiedź", few: "# odpowiedzi", many: "# odpowiedzi", other: "# odpowiedzi" }, "Odpowiedź", "otwiera się w nowej karcie", "Ukryj podpowiedzi", "To odpowiada na moje pytanie", "Dziękujemy.", "znalezione przez „#”", ["prawie na pewno to samo pytanie", "prawdopodobnie to samo pytanie", "być może to samo pytanie", "może powiązane"], "Mniej prawdopodobne (#)"],
+    ru: ["Уже спрашивали?", { one: "# похожий вопрос", few: "# похожих вопроса", many: "# похожих вопросов", other: "# похожего вопроса" }, "Принятый ответ", { one: "# ответ", few: "# ответа", many: "# ответов", other: "# ответа" }, "Ответ", "откроется в новой вкладке", "Скрыть подсказки", "Это отвечает на мой вопрос", "Спасибо.", "найдено через «#»", ["почти наверняка тот же вопрос", "вероятно, тот же вопрос", "возможно, тот же вопрос", "возможно, связанный вопрос"], "Менее вероятные (#)"],
+    ja: ["同じ質問がありませんか？", { other: "似た質問が#件" }, "承認された回答", { other: "回答#件" }, "回答", "新しいタブで開きます", "候補を隠す", "これで解決しました", "ありがとうございます。", "「#」から見つかりました", ["ほぼ確実に同じ質問", "おそらく同じ質問", "同じ質問かもしれません", "関連があるかもしれません"], "可能性の低い質問（#）"],
+    zh: ["有人问过了吗？", { other: "#个相似的问题" }, "已采纳的回答", { other: "#个回答" }, "回答", "在新标签页中打开", "隐藏建议", "这解答了我的问题", "谢谢。", "通过“#”找到", ["几乎肯定是同一个问题", "很可能是同一个问题", "也许是同一个问题", "可能相关"], "可能性较低（#）"],
+    ar: ["هل سبق طرح هذا السؤال؟", { zero: "لا أسئلة مشابهة", one: "سؤال واحد مشابه", two: "سؤالان مشابهان", few: "# أسئلة مشابهة", many: "# سؤالًا مشابهًا", other: "# سؤال مشابه" }, "الإجابة المقبولة", { zero: "لا إجابات", one: "إجابة واحدة", two: "إجابتان", few: "# إجابات", many: "# إجابة", other: "# إجابة" }, "الإجابة", "يُفتح في علامة تبويب جديدة", "إخفاء الاقتراحات", "هذا يجيب عن سؤالي", "شكرًا لك.", "وُجد عبر «#»", ["السؤال نفسه على الأرجح تمامًا", "السؤال نفسه على الأرجح", "ربما السؤال نفسه", "ربما ذو صلة"], "أقل احتمالًا (#)"],
   };
-  const LIKELY = ["almost certain", "likely", "possible", "unlikely"];
+  const LIKELY = ["almost certainly the same", "probably the same", "perhaps the same", "maybe related"];
   const wanted = (set.lang || set.language || document.documentElement.lang || "en").slice(0, 2).toLowerCase();
   const language = Object.hasOwn(WORDS, wanted) ? wanted : "en";
   const words = Object.fromEntries(WORDS[language].map((message, place) => [MESSAGES[place], message]));
   const plural = new Intl.PluralRules(language);
   const counted = (forms, number) => (forms[plural.select(number)] ?? forms.other).replace("#", number.toLocaleString(language));
   const limit = Math.min(20, Math.max(1, parseInt(set.limit, 10) || 5));
-  const minimum = set.minimum || "default";
+  const minimum = set.minimum || 0; // less likely hits than the forum's threshold are folded
   const PAUSE_MS = 350;
   const LEAST_LETTERS = 8;
   const ANSWER_LETTERS = 600;
@@ -146,7 +146,7 @@ button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:point
     const answer = await post("v1/similar", { body: typed, signal });
     const found = await answer.json();
     if (signal.aborted) return;
-    if (answer.ok) return show(found.hits);
+    if (answer.ok) return show(found.hits, set.minimum ? null : found.least);
     quietUntil = Date.now() + 1000 * (Number(answer.headers.get("Retry-After")) || (answer.status < 429 ? 60 : 5));
     console.warn(`askalike: ${found.error}. ${found.hint}`);
   }
@@ -157,12 +157,16 @@ button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:point
     return fetch(new URL(path, base), { method: "POST", headers, credentials: "omit", referrerPolicy: "no-referrer", ...more });
   }
 
-  function show(hits) {
+  function show(all, least) {
+    const hits = all.filter(({ likelihood }) => least === null || (likelihood.value ?? least) >= least);
+    const others = all.filter((hit) => !hits.includes(hit));
     said.textContent = hits.length ? counted(words.found, hits.length) : "";
     box.hidden = !hits.length;
     const button = el("button", { type: "button", className: "hide", textContent: "×", title: "Esc", onclick: hide });
     button.setAttribute("aria-label", words.hide);
-    box.replaceChildren(el("p", { className: "head" }, words.head), el("ul", {}, ...hits.map(item)), button);
+    const summary = el("summary", {}, words.others.replace("#", others.length.toLocaleString(language)));
+    const folded = others.length ? [el("details", { className: "others" }, summary, el("ul", {}, ...others.map(item)))] : [];
+    box.replaceChildren(el("p", { className: "head" }, words.head), el("ul", {}, ...hits.map(item)), ...folded, button);
     tell("shown", { questions: hits.map(factsOf) });
   }
 

@@ -1,9 +1,10 @@
 // Ask: similar questions while one types. Each stroke waits a moment, and an answer that is out of date is dropped.
 
-import { opened, similar } from "./api.js";
-import { announce, fill, h, icon, PATHS } from "./dom.js";
-import { hitRow } from "./hit.js";
-import { isNothingAlike } from "./likelihood.js";
+import { opened, similar, status } from "./api.js";
+import { announce, fill, h } from "./dom.js";
+import { foldedHits, hitRow } from "./hit.js";
+import { isLikely } from "./likelihood.js";
+import { webAddress } from "./links.js";
 import { note, waiting, wrong } from "./notes.js";
 import { count, milliseconds } from "./words.js";
 
@@ -70,7 +71,18 @@ export function showAsk(section, { query }) {
       found,
     ),
   );
-  return listen({ title, body, answered, took, results });
+  return listen({ section, title, body, answered, took, results });
+}
+
+/** Arrows lead from the title's field down the titles of the hits and back; Enter opens one, as of any link. */
+function walk({ title, results }, event) {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const stops = [title, ...results.querySelectorAll("h3 a")].filter((one) => one.checkVisibility());
+  const at = stops.indexOf(event.target);
+  const next = stops[at + step];
+  if (at < 0 || !next) return;
+  event.preventDefault();
+  next.focus();
 }
 
 function listen(parts) {
@@ -90,6 +102,7 @@ function listen(parts) {
   parts.title.addEventListener("input", later);
   parts.body.addEventListener("input", later);
   parts.title.addEventListener("keydown", ({ key }) => key === "Enter" && look());
+  parts.section.addEventListener("keydown", (event) => walk(parts, event));
   parts.answered.addEventListener("change", look);
   parts.again = look;
   if (kept.answer) draw(parts, kept.answer);
@@ -147,20 +160,25 @@ function drawEmpty({ results, took }) {
 function draw({ results, took }, answer) {
   results.removeAttribute("aria-busy");
   const readAs = (answer.corrections ?? []).map(({ written, meant }) => `${written} read as ${meant}`);
-  const isNew = !answer.hits.length || isNothingAlike(answer.hits);
-  const found = isNew ? [] : [`${count(answer.hits.length, "question")} in ${milliseconds(answer.took_ms)}`];
+  const likely = answer.hits.filter((hit) => isLikely(hit, answer.least));
+  const found = likely.length ? [`${count(likely.length, "question")} in ${milliseconds(answer.took_ms)}`] : [];
   fill(took, [...readAs, ...found].join(" · "));
   const lacking = answer.notice ? note("Part of the search could not be used.", answer.notice) : null;
-  if (isNew) {
-    announce("Nothing like it was asked");
-    const about = kept.isAnswered ? "No question with an answer is like yours." : "Your question looks new: ask it.";
-    const nearest = answer.hits.length
-      ? h("details", { class: "rest" }, h("summary", {}, icon(PATHS.chevron), "Show the nearest"), hitList(answer.hits))
-      : null;
-    return void fill(results, lacking, note("Nothing like it was asked.", about), nearest);
-  }
-  announce(`${count(answer.hits.length, "similar question")} found`);
-  fill(results, lacking, hitList(answer.hits));
+  announce(likely.length ? `${count(likely.length, "similar question")} found` : "No similar question found");
+  fill(results, lacking, likely.length ? null : nothingLikely(answer.is_new), foldedHits(answer.hits, answer.least, hitList));
+}
+
+function nothingLikely(isNew) {
+  if (kept.isAnswered) return note("No similar question has an answer.", "Others may be open: look without the box.");
+  if (!isNew) return note("No similar question found.", "The search reads this language in part only: try other words.");
+  const place = h("span");
+  status()
+    .then(({ service }) => {
+      const address = webAddress(service.ask_url.replace("{title}", encodeURIComponent(kept.title.trim())));
+      if (address) fill(place, h("a", { class: "button main", href: address }, "Ask it"));
+    })
+    .catch(() => {}); // without a link, the sentence stands alone
+  return note("Your question looks new.", "Nothing like it was asked before.", place);
 }
 
 const hitList = (hits) => h("ol", { class: "card hits" }, hits.map((hit) => hitRow(hit, kept.opened)));

@@ -3,8 +3,8 @@
 import { groups, neighbours, newest, question as fetchQuestion, similar } from "./api.js";
 import { bodyElement } from "./body.js";
 import { announce, fill, h, icon, PATHS } from "./dom.js";
-import { aboutLine, byLine, exploreAddress, titleLink } from "./hit.js";
-import { likelihoodLine } from "./likelihood.js";
+import { aboutLine, byLine, exploreAddress, foldedHits, titleLink } from "./hit.js";
+import { isLikely, likelihoodLine } from "./likelihood.js";
 import { markedRanges } from "./marks.js";
 import { note, waiting, wrong } from "./notes.js";
 import { count, date, titleOf } from "./words.js";
@@ -82,15 +82,10 @@ async function findQuestion(place, wanted, signal) {
   } catch (error) {
     if (error.status !== 404) throw error;
   }
-  const { hits } = await similar({ title: wanted, k: LISTED }, signal);
-  const rows = hits.map((hit) => ({
-    id: hit.question.id,
-    title: hit.question.title,
-    created: hit.question.created,
-    answers: hit.answers,
-  }));
+  const { hits, least } = await similar({ title: wanted, k: LISTED }, signal);
+  const listOf = (some) => pickList(some.map(({ question, answers }) => ({ ...question, answers })));
   announce(hits.length ? `${count(hits.length, "question")} found` : "No question found");
-  if (rows.length) fill(place, h("h2", {}, `Similar to “${wanted}”`), pickList(rows));
+  if (hits.length) fill(place, h("h2", {}, `Similar to “${wanted}”`), foldedHits(hits, least, listOf));
   else
     fill(place, note("Nothing found.", `No question has the id “${wanted}”, and no question matches these words.`));
 }
@@ -175,7 +170,7 @@ async function showQuestion(place, id, signal) {
       "div",
       { class: "halves" },
       questionCard(found),
-      h("section", { "aria-labelledby": "near" }, h("h2", { id: "near" }, "Similar questions"), neighbourList(near.hits)),
+      h("section", { "aria-labelledby": "near" }, h("h2", { id: "near" }, "Similar questions"), neighbourList(near)),
     ),
   );
 }
@@ -247,9 +242,13 @@ function foldedAnswer(answer, at) {
   );
 }
 
-function neighbourList(hits) {
-  if (!hits.length)
-    return note("No similar questions.", "No similar questions found.");
+function neighbourList({ hits, least }) {
+  if (!hits.some((hit) => isLikely(hit, least)))
+    return [note("No similar questions.", "Nothing like it was asked."), foldedHits(hits, least, neighbourRows)];
+  return foldedHits(hits, least, neighbourRows);
+}
+
+function neighbourRows(hits) {
   return h(
     "ol",
     { class: "neighbours" },

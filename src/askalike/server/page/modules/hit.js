@@ -3,7 +3,7 @@
 import { helped } from "./api.js";
 import { bodyElement } from "./body.js";
 import { fill, h, icon, PATHS } from "./dom.js";
-import { likelihoodLine } from "./likelihood.js";
+import { isLikely, likelihoodLine } from "./likelihood.js";
 import { webAddress } from "./links.js";
 import { markedRanges, markWithin, pattern } from "./marks.js";
 import { count, date, parts, titleOf } from "./words.js";
@@ -51,6 +51,23 @@ export function hitRow(hit, opened) {
     ),
     panel,
   );
+}
+
+/** A list of the hits that reach the forum's threshold, and the others folded; `listOf` makes the list of some hits. */
+export function foldedHits(hits, least, listOf) {
+  const likely = hits.filter((hit) => isLikely(hit, least));
+  const others = hits.filter((hit) => !isLikely(hit, least));
+  return [
+    likely.length ? listOf(likely) : null,
+    others.length
+      ? h(
+          "details",
+          { class: "rest" },
+          h("summary", {}, icon(PATHS.chevron), count(others.length, "less likely question")),
+          listOf(others),
+        )
+      : null,
+  ];
 }
 
 function answered({ best_answer: answer, answers }) {

@@ -1,24 +1,21 @@
-// How likely two questions ask the same: a word, a number and four small bars. Where the ranker says no likelihood, its
+// How likely an answer to one question answers the other: words, a number and four small bars. Where the ranker says no likelihood, its
 // scores are shown as they are.
 
 import { h } from "./dom.js";
 import { parts, percent } from "./words.js";
 
-const LEVELS = { "almost certain": 4, likely: 3, possible: 2, unlikely: 1, unknown: 0 };
-const SMALL = 0.1;
-const NAMES = {
-  "almost certain": "Almost certainly the same",
-  likely: "Probably the same",
-  possible: "Perhaps the same",
-  unlikely: "Maybe related",
+const LEVELS = {
+  "almost certainly the same": 4,
+  "probably the same": 3,
+  "perhaps the same": 2,
+  "maybe related": 1,
+  unknown: 0,
 };
-const LEAST_ALIKE = 0.015; // a title alone has 3 % where the same was asked in other words, one of another subject 0.3 %
+const SMALL = 0.1;
+const PER_CENT = "The probability that an answer to it answers the question";
 
-const PER_CENT = "Probability that both ask the same";
-
-/** Whether the best of some hits is so unlikely the same that nothing like it was asked; never by scores alone. */
-export const isNothingAlike = (hits) =>
-  hits.every(({ likelihood }) => likelihood.value !== null && likelihood.value < LEAST_ALIKE);
+/** Whether a hit reaches the forum's threshold; scores that are no probabilities always do. */
+export const isLikely = ({ likelihood }, least) => (least ?? null) === null || (likelihood.value ?? least) >= least;
 
 /** A line such as "▮▮▮▯ Probably the same 78 %". */
 export function likelihoodLine({ likelihood, components = {}, score }) {
@@ -40,7 +37,7 @@ export function likelihoodLine({ likelihood, components = {}, score }) {
       { class: "bars", "aria-hidden": "true" },
       [1, 2, 3, 4].map((one) => h("i", { class: one <= level ? "full" : "" })),
     ),
-    h("span", { class: "word" }, NAMES[likelihood.word]),
+    h("span", { class: "word" }, likelihood.word.charAt(0).toUpperCase() + likelihood.word.slice(1)),
     " ",
     h("span", { class: "number" }, likelihood.value < 0.01 ? "below 1 %" : percent(likelihood.value)),
   );
