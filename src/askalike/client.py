@@ -122,7 +122,7 @@ class Client:
 
         Args:
             more: further fields of the request: markup, tags, not_tags, before, after, answered, closed, minimum,
-                order, exclude, ranker, id.
+                order, exclude, ranker, id, fields. What ``fields`` leaves out of a hit has its default.
         """
         return self._call(operations.SIMILAR, body={"title": title, "body": body, "k": k, **more})
 

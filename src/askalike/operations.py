@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final, Generic, Literal, TypeVar
@@ -34,6 +34,7 @@ class Operation(Generic[Answered]):
         media: the type of the answer's content.
         refusals: statuses that it may be refused with, beside those that all may.
         is_search: it changes nothing, whatever its method.
+        example: of what is sent.
     """
 
     method: str
@@ -46,6 +47,7 @@ class Operation(Generic[Answered]):
     media: str = JSON
     refusals: tuple[int, ...] = ()
     is_search: bool = False
+    example: Mapping[str, Any] | None = None
 
     @property
     def is_change(self) -> bool:
@@ -61,6 +63,11 @@ SIMILAR: Final = Operation(
     body=schemas.SimilarRequest,
     refusals=(404, 409),
     is_search=True,
+    example={
+        "title": "Bluetooth headphones: bad sound during calls",
+        "k": 3,
+        "fields": ["score", "question.url", "best_answer.text"],
+    },
 )
 QUESTIONS: Final = Operation(
     "GET",
@@ -83,6 +90,13 @@ PUT_QUESTION: Final = Operation(
     schemas.Written,
     body=schemas.QuestionRequest,
     right="write",
+    example={
+        "title": "Wifi drops every evening",
+        "body": "Since **the update** it drops at eight.",
+        "markup": "markdown",
+        "tags": ["wifi"],
+        "created": "2024-05-01T20:15:00Z",
+    },
 )
 DELETE_QUESTION: Final = Operation(
     "DELETE",
@@ -115,6 +129,7 @@ PUT_ANSWER: Final = Operation(
     schemas.Written,
     body=schemas.AnswerRequest,
     right="write",
+    example={"question_id": "q1", "body": "Choose another channel.", "accepted": True},
     refusals=(404,),
 )
 DELETE_ANSWER: Final = Operation(
@@ -160,6 +175,7 @@ DECIDE: Final = Operation(
     LogEntry,
     body=schemas.DecisionRequest,
     right="write",
+    example={"question": "q1156", "candidate": "q1045", "verdict": "duplicate", "by": "ann"},
     refusals=(404,),
 )
 UNDO: Final = Operation(
@@ -169,6 +185,7 @@ UNDO: Final = Operation(
     LogEntry,
     body=schemas.UndoRequest,
     right="write",
+    example={"number": 1, "by": "ann"},
     refusals=(404,),
 )
 LOG: Final = Operation(
@@ -204,6 +221,9 @@ OPERATIONS: Final[tuple[Operation[Any], ...]] = (
 ALL_REFUSALS: Final = (400, 405, 413, 421, 429, 500, 503, 504, 507)
 """Statuses that any request may be refused with."""
 
+PARTIAL: Final = frozenset({"SimilarHit", "HitAnswer", "Question"})
+"""Of these a request may ask for some fields alone."""
+
 WITH_KEY: Final = (401, 403)
 WITH_BODY: Final = (408, 415, 422)
 _REF: Final = "#/components/schemas/{name}"
@@ -215,8 +235,9 @@ def service_document() -> dict[str, object]:
     """Return the OpenAPI 3.1 document of the service; msgspec describes what is sent and answered."""
     sent = _described([operation.body for operation in OPERATIONS if operation.body is not None])
     answered = _described([schemas.Error, *(operation.returns for operation in OPERATIONS)])
-    for shape in answered.values():  # whatever has a default is sent all the same
-        shape["required"] = list(shape["properties"])
+    for name, shape in answered.items():
+        if name not in PARTIAL:  # whatever has a default is sent all the same
+            shape["required"] = list(shape["properties"])
     paths: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _described_operation(operation)
@@ -230,6 +251,7 @@ def service_document() -> dict[str, object]:
             "version": __version__,
             "description": "Finds the questions in a forum that ask the same. Errors are {error, hint}.",
         },
+        "servers": [{"url": "./", "description": "The service that this document comes from."}],
         "paths": dict(sorted(paths.items())),
         "components": {
             "schemas": dict(sorted((sent | answered).items())),
@@ -266,7 +288,8 @@ def _described_operation(operation: Operation[Any]) -> dict[str, Any]:
     if parameters:
         described["parameters"] = parameters
     if operation.body is not None:
-        described["requestBody"] = {"required": True, "content": {JSON: {"schema": _reference(operation.body)}}}
+        content = {"schema": _reference(operation.body), "example": operation.example}
+        described["requestBody"] = {"required": True, "content": {JSON: content}}
     if operation.right is not None:
         described["security"] = [{"key": []}, {}]
         described["description"] = f"Needs the right to {operation.right}, where keys are asked for."

@@ -7,11 +7,12 @@ that nothing is nested deeper than its fields are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, to_builtins
 
 from askalike.errors import InputError
 from askalike.types import (
@@ -121,6 +122,10 @@ class SimilarRequest(_Request, frozen=True):
     query_language: Annotated[
         Language, Meta(description="What the question is in, in a forum of several; else detected.")
     ] = ""
+    fields: Annotated[
+        tuple[HitField, ...],
+        Meta(description="Only these of each hit, such as question.title; else all but best_answer.html."),
+    ] = ()
 
     @property
     def query(self) -> Query:
@@ -316,11 +321,23 @@ class ShownAnswer(Answer, frozen=True, kw_only=True):
     text: str
 
 
+class HitAnswer(Struct, frozen=True):
+    """The best answer to a hit: as plain text, and as safe HTML where that is asked for."""
+
+    id: str = ""
+    created: datetime | None = None
+    score: int | None = None
+    author: str = ""
+    accepted: bool = False
+    text: str = ""
+    html: str = ""
+
+
 class Highlights(Struct, frozen=True):
     """Where the matched words are in a hit's title and in its excerpt."""
 
-    title: Ranges
-    excerpt: Ranges
+    title: Ranges = []
+    excerpt: Ranges = []
 
 
 class Via(Struct, frozen=True):
@@ -332,20 +349,60 @@ class Via(Struct, frozen=True):
 
 
 class SimilarHit(Struct, frozen=True):
-    """A similar question, with what an asker needs to judge it."""
+    """A similar question, with what an asker needs to judge it; what the request leaves out has its default."""
 
-    rank: int
-    score: float
-    likelihood: Likelihood
-    components: Mapping[str, float]
-    matched: tuple[Match, ...]
-    missing: tuple[str, ...]
-    highlights: Highlights
-    question: Question
-    excerpt: str
-    best_answer: ShownAnswer | None
-    answers: int
-    via: Via | None
+    rank: int = 0
+    score: float = 0.0
+    likelihood: Likelihood = Likelihood(None, "unknown")
+    components: Mapping[str, float] = {}
+    matched: tuple[Match, ...] = ()
+    missing: tuple[str, ...] = ()
+    highlights: Highlights = Highlights()
+    question: Question = Question("", "")
+    excerpt: str = ""
+    best_answer: HitAnswer | None = None
+    answers: int = 0
+    via: Via | None = None
+
+
+PARTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "question": tuple(part.name for part in dataclasses.fields(Question)),
+    "best_answer": HitAnswer.__struct_encode_fields__,
+}
+"""Fields of a hit whose own fields can be asked for one by one."""
+HIT_FIELDS: Final = (
+    *SimilarHit.__struct_encode_fields__,
+    *(f"{name}.{part}" for name, parts in PARTS.items() for part in parts),
+)
+if TYPE_CHECKING:
+    HitField = str
+else:
+    HitField = Literal[HIT_FIELDS]
+NAMED: Final = frozenset({"id", "title"})
+"""Of a question that is sent at all, these are sent."""
+DEFAULT_FIELDS: Final = (
+    *(name for name in SimilarHit.__struct_encode_fields__ if name != "best_answer"),
+    *(f"best_answer.{part}" for part in PARTS["best_answer"] if part != "html"),
+)
+
+
+def hit_fields(hit: SimilarHit, fields: Sequence[str]) -> dict[str, Any]:
+    """Return the named fields of a hit as JSON holds them; () are ``DEFAULT_FIELDS``.
+
+    >>> hit_fields(SimilarHit(1, 0.9, question=Question("a", "Title", "Body")), ("score", "question.url"))
+    {'score': 0.9, 'question': {'id': 'a', 'title': 'Title', 'url': ''}}
+    """
+    wanted: dict[str, set[str]] = {}
+    for name in fields or DEFAULT_FIELDS:
+        whole, _, part = name.partition(".")
+        wanted.setdefault(whole, set()).add(part)
+    named: dict[str, Any] = {}
+    for name, parts in wanted.items():
+        value = to_builtins(getattr(hit, name), builtin_types=(datetime,))
+        if "" not in parts and value is not None:
+            value = {key: held for key, held in value.items() if key in parts or (name == "question" and key in NAMED)}
+        named[name] = value
+    return named
 
 
 class Similar(Struct, frozen=True):

@@ -99,6 +99,11 @@ def test_every_route_has_a_method_that_asks_it_over_one_connection(
     assert asked == routes
 
 
+def test_an_answer_with_some_fields_is_read(client: Client) -> None:
+    (hit, *_) = client.similar("Wifi drops", fields=["question.title"]).hits
+    assert (hit.question.title, hit.question.body, hit.score) == ("Wifi drops at night", "", 0.0)
+
+
 def test_a_connection_is_used_again_and_replaced_where_the_service_has_closed_it(
     client: Client, sent: list[tuple[str, str, http.client.HTTPConnection]]
 ) -> None:

@@ -13,6 +13,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import typer
 from tools.serving import serving
@@ -20,7 +21,7 @@ from tools.serving import serving
 from askalike import Forum
 from askalike.cli.main import MESSAGES, app
 from askalike.data import bundled_forum
-from askalike.operations import service_document
+from askalike.operations import OPERATIONS, service_document
 from askalike.server.app import build
 from askalike.server.settings import ServeSettings
 
@@ -65,6 +66,14 @@ def test_the_python_of_the_documents_runs(address: str, capsys: pytest.CaptureFi
 def test_the_documents_name_every_field_of_a_search() -> None:
     fields = service_document()["components"]["schemas"]["SimilarRequest"]["properties"]  # type: ignore[index]
     assert [name for name in fields if f"`{name}`" not in DOCUMENT] == []
+
+
+def test_the_openapi_document_says_where_the_service_is_and_has_an_example_of_each_body() -> None:
+    assert service_document()["servers"] == [{"url": "./", "description": "The service that this document comes from."}]
+    for operation in OPERATIONS:
+        assert (operation.body is None) == (operation.example is None), operation.path
+        if operation.body is not None:
+            msgspec.convert(operation.example, operation.body)
 
 
 # -- deploying ---------------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from askalike import Answer, Forum, Link, Question
 from askalike.errors import DamagedForumError
 from askalike.operations import OPERATIONS
 from askalike.schemas import Similar
+from askalike.server import routes
 from askalike.server.app import build
 from askalike.server.engine import Engine
 from askalike.server.guards import Keys
@@ -82,15 +83,35 @@ def test_a_hit_has_highlights_its_best_answer_and_what_was_attended(client: Test
     assert found.status_code == 200
     (hit,) = found.json()["hits"]
     assert hit["highlights"] == {"title": [[0, 4], [5, 10]], "excerpt": [[4, 10]]}
-    assert hit["best_answer"]["html"] == "<p>Move it</p>"
+    assert hit["best_answer"]["text"] == "Move it"
+    assert "html" not in hit["best_answer"]
+
+
+def test_a_hit_has_only_the_fields_that_are_asked_for(client: TestClient) -> None:
+    (hit,) = search(client, fields=["score", "question.url", "best_answer.html"]).json()["hits"]
+    assert hit.keys() == {"score", "question", "best_answer"}
+    assert hit["question"] == {"id": "1", "title": hit["question"]["title"], "url": ""}
+    assert hit["best_answer"] == {"html": "<p>Move it</p>"}
+    refused = search(client, fields=["question.nothing"])
+    assert refused.status_code == 422
+    assert "fields" in refused.json()["error"]
+
+
+def test_an_operation_without_a_handler_fails_when_the_application_is_built(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handlers = {one: handler for one, handler in routes.HANDLERS.items() if one.path != "/v1/log"}
+    monkeypatch.setattr(routes, "HANDLERS", handlers)
+    with pytest.raises(KeyError, match="/v1/log"):
+        build(ServeSettings(str(folder)))
 
 
 def test_a_stand_in_says_by_what_it_was_found(client: TestClient) -> None:
     (hit,) = search(client, title="only blank pages").json()["hits"]
     title = "Printer prints only blank pages"
     assert (hit["question"]["id"], hit["via"]["id"], hit["via"]["title"]) == ("a/b c", "3", title)
-    assert [title[start:end] for start, end in hit["via"]["highlights"]] == ["only", "blank", "pages"]
-    assert ({match["word"] for match in hit["matched"]}, hit["missing"]) == ({"only", "blank", "pages"}, [])
+    assert [title[start:end] for start, end in hit["via"]["highlights"]] == ["blank", "pages"]
+    assert ({match["word"] for match in hit["matched"]}, hit["missing"]) == ({"blank", "pages"}, [])
 
 
 def test_searches_that_wait_are_answered_together(other: Any, monkeypatch: pytest.MonkeyPatch) -> None:

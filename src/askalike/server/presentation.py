@@ -21,6 +21,7 @@ from msgspec.structs import asdict
 
 from askalike.schemas import (
     Highlights,
+    HitAnswer,
     Likelihood,
     ListedQuestion,
     Ranges,
@@ -121,6 +122,12 @@ def shown_answer(answer: Answer) -> ShownAnswer:
     )
 
 
+def hit_answer(answer: Answer) -> HitAnswer:
+    """Return the best answer to a hit."""
+    html, text = safe_html(answer.body, answer.markup), plain_text(answer.body, answer.markup)
+    return HitAnswer(answer.id, answer.created, answer.score, answer.author, answer.is_accepted, text, html)
+
+
 def shown_hit(hit: Hit, analyzer: Analyzer) -> SimilarHit:
     """Return a hit with its highlights and its best answer."""
     shown, via_analyzer = question_excerpt(hit.question), analyzer.of(hit.via.language if hit.via else "")
@@ -137,7 +144,7 @@ def shown_hit(hit: Hit, analyzer: Analyzer) -> SimilarHit:
         ),
         question=hit.question,
         excerpt=shown,
-        best_answer=shown_answer(hit.answer) if hit.answer else None,
+        best_answer=hit_answer(hit.answer) if hit.answer else None,
         answers=hit.answer_count,
         via=Via(hit.via.id, hit.via.title, highlights(hit.via.title, hit.matched, via_analyzer)) if hit.via else None,
     )

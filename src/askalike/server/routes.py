@@ -27,7 +27,9 @@ Endpoint = Callable[[Request], Awaitable[Reply]]
 Routes = Mapping[str, Mapping[str, Endpoint]]
 """Path, with names in braces → method → what answers."""
 
-HANDLERS: Final[Mapping[Operation[Any], Callable[[Service, Request], Any]]] = {
+Handler = Callable[[Service, Request], Any]
+
+HANDLERS: Final[Mapping[Operation[Any], Handler]] = {
     operations.SIMILAR: lambda service, request: service.engine.similar(request.body.query),
     operations.QUESTIONS: lambda service, request: service.engine.questions(request.query.limit, request.query.after),
     operations.QUESTION: lambda service, request: service.engine.question(request.values["id"]),
@@ -55,7 +57,11 @@ HANDLERS: Final[Mapping[Operation[Any], Callable[[Service, Request], Any]]] = {
 
 
 def forum_routes(forum: ServedForum) -> Routes:
-    """Return what is answered for a forum."""
+    """Return what is answered for a forum.
+
+    Raises:
+        KeyError: nothing answers an operation of the table.
+    """
     others: Mapping[Operation[Any], Endpoint] = {
         operations.HEALTH: health,
         operations.DOCUMENT: _document_reply,
@@ -64,12 +70,12 @@ def forum_routes(forum: ServedForum) -> Routes:
     }
     routes: dict[str, dict[str, Endpoint]] = {}
     for operation in OPERATIONS:
-        endpoint = others.get(operation) or partial(_answer, forum, operation)
+        endpoint = others.get(operation) or partial(_answer, forum, operation, HANDLERS[operation])
         routes.setdefault(operation.path, {})[operation.method] = endpoint
     return routes
 
 
-async def _answer(forum: ServedForum, operation: Operation[Any], request: Request) -> Reply:
+async def _answer(forum: ServedForum, operation: Operation[Any], handler: Handler, request: Request) -> Reply:
     """Check a request, let a thread work for it, and return its answer."""
     access, limits = forum.access, forum.access.settings.limits
     access.count(request.client_key)
@@ -85,10 +91,13 @@ async def _answer(forum: ServedForum, operation: Operation[Any], request: Reques
         content = await request.read_body(limits.body_bytes, limits.timeout_s)
         request.body = parse_body(operation.body, content)
     pool, is_large = service.writer if operation.right == "write" else service.readers, len(content) > LARGE_BYTES
-    work: Callable[[], Any] | Batched = partial(HANDLERS[operation], service, request)
+    work: Callable[[], Any] | Batched = partial(handler, service, request)
     if operation is operations.SIMILAR and pool.batches and not is_large:
         work = Batched(request.body.query)
     value = await pool.run(work, limits.timeout_s, request.client_key, is_large=is_large)
+    if operation is operations.SIMILAR:
+        named = [schemas.hit_fields(hit, request.body.fields) for hit in value.hits]
+        value = {**msgspec.structs.asdict(value), "hits": named}
     return Reply(value if isinstance(value, bytes) else msgspec.json.encode(value), operation.media)
 
 

@@ -30,6 +30,7 @@
   const counted = (forms, number) => (forms[plural.select(number)] ?? forms.other).replace("#", number.toLocaleString(language));
   const limit = Math.min(20, Math.max(1, parseInt(set.limit, 10) || 5));
   const minimum = set.minimum || 0; // less likely hits than the forum's threshold are folded
+  const fields = ["question.url", "likelihood", "highlights", "answers", "via", "best_answer.text", "best_answer.accepted"];
   const PAUSE_MS = 350;
   const LEAST_LETTERS = 8;
   const ANSWER_LETTERS = 600;
@@ -134,7 +135,7 @@ button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:point
   }
 
   async function look() {
-    const question = { title: textOf(title).slice(0, 1000), body: textOf(body).slice(0, 200000), k: limit, minimum, order: "help", markup: set.markup || "markdown" };
+    const question = { title: textOf(title).slice(0, 1000), body: textOf(body).slice(0, 200000), k: limit, minimum, fields, order: "help", markup: set.markup || "markdown" };
     const typed = JSON.stringify(question);
     if (!question.title) hiddenFor = null;
     if (typed === lastAsked || hiddenFor === title || Date.now() < quietUntil) return;

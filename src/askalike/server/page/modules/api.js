@@ -14,9 +14,16 @@ export class ServiceError extends Error {
   }
 }
 
+// What a row shows of a hit; bodies and answers as text stay out.
+const HIT_FIELDS = [
+  ...["likelihood", "score", "components", "matched", "missing", "highlights", "excerpt", "answers", "via", "rank"],
+  ...["url", "created", "score", "tags"].map((name) => `question.${name}`),
+  ...["html", "accepted", "author", "created", "score"].map((name) => `best_answer.${name}`),
+];
+
 /** Earlier questions like this one. */
 export function similar(question, signal) {
-  return call("POST", "v1/similar", { sent: question, signal });
+  return call("POST", "v1/similar", { sent: { fields: HIT_FIELDS, ...question }, signal });
 }
 
 /** A question with its answers and links. */
@@ -26,7 +33,7 @@ export function question(id, signal) {
 
 /** Similar questions, whenever they were asked. */
 export function neighbours(id, k, signal) {
-  return call("POST", "v1/similar", { sent: { id, k }, signal });
+  return similar({ id, k }, signal);
 }
 
 /** The newest questions, a page at a time. */
