@@ -58,12 +58,13 @@ def exact_pairs(forum: Forum, questions: dict[int, Question]) -> dict[Ends, floa
         plain = replace(plain, engine=engine, settings=replace(plain.settings, join=join))
         pairs: dict[Ends, float] = {}
         for number, candidates in zip(queries, plain.closest(list(queries.values())), strict=True):
-            firsts = forum.pairs.store.firsts([candidate.key for candidate in candidates])
+            keys, scores = candidates.keys.tolist(), candidates.scores.tolist()
+            firsts = forum.pairs.store.firsts(keys)
             best: dict[int, float] = {}
-            for candidate in candidates:
-                first = firsts.get(candidate.key, candidate.key)
+            for key, score in zip(keys, scores, strict=True):
+                first = firsts.get(key, key)
                 if first != number and len(best) < PARTNERS:
-                    best.setdefault(first, candidate.score)
+                    best.setdefault(first, score)
             pairs |= {
                 (min(number, first), max(number, first)): score for first, score in best.items() if score >= LEAST_SCORE
             }

@@ -10,10 +10,9 @@ from tests.embedding_server import serving
 
 from askalike import Question
 from askalike.models.remote import RemoteReranker
-from askalike.search import Query, Reranker
-from askalike.search.originals import Found
-from askalike.search.pool import Scored
-from askalike.search.reranker import as_question, checked_scores, in_unit, reranked
+from askalike.search import RANKERS, Candidates, Query, Reranker
+from askalike.search.query import TermCounts
+from askalike.search.reranker import as_question, checked_scores, in_unit, rerank
 
 QUESTIONS = [
     Question("0", "printer offline"),
@@ -55,10 +54,13 @@ def test_no_questions_have_no_scores(reranker: Reranker) -> None:
 
 
 def test_the_best_are_put_in_its_order_and_the_others_follow(reranker: Reranker) -> None:
-    held = [Found(Scored(place, 0.9 - place / 10, {}), one) for place, one in enumerate(QUESTIONS) if one.title]
-    shown = reranked(reranker, QUERY, held, 2)
-    assert [one.question.id for one in shown] == ["1", "0", "3"]
-    numbers = [one.scored.components.get("reranker") for one in shown]
-    assert [one.scored.score for one in shown][:2] == in_unit([float(one) for one in numbers[:2] if one is not None])
-    assert (numbers[2], shown[2].scored.components["first"]) == (None, pytest.approx(0.6))
-    assert shown[2].scored.score <= shown[1].scored.score
+    questions = [question for question in QUESTIONS if question.title]
+    counts = TermCounts(None)  # type: ignore[arg-type]  # no term is looked up
+    table = Candidates(QUERY, RANKERS["probability"], {}, counts, 3, 3, scores=np.array([0.9, 0.8, 0.6]))
+    table.keys, table.questions, table.via = np.arange(3), questions, [None] * 3
+    rerank(reranker, table, 2)
+    assert [question.id for question in table.questions] == ["1", "0", "3"]
+    numbers = table.components["reranker"].tolist()
+    assert table.scores[:2].tolist() == in_unit(numbers[:2])
+    assert (numbers[2] != numbers[2], table.components["first"][2]) == (True, pytest.approx(0.6))
+    assert table.scores[2] <= table.scores[1]

@@ -118,7 +118,7 @@ def test_what_was_asked_for_ahead_through_a_lost_connection_is_asked_for_through
     words = words_of(forum)
     milvus, (client, _) = words.milvus, words.milvus._asking()
     milvus._search = (client, Ask())
-    assert words.begin_counts(["wifi"])()[1] == {"wifi": (1, 1)}
+    assert words.counts(["wifi"])[1] == {"wifi": (1, 1)}
     assert milvus._client is not client
 
 

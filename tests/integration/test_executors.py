@@ -23,8 +23,7 @@ from askalike.forum.groups import hashes_by_number
 from askalike.forum.pairs import side_by_side
 from askalike.index.catchup import Steps
 from askalike.index.word_indexer import WordIndexer
-from askalike.search import Searcher
-from askalike.search.pool import Scored
+from askalike.search import Candidates, Searcher
 
 pytestmark = pytest.mark.slow
 
@@ -120,7 +119,7 @@ def test_pairs_of_a_block_are_those_of_each_question_alone(
     sizes: list[int] = []
     closest = Searcher.closest
 
-    def counted(self: Searcher, queries: Sequence[Query]) -> list[list[Scored]]:
+    def counted(self: Searcher, queries: Sequence[Query]) -> list[Candidates]:
         sizes.append(len(queries))
         return closest(self, queries)
 

@@ -17,7 +17,7 @@ from askalike.forum.calibrations import JudgedPair
 from askalike.forum.queue import stratum_of
 from askalike.schemas import PairsQuery, SimilarRequest
 from askalike.search.calibration import ENOUGH_JUDGED
-from askalike.search.rankers import OFFSET
+from askalike.search.candidates import OFFSET
 from askalike.search.scorer import USUAL, WORDS
 from askalike.search.thresholds import needed
 from askalike.server.engine import Engine

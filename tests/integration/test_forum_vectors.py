@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,8 +24,10 @@ from askalike.index import vector_sets as vectors_module
 from askalike.index.catchup import Steps
 from askalike.index.vector_sets import VectorIndexer
 from askalike.progress import SilentProgress
-from askalike.search import Ranking, Searcher
+from askalike.search import Candidates, Engine
+from askalike.search.explanation import explain
 from askalike.store import ForumLayout, open_store
+from askalike.text.analyzer import Analyzer
 
 WIFI = Question("wifi", "Wifi drops", tags=("Network", "home"), created=datetime(2020, 1, 1, tzinfo=UTC))
 PRINTER = Question("printer", "Printer offline", tags=("printer",), created=datetime(2021, 1, 1, tzinfo=UTC))
@@ -87,19 +89,18 @@ def sets(path: Path) -> list[str]:
 
 
 def test_hits_and_corrections_of_a_search_are_of_one_state(small: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
-    hits = Searcher.hits
     monkeypatch.setattr("askalike.forum.encoders.LEAST_READ", 2)
 
-    def stored_meanwhile(searcher: Searcher, ranked: Ranking) -> list[Hit]:
-        monkeypatch.setattr(Searcher, "hits", hits)
+    def stored_meanwhile(engine: Engine, analyzer: Analyzer, tables: Sequence[Candidates]) -> list[list[Hit]]:
+        monkeypatch.setattr("askalike.search.searcher.explain", explain)
         with Forum.open(small.path) as other:
             other.add(Question("new", "wirelss wirelss"))  # from now on the word is known
         small.similar("wifi", ranker="words")  # and another search of this forum has seen it
-        return hits(searcher, ranked)
+        return explain(engine, analyzer, tables)
 
     small.add([Question("one", "Wireless drops"), Question("two", "Wireless lost")])
     before = small.search(Query("wirelss drops"))
-    monkeypatch.setattr(Searcher, "hits", stored_meanwhile)
+    monkeypatch.setattr("askalike.search.searcher.explain", stored_meanwhile)
     during = small.search(Query("wirelss drops"))
     assert [(one.written, one.meant) for one in before.corrections] == [("wirelss", "wireless")]
     assert replace(during, seconds={}) == replace(before, seconds={})

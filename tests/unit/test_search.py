@@ -17,6 +17,7 @@ from askalike.models.term_weighting import inverse_document_frequency
 from askalike.search import (
     RANKERS,
     Candidate,
+    Candidates,
     JoinSettings,
     Query,
     QuerySettings,
@@ -24,10 +25,9 @@ from askalike.search import (
     Searcher,
     SearchSettings,
 )
+from askalike.search.candidates import find_candidates, needed_by_words
 from askalike.search.engine import DuplicateLinks, Needed, TermStatistics
-from askalike.search.pool import Laps, Pool, Source, _needed, gather
-from askalike.search.query import PreparedQuery, TermCounts, weigh
-from askalike.search.rankers import best_of_sum
+from askalike.search.query import TermCounts, weigh
 from askalike.search.texts import Text
 from askalike.text.analyzer import Analyzer, Prepared
 from askalike.text.settings import TextSettings
@@ -43,8 +43,6 @@ class ListEngine:
         gone: keys whose records were deleted.
         vectors: key → its vector (D,).
     """
-
-    is_distant: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -166,50 +164,10 @@ def test_a_search_that_corrects_nothing_asks_for_the_counts_of_its_terms_once() 
             return super().statistics(terms)
 
     engine = Counting(PRINTERS, vectors=DIRECTIONS)
-    found = Searcher(engine, ANALYZER, FixedEncoder(1.0, 0.0), speller_of=lambda _: Knows()).search(
-        Query("printer", "offline zzz")
-    )
+    searcher = Searcher(engine, ANALYZER, FixedEncoder(1.0, 0.0), speller_of=lambda _: Knows())
+    [found] = searcher.search([Query("printer", "offline zzz")])
     assert found.corrections == ()
     assert engine.calls == [["offlin", "printer", "zzz"]]
-
-
-class Distant(ListEngine):
-    """Notes by whose order it is asked, and for how many scores by words."""
-
-    is_distant: ClassVar[bool] = True
-
-    def __init__(self, questions: Sequence[Question], vectors: Mapping[int, Sequence[float]] | None = None) -> None:
-        super().__init__(questions, vectors=vectors)
-        self.calls: list[str] = []
-        self.scored = 0
-
-    def expect(self, terms: Collection[str]) -> None:
-        self.calls.append("expect " + " ".join(sorted(terms)))
-
-    def statistics(self, terms: Collection[str]) -> TermStatistics:
-        self.calls.append("statistics " + " ".join(sorted(terms)))
-        return super().statistics(terms)
-
-    def nearest(self, vectors: NDArray[np.float32], limit: int, filters: Filters) -> list[list[Candidate]]:
-        self.calls.append("nearest")
-        return super().nearest(vectors, limit, filters)
-
-    def lexical_scores(self, weights: Mapping[str, float], keys: Sequence[int]) -> dict[int, float]:
-        self.scored += len(keys) if len(keys) < len(self.held) else 0
-        return super().lexical_scores(weights, keys)
-
-
-def test_an_engine_far_away_is_asked_for_what_is_nearest_while_it_counts_terms() -> None:
-    engine = Distant(PRINTERS, DIRECTIONS)
-    searcher = Searcher(engine, ANALYZER, FixedEncoder(1.0, 0.0), HALVES)
-    assert scores(searcher.search(ASKED).hits) == scores(printers().search(ASKED).hits)
-    assert engine.calls == ["expect offlin printer", "nearest", "statistics offlin printer"]
-    engine.calls.clear()
-    searcher.search_many([ASKED, Query("scanner dead", ranker="words")])
-    assert engine.calls[:2] == ["expect dead offlin printer scanner", "nearest"], "those of all queries at once"
-    engine.calls.clear()
-    searcher.search(replace(ASKED, ranker="words"))
-    assert engine.calls == ["statistics offlin printer"], "there is nothing to do meanwhile"
 
 
 class Reads(Knows):
@@ -221,7 +179,7 @@ class Reads(Knows):
         return 0 if word in {"printer", "offline"} else None
 
 
-def test_a_query_that_is_corrected_meanwhile_is_encoded_as_it_is_searched_for() -> None:
+def test_a_query_that_is_corrected_is_encoded_as_it_is_searched_for() -> None:
     class Noting(FixedEncoder):
         def encode(self, queries: Sequence[Query]) -> NDArray[np.float32]:
             self.titles = [*getattr(self, "titles", []), *(one.title for one in queries)]
@@ -229,24 +187,18 @@ def test_a_query_that_is_corrected_meanwhile_is_encoded_as_it_is_searched_for() 
 
     many = [Question(str(place), "printer offline") for place in range(9)]
     vectors = {place: [1.0, place / 10] for place in range(9)}
-    found = []
-    for engine in (ListEngine(many, vectors=vectors), Distant(many, vectors)):
-        encoder = Noting(1.0, 0.0)
-        result = Searcher(engine, ANALYZER, encoder, HALVES, speller_of=lambda _: Reads()).search(
-            Query("prinetr offline")
-        )
-        assert [one.meant for one in result.corrections] == ["printer"]
-        found.append(scores(result.hits))
-        assert encoder.titles[-1] == "printer offline"
-    assert found[0] == found[1]
-    assert encoder.titles == ["prinetr offline", "printer offline"]
+    encoder = Noting(1.0, 0.0)
+    searcher = Searcher(ListEngine(many, vectors=vectors), ANALYZER, encoder, HALVES, speller_of=lambda _: Reads())
+    [result] = searcher.search([Query("prinetr offline")])
+    assert [correction.meant for correction in result.corrections] == ["printer"]
+    assert encoder.titles == ["printer offline"]
 
 
 @pytest.mark.parametrize(("ranker", "has_vectors"), [(None, True), ("meaning", True), ("words", False)])
 def test_a_result_names_the_ranker_that_answered_and_whether_vectors_did(ranker: str | None, has_vectors: bool) -> None:
-    found = printers().search(replace(ASKED, ranker=ranker))
+    [found] = printers().search([replace(ASKED, ranker=ranker)])
     assert (found.ranker, found.has_vectors) == (ranker or "probability", has_vectors)
-    without = Searcher(ListEngine(PRINTERS), ANALYZER).search(ASKED)
+    [without] = Searcher(ListEngine(PRINTERS), ANALYZER).search([ASKED])
     assert (without.ranker, without.has_vectors) == ("probability", False)
 
 
@@ -279,7 +231,7 @@ def test_settings_out_of_range_are_refused(body_weight: float, max_terms: int) -
 
 def test_a_hit_shows_the_words_that_matched_strongest_first() -> None:
     engine = ListEngine([Question("1", "Offline printers", "The printer is offline")])
-    (hit,) = Searcher(engine, ANALYZER).search(Query("printer", "offline")).hits
+    (hit,) = hits_of(Searcher(engine, ANALYZER), Query("printer", "offline"))
     assert [(match.word, match.field) for match in hit.matched] == [
         ("printers", "title"),
         ("printer", "body"),
@@ -304,10 +256,10 @@ def test_the_closest_are_those_of_the_ranking_without_their_records(ranker: str 
     engine = ListEngine(PRINTERS, vectors=DIRECTIONS)
     searcher = Searcher(engine, ANALYZER, FixedEncoder(1.0, 0.0))
     query = Query("printer", "offline", k=k, ranker=ranker, is_canonical=False)
-    ranked = [one.scored for one in searcher.ranking(query).found]
-    assert ranked
-    [found] = searcher.closest([query])
-    assert sorted(found, key=lambda one: (-one.score, one.key)) == sorted(ranked, key=lambda one: (-one.score, one.key))
+    [ranked] = searcher.rank([query])
+    assert len(ranked.keys)
+    [closest] = searcher.closest([query])
+    assert sorted(rows(closest)) == sorted(rows(ranked))
 
 
 def test_the_closest_of_several_queries_are_those_of_each_alone() -> None:
@@ -320,21 +272,21 @@ def test_the_closest_of_several_queries_are_those_of_each_alone() -> None:
         for ranker in (None, "words", "meaning")
         for excluded in ((), (PRINTERS[0].id,))
     ]
-    assert searcher.closest(queries) == [found for one in queries for found in searcher.closest([one])]
+    alone = [table for query in queries for table in searcher.closest([query])]
+    assert [rows(table) for table in searcher.closest(queries)] == [rows(table) for table in alone]
     assert searcher.closest([]) == []
 
 
 def test_the_closest_may_have_gone() -> None:
     engine = ListEngine([Question(str(number), "printer") for number in range(10)], gone=frozenset(range(6)))
     query = Query("printer", k=3, ranker="words", is_canonical=False)
-    assert [[one.key for one in found] for found in Searcher(engine, ANALYZER).closest([query, query])] == [
-        [0, 1, 2]
-    ] * 2
+    tables = Searcher(engine, ANALYZER).closest([query, query])
+    assert [table.keys.tolist() for table in tables] == [[0, 1, 2]] * 2
 
 
 def test_questions_that_have_gone_are_replaced_by_the_next_best() -> None:
     engine = ListEngine([Question(str(number), "printer") for number in range(10)], gone=frozenset(range(6)))
-    hits = Searcher(engine, ANALYZER).search(Query("printer", k=3, ranker="words", is_canonical=False)).hits
+    hits = hits_of(Searcher(engine, ANALYZER), Query("printer", k=3, ranker="words", is_canonical=False))
     assert [hit.question.id for hit in hits] == ["6", "7", "8"]
     assert engine.asked == [3, 6, 12]
 
@@ -342,15 +294,15 @@ def test_questions_that_have_gone_are_replaced_by_the_next_best() -> None:
 def test_equal_scores_at_the_end_of_a_joined_list_are_cut_by_id() -> None:
     questions = [Question("c", "printer"), Question("b", "printer"), Question("a", "printer")]
     searcher = Searcher(ListEngine(questions), ANALYZER, FixedEncoder(1.0, 0.0))
-    assert [one.question.id for one in searcher.ranking(Query("printer", k=2)).found] == ["a", "b"]
+    assert [hit.question.id for hit in hits_of(searcher, Query("printer", k=2))] == ["a", "b"]
 
 
 def test_a_vector_of_zeros_finds_nothing_and_words_answer() -> None:
     engine = ListEngine(PRINTERS, vectors=DIRECTIONS)
     searcher = Searcher(engine, ANALYZER, FixedEncoder(0.0, 0.0), HALVES)
-    assert searcher.search(replace(ASKED, k=3, ranker="meaning")).hits == ()
+    assert hits_of(searcher, replace(ASKED, k=3, ranker="meaning")) == ()
     assert engine.asked == []
-    assert [hit.question.id for hit in searcher.search(replace(ASKED, k=3)).hits] == ["words", "both"]
+    assert [hit.question.id for hit in hits_of(searcher, replace(ASKED, k=3))] == ["words", "both"]
 
 
 # -- words and vectors together ------------------------------------------------------------------------------------
@@ -370,67 +322,83 @@ def printers(**settings: float) -> Searcher:
     return Searcher(ListEngine(PRINTERS, vectors=DIRECTIONS), ANALYZER, FixedEncoder(1.0, 0.0), joined)
 
 
+def hits_of(searcher: Searcher, query: Query) -> tuple[Hit, ...]:
+    [result] = searcher.search([query])
+    return result.hits
+
+
+def rows(table: Candidates) -> list[tuple[float, int, dict[str, float]]]:
+    """Return score, key and components of each row, best first."""
+    columns = {name: column.tolist() for name, column in table.components.items()}
+    parts = [{name: column[row] for name, column in columns.items()} for row in range(len(table.keys))]
+    return list(zip((-table.scores).tolist(), table.keys.tolist(), parts, strict=True))
+
+
 def scores(hits: Sequence[Hit]) -> dict[str, float]:
     return {hit.question.id: pytest.approx(hit.score, abs=1e-6) for hit in hits}
 
 
-def pool(weight: float, *, limit: int = 50, count: int = 3, excluded: str = "", **vectors: Sequence[float]) -> Pool:
+def found(
+    weight: float, *, limit: int = 50, count: int = 3, excluded: str = "", **vectors: Sequence[float]
+) -> Candidates:
     """Return the candidates of ``ASKED``."""
     engine = ListEngine(PRINTERS, vectors={int(key[1:]): one for key, one in vectors.items()} or DIRECTIONS)
     query = replace(ASKED, filters=Filters(exclude_ids=frozenset([excluded])))
-    prepared = PreparedQuery(query, {}, {"printer": 1.0, "offlin": 1.0}, vector=np.array([1.0, 0.0], np.float32))
-    return gather(engine, prepared, ("lexical", "vectors"), limit, Laps(), count, weight)
+    terms = {"printer": QueryTerm(1.0, 1.0), "offlin": QueryTerm(1.0, 1.0)}
+    table = Candidates(query, RANKERS["probability"], terms, counts(3, {}), 1, 1)
+    table.vector = np.array([1.0, 0.0], np.float32)
+    find_candidates(engine, [table], JoinSettings(weight, limit, count))
+    return table
 
 
-def sums(found: Pool) -> dict[str, float]:
-    best = best_of_sum(found, found.weight, found.weight)
-    return {PRINTERS[one.key].id: pytest.approx(one.score, abs=1e-6) for one in best}
+def sums(table: Candidates) -> dict[str, float]:
+    pairs = zip(table.keys.tolist(), table.scores.tolist(), strict=True)
+    return {PRINTERS[key].id: pytest.approx(score, abs=1e-6) for key, score in pairs}
 
 
 def test_the_weighted_sum_of_cosine_and_share_of_bm25_worked_by_hand() -> None:
-    # bm25 2, 1, 0, so shares 1, 1/2, 0; cosines 0, 0.8, 0.6
-    assert sums(pool(0.5)) == {"both": 0.65, "words": 0.5, "meaning": 0.3}
-    assert sums(pool(0.25)) == {"words": 0.75, "both": 0.575, "meaning": 0.15}
-    assert sums(pool(0.25, count=1)) == {"words": 0.75}
+    # bm25 2, 1, 0, so shares 1, 1/2, 0; cosines 0, 0.8, 0.6; without a cosine w is .4 at most
+    assert sums(found(0.5)) == {"both": 0.65, "words": 0.6, "meaning": 0.3}
+    assert sums(found(0.25)) == {"words": 0.75, "both": 0.575, "meaning": 0.15}
+    assert sums(found(0.25, count=1)) == {"words": 0.75}
 
 
 def test_components_are_those_of_the_weighted_sum() -> None:
-    for hit in printers().search(replace(ASKED, k=3)).hits:
+    for hit in hits_of(printers(), replace(ASKED, k=3)):
         assert hit.components.keys() == {"bm25", "bm25_share", "cosine", "same"}
         assert hit.components["bm25_share"] == pytest.approx(hit.components["bm25"] / 2)
 
 
 def test_a_candidate_of_one_source_is_scored_by_the_other() -> None:
-    found = pool(0.5, limit=1, count=1)  # the best by words, and the best by vectors
-    assert sums(found) == {"both": 0.65}
-    assert found.scores["lexical"][1] == 1
+    best_alone = found(0.5, limit=1, count=1)  # of the best by words, and the best by vectors
+    assert sums(best_alone) == {"both": 0.65}
+    assert best_alone.components["bm25"].tolist() == [1]
 
 
 def test_an_excluded_question_does_not_set_the_scale() -> None:
-    assert sums(pool(0.5, excluded="words")) == {"both": 0.9, "meaning": 0.3}
+    assert sums(found(0.5, excluded="words")) == {"both": 0.9, "meaning": 0.3}
 
 
 def test_a_question_without_a_vector_is_weighed_by_its_words() -> None:
-    assert sums(pool(0.5, v2=[1.0, 0.0])) == {"words": 0.5, "meaning": 0.5, "both": 0.25}
+    assert sums(found(0.5, v2=[1.0, 0.0])) == {"words": 0.6, "meaning": 0.5, "both": 0.3}
 
 
 @pytest.mark.parametrize("ranker", list(RANKERS))
 def test_more_hits_than_questions_and_an_empty_forum_are_no_error(ranker: str) -> None:
-    assert len(printers().search(replace(ASKED, k=1000, ranker=ranker)).hits) == (3 if ranker == "probability" else 2)
-    assert (
-        Searcher(ListEngine([]), ANALYZER, FixedEncoder(1.0, 0.0)).search(replace(ASKED, k=5, ranker=ranker)).hits == ()
-    )
+    assert len(hits_of(printers(), replace(ASKED, k=1000, ranker=ranker))) == (3 if ranker == "probability" else 2)
+    nothing = Searcher(ListEngine([]), ANALYZER, FixedEncoder(1.0, 0.0))
+    assert hits_of(nothing, replace(ASKED, k=5, ranker=ranker)) == ()
 
 
 def test_what_shares_no_word_and_points_elsewhere_is_no_hit() -> None:
     searcher = Searcher(ListEngine(PRINTERS, vectors={2: [-1.0, 0.1]}), ANALYZER, FixedEncoder(1.0, 0.0))
-    assert [hit.question.id for hit in searcher.search(replace(ASKED, k=3)).hits] == ["words", "both"]
-    assert searcher.search(replace(ASKED, k=3, ranker="meaning")).hits == ()
+    assert [hit.question.id for hit in hits_of(searcher, replace(ASKED, k=3))] == ["words", "both"]
+    assert hits_of(searcher, replace(ASKED, k=3, ranker="meaning")) == ()
 
 
 def test_an_unknown_ranker_is_refused_with_the_choices() -> None:
     with pytest.raises(SettingError, match="expected one of probability, words, meaning, reranker"):
-        printers().search(replace(ASKED, ranker="magic"))
+        printers().search([replace(ASKED, ranker="magic")])
 
 
 @pytest.mark.parametrize(
@@ -453,11 +421,11 @@ def test_what_meaning_alone_found_is_scored_by_words_where_it_may_be_among_the_b
     # The second best of these is .45; 8 may reach .1 + .5 · .4 = .3 < .45, and 7 .65: it alone is scored.
     matched = [(1, 10.0), (2, 4.0)]
     near = {1: 0.2, 7: 0.9, 8: 0.2, 9: 0.05}
-    known: dict[Source, dict[int, float]] = {"lexical": dict(matched), "vectors": near}
-    assert _needed(matched, 2, known, [7, 8, 9], 2, 0.5, {2: 0.1}) == [7]
-    assert _needed(matched, 2, known, [7, 8, 9], 3, 0.5, {2: 0.1}) == [7, 8]  # the third best is .25
-    assert _needed(matched, 2, known, [7, 8, 9], 9, 0.5, {2: 0.1}) == [7, 8, 9]  # all are among so many
-    assert _needed(matched, 3, known, [7, 8, 9], 2, 0.5, {2: 0.1}) == []  # no other has a word
+    known = dict(matched)
+    assert needed_by_words(matched, 2, known, near, [7, 8, 9], 2, 0.5, {2: 0.1}) == [7]
+    assert needed_by_words(matched, 2, known, near, [7, 8, 9], 3, 0.5, {2: 0.1}) == [7, 8]  # the third best is .25
+    assert needed_by_words(matched, 2, known, near, [7, 8, 9], 9, 0.5, {2: 0.1}) == [7, 8, 9]  # all are among so many
+    assert needed_by_words(matched, 3, known, near, [7, 8, 9], 2, 0.5, {2: 0.1}) == []  # no other has a word
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -469,13 +437,13 @@ def test_the_best_are_the_same_where_only_what_may_be_among_them_is_scored(seed:
     near = best(cosines, 10)
     keys = list(dict.fromkeys([key for key, _ in (*matched[:10], *near)]))
     unmatched = [key for key in keys if key not in dict(matched[:10])]
-    known: dict[Source, dict[int, float]] = {"lexical": dict(matched[:10]), "vectors": dict(near)}
+    known = dict(matched[:10])
     far = {key: cosines[key] for key in keys if key not in dict(near)}
-    scored = _needed(matched, 40, known, unmatched, 5, 0.4, far)
-    known["lexical"].update((key, bm25[key]) for key in scored)
+    scored = needed_by_words(matched, 40, known, dict(near), unmatched, 5, 0.4, far)
+    known.update((key, bm25[key]) for key in scored)
 
     def first(lexical: Mapping[int, float]) -> list[int]:
         sums = {key: 0.4 * cosines[key] + 0.6 * lexical.get(key, 0.0) / matched[0][1] for key in keys}
         return [key for key, _ in best(sums, 5)]
 
-    assert first(known["lexical"]) == first(bm25)
+    assert first(known) == first(bm25)

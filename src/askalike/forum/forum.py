@@ -389,7 +389,7 @@ class Forum:
         has_texts = isinstance(query, Query) and isinstance(query.title, str) and isinstance(query.body, str)
         is_settled = has_texts and not cast("Query", query).own and not isinstance(cast("Query", query).minimum, str)
         wanted = cast("Query", query) if is_settled else self._settled(query)
-        return self.indexes.ask(lambda searcher: searcher.search(wanted))
+        return self.indexes.ask(lambda searcher: searcher.search([wanted]))[0]
 
     def similar_many(self, queries: Iterable[Query | str], *, progress: Progress | None = None) -> list[SearchResult]:
         """Return what each of many queries finds, in their order; a text is a title, of which 10 hits are found.
@@ -410,7 +410,7 @@ class Forum:
         def found(searcher: Searcher) -> list[SearchResult]:
             results: list[SearchResult] = []
             for batch in batches(wanted, MANY):
-                results += searcher.search_many(batch)
+                results += searcher.search(batch)
                 shown.advance(len(batch))
             return results
 

@@ -224,11 +224,11 @@ class Indexes:
         Duplicates are not replaced by their originals, nor are answers and what matched looked up.
 
         Raises:
-            SettingError, ForumError, ModelError: as ``Searcher.ranking``.
+            SettingError, ForumError, ModelError: as ``Searcher.rank``.
         """
         query = replace(query, is_canonical=False)
-        found = self.ask(lambda searcher: searcher.ranking(query)).found
-        return [(candidate.question.id, candidate.scored.score) for candidate in found]
+        [table] = self.ask(lambda searcher: searcher.rank([query]))
+        return [(question.id, score) for question, score in zip(table.questions, table.scores.tolist(), strict=True)]
 
     def language_tagger(self) -> Callable[[Question], Question]:
         """Return what gives a question its language, where nobody has said it; in a forum of one it takes it away.

@@ -16,8 +16,7 @@ from askalike.index.encoder_settings import forget_encoder, general_settings, re
 from askalike.index.vector_set import VectorSet
 from askalike.models.encoders.model import Model
 from askalike.search import RANKERS
-from askalike.search.rankers import MEANING
-from askalike.search.reranker import RERANKER
+from askalike.search.rankers import MEANING, RERANKER
 from askalike.store import ForumLayout, Store
 
 

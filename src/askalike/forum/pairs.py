@@ -22,7 +22,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from itertools import chain, islice, zip_longest
+from itertools import chain, islice, repeat, zip_longest
 from pathlib import Path
 from typing import Final
 
@@ -580,16 +580,16 @@ class Pairs:
         found: _Partners = {}
         while asked:
             closest = searcher.closest(list(asked.values()))
-            firsts = self.store.firsts(sorted({one.key for best in closest for one in best}))
+            firsts = self.store.firsts(sorted({key for best in closest for key in best.keys.tolist()}))
             further: dict[int, Query] = {}
             for (num, query), best in zip(asked.items(), closest, strict=True):
                 pairs: dict[int, Pair] = {}
-                for scored in best:
-                    first = firsts.get(scored.key, scored.key)
+                cosines = best.components["cosine"].tolist() if "cosine" in best.components else repeat(None)
+                for key, score, cosine in zip(best.keys.tolist(), best.scores.tolist(), cosines, strict=False):
+                    first = firsts.get(key, key)
                     if first not in (num, *pairs) and len(pairs) < PARTNERS:
-                        cosine = scored.components.get("cosine")
-                        pairs[first] = Pair(min(num, first), max(num, first), scored.score, cosine)
-                if len(pairs) == PARTNERS or len(best) < query.k or query.k == MAX_HITS:
+                        pairs[first] = Pair(min(num, first), max(num, first), score, cosine)
+                if len(pairs) == PARTNERS or len(best.keys) < query.k or query.k == MAX_HITS:
                     found[num] = [pair for pair in pairs.values() if pair.score >= LEAST_SCORE or _is_kept(pair)]
                 else:
                     further[num] = replace(query, k=min(4 * query.k, MAX_HITS))

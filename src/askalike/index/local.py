@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, Final, Protocol
 
 import filelock
 import numpy as np
@@ -122,8 +122,6 @@ class Records:
 class LocalEngine(Records):
     """``search.Engine`` over a store and one state of its word index and, where there are some, of its vectors."""
 
-    is_distant: ClassVar[bool] = False
-
     index: WordSnapshot
     fields: FieldWeights
     vectors: VectorSnapshot | None = None
@@ -132,9 +130,6 @@ class LocalEngine(Records):
     def statistics(self, terms: Collection[str]) -> TermStatistics:
         """Return how many questions are in the index, and how many have each of these terms."""
         return TermStatistics(self.index.entries, self.index.document_frequencies(terms))
-
-    def expect(self, terms: Collection[str]) -> None:
-        """Do nothing: looking up takes no time."""
 
     def lexical(
         self, weights: Mapping[str, float], limit: int, filters: Filters, settled: int | None = None

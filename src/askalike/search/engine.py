@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,18 +66,10 @@ Needed = Callable[[Mapping[int, float]], Sequence[int]]
 
 
 class CandidateSource(Protocol):
-    """The indexes of a forum. Every candidate satisfies the filters, ``exclude_ids`` among them.
-
-    ``is_distant``: a call takes long, so that fewer are made, and something else is done meanwhile.
-    """
-
-    is_distant: ClassVar[bool]
+    """The indexes of a forum. Every candidate satisfies the filters, ``exclude_ids`` among them."""
 
     def statistics(self, terms: Collection[str]) -> TermStatistics:
         """Return the number of questions, and how many of them have each of these terms."""
-
-    def expect(self, terms: Collection[str]) -> None:
-        """Begin to look up what ``statistics`` will be asked for; only where ``is_distant``."""
 
     def lexical(
         self, weights: Mapping[str, float], limit: int, filters: Filters, settled: int | None = None

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from math import inf
-from typing import NamedTuple
 
 from askalike.search.engine import DuplicateLinks
-from askalike.search.pool import Scored
 from askalike.types import Question
 
 Originals = Callable[[str], Sequence[str]]
@@ -52,38 +50,26 @@ def reached(identifier: str, originals: Originals) -> list[str]:
     return list(seen)
 
 
-class Found(NamedTuple):
-    """A question that was found.
-
-    Args:
-        via: the duplicate that was found, where the question stands for it.
-    """
-
-    scored: Scored
-    question: Question
-    via: Question | None = None
-
-
 def canonical(
-    found: Iterable[Found], links: DuplicateLinks, is_admitted: Callable[[Question], bool], k: int
-) -> list[Found]:
-    """Return the first ``k`` with duplicates replaced by their originals, each question once.
+    found: Sequence[Question], links: DuplicateLinks, is_admitted: Callable[[Question], bool], k: int
+) -> list[tuple[int, Question]]:
+    """Return the first ``k`` places of what was found, with the question that is shown there, each question once.
 
-    An original has the score of its best duplicate unless it was found with a better one itself, and has to satisfy the
-    filters too.
+    An original has the place of its best duplicate unless it was found before itself, and has to satisfy the filters
+    too.
     """
 
     def seniority(identifier: str) -> tuple[float, str]:
-        one = links.questions.get(identifier)
-        return (one.created.timestamp() if one is not None and one.created is not None else inf, identifier)
+        question = links.questions.get(identifier)
+        is_dated = question is not None and question.created is not None
+        return (question.created.timestamp() if is_dated else inf, identifier)  # type: ignore[union-attr]
 
-    shown: dict[str, Found] = {}
-    for one in found:
-        own = one.question.id
-        identifier = original_of(own, lambda name: links.targets.get(name, ()), seniority)
-        original = one.question if identifier == own else links.questions.get(identifier)  # it may be gone by now
+    shown: dict[str, tuple[int, Question]] = {}
+    for place, question in enumerate(found):
+        identifier = original_of(question.id, lambda name: links.targets.get(name, ()), seniority)
+        original = question if identifier == question.id else links.questions.get(identifier)  # it may be gone by now
         if original is not None and original.id not in shown and is_admitted(original):
-            shown[original.id] = one if original is one.question else Found(one.scored, original, one.question)
+            shown[original.id] = (place, original)
             if len(shown) == k:
                 break
     return list(shown.values())

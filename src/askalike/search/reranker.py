@@ -11,15 +11,13 @@ from collections.abc import Sequence
 from math import exp, isfinite
 from typing import Final, Protocol
 
-from msgspec import structs
+import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import EncoderError
-from askalike.search.originals import Found
+from askalike.search.candidates import Candidates
+from askalike.search.rankers import RERANKER
 from askalike.types import Query, Question
-
-RERANKER: Final = "reranker"
-"""The ranker that puts the best of the probability in the order of what the forum's user named."""
 
 LEAST: Final = 1e-9
 """A score of 0 would be no hit."""
@@ -72,8 +70,8 @@ def in_unit(scores: Sequence[float]) -> list[float]:
     return [max(1 / (1 + exp(-min(max(score, -700.0), 700.0))), LEAST) for score in scores]
 
 
-def reranked(reranker: Reranker, query: Query, hits: Sequence[Found], depth: int) -> list[Found]:
-    """Return hits with the first ``depth`` in a reranker's order; the others follow, below all of them.
+def rerank(reranker: Reranker, table: Candidates, depth: int) -> None:
+    """Put the first ``depth`` rows of a table in a reranker's order; the others follow, below all of them.
 
     Components gain ``reranker``, its number, and ``first``, the score before. Where an original stands for a duplicate,
     the duplicate's text is read: it is what was found.
@@ -81,19 +79,15 @@ def reranked(reranker: Reranker, query: Query, hits: Sequence[Found], depth: int
     Raises:
         EncoderError: as ``checked_scores``.
     """
-    best, others = hits[:depth], hits[depth:]
-    read = [hit.question if hit.via is None else hit.via for hit in best]
-    numbers = checked_scores(reranker, as_question(query), read) if best else []
-    ordered = [
-        _scored(hit, score, {"reranker": number})
-        for hit, number, score in zip(best, numbers, in_unit(numbers), strict=True)
-    ]
-    lowest = min((hit.scored.score for hit in ordered), default=1.0)
-    highest = max((hit.scored.score for hit in others), default=1.0)
-    ordered.sort(key=lambda hit: (-hit.scored.score, -hit.scored.components["reranker"], hit.question.id))
-    return ordered + [_scored(hit, hit.scored.score * min(1.0, lowest / highest), {}) for hit in others]
-
-
-def _scored(hit: Found, score: float, more: dict[str, float]) -> Found:
-    components = {**hit.scored.components, "first": hit.scored.score, **more}
-    return hit._replace(scored=structs.replace(hit.scored, score=score, components=components))
+    questions = [via or question for question, via in zip(table.questions[:depth], table.via, strict=False)]
+    numbers = checked_scores(reranker, as_question(table.query), questions) if questions else []
+    scores = np.array([*in_unit(numbers), *table.scores[depth:]])
+    if len(scores) > depth:
+        scores[depth:] *= min(1.0, float(scores[:depth].min() / scores[depth:].max()))
+    table.components |= {"reranker": np.array(numbers + [np.nan] * (len(scores) - len(numbers))), "first": table.scores}
+    table.scores = scores
+    ids = [question.id for question in table.questions]
+    order = sorted(range(len(numbers)), key=lambda row: (-scores[row], -numbers[row], ids[row]))
+    order += range(len(numbers), len(scores))
+    table.take(order)
+    table.reranked_by = RERANKER

@@ -16,7 +16,7 @@ from askalike._version import __version__
 from askalike.errors import AskalikeError
 from askalike.forum.pairs import LEAST_SCORE
 from askalike.search import RANKERS
-from askalike.search.reranker import RERANKER
+from askalike.search.rankers import RERANKER
 from askalike.server.metrics import FORUM
 from askalike.server.service import Service
 from askalike.store.rows import from_microseconds

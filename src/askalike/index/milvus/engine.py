@@ -9,7 +9,7 @@ from functools import cache, partial
 from itertools import islice
 from operator import gt, neg
 from types import MappingProxyType
-from typing import Any, ClassVar, overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,15 +79,12 @@ class MilvusEngine(Records):
         states: what only the store knows of questions.
     """
 
-    is_distant: ClassVar[bool] = True
-
     words: MilvusWords
     fields: FieldWeights
     vectors: MilvusVectors | None
     states: QuestionStates
     _size: int | None = None
     _known: dict[str, Counts] = field(default_factory=dict)
-    _expected: tuple[Collection[str], Callable[[], tuple[int, dict[str, Counts]]]] | None = None
     _matched: list[int] = field(default_factory=list)
     _compared: tuple[bytes, Mapping[int, float]] = (b"", MappingProxyType({}))  # a vector, and cosines to it
 
@@ -98,11 +95,6 @@ class MilvusEngine(Records):
             term: known.texts for term in terms if (known := self._known.get(term)) is not None and known.texts
         }
         return TermStatistics(self._size or 0, frequencies)
-
-    def expect(self, terms: Collection[str]) -> None:
-        """Begin to look up the counts of these terms."""
-        missing = set(terms).difference(self._known)
-        self._expected = missing, self.words.begin_counts(missing)
 
     def lexical(
         self, weights: Mapping[str, float], limit: int, filters: Filters, settled: int | None = None
@@ -173,13 +165,10 @@ class MilvusEngine(Records):
 
     def _look_up(self, terms: Collection[str]) -> None:
         missing = set(terms).difference(self._known)
-        while missing or self._size is None:
-            looked_up, counted = self._expected or (missing, partial(self.words.counts, missing))
-            self._expected = None
-            self._size, counts = counted()
-            self._known.update(dict.fromkeys(looked_up, Counts(0, 0)))
+        if missing or self._size is None:
+            self._size, counts = self.words.counts(missing)
+            self._known.update(dict.fromkeys(missing, Counts(0, 0)))
             self._known.update(counts)
-            missing.difference_update(looked_up)
 
     def _query_weights(self, weights: Mapping[str, float]) -> dict[int, float]:
         self._look_up(weights)

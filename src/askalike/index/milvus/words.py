@@ -21,7 +21,7 @@ import base64
 import binascii
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -201,12 +201,6 @@ class MilvusWords(MilvusIndex):
         """Return how many questions there are, and how many have each of these terms, of those that occur."""
         places = {place(term): term for term in terms}
         return _counted(places, self.rows([SIZE, *places]))
-
-    def begin_counts(self, terms: Iterable[str]) -> Callable[[], tuple[int, dict[str, Counts]]]:
-        """Begin to look up what ``counts`` gives; return what waits for it."""
-        places = {place(term): term for term in terms}
-        waits = [self.milvus.begin_search(*self._own_rows(part)) for part in _parts([SIZE, *places])]
-        return lambda: _counted(places, {num: row for wait in waits for [rows] in [wait()] for num, row in _each(rows)})
 
     def rows(self, places: Sequence[int]) -> dict[int, Mapping[str, Any]]:
         """Return the rows of terms by their places, those that are there.

@@ -1,0 +1,304 @@
+"""The candidates of a query as a table: a row for each question that may ask the same, a column for each score.
+
+A search makes one table a query and takes it through its stages, which fill columns, drop rows and put them in order::
+
+    find_candidates     the best by words and by meaning, each with both scores, the best of the weighted sum kept
+    score_candidates    the probability that both ask the same
+    read_records        the questions themselves, as the filters want them
+    replace_duplicates  canonical questions in the place of their duplicates
+
+The weighted sum of a query q and a candidate p is ``w · cos(q, p) + (1 - w) · bm25(q, p) / max_p' bm25(q, p')``.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.search.calibration import with_offsets
+from askalike.search.engine import Candidate, DuplicateLinks, Engine
+from askalike.search.originals import canonical
+from askalike.search.query import QueryTerm, TermCounts
+from askalike.search.rankers import PROBABILITY, WORDS, Ranker
+from askalike.search.scorer import Compared, Scoring, probability, scorers
+from askalike.search.settings import MAX_HITS, OWN, JoinSettings
+from askalike.search.texts import Text
+from askalike.types import Correction, Filters, Query, Question
+
+Floats = NDArray[np.float64]
+
+DEEPER: Final = 4
+"""Where the best of the weighted sum alone are read, so many times more are asked of words than are candidates. It
+takes hardly longer, and tells of most that meaning found what they have by words, and of the others how little."""
+
+OFFSET: Final = "judged_different"
+"""The component of a hit whose question has an offset (``search.calibration.offset``)."""
+
+
+@dataclass(slots=True)
+class Candidates:
+    """A query, and the questions that may ask the same, best first.
+
+    Args:
+        query: as it is searched for: in its language, misspelt words corrected.
+        ranker: what answers.
+        terms: of the query, most informative first.
+        counts: knows how many questions have each term.
+        k: so many hits are wanted.
+        wanted: so many questions are looked for: more than ``k``, since duplicates of one original fall together.
+        corrections: of misspelt words.
+        vector: (D,) of length 1; None where vectors are not searched, or nothing of the query has one.
+        keys: the engine's number of each question.  # (N,)
+        scores: what orders them, higher is better.  # (N,)
+        components: what the scores were made of, by name.  # (N,) each
+        questions: what is shown in each row, once records were read.  # N
+        via: the duplicate that was found, where its original is shown.  # N
+        links: duplicate links of what was found, where they were looked up.
+        is_complete: no other question can be a hit.
+        reranked_by: the name of what put them in another order; "" for nothing.
+        notice: what the asker should know of the answer.
+    """
+
+    query: Query
+    ranker: Ranker
+    terms: Mapping[str, QueryTerm]
+    counts: TermCounts
+    k: int
+    wanted: int
+    corrections: tuple[Correction, ...] = ()
+    vector: NDArray[np.float32] | None = None
+    keys: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    scores: Floats = field(default_factory=lambda: np.zeros(0))
+    components: dict[str, Floats] = field(default_factory=dict)
+    questions: list[Question] = field(default_factory=list)
+    via: list[Question | None] = field(default_factory=list)
+    links: DuplicateLinks | None = None
+    is_complete: bool = False
+    reranked_by: str = ""
+    notice: str = ""
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """Return term → weight."""
+        return {term: weighed.weight for term, weighed in self.terms.items()}
+
+    def depth(self, join: JoinSettings) -> int:
+        """Return how many candidates are taken of words and of meaning."""
+        return max(self.wanted, join.depth) if self.ranker.name == PROBABILITY else self.wanted
+
+    def take(self, rows: Sequence[int] | NDArray[np.intp]) -> None:
+        """Keep these rows, in this order."""
+        rows = np.asarray(rows, np.intp)
+        self.keys, self.scores = self.keys[rows], self.scores[rows]
+        self.components = {name: column[rows] for name, column in self.components.items()}
+        if self.questions:
+            self.questions, self.via = [self.questions[row] for row in rows], [self.via[row] for row in rows]
+
+    def cut(self, count: int) -> None:
+        """Keep the first rows."""
+        if len(self.keys) > count:
+            self.take(range(count))
+
+    def deepen(self) -> None:
+        """Look for twice as many questions."""
+        self.wanted = min(2 * self.wanted, max(self.wanted, MAX_HITS))
+
+
+def find_candidates(engine: Engine, tables: Sequence[Candidates], join: JoinSettings) -> None:
+    """Fill tables with the best questions by words and by meaning; what is nearest is looked up for all at once."""
+    nearest: dict[int, Sequence[Candidate]] = {}
+    blocks: dict[tuple[int, Filters], list[int]] = {}
+    for place, table in enumerate(tables):
+        if table.ranker.reads_vectors and table.vector is not None:
+            blocks.setdefault((table.depth(join), table.query.filters), []).append(place)
+    for (depth, filters), places in blocks.items():
+        vectors = np.stack([vector for place in places if (vector := tables[place].vector) is not None])
+        nearest.update(zip(places, engine.nearest(vectors, depth, filters), strict=True))
+    for place, table in enumerate(tables):
+        near = nearest.get(place, ())
+        table.questions, table.via = [], []
+        if table.ranker.name == PROBABILITY:
+            _join_sources(engine, table, near, join)
+        else:
+            depth, name = table.depth(join), "cosine"
+            if table.ranker.name == WORDS:
+                near, name = engine.lexical(table.weights, depth, table.query.filters, depth), "bm25"
+            table.keys = np.array([key for key, _ in near], np.int64)
+            table.scores = np.array([score for _, score in near], np.float64)
+            table.components = {name: table.scores}
+            table.is_complete = len(near) < depth
+            _order(table)
+
+
+def _join_sources(engine: Engine, table: Candidates, near: Sequence[Candidate], join: JoinSettings) -> None:
+    """Fill a table with the best of the weighted sum, of the union of the best by words and of the nearest."""
+    depth, count = table.depth(join), max(join.scored, table.wanted)
+    weight = 0.0 if table.vector is None else join.cosine_weight
+    matched = engine.lexical(table.weights, DEEPER * depth, table.query.filters, depth)
+    bm25, cosines = dict(matched[:depth]), dict(near)
+    keys = list(dict.fromkeys([*bm25, *cosines]))
+    unmatched = [key for key in keys if key not in bm25]
+    far = [] if table.vector is None else [key for key in keys if key not in cosines]
+    if unmatched or far:
+        needed = partial(needed_by_words, matched, DEEPER * depth, bm25, cosines, unmatched, count, weight)
+        by_words, by_meaning = engine.scores(table.weights, unmatched, table.vector, far, needed)
+        bm25.update(by_words)
+        cosines.update(by_meaning)
+    is_exhausted = len(matched) < depth and len(near) < depth
+    table.keys = np.array(keys, np.int64)
+    table.components = {"bm25": np.array([bm25.get(key, 0.0) for key in keys])}
+    if table.ranker.reads_vectors:
+        table.components["cosine"] = np.array([cosines.get(key, 0.0) for key in keys])
+    keep_best_of_sum(table, weight, count)
+    table.is_complete = is_exhausted and len(keys) <= count
+
+
+def needed_by_words(
+    matched: Sequence[Candidate],
+    limit: int,
+    bm25: dict[int, float],
+    near: Mapping[int, float],
+    unmatched: Sequence[int],
+    count: int,
+    weight: float,
+    cosines: Mapping[int, float],
+) -> list[int]:
+    """Return which of the questions that meaning alone found have still to be scored by words: mostly none.
+
+    What ``matched`` tells of them is noted. The others have no more by words than the last of it; one that would not be
+    among the ``count`` best with that much is not scored::
+
+        w · cos(q, p) + (1 - w) · least / most < the count-th of the sums that are known, and of w · cos of the others
+
+    Args:
+        matched: best by words; fewer than ``limit`` where no other has a word.
+        bm25: of the candidates that words found; those of ``unmatched`` that ``matched`` has are added.
+        near: cosines of the candidates that meaning found.
+        cosines: of those that words alone found.
+    """
+    deeper = dict(matched)
+    bm25.update((key, deeper[key]) for key in unmatched if key in deeper)
+    others = [key for key in unmatched if key not in deeper]
+    if len(matched) < limit:
+        return []
+    (_, most), (_, least) = matched[0], matched[-1]
+    sums = [weight * near[key] for key in others]
+    for key, score in bm25.items():
+        sums.append(weight * near.get(key, cosines.get(key, 0.0)) + (1.0 - weight) * (score / most))
+    bound = heapq.nlargest(count, sums)[-1] if len(sums) >= count else -math.inf
+    rest = (1.0 - weight) * (least / most)
+    return [key for key in others if weight * near[key] + rest >= bound]
+
+
+def keep_best_of_sum(table: Candidates, weight: float, count: int) -> None:
+    """Keep the ``count`` best by the weighted sum, by key where equal; one without a vector is known by its words.
+
+    For that one words weigh as much as beside askalike's own models.
+    """
+    bm25 = table.components["bm25"]
+    cosine = table.components.get("cosine", np.zeros(len(bm25)))
+    most = float(bm25.max(initial=0.0))
+    share = bm25 / most if most > 0 else np.zeros(len(bm25))
+    weights = np.where(cosine != 0, weight, min(weight, OWN))
+    table.scores = weights * cosine + (1.0 - weights) * share
+    table.components["bm25_share"] = share
+    _order(table, count)
+
+
+def _order(table: Candidates, count: int | None = None, minimum: float = 0.0) -> None:
+    """Keep the best by score, equal ones by key: those above 0 and from a minimum on."""
+    order = np.lexsort((table.keys, -table.scores))
+    is_hit = (table.scores[order] > 0) & (table.scores[order] >= minimum)
+    table.take(order[is_hit][:count])
+
+
+def score_candidates(engine: Engine, scoring: Scoring, tables: Sequence[Candidates]) -> None:
+    """Give the candidates of tables the probability that both ask the same; what several look at is read once.
+
+    Components are those of the weighted sum, ``same``, the probability that whoever has answered one has answered the
+    other, and ``judged_different``, by how much the logit of a question fell that drew wrong matches again and again.
+    """
+    scored = [table for table in tables if table.ranker.name == PROBABILITY]
+    keys = list(dict.fromkeys(key for table in scored for key in table.keys.tolist()))
+    if keys:
+        texts: dict[int, Text | Question] = dict(engine.texts(keys))  # as they are compared
+        if missing := [key for key in keys if key not in texts]:  # or as they are: that was not kept
+            texts.update(engine.questions(missing))
+        for table in scored:
+            table.take([row for row, key in enumerate(table.keys.tolist()) if key in texts])
+        compared = [
+            Compared(
+                table.query,
+                table.counts,
+                [texts[key] for key in table.keys.tolist()],
+                None if table.vector is None else table.components.get("cosine"),
+            )
+            for table in scored
+        ]
+        logits = scoring.update.moved(scoring.logits(compared))
+        offsets = np.array([scoring.offsets.get(key, 0.0) for table in scored for key in table.keys.tolist()])
+        if offsets.any():
+            logits = with_offsets(logits, offsets)
+        version = scorers()[scoring.version]
+        likely, same = probability(logits), probability(logits + version.same - version.related)
+        end = 0
+        for table in scored:
+            rows = slice(end, end + len(table.keys))
+            end = rows.stop
+            table.scores = likely[rows]
+            table.components |= {"same": same[rows], OFFSET: offsets[rows]}
+    for table in tables:
+        count = len(table.keys)
+        _order(table, minimum=float(table.query.minimum))
+        table.is_complete |= len(table.keys) < count  # others have less than the least score
+
+
+def read_records(engine: Engine, tables: Sequence[Candidates]) -> None:
+    """Keep the best questions of tables, as many as are wanted, that are there and as the filters want them.
+
+    Equal scores are ordered by id.
+    """
+    for table in tables:
+        if len(table.keys) > table.wanted:  # those as good as the last are told apart by their ids
+            table.cut(int((table.scores >= table.scores[table.wanted - 1]).sum()))
+    questions = engine.questions(list(dict.fromkeys(key for table in tables for key in table.keys.tolist())))
+    for table in tables:
+        read = [questions.get(key) for key in table.keys.tolist()]
+        rows = [
+            (-float(table.scores[row]), question.id, row, question)
+            for row, question in enumerate(read)
+            if question is not None and table.query.filters.admits(question)
+        ]
+        rows = sorted(rows)[: table.wanted]
+        table.take([row for _, _, row, _ in rows])
+        table.questions, table.via = [question for _, _, _, question in rows], [None] * len(rows)
+
+
+def replace_duplicates(engine: Engine, tables: Sequence[Candidates]) -> None:
+    """Let canonical questions stand for their duplicates, each once, and keep the ``k`` best of each table."""
+    tables = [table for table in tables if table.query.is_canonical]
+    ids = list(dict.fromkeys(question.id for table in tables for question in table.questions))
+    links = engine.duplicate_links(ids) if ids else DuplicateLinks()
+    has_filter = any(table.query.filters.is_answered is not None for table in tables)
+    answered = engine.answers([*ids, *links.questions]) if has_filter else {}
+    for table in tables:
+        filters = table.query.filters
+        admits = partial(_is_admitted, filters, answered) if filters.is_answered is not None else filters.admits
+        shown = canonical(table.questions, links, admits, table.k)
+        table.take([row for row, _ in shown])
+        shown_questions = [question for _, question in shown]
+        pairs = zip(table.questions, shown_questions, strict=True)
+        table.via = [None if question is original else question for question, original in pairs]
+        table.questions = shown_questions
+        table.links = links
+
+
+def _is_admitted(filters: Filters, answered: Mapping[str, object], question: Question) -> bool:
+    return filters.admits(question, is_answered=question.id in answered)
