@@ -114,20 +114,20 @@ def test_verdicts_move_likelihoods_and_what_is_withdrawn_does_not(small: Forum) 
     small.add([Question("again", "Wlan lost")])  # its vector is that of "wifi"
     before = likely()
     pairs = (before, 1.0)
-    assert small.thresholds.likelihoods(pairs) == list(pairs)
+    assert small.indexes.likelihoods(pairs) == list(pairs)
     small.judge("again", "wifi", "different")
     assert likely() == before  # one judgement says little
     others = [f"other {number}" for number in range(60)]
     small.add([Question(one, "Wlan lost") for one in others])
-    known = small.thresholds.likelihoods(pairs)
+    known = small.indexes.likelihoods(pairs)
     for one in others:
         small.judge(one, "printer", "duplicate")
-    moved = small.thresholds.likelihoods(pairs)
+    moved = small.indexes.likelihoods(pairs)
     assert moved[0] > known[0]
     assert moved[1] == 1.0
     for one in others:
         small.judge(one, "printer", "withdrawn")
-    assert small.thresholds.likelihoods(pairs) == known
+    assert small.indexes.likelihoods(pairs) == known
 
 
 @pytest.mark.parametrize("asked", ["the is", "the zebra", ""])

@@ -243,10 +243,10 @@ def test_a_hit_shows_the_words_that_matched_strongest_first() -> None:
 def test_idle_words_explain_a_hit_only_where_the_title_has_no_others() -> None:
     engine = ListEngine([Question("1", "Why is every printer offline now?"), Question("2", "Now when?")])
     searcher = Searcher(engine, ANALYZER)
-    (hit,) = searcher.search(Query("Why does every printer only jam now?", k=1)).hits
+    (hit,) = hits_of(searcher, Query("Why does every printer only jam now?", k=1))
     assert [match.word for match in hit.matched] == ["printer"]
     assert hit.missing == ()
-    (hit,) = searcher.search(Query("when, now?", k=1)).hits
+    (hit,) = hits_of(searcher, Query("when, now?", k=1))
     assert {match.word for match in hit.matched} == {"Now", "when"}
 
 

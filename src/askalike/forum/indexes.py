@@ -315,7 +315,7 @@ class Indexes:
             DamagedModelError: the model of the set that answers now cannot be read either.
             EngineError: the engine is away.
         """
-        with one_blas_thread():
+        with one_blas_thread(), self._store.checked_once():
             try:
                 return question(self.searcher())
             except DamagedModelError:

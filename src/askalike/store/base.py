@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from askalike.errors import ForumError, InputError
+from askalike.errors import ForumError
 from askalike.store import rows, writes
 from askalike.store.judgements import BOTH_HERE, HERE, JudgementStore, refuse_chain
 from askalike.store.load import load
@@ -184,15 +184,8 @@ class Store(JudgementStore):
         """
         for link in links:
             rows.check_link(link)
-        ids = [question.id for question in questions]
-        for question in questions:
-            rows.question_values(question)  # an id that cannot be stored cannot be looked up
         with self.write() as connection:
-            taken = next((one for one in ids if writes.has_question(connection, one)), None)
-            if taken is not None or len(set(ids)) < len(ids):
-                twice = taken if taken is not None else next(one for one in ids if ids.count(one) > 1)
-                raise InputError(f"the id {twice!r} is taken already", "edit that question, or choose another id")
-            writes.put_questions(connection, questions)
+            writes.put_questions(connection, questions, are_new=True)
             writes.put_links(connection, links)
 
     def edit_questions(self, questions: Sequence[Question]) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -47,14 +48,31 @@ class Database(ABC):
     _opened: OpenedFile | None = None
     """What the forum was opened by; None where a database is opened by itself."""
 
+    _reading: ClassVar = threading.local()
+    """Of each thread, the store whose folder was checked for all that it reads now."""
+
     def check_folder(self) -> None:
-        """Return where the forum's folder stands where it was opened; every read and write asks.
+        """Return where the forum's folder stands where it was opened; every write asks, and every read for itself.
 
         Raises:
             ForumNotFoundError: it was moved, deleted or replaced.
         """
-        if self._opened is not None:
+        if self._opened is not None and getattr(self._reading, "store", None) is not self:
             self._opened.check()
+
+    @contextlib.contextmanager
+    def checked_once(self) -> Iterator[None]:
+        """Check the folder once for all that this thread reads within.
+
+        Raises:
+            ForumNotFoundError: as ``check_folder``.
+        """
+        self.check_folder()
+        outer, self._reading.store = getattr(self._reading, "store", None), self
+        try:
+            yield
+        finally:
+            self._reading.store = outer
 
     @property
     @abstractmethod

@@ -38,12 +38,21 @@ def log_change(
     )
 
 
-def put_questions(connection: Connection, questions: Sequence[Question]) -> dict[str, Operation]:
-    """Add or edit questions; return for each id that changed which of both."""
+def put_questions(
+    connection: Connection, questions: Sequence[Question], *, are_new: bool = False
+) -> dict[str, Operation]:
+    """Add or edit questions; return for each id that changed which of both.
+
+    Raises:
+        InputError: a value cannot be stored; or an id is known, and ``are_new``.
+    """
     source = source_number(connection, MANUAL_SOURCE, "manual")
     done: dict[str, Operation] = {}
     for question in questions:
-        operation = _put(connection, "question", question.id, rows.question_values(question), source)
+        values = rows.question_values(question)
+        if are_new and has_question(connection, question.id):
+            raise InputError(f"the id {question.id!r} is taken already", "edit that question, or choose another id")
+        operation = _put(connection, "question", question.id, values, source)
         if operation is not None:
             done.setdefault(question.id, operation)
     return done
