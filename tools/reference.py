@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from askalike.cli.main import app
+from askalike.cli.application import app
 from askalike.evaluation import MEASURES, PROTOCOLS
 from askalike.operations import service_document
 

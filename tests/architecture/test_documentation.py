@@ -14,8 +14,9 @@ from tools.render import RESULTS, load
 from tools.tables import TABLES, filled, pages, shown
 
 from askalike import Forum
+from askalike.cli.application import app
 from askalike.cli.display import console
-from askalike.cli.main import app, main
+from askalike.cli.main import main
 from askalike.data import bundled_forum, general_folder
 from askalike.evaluation import MEASURES, PROTOCOLS
 from askalike.evaluation.files import FORMATS

@@ -218,7 +218,7 @@ def loaded_by(module: str, names: Sequence[str]) -> str:
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
-    assert loaded_by("askalike.cli.main", (*HEAVY, "numpy", "rich", "faiss", "tantivy")) == "[]"
+    assert loaded_by("askalike.cli.main", (*HEAVY, "numpy", "rich", "faiss", "tantivy", "typer")) == "[]"
     assert loaded_by("askalike", ("numpy", "msgspec")) == "[]"
     assert loaded_by("askalike.forum", (*HEAVY, "ssl", "http.client", "faiss")) == "[]"
 

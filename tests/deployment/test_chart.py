@@ -183,7 +183,8 @@ def test_a_wrong_value_is_refused_by_its_name(values: dict[str, Any], told: str)
 def test_the_command_line_knows_what_the_chart_calls() -> None:
     from typer.main import get_command
 
-    from askalike.cli.main import MESSAGES, app
+    from askalike.cli.application import app
+    from askalike.cli.main import MESSAGES
 
     group = get_command(app)
     called = []

@@ -14,8 +14,9 @@ import typer
 from tests.command import Done, Run
 
 from askalike import Answer, Forum, Question
+from askalike.cli.application import app
 from askalike.cli.arguments import forum_names
-from askalike.cli.main import GROUPS, app
+from askalike.cli.commands import GROUPS
 
 
 @pytest.fixture

@@ -19,7 +19,8 @@ import typer
 from tools.serving import serving
 
 from askalike import Forum
-from askalike.cli.main import MESSAGES, app
+from askalike.cli.application import app
+from askalike.cli.main import MESSAGES
 from askalike.data import bundled_forum
 from askalike.operations import OPERATIONS, service_document
 from askalike.server.app import build

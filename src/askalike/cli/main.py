@@ -1,4 +1,4 @@
-"""The command line's composition root and its outermost door: commands in, exit codes out.
+"""The command line's outermost door: commands in, exit codes out.
 
 Exit codes: 0 done, 1 an error that askalike explains, 2 the command was used wrongly.
 """
@@ -6,140 +6,25 @@ Exit codes: 0 done, 1 an error that askalike explains, 2 the command was used wr
 from __future__ import annotations
 
 import errno
-import gc
-import importlib
 import io
 import os
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, cast
-
-import typer
-import typer.core
 
 from askalike._version import __version__
+from askalike.cli.commands import help_lines
 from askalike.cli.messages import messages, print_json, safe
 from askalike.errors import AskalikeError, SettingError
 
-GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
-    "Commands": {
-        "index": ("index", "Read an archive into a forum, or read it again."),
-        "search": ("search", "Find the earlier questions most similar to a new one."),
-        "similar": ("search", "Find the questions most similar to one of the forum."),
-        "show": ("show", "Show a question with its answers, links and judgements."),
-        "duplicates": ("duplicates", "List pairs of the forum's questions that may be duplicates."),
-        "deduplicate": ("deduplicate", "Remove repeated questions from a table."),
-        "judge": ("judge", "Store whether two questions are duplicates."),
-        "serve": ("serve", "Serve a forum over HTTP, with a page and a widget."),
-        "info": ("info", "Show what a forum holds and whether its indexes are in step."),
-    },
-    "Making a forum better": {
-        "encode": ("encode", "Encode the questions that are not encoded yet."),
-        "train": ("train", "Train a model on a forum's own questions and answers."),
-        "threshold": ("judge", "Find the least probability that keeps a promise."),
-        "evaluate": ("evaluate", "Measure how well a forum's known duplicates are found."),
-    },
-    "Running a forum": {
-        "follow": ("follow", "Keep a forum in step with a site, from its first question on."),
-        "keys": ("keys", "Make, list and revoke the keys of a forum's service."),
-        "export": ("export", "Write all records and judgements to files."),
-        "backup": ("export", "Write the archive of a forum to a new file."),
-        "check": ("info", "Look for damage in a forum's files, and repair it."),
-        "reindex": ("index", "Rebuild a forum's indexes from its archive."),
-        "attach": ("attach", "Make or join a forum in a PostgreSQL database."),
-        "batch": ("batch", "Encode or compare a whole archive, also on a cluster."),
-    },
-    "Research": {
-        "demo": ("demo", "Index the bundled forum and answer three questions."),
-        "score": ("evaluate", "Score a run against relevance judgements."),
-        "reproduce": ("reproduce", "Reproduce a paper's tables beside the figures it reports."),
-    },
-}
-"""Heading of the help → command → the module that holds its function, which has its name, and what it does."""
-
-MODULES: Final = {name: module for commands in GROUPS.values() for name, (module, _) in commands.items()}
-
-
-class _Commands(Mapping[str, Any]):
-    """Every command by its name; its module is imported when it is called, since most need NumPy and the indexes."""
-
-    def __getitem__(self, name: str) -> Any:
-        gc.disable()  # what imports make stays: looking through it took a twentieth of a search
-        try:
-            module = importlib.import_module(f"askalike.cli.{MODULES[name]}")
-        finally:
-            gc.freeze()
-            gc.enable()
-        command = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-        command.command(name)(getattr(module, name))
-        return typer.main.get_command(command)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(MODULES)
-
-    def __len__(self) -> int:
-        return len(MODULES)
-
-
-class _Group(typer.core.TyperGroup):
-    """The commands under their headings."""
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.commands = cast(Any, _Commands())
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write each command with what it does."""
-        width = max(map(len, MODULES))
-        for heading, commands in GROUPS.items():
-            with formatter.section(heading):
-                formatter.write_dl([(name.ljust(width), about) for name, (_, about) in commands.items()])
-
-
-app = typer.Typer(
-    name="askalike",
-    cls=_Group,
-    help="Finds the questions in a community forum that ask the same thing, so that good answers are reused.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
+COMPLETION = "_ASKALIKE_COMPLETE"
+"""Is set by the shell that asks how a command goes on."""
 
 MESSAGES = {"is_quiet": "--quiet", "is_verbose": "--verbose", "is_json": "--log-json"}
 
-
-def _show_version(is_asked: bool) -> None:
-    if is_asked:
-        typer.echo(f"askalike {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _root(
-    version: Annotated[
-        bool, typer.Option("--version", help="Show the version and stop.", callback=_show_version, is_eager=True)
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Before or after a command: errors only, no notes.")] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", help="Before or after a command: the time of each phase, traces of errors.")
-    ] = False,
-    log_json: Annotated[
-        bool, typer.Option("--log-json", help="Before or after a command: notes and progress as JSON, one a line.")
-    ] = False,
-) -> None:
-    """Take the options that belong to no command; ``main`` has taken those of messages before."""
-
-
-EXIT_CODES: tuple[tuple[type[AskalikeError], int], ...] = ((SettingError, 2), (AskalikeError, 1))
+USED_WRONGLY = 2
+EXIT_CODES: tuple[tuple[type[AskalikeError], int], ...] = ((SettingError, USED_WRONGLY), (AskalikeError, 1))
 """From an error to an exit code; the first fitting row counts."""
-
-
-_UsageError: type[Any] = typer.BadParameter.__bases__[0]
-"""A command that cannot be called so; typer does not name it."""
 
 _TORCH_SHORTAGES = ("can't allocate memory", "out of memory")
 """How torch, which raises RuntimeError, says that memory is short."""
@@ -179,14 +64,20 @@ def main() -> None:
 
 def _run(words: list[str]) -> None:
     """Run one command; where a program reads what comes of it, a wrong call is an error as any other."""
-    if not messages.is_json and "--json" not in words:
+    is_completing = COMPLETION in os.environ
+    if words == ["--version"]:
+        print(f"askalike {__version__}")
+    elif words[:1] in ([], ["-h"], ["--help"]) and not is_completing:
+        print("\n".join(help_lines("askalike")))
+        raise SystemExit(0 if words else USED_WRONGLY)
+    elif messages.is_json or "--json" in words:
+        from askalike.cli.application import run_for_programs
+
+        raise SystemExit(run_for_programs(words))
+    else:
+        from askalike.cli.application import app
+
         app(args=words)
-    try:
-        raise SystemExit(app(args=words, standalone_mode=False) or 0)
-    except _UsageError as error:
-        raise SettingError(error.format_message(), "-h after a command shows what it takes") from None
-    except typer.Abort:
-        raise SystemExit(1) from None
 
 
 def _taken(words: list[str]) -> list[str]:
