@@ -175,6 +175,11 @@ def test_the_allowed_imports_have_no_cycle() -> None:
         rooms = {room: allowed for room, allowed in rooms.items() if room not in free}
 
 
+def test_no_part_of_a_forum_imports_its_face() -> None:
+    parts = sorted(path for path in (PACKAGE / "forum").glob("*.py") if path.stem not in ("__init__", "forum"))
+    assert [path.name for path in parts if "askalike.forum.forum" in path.read_text(encoding="utf-8")] == []
+
+
 def test_sqlite_files_are_opened_in_one_place_and_the_store_alone_knows_its_database() -> None:
     opener = PACKAGE / "store" / "sqlite_file.py"
     wrong = []
