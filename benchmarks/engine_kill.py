@@ -3,9 +3,9 @@
 Command: ``python -m benchmarks.engine_kill [--kills N]``. PostgreSQL with a synchronous standby, Milvus Lite as a
 server of its own, and ``askalike serve``. A client puts, edits and deletes questions through the service; in turn the
 service, PostgreSQL's first process and Milvus Lite are killed (SIGKILL), each so many times, and started again. Then
-every acknowledged write is looked for: by its record, by a word that it alone has, by its vector, and among what codes
-propose. At last PostgreSQL is killed under writes, its standby promoted, and all is looked for again, by a machine that
-attaches afresh. Writes results/service-kill.json.
+every acknowledged write is looked for: by its record, by a word that it alone has, and by its vector. At last
+PostgreSQL is killed under writes, its standby promoted, and all is looked for again, by a machine that attaches afresh.
+Writes results/service-kill.json.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,8 +33,7 @@ from askalike.client import ServiceError
 from askalike.errors import AskalikeError
 from askalike.forum import Forum
 from askalike.index.milvus import client as milvus_client
-from askalike.index.milvus import vectors as milvus_vectors
-from askalike.types import Query, Question, SearchResult
+from askalike.types import Query, Question
 from benchmarks.record import option_parser, reddit_questions, write
 from benchmarks.serving import Running, serving
 
@@ -219,14 +218,8 @@ def changed(module: Any, name: str, value: float) -> Iterator[None]:
         setattr(module, name, before)
 
 
-def by_code(forum: Forum, queries: Sequence[Query]) -> list[SearchResult]:
-    """Return what is found among what codes propose, as in a forum of many questions."""
-    with changed(milvus_vectors, "CODED", 0):
-        return [forum.search(query) for query in queries]
-
-
 def missing(forum: Forum, written: dict[str, Question | None], unknown: set[str]) -> dict[str, int]:
-    """Return how many acknowledged writes are not there, by record, by words, by vector and by code."""
+    """Return how many acknowledged writes are not there, by record, by words and by vector."""
     known = {name: question for name, question in written.items() if name not in unknown}
     present = {name: question for name, question in known.items() if question is not None}
     by_words = [Query(question.title.split()[-1], ranker="words") for question in present.values()]
@@ -239,7 +232,6 @@ def missing(forum: Forum, written: dict[str, Question | None], unknown: set[str]
         results = {
             "by words": forum.similar_many(by_words),
             "by vector": forum.similar_many(by_vector),
-            "by code": by_code(forum, by_vector),
         }
     wrong = {
         "looked for": len(present),

@@ -499,6 +499,11 @@ ROBUSTNESS: Final[Mapping[str, Table | Facts]] = {
                 "{kills} kills, {acknowledged_writes:,} acknowledged writes, {failures} lost or wrong",
             ),
             (
+                "a process that loads into a store and writes to it, without indexes",
+                "store-kill",
+                "{kills} kills, {acknowledged:,} acknowledged writes, {lost} lost",
+            ),
+            (
                 "the service, while four clients write",
                 "serve-kill",
                 "{kills} kills, {acknowledged_writes:,} acknowledged writes, {failures} lost or wrong",

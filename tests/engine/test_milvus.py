@@ -9,7 +9,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 from starlette.testclient import TestClient
 from tests.engine.conftest import SETTINGS
@@ -20,12 +19,11 @@ from tests.tiny_models import synonym_model
 from askalike import Filters, Forum, ForumSettings, Question
 from askalike.errors import EngineError, ForumError, SettingError
 from askalike.forum.check import check_forum
-from askalike.index.milvus import words as words_module
 from askalike.index.milvus.choice import check_engine
-from askalike.index.milvus.client import DROPPED_AFTER_S, Milvus, search_request
-from askalike.index.milvus.vectors import BITS, _along, codes_of
-from askalike.index.milvus.words import Lengths, MilvusWords, place
-from askalike.index.postings import idf, saturated
+from askalike.index.milvus.client import UNUSED_AFTER_S, Milvus
+from askalike.index.milvus.words import MilvusWords
+from askalike.index.postings import saturated
+from askalike.index.words import FieldWeights
 from askalike.progress import SilentProgress
 from askalike.server.app import build
 from askalike.server.settings import ServeSettings
@@ -98,30 +96,6 @@ def test_a_server_is_asked_again_for_whole_seconds(monkeypatch: pytest.MonkeyPat
     assert given["timeout"] >= limit_s
 
 
-@pytest.mark.parametrize("is_cancelled", [False, True])
-def test_what_was_asked_for_ahead_through_a_lost_connection_is_asked_for_through_another(
-    forum: Forum, monkeypatch: pytest.MonkeyPatch, is_cancelled: bool
-) -> None:
-    grpc = pytest.importorskip("grpc")
-
-    class Lost(grpc.RpcError):
-        def code(self) -> Any:
-            return grpc.StatusCode.UNAVAILABLE
-
-    class Ask:
-        def future(self, *_: Any) -> Any:
-            return self
-
-        def result(self) -> Any:
-            raise grpc.FutureCancelledError if is_cancelled else Lost
-
-    words = words_of(forum)
-    milvus, (client, _) = words.milvus, words.milvus._asking()
-    milvus._search = (client, Ask())
-    assert words.counts(["wifi"])[1] == {"wifi": (1, 1)}
-    assert milvus._client is not client
-
-
 def test_what_the_engine_has_lost_is_made_anew_from_the_store(engine: str, tmp_path: Path) -> None:
     synonym_model().save(tmp_path / "model")
     with Forum.create(tmp_path / "forum") as forum:
@@ -160,35 +134,7 @@ def test_a_writer_that_is_killed_between_its_rows_and_its_cursor_leaves_nothing_
             forum.add([Question("3", "Scanner hums"), Question("4", "Scanner beeps")])
     forum.catch_up()
     assert ids(forum, "scanner") == ["3", "4"]
-    words = words_of(forum)
-    assert words.milvus.row(words.name, is_fresh=True)["drift"] == 2  # type: ignore[index]
-    assert words.counts(["scanner", "hum", "wifi"])[1]["scanner"].texts == 2
-
-
-def test_counts_that_have_drifted_are_made_anew_while_the_old_ones_answer(
-    forum: Forum, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    words = words_of(forum)
-    before, answered = words.collection, []
-    words._keep(drift=1_000)
-    take = MilvusWords.take
-
-    def taking(self: MilvusWords, successor: MilvusWords) -> None:
-        answered.append(ids(forum, "wifi printer"))
-        take(self, successor)
-
-    monkeypatch.setattr(MilvusWords, "take", taking)
-    forum.add(Question("3", "Scanner hums"))
-    assert answered == [["1", "2"]]
-    assert words.collection != before
-    assert ids(forum, "wifi scanner") == ["1", "3"]
-    milvus = words.milvus
-    assert milvus.call("has_collection", f"{milvus._prefix}{before}")  # a search may be under way in it
-    now = milvus.clock()
-    milvus.clock = lambda: now + DROPPED_AFTER_S + 1
-    milvus.sweep()
-    assert not milvus.call("has_collection", f"{milvus._prefix}{before}")
-    assert ids(forum, "wifi scanner") == ["1", "3"]
+    assert words_of(forum).frequencies(["scanner", "hum", "wifi"]) == {"scanner": 2, "hum": 1, "wifi": 1}
 
 
 def test_vectors_that_are_in_use_stay_and_others_go_after_an_hour(engine: str, tmp_path: Path) -> None:
@@ -199,36 +145,24 @@ def test_vectors_that_are_in_use_stay_and_others_go_after_an_hour(engine: str, t
         forum.models.use_model(tmp_path / "one")
         forum.add([Question("1", "Wifi drops"), Question("2", "Printer is offline")])
         milvus = words_of(forum).milvus
-        before = {name for name in milvus._read() if name.startswith("vectors_")}
+        before = {name for name in milvus.rows(is_fresh=True) if name.startswith("vectors_")}
         forum.models.use_model(tmp_path / "other")
         forum.encode()
-        assert before < set(milvus._read())  # another machine may ask them
+        assert before < set(milvus.rows(is_fresh=True))  # another machine may ask them
         now = milvus.clock()
-        milvus.clock = lambda: now + DROPPED_AFTER_S + 1
-        words_of(forum)._keep(drift=1_000)
-        forum.add(Question("3", "Scanner hums"))  # makes the words anew
+        milvus.clock = lambda: now + UNUSED_AFTER_S + 1
+        forum.add(Question("3", "Scanner hums"))
         forum.encode()
-        [left] = [name for name in milvus._read() if name.startswith("vectors_")]
+        [left] = [name for name in milvus.rows(is_fresh=True) if name.startswith("vectors_")]
         assert left not in before
         assert [hit.question.id for hit in forum.similar("wifi", ranker="meaning", k=1)] == ["1"]
-
-
-def test_mean_lengths_that_are_far_off_are_taken_anew(forum: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(words_module, "DRIFT_LEAST", 5)
-    assert words_of(forum).lengths == Lengths(6.0, 60.0)
-    forum.add([Question(f"long{number}", "wifi " * 20, "cellar router " * 100) for number in range(20)])
-    lengths = words_of(forum).lengths
-    assert 15 < lengths.title < 20
-    assert 150 < lengths.text < 220
 
 
 def test_counts_follow_edits_and_deletes_exactly(forum: Forum) -> None:
     forum.add([Question("3", "wifi wifi", "printer"), Question("4", "wifi")])
     forum.edit(Question("1", "Printer"))
     forum.delete("4")
-    size, counts = words_of(forum).counts(["wifi", "printer", "drop"])
-    assert size == 3
-    assert counts == {"wifi": (1, 1), "printer": (2, 3)}
+    assert words_of(forum).frequencies(["wifi", "printer", "drop"]) == {"wifi": 1, "printer": 3}
     assert check_forum(forum.path, SilentProgress()).is_sound
 
 
@@ -239,61 +173,19 @@ def test_a_question_that_the_engine_lacks_is_found_by_the_check(forum: Forum) ->
     assert any("holds 1 questions not" in finding.what for finding in found.damaged("words"))
 
 
-def test_a_score_is_bm25_over_title_and_text(forum: Forum) -> None:
+def test_a_score_is_weighted_bm25_over_title_and_text(forum: Forum) -> None:
     forum.add([Question("3", "wifi router", "wifi")])
-    title = 0.25 * idf(3, 2) * saturated(1, 2, 6.0)
-    text = 1.0 * idf(3, 2) * saturated(2, 3, 60.0)
-    [best, _] = forum.similar("wifi", ranker="words")
-    assert best.question.id == "3"
-    assert best.components["bm25"] == pytest.approx(title + text, rel=1e-5)
-
-
-def test_a_text_is_found_by_its_number_and_a_term_that_shares_the_dimension_changes_no_score(
-    forum: Forum, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = forum.similar("wifi", ranker="words")[0].score
-    forum.add([Question("3", ""), Question("4", "printer")])
-    words = words_of(forum)
-    nums = words.numbers().tolist()
-    texts = words.texts([*nums, 1_000])
-    assert set(texts) == set(nums)
-    assert len({*texts.values()}) == len(nums)
-    forum.delete(["3", "4"])
-    monkeypatch.setattr("askalike.index.milvus.words.mark", lambda num: 2 * place("wifi"))
-    forum.edit(Question("2", "printer is on fire"))
-    words = words_of(forum)
-    assert len(words.texts(words.numbers().tolist()[-1:])) == 1
-    assert forum.similar("wifi", ranker="words")[0].score == pytest.approx(before, rel=1e-6)
-    assert words.counts(["wifi"])[1]["wifi"].titles == 1
-
-
-@pytest.mark.parametrize(
-    ("vectors", "metric"),
-    [
-        ([{7: 0.5, 3: 1.0}, {(1 << 32) - 2: 2.0}], "IP"),
-        ([np.array([0.6, 0.8], np.float32)], "IP"),
-        ([b"\x00\xff"], "HAMMING"),
-    ],
-)
-def test_a_search_is_asked_for_as_pymilvus_does(vectors: list[Any], metric: str) -> None:
-    prepare = pytest.importorskip("pymilvus.client.prepare").Prepare
-    settings, fields = {"metric_type": metric}, ["tags"]
-    theirs = prepare.search_requests_with_expr("words", vectors, "", settings, 5, "num in [1]", None, fields)
-    assert search_request("words", vectors, 5, "num in [1]", fields, metric) == theirs
-
-
-def test_of_the_bits_of_two_vectors_the_share_of_their_angle_differs() -> None:
-    along = _along(300)
-    assert np.allclose(along[:, :300].T @ along[:, :300], np.eye(300), atol=1e-5)
-    first, second = np.eye(300, dtype=np.float32)[:2]
-    vectors = np.stack([first, second, -first, first + second])
-    right, opposite, half = (
-        int(np.unpackbits(codes_of(vectors[:1]) ^ row[None]).sum()) for row in codes_of(vectors)[1:]
-    )
-    assert opposite == BITS
-    assert abs(right / BITS - 1 / 2) < 0.05
-    assert abs(half / BITS - 1 / 4) < 0.05
-    assert codes_of(np.ones((1, 2), np.float32)).shape == (1, BITS // 8)
+    words, title, text = words_of(forum), FieldWeights(1.0, 0.0), FieldWeights(0.0, 1.0)
+    ratio = {}
+    for name, fields in (("title", title), ("text", text)):
+        scores = dict(words.best({"wifi": 1.0}, fields, 10, ""))
+        ratio[name] = scores[3] / scores[1]
+    assert ratio["title"] == pytest.approx(1.0, rel=1e-5)
+    assert ratio["text"] == pytest.approx(saturated(2, 3, 7 / 3) / saturated(1, 2, 7 / 3), rel=0.02)
+    by_both = dict(words.best({"wifi": 2.0}, FieldWeights(0.25, 1.0), 10, ""))
+    of_each = [dict(words.best({"wifi": 1.0}, fields, 10, ""))[3] for fields in (title, text)]
+    assert by_both[3] == pytest.approx(2 * (0.25 * of_each[0] + of_each[1]), rel=1e-5)
+    assert [num for num, _ in words.best({"wifi": 1.0, "offlin": 3.0}, text, 1, "")] == [2]
 
 
 def test_forums_in_one_engine_know_nothing_of_each_other(forum: Forum, engine: str, tmp_path: Path) -> None:

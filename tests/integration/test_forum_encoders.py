@@ -59,11 +59,9 @@ def test_any_object_with_two_methods_encodes_a_forum(tmp_path: Path) -> None:
     with Forum.create(tmp_path / "forum", encoder=encoder) as forum:
         forum.add(QUESTIONS)
         assert encoder.documents[1:] == [
-            "Wifi drops every evening\nIt happens at nine.",
-            "Printer is offline",
             "Disk is full\nWhat can I delete?",
-            "Wifi drops every evening",  # and the titles that have a body beside them
-            "Disk is full",
+            "Printer is offline",
+            "Wifi drops every evening\nIt happens at nine.",
         ]
         assert ids(forum.similar("wireless disconnects"))[0] == "wifi"  # no word is shared
         assert encoder.queries == ["wireless disconnects"]

@@ -60,9 +60,7 @@ class ListEngine:
         counts = {term: sum(term in text for text in texts) for term in terms}
         return TermStatistics(len(self.held), {term: count for term, count in counts.items() if count})
 
-    def lexical(
-        self, weights: Mapping[str, float], limit: int, filters: Filters, settled: int | None = None
-    ) -> list[Candidate]:
+    def lexical(self, weights: Mapping[str, float], limit: int, filters: Filters) -> list[Candidate]:
         self.asked.append(limit)
         keys = [key for key, one in enumerate(self.held) if one.id not in filters.exclude_ids]
         return best(self.lexical_scores(weights, keys), limit)

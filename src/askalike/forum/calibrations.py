@@ -104,7 +104,7 @@ class Scorings:
         if vectors is None:
             return None
         is_small = vectors.index.entries <= COUNTED_EXACTLY
-        return vectors.fingerprint, self._store.last_change() if is_small else 0
+        return vectors.fingerprint, vectors.index.cursor.is_complete, self._store.last_change() if is_small else 0
 
     def _feedback_version(self) -> tuple[int, int]:
         """Return which verdicts there are; counted anew only when the store has changed."""

@@ -264,12 +264,9 @@ def _engine_words(layout: ForumLayout, engine: Milvus, contents: Contents | None
             yield Finding("words", name, "the engine holds no words; the next command that opens the forum sends them")
             return
         numbers = index.numbers().tolist()
-        size, _ = index.counts(())
     except AskalikeError as error:
         yield refused("words", name, error)
         return
-    if index.cursor.is_complete and numbers and size != len(numbers):
-        yield Finding("words", name, f"counts {size:,} questions and holds {len(numbers):,}")
     contents = _as_of(index.cursor.applied, layout, contents) or contents
     yield from _agreement("words", name, index.cursor, numbers, contents)
 

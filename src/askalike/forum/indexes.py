@@ -169,12 +169,16 @@ class Indexes:
             self._engine.close()
 
     def searcher(self) -> Searcher:
-        """Return a searcher over the indexes as they are on disk now; vectors and model belong together."""
-        answering, engine = self._state()
+        """Return a searcher over the indexes as they are on disk now; vectors and model belong together.
+
+        While the forum is encoded for the first time, it has the vectors of the newest questions.
+        """
+        answering = None if self.vectors is None else self.vectors.searched()
+        engine = self._engine_of(answering)
         settings = self.settings
         scoring = self._scorings.of(answering, engine)
         searcher = Searcher(engine, self._analyzer, None, settings.search, self.reranker.get, scoring=scoring)
-        if notice := self.words.notice:
+        if notice := self.words.notice or self._encoding_notice(answering):
             searcher = replace(searcher, notice=notice)
         if self._analyzer.settings.languages:
             searcher = replace(searcher, language_of=self._language_of)
@@ -259,8 +263,18 @@ class Indexes:
     def _state(self) -> tuple[VectorSet | None, Engine]:
         """Return the set of vectors that answers, and what a search asks."""
         answering = self.answering()
-        index = None if answering is None else answering.index.snapshot()
-        return answering, self.words.engine(index, self.settings.fields, self._states)
+        return answering, self._engine_of(answering)
+
+    def _engine_of(self, vectors: VectorSet | None) -> Engine:
+        index = None if vectors is None else vectors.index.snapshot()
+        return self.words.engine(index, self.settings.fields, self._states)
+
+    def _encoding_notice(self, vectors: VectorSet | None) -> str:
+        """Return how far encoding is where it is not finished."""
+        if vectors is None or vectors.index.cursor.is_complete:
+            return ""
+        encoded, size = vectors.index.entries, self._store.count_questions()
+        return f"encoding is not finished: {encoded:,} of {size:,} questions; the others are found by words"
 
     def score(self, query: str, texts: list[str]) -> list[float]:
         """Return how likely each plain text asks the same as a query; see ``Forum.score``.

@@ -41,22 +41,25 @@ class EntryWriter(Protocol):
         """Remove the entries with these numbers; nothing happens where there is none."""
 
     def commit(self, cursor: Cursor) -> None:
-        """Put everything so far on disk, then the cursor."""
+        """Keep everything so far for good, then the cursor."""
 
 
 class Index(Protocol):
-    """The entries of an index on disk."""
+    """The entries of an index, in files of this machine or in an engine."""
 
     @property
     def cursor(self) -> Cursor:
-        """Return how far it has come, as of the last look at the disk."""
+        """Return how far it has come, as of the last look."""
 
     @property
     def entries(self) -> int:
         """Return how many entries it has."""
 
+    def refresh(self) -> None:
+        """See what was committed since the last look; a complete index answers until another is complete."""
+
     def reopen(self) -> None:
-        """Take the index as it is on disk now, complete or not."""
+        """Take the index as it is now, complete or not."""
 
 
 _Writer = TypeVar("_Writer", bound=EntryWriter)
@@ -121,14 +124,14 @@ def catch_up(
 
 
 def _scan(log: Store, indexer: Indexer[_Writer, _Entries], writer: _Writer, progress: Progress) -> int:
-    """Fill an index from nothing, going on after the last number that a killed process committed."""
+    """Fill an index from nothing, newest first, going on after the last number that a killed process committed."""
     cursor = indexer.index.cursor
     if not cursor.scanned and not indexer.index.entries:  # a killed process may have kept entries, but no cursor
         cursor = replace(cursor, applied=log.last_change())  # what the scan sees need not be replayed after it
     total = log.count_questions(cursor.scanned)
     progress.start(indexer.phase, total, "questions")
     done = uncommitted = 0
-    batches = ((None, batch) for batch in _in_batches(log.all_questions(cursor.scanned), indexer.steps.batch))
+    batches = ((None, batch) for batch in _in_batches(log.newest_questions(cursor.scanned), indexer.steps.batch))
     for _, batch, entries in indexer.executor.map(indexer.task, batches, total):
         indexer.put(writer, batch, entries)
         progress.advance(len(batch))

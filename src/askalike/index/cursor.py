@@ -23,7 +23,8 @@ class Cursor:
 
     Args:
         applied: every change of the store up to this sequence number is in the index.
-        scanned: while the index is built from nothing: entries up to this number are in it; 0 afterwards.
+        scanned: while the index is built from nothing, newest first: entries from this number on are in it; 0 before
+            the first, and afterwards.
         is_complete: False while it is being built from nothing.
         fingerprint: of whatever made its entries: text settings, or a model.
     """

@@ -24,9 +24,8 @@ from askalike.errors import BusyForumError, DamagedForumError, ForumError
 from askalike.executors import Executor
 from askalike.files import IS_WINDOWS, holding
 from askalike.index.catchup import catch_up
-from askalike.index.milvus.words import MilvusWords
 from askalike.index.vectors import VectorSnapshot
-from askalike.index.word_indexer import WordIndexer, fingerprint
+from askalike.index.word_indexer import WordEntries, WordIndexer, fingerprint
 from askalike.index.words import FieldWeights, WordIndex, WordSnapshot, replaced_of, successor_of
 from askalike.processes import one_blas_thread
 from askalike.progress import Progress
@@ -131,9 +130,7 @@ class LocalEngine(Records):
         """Return how many questions are in the index, and how many have each of these terms."""
         return TermStatistics(self.index.entries, self.index.document_frequencies(terms))
 
-    def lexical(
-        self, weights: Mapping[str, float], limit: int, filters: Filters, settled: int | None = None
-    ) -> list[Candidate]:
+    def lexical(self, weights: Mapping[str, float], limit: int, filters: Filters) -> list[Candidate]:
         """Return the best entries of the lexical index."""
         states = self._states(filters) if filters.has_states else None
         return self.index.search(weights, self.fields, limit, filters, self._excluded(filters), states)
@@ -216,7 +213,7 @@ class Words(Protocol):
     """The word index of a forum: where it lies, how it is begun, and how another takes its place."""
 
     @property
-    def index(self) -> WordIndex | MilvusWords:
+    def index(self) -> WordEntries:
         """Return what answers."""
 
     def begin(self) -> None:

@@ -19,14 +19,15 @@ import os
 import re
 import shutil
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import filelock
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from askalike.data import GENERAL_CODE
 from askalike.errors import DamagedForumError, DamagedModelError, EncoderError, ForumError, ModelError
@@ -40,6 +41,7 @@ from askalike.files import (
     sync_folder,
     writing_whole,
 )
+from askalike.index.catchup import EntryWriter, Index
 from askalike.index.checked_file import unread
 from askalike.index.encoder_settings import FILE as ENCODER_FILE
 from askalike.index.encoder_settings import (
@@ -49,7 +51,6 @@ from askalike.index.encoder_settings import (
     fingerprint,
     read_settings,
 )
-from askalike.index.milvus.vectors import MilvusVectors
 from askalike.index.segments import OWNED as INDEX_FILES
 from askalike.index.segments import writing
 from askalike.index.text_questions import TextQuestions, loaded, problem_of
@@ -130,21 +131,67 @@ def parse_current(state: bytes, folder: Path) -> Current:
     return current
 
 
+class VectorEntryWriter(EntryWriter, Protocol):
+    """Writes the vectors of questions."""
+
+    def put(
+        self,
+        nums: Sequence[int],
+        vectors: NDArray[np.float32],
+        questions: Mapping[int, Question],
+    ) -> None:
+        """Add vectors (n, D) of questions, or replace those with their numbers."""
+
+
+class VectorEntries(Index, Protocol):
+    """The vectors of questions, as an index."""
+
+    @property
+    def dimensions(self) -> int:
+        """Return D."""
+
+    def snapshot(self) -> Any:
+        """Return one state of it, for the engine of the same kind."""
+
+    def vectors(self, nums: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return those of the numbers that are there, in the order given, and their vectors (n, D) of length 1."""
+
+    def numbers(self) -> NDArray[np.int64]:
+        """Return the numbers of all entries, ascending."""
+
+    def check(self) -> None:
+        """Raise DamagedForumError where it does not hold what was written, so far as that is this machine's to know."""
+
+    def writing(self, patience_s: float = 0) -> AbstractContextManager[VectorEntryWriter]:
+        """Give the writer; raise BusyForumError where another is open for longer."""
+
+
 class Indexes(Protocol):
     """Where the vectors of sets are, each known by its set's folder."""
+
+    is_shared: bool
+    """Whether other machines write there too, so that a set may have vectors and no model here."""
 
     def exists(self, place: Path) -> bool:
         """Return whether the set's index was begun."""
 
-    def open(self, place: Path) -> VectorIndex | MilvusVectors:
+    def open(self, place: Path) -> VectorEntries:
         """Return the set's index."""
 
     def create(self, place: Path, dimensions: int, *, applied: int, fingerprint: str) -> object:
         """Make an empty index in place of whatever is there."""
 
+    def sweep(self, kept: Sequence[str]) -> None:
+        """Remove what lies outside the sets' folders and nobody uses, but the vectors of these sets."""
+
 
 class LocalIndexes:
     """Indexes in their sets' folders."""
+
+    is_shared = False
+
+    def sweep(self, kept: Sequence[str]) -> None:
+        """Do nothing: an index goes with its set's folder."""
 
     def exists(self, place: Path) -> bool:
         """Return whether the set's index was begun."""
@@ -288,6 +335,11 @@ class VectorSet:
 def has_copy(place: Path) -> bool:
     """Return whether a set has its model, or something in the model's place, in its own folder."""
     return os.path.lexists(place / "model")
+
+
+def is_set(path: Path) -> bool:
+    """Return whether a path is the folder of a set, whole or not."""
+    return re.fullmatch(r"[0-9a-f]{16}", path.name) is not None and path.is_dir() and not is_link(path)
 
 
 def model_in(place: Path) -> Model:

@@ -5,8 +5,9 @@
     no set ──encode──▶ set of model A answers ──a new model──▶ A answers, B is made ──complete──▶ B answers, A is gone
 
 Changes reach the set that answers as they reach the word index. What would take long is left to ``encode``: until
-then questions are found by their words, and ``state`` says how many wait. A process that is killed leaves either the
-old set answering or the new one; making a set goes on from its cursor.
+then questions are found by their words, and ``state`` says how many wait. Where no set answers yet, searches use what
+the first one has so far, the newest questions. A process that is killed leaves either the old set answering or the new
+one; making a set goes on from its cursor.
 """
 
 from __future__ import annotations
@@ -34,20 +35,24 @@ from askalike.executors import Executor, Numbered, Task
 from askalike.executors.processes import Processes
 from askalike.files import holding
 from askalike.index.catchup import Steps, catch_up, pending
+from askalike.index.encoder_settings import FILE as ENCODER_FILE
 from askalike.index.encoder_settings import (
     EncoderSettings,
     ModelSource,
     name_encoder,
+    read_settings,
     wanted_model,
 )
-from askalike.index.milvus.vectors import MilvusSets, MilvusVectors, MilvusVectorWriter
 from askalike.index.text_questions import TextQuestions, taken
 from askalike.index.vector_set import (
     Current,
     Indexes,
     LocalIndexes,
+    VectorEntries,
+    VectorEntryWriter,
     VectorSet,
     has_its_model,
+    is_set,
     lock_of_makers,
     make_set,
     model_in,
@@ -55,7 +60,6 @@ from askalike.index.vector_set import (
     read_current,
     remove_sets,
 )
-from askalike.index.vectors import VectorIndex, VectorWriter
 from askalike.models.text_encoder import TextEncoder
 from askalike.progress import Progress
 from askalike.store import ForumLayout, Store
@@ -78,8 +82,6 @@ Locked = Callable[[], AbstractContextManager[None]]
 
 EncodedVectors = tuple[list[int], NDArray[np.float32]]
 """Numbers of questions, and their vectors.  # (N,), (N, D)"""
-
-Writer = VectorWriter | MilvusVectorWriter
 
 STEPS = Steps(batch=1_024, scan=8_192, changes=1_024)
 """About a second, and six seconds, of encoding on one core."""
@@ -114,7 +116,7 @@ class VectorIndexer:
         self.index = vectors.index
         self.steps = steps or _steps_of(vectors.settings)
 
-    def writing(self) -> AbstractContextManager[Writer]:
+    def writing(self) -> AbstractContextManager[VectorEntryWriter]:
         """Give the index's writer; raise BusyForumError where another is open for longer than a moment."""
         return self.index.writing(PATIENCE_S)
 
@@ -139,7 +141,7 @@ class VectorIndexer:
             return [], np.empty((0, 0), np.float32)
         return [num for num, _ in read], self.vectors.encode([question for _, question in read])
 
-    def put(self, writer: Writer, questions: Numbered, entries: EncodedVectors) -> None:
+    def put(self, writer: VectorEntryWriter, questions: Numbered, entries: EncodedVectors) -> None:
         """Write vectors, to an engine with what filters ask of their questions; what has none loses one it had."""
         if gone := {num for num, _ in questions}.difference(entries[0]):
             writer.remove(sorted(gone))
@@ -222,12 +224,11 @@ class Vectors:
         layout: ForumLayout,
         log: Store,
         text: TextSettings,
-        indexes: MilvusSets | None = None,
+        indexes: Indexes | None = None,
         executor: Executor | None = None,
     ) -> None:
         self._executor = executor
         self._indexes: Indexes = indexes or LocalIndexes()
-        self._engine = indexes
         self._layout = layout
         self._folder = layout.vectors
         self._log = log
@@ -236,6 +237,7 @@ class Vectors:
         self._seen: bytes | None = None
         self._answering: VectorSet | None = None
         self._given: tuple[str, TextEncoder] | None = None
+        self._first: VectorSet | None = None
 
     def take(self, settings: EncoderSettings, encoder: TextEncoder, *, is_named: bool = True) -> None:
         """Let the forum be encoded with a text encoder, which is there already.
@@ -282,6 +284,38 @@ class Vectors:
                 return None
         return answering
 
+    def searched(self) -> VectorSet | None:
+        """Return the set that searches use: the one that answers, or the first while it is made, if it has vectors.
+
+        Raises:
+            DamagedForumError: the files of the set that answers are damaged.
+        """
+        if (answering := self.answering()) is not None:
+            self._first = None
+            return answering
+        try:
+            first = self._first
+            if first is None or not first.folder.is_dir():
+                first = self._first = self._begun_first()
+            if first is None:
+                return None
+            first.index.refresh()
+        except (DamagedForumError, EncoderError):  # it may be removed just now; who makes it says what is wrong
+            return None
+        return first if first.index.entries else None
+
+    def _begun_first(self) -> VectorSet | None:
+        """Return the set that was begun last, if its vectors are of questions that are there."""
+        places = [path for path in self._folder.iterdir() if is_set(path)] if self._folder.is_dir() else []
+        for place in sorted(places, key=lambda path: path.stat().st_mtime, reverse=True):
+            if self._indexes.exists(place) and has_its_model(place):
+                settings = read_settings(place / ENCODER_FILE)
+                name = "own" if settings is None else settings.name
+                vectors = VectorSet(place, name, encoder=self._encoder(place.name), indexes=self._indexes)
+                is_of_store = vectors.index.cursor.can_catch_up(place.name, self._log.last_change())
+                return vectors if is_of_store else None
+        return None
+
     def _open(self, state: bytes) -> VectorSet | None:
         """Open the set that the file names.
 
@@ -318,6 +352,8 @@ class Vectors:
         with suppress(EncoderError):
             source = wanted_model(self._layout, self._language)
             if source is None or (answering is not None and answering.fingerprint == source.fingerprint):
+                return
+            if not self._log.count_questions():  # what is loaded first is encoded newest first
                 return
             if self._waiting(self._begun(source)) <= _at_once(source.encoder):
                 with self._making(is_waiting=False) as is_ours:
@@ -386,16 +422,16 @@ class Vectors:
             next_entries=next_entries,
         )
 
-    def _begun(self, source: ModelSource) -> VectorIndex | MilvusVectors | None:
+    def _begun(self, source: ModelSource) -> VectorEntries | None:
         """Return the index of the set for this model, if one was begun that can be gone on with."""
         place = self._folder / source.fingerprint
-        is_known = self._engine is not None or has_its_model(place)  # an engine's vectors may be another machine's
+        is_known = self._indexes.is_shared or has_its_model(place)
         if not is_known or not self._indexes.exists(place):
             return None
         index = self._indexes.open(place)
         return index if index.cursor.can_catch_up(source.fingerprint, self._log.last_change()) else None
 
-    def _waiting(self, index: VectorIndex | MilvusVectors | None) -> int:
+    def _waiting(self, index: VectorEntries | None) -> int:
         """Return how many questions are to be encoded until the index is in step."""
         return self._log.count_questions() if index is None else pending(index.cursor, self._log)
 
@@ -424,8 +460,7 @@ class Vectors:
 
     def _remove_sets(self, kept: Sequence[str]) -> None:
         remove_sets(self._folder, kept)
-        if self._engine is not None:
-            self._engine.sweep(kept)
+        self._indexes.sweep(kept)
 
     def _finish_changes(self, answering: VectorSet, progress: Progress, locked: Locked) -> None:
         """Encode changes some at a time, so that who writes one question need not wait for all."""

@@ -7,20 +7,18 @@ import json
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
+from typing import Protocol
 
 import msgspec
 
 from askalike.executors import Executor, Numbered, Task
 from askalike.executors.processes import Processes
-from askalike.index.catchup import Steps
-from askalike.index.milvus.words import MilvusWords, MilvusWordWriter
-from askalike.index.words import IndexEntry, WordIndex, WordWriter
+from askalike.index.catchup import EntryWriter, Index, Steps
+from askalike.index.words import IndexEntry
 from askalike.search.texts import reader_of
 from askalike.store.rows import to_microseconds
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
-
-Words = WordWriter | MilvusWordWriter
 
 ANALYSIS_VERSION = 5
 """Raised whenever the same question gives another index entry than before, so that indexes are built anew."""
@@ -36,6 +34,20 @@ def fingerprint(analyzer: Analyzer) -> str:
     return hashlib.blake2b(described.encode(), digest_size=8).hexdigest()
 
 
+class WordEntryWriter(EntryWriter, Protocol):
+    """Writes the words of questions."""
+
+    def put(self, entry: IndexEntry) -> None:
+        """Add an entry, or replace the one with its number."""
+
+
+class WordEntries(Index, Protocol):
+    """The words of questions, as an index."""
+
+    def writing(self) -> AbstractContextManager[WordEntryWriter]:
+        """Give the writer; raise BusyForumError where another is open."""
+
+
 class WordIndexer:
     """A word index and the analyzer that prepares its entries."""
 
@@ -43,7 +55,7 @@ class WordIndexer:
 
     def __init__(
         self,
-        index: WordIndex | MilvusWords,
+        index: WordEntries,
         analyzer: Analyzer,
         executor: Executor | None = None,
         steps: Steps | None = None,
@@ -53,7 +65,7 @@ class WordIndexer:
         self.executor = executor or Processes()
         self.steps = steps or STEPS
 
-    def writing(self) -> AbstractContextManager[Words]:
+    def writing(self) -> AbstractContextManager[WordEntryWriter]:
         """Give the index's writer; raise BusyForumError where another is open."""
         return self.index.writing()
 
@@ -63,7 +75,7 @@ class WordIndexer:
         order = json.dumps(self.analyzer.settings.to_json())
         return Task(partial(entries_of, self.analyzer), __name__, order, _DECODER.decode)
 
-    def put(self, writer: Words, questions: Numbered, entries: Sequence[IndexEntry]) -> None:
+    def put(self, writer: WordEntryWriter, questions: Numbered, entries: Sequence[IndexEntry]) -> None:
         """Write entries."""
         for entry in entries:
             writer.put(entry)

@@ -129,7 +129,7 @@ def find_candidates(engine: Engine, tables: Sequence[Candidates], join: JoinSett
         else:
             depth, name = table.depth(join), "cosine"
             if table.ranker.name == WORDS:
-                near, name = engine.lexical(table.weights, depth, table.query.filters, depth), "bm25"
+                near, name = engine.lexical(table.weights, depth, table.query.filters), "bm25"
             table.keys = np.array([key for key, _ in near], np.int64)
             table.scores = np.array([score for _, score in near], np.float64)
             table.components = {name: table.scores}
@@ -141,7 +141,7 @@ def _join_sources(engine: Engine, table: Candidates, near: Sequence[Candidate], 
     """Fill a table with the best of the weighted sum, of the union of the best by words and of the nearest."""
     depth, count = table.depth(join), max(join.scored, table.wanted)
     weight = 0.0 if table.vector is None else join.cosine_weight
-    matched = engine.lexical(table.weights, DEEPER * depth, table.query.filters, depth)
+    matched = engine.lexical(table.weights, DEEPER * depth, table.query.filters)
     bm25, cosines = dict(matched[:depth]), dict(near)
     keys = list(dict.fromkeys([*bm25, *cosines]))
     unmatched = [key for key in keys if key not in bm25]

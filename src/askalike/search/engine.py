@@ -1,7 +1,7 @@
 """What a search asks of whatever holds a forum: candidates with scores, records, a query's vector. Calls take batches.
 
 One machine's SQLite, words and vectors are one engine; a distributed one gives no more than this. A search makes at
-most nine calls to one that is far away, and eleven to one at hand, however many terms and hits it has.
+most eleven calls, however many terms and hits it has.
 """
 
 from __future__ import annotations
@@ -71,15 +71,8 @@ class CandidateSource(Protocol):
     def statistics(self, terms: Collection[str]) -> TermStatistics:
         """Return the number of questions, and how many of them have each of these terms."""
 
-    def lexical(
-        self, weights: Mapping[str, float], limit: int, filters: Filters, settled: int | None = None
-    ) -> list[Candidate]:
-        """Return the questions that match weighted terms best, by score descending; fewer than ``limit``: no more.
-
-        Args:
-            settled: of so many the least numbers are taken where several are as good as the last; of the others it does
-                not matter which. None for all.
-        """
+    def lexical(self, weights: Mapping[str, float], limit: int, filters: Filters) -> list[Candidate]:
+        """Return the questions that match weighted terms best, by score descending; fewer than ``limit``: no more."""
 
     def count(self, filters: Filters) -> int:
         """Return how many questions satisfy the filters."""

@@ -400,19 +400,27 @@ class Store(JudgementStore):
         values = (*languages, *(among or ()))
         return [row[0] for row in self.rows(f"SELECT num FROM questions {wanted} ORDER BY num", values)]
 
-    def all_questions(self, after: int = 0) -> Iterator[tuple[int, Question]]:
-        """Yield (number, question) for numbers > ``after``, in their order, without holding them all."""
-        wanted = f"SELECT num, {_QUESTION} FROM questions WHERE num > ? ORDER BY num LIMIT ?"
+    def all_questions(self) -> Iterator[tuple[int, Question]]:
+        """Yield (number, question) in the order of numbers, without holding them all."""
+        wanted, after = f"SELECT num, {_QUESTION} FROM questions WHERE num > ? ORDER BY num LIMIT ?", 0
         while found := self.rows(wanted, (after, _BATCH)):
             for row in found:
                 yield row["num"], rows.question_of(row)
             after = found[-1]["num"]
 
-    def count_questions(self, after: int = 0) -> int:
-        """Return how many questions have a number > ``after``."""
-        if not after:  # of all, without reading the table
+    def newest_questions(self, before: int = 0) -> Iterator[tuple[int, Question]]:
+        """Yield (number, question) for numbers < ``before``, or all for 0, the last first, without holding them all."""
+        wanted = f"SELECT num, {_QUESTION} FROM questions WHERE num < ? ORDER BY num DESC LIMIT ?"
+        while found := self.rows(wanted, (before or _LAST, _BATCH)):
+            for row in found:
+                yield row["num"], rows.question_of(row)
+            before = found[-1]["num"]
+
+    def count_questions(self, before: int = 0) -> int:
+        """Return how many questions have a number < ``before``; all for 0."""
+        if not before:  # without reading the table
             return int(self.rows("SELECT count(*) FROM questions")[0][0])
-        return int(self.rows("SELECT count(*) FROM questions WHERE num > ?", (after,))[0][0])
+        return int(self.rows("SELECT count(*) FROM questions WHERE num < ?", (before,))[0][0])
 
     def newest(self, limit: int, after: Position | None = None) -> list[tuple[Position, Question]]:
         """Return questions, newest first by date; those without a date are last, the last stored first.

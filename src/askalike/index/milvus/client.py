@@ -1,41 +1,32 @@
-"""The border to Milvus: one connection, collections of a forum by name, and rows that say which collections answer.
+"""The border to Milvus: one connection, a forum's collections by name, and rows that say how far each index has come.
 
 ::
 
-    askalike_FORUM_state                the rows, by name; each is replaced whole
-    askalike_FORUM_words_FP_GENERATION  words by one analysis        row words_FP
-    askalike_FORUM_terms_FP_GENERATION  its terms, with their counts
-    askalike_FORUM_vectors_FP_GENERATION  vectors by one model       row vectors_FP
-    askalike_FORUM_codes_FP_GENERATION  their codes, of a bit for each direction
+    askalike_FORUM_state        the rows, by name; each is replaced whole
+    askalike_FORUM_words_FP     words by one analysis, searched by Milvus' BM25 function
+    askalike_FORUM_terms_FP     in how many questions each of its terms is
+    askalike_FORUM_vectors_FP   vectors by one model
 
-FP is the fingerprint of the analysis or the model, so that who asks by one model never gets the answer of another. A
-generation is filled beside the one that answers; the row then names it, and the one before is dropped an hour later,
-when no search can be under way in it.
-
+FP is the fingerprint of the analysis or the model, so that who asks by one model never gets the answer of another.
 What filters ask of a question is kept and asked as digits alone: what anybody wrote is never part of an expression.
 """
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import logging
 import re
-import secrets
 import socket
-import struct
 import threading
 import time
 import uuid
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
-from itertools import starmap
 from math import ceil
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -44,7 +35,7 @@ from numpy.typing import NDArray
 from askalike.errors import EngineError, MissingExtraError, SettingError
 from askalike.index.cursor import Cursor
 from askalike.store.rows import to_microseconds
-from askalike.types import Filters, Question
+from askalike.types import Filters
 
 SERVER: Final = "milvus://"
 FILE: Final = "milvus:"
@@ -57,29 +48,20 @@ KNOCK_S: Final = 0.5
 """A server that does not take a connection for so long is away; pymilvus itself tries for seconds."""
 AWAY_S: Final = 5.0
 """So long an engine that was away is not asked again: every call fails at once."""
-MOST_FOUND: Final = 16_384
-"""Milvus gives no more at once."""
-MOST_BYTES: Final = 65_000
+MAX_FOUND: Final = 16_384
+"""Milvus gives no more rows at once."""
+MAX_BYTES: Final = 65_000
 """Of a text in a row."""
-ROWS_TOGETHER: Final = 500
-DROPPED_AFTER_S: Final = 3_600
+BATCH: Final = 500
+"""Rows that are sent together."""
 UNUSED_AFTER_S: Final = 3_600
 FRESH_S: Final = 1.0
 """So old may be what a search knows of the rows that other machines write."""
-FORMAT: Final = 1
-_DIMENSION: Final = struct.Struct("<If")
-"""Of a sparse vector: its number and its value."""
-_SEARCH: Final = "/milvus.proto.milvus.MilvusService/Search"
+FORMAT: Final = 2
+NOTHING: Final[dict[str, Any]] = {"name": "nothing", "dimensions": 2}
+"""A field of vectors for collections without one, since Milvus asks for one."""
 
-
-class Rows(NamedTuple):
-    """What was found for one vector, best first; ``fields`` has a column for each field, where anything was found."""
-
-    nums: Sequence[int]
-    scores: Sequence[float]
-    fields: Mapping[str, Sequence[Any]]
-
-
+Row = Mapping[str, Any]
 Alone = Callable[[str], AbstractContextManager[None]]
 """Keeps other machines from writing the index of this name."""
 
@@ -103,8 +85,6 @@ class Milvus:
         self._client: Any = None
         self._failed: tuple[float, EngineError] | None = None
         self._rows: tuple[float, dict[str, dict[str, Any]]] | None = None
-        self._search: tuple[Any, Any] | None = None
-        self._secret = [("authorization", base64.b64encode(token.encode()).decode())] if token else []
 
     # -- calls -----------------------------------------------------------------------------------------------------
 
@@ -117,12 +97,9 @@ class Milvus:
         client = self._connected()
         # whole seconds: pymilvus takes others for no limit, and asks a server that is away for minutes
         timeout_s = ceil(READ_TIMEOUT_S if name in ("search", "query") else TIMEOUT_S)
-        return self._answered(lambda: getattr(client, name)(*arguments, timeout=timeout_s, **named))
-
-    def _answered(self, answer: Callable[[], Any]) -> Any:
         try:
             with self._explained():
-                return answer()
+                return getattr(client, name)(*arguments, timeout=timeout_s, **named)
         except EngineError as error:
             if not is_refusal(error.__cause__):  # another connection is made, when the engine is asked again
                 self.close()
@@ -140,15 +117,10 @@ class Milvus:
 
     def close(self) -> None:
         """Close the connection; a later call makes another."""
-        self._close(self._client)
-
-    def _close(self, client: Any) -> None:
-        """Close a connection, unless it was replaced meanwhile."""
         with self._guard:
-            if client is None or self._client is not client:
-                return
-            self._client = None
-        client.close()
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
 
     def _connected(self) -> Any:
         with self._guard:
@@ -165,8 +137,9 @@ class Milvus:
             return self._client
 
     def _connect(self) -> Any:
-        _pymilvus()
-        _be_silent()
+        pymilvus, alias = _pymilvus(), uuid.uuid4().hex  # an alias that is shared goes on with a lost connection
+        for name in [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "pymilvus"]:
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # it logs each error that it raises
         if not self.address.startswith(SERVER):
             path = Path(self.address.removeprefix(FILE))
             if not path.parent.is_dir():
@@ -179,117 +152,139 @@ class Milvus:
                     raise MissingExtraError(
                         "Milvus Lite is not installed", 'pip install milvus-lite "setuptools<81"'
                     ) from error
-                return _pymilvus().MilvusClient(str(path), alias=uuid.uuid4().hex)
+                return pymilvus.MilvusClient(str(path), alias=alias)
         parts = urlsplit(self.address)
-        scheme = "https" if parts.query else "http"
-        address = f"{scheme}://{parts.hostname}:{parts.port or 19530}"
+        address = str(parts.hostname), parts.port or 19530
         try:
-            socket.create_connection((str(parts.hostname), parts.port or 19530), KNOCK_S).close()
+            socket.create_connection(address, KNOCK_S).close()
         except OSError as error:
             raise self._away(error.strerror or str(error)) from error
-        alias = uuid.uuid4().hex  # one that is shared goes on with a connection that was lost
-        return _pymilvus().MilvusClient(address, token=self._token, timeout=CONNECT_S, alias=alias)
+        uri = f"{'https' if parts.query else 'http'}://{address[0]}:{address[1]}"
+        return pymilvus.MilvusClient(uri, token=self._token, timeout=CONNECT_S, alias=alias)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        pymilvus, failed = _pymilvus(), _rpc_errors()[0]
+        import grpc
+
         try:
             yield
-        except (pymilvus.MilvusException, failed) as error:
-            inner = error.__cause__ if isinstance(error.__cause__, failed) else error
-            details = inner.details() if isinstance(inner, failed) else getattr(error, "message", "")
-            what = str(details or error).strip().partition("\n")[0][:300]
-            if "Open local milvus failed" in what:
+        except (_pymilvus().MilvusException, grpc.RpcError) as error:
+            inner = error.__cause__ if isinstance(error.__cause__, grpc.RpcError) else error
+            details = inner.details() if isinstance(inner, grpc.RpcError) else getattr(error, "message", "")
+            reason = str(details or error).strip().partition("\n")[0][:300]
+            if "Open local milvus failed" in reason:
                 raise EngineError(
                     f"{self.address} cannot be opened: another process has it open, or it is no file of Milvus Lite",
                     "one process at a time uses Milvus Lite; several need a server",
                 ) from error
-            raise self._away(what) from error
+            raise self._away(reason) from error
 
-    def _away(self, what: str) -> EngineError:
+    def _away(self, reason: str) -> EngineError:
         hint = "start it; what is stored meanwhile is kept, and found when it is back"
-        return EngineError(f"the engine {self.address} does not answer: {what}", hint)
+        return EngineError(f"the engine {self.address} does not answer: {reason}", hint)
 
-    # -- rows that say which collections answer --------------------------------------------------------------------
+    # -- rows that say how far an index has come -------------------------------------------------------------------
 
     def row(self, name: str, *, is_fresh: bool = False) -> dict[str, Any] | None:
         """Return a row, as it was less than a second ago; None where there is none."""
+        return self.rows(is_fresh=is_fresh).get(name)
+
+    def rows(self, *, is_fresh: bool = False) -> dict[str, dict[str, Any]]:
+        """Return all rows by their names, as they were less than a second ago."""
         known = self._rows
         if is_fresh or known is None or time.monotonic() - known[0] > FRESH_S:
-            known = self._rows = (time.monotonic(), self._read())
-        return known[1].get(name)
+            known = self._rows = (time.monotonic(), self._read_rows())
+        return known[1]
 
-    def _read(self) -> dict[str, dict[str, Any]]:
-        name = f"{self._prefix}state"
+    def _read_rows(self) -> dict[str, dict[str, Any]]:
+        state = f"{self._prefix}state"
         try:
-            rows = self.call("query", name, filter='name != ""', output_fields=["name", "content"], limit=1_000)
+            rows = self.call("query", state, filter='name != ""', output_fields=["name", "content"], limit=1_000)
         except EngineError:
-            if self.call("has_collection", name):
+            if self.call("has_collection", state):
                 raise
             return {}
         return {row["name"]: json.loads(row["content"]) for row in rows}
 
     def keep_row(self, name: str, content: Mapping[str, Any]) -> None:
         """Replace a row."""
-        state = f"{self._prefix}state"
-        if not self.call("has_collection", state):
-            types = _pymilvus().DataType
-            fields = [("content", types.VARCHAR, {"max_length": MOST_BYTES})]
-            self._create(state, ("name", types.VARCHAR, {"max_length": 200}), fields, _nothing(), "Strong")
-        self.call("upsert", state, [{"name": name, "content": json.dumps(content), "nothing": [0.0, 0.0]}])
+        if not self.call("has_collection", f"{self._prefix}state"):
+            schema, index = self.schema("name", "VARCHAR", max_length=200)
+            add_field(schema, "content", "VARCHAR", max_length=MAX_BYTES)
+            add_vector(schema, index, **NOTHING)
+            self.create("state", schema, index, "Strong")
+        row = {"name": name, "content": json.dumps(content), NOTHING["name"]: [0.0, 0.0]}
+        self.call("upsert", f"{self._prefix}state", [row])
         if self._rows is not None:
             self._rows[1][name] = dict(content)
 
     def forget_row(self, name: str) -> None:
         """Remove a row, where there is one."""
-        state = f"{self._prefix}state"
-        if self.call("has_collection", state):
-            self.call("delete", state, ids=[name])
+        if self.call("has_collection", f"{self._prefix}state"):
+            self.call("delete", f"{self._prefix}state", ids=[name])
         self._rows = None
+
+    def touch(self, name: str) -> None:
+        """Note that an index is in use, in a row of its own: the index's row is written by its writer alone."""
+        used = self.row(f"used_{name}")
+        if used is None or self.clock() - used["at"] > UNUSED_AFTER_S / 6:
+            self.keep_row(f"used_{name}", {"at": self.clock()})
+
+    def sweep(self, kept: Iterable[str]) -> None:
+        """Drop the vectors that no machine has asked or followed for an hour, but those of these rows."""
+        rows = dict(self.rows(is_fresh=True))
+        for name, row in rows.items():
+            used = rows.get(f"used_{name}", {"at": 0.0})["at"]
+            if name.startswith("vectors_") and name not in kept and self.clock() - used > UNUSED_AFTER_S:
+                self._forget(name, row)
+
+    def forget(self, kind: str) -> None:
+        """Drop every index of a kind, whatever its state."""
+        for name, row in dict(self.rows(is_fresh=True)).items():
+            if name.startswith(f"{kind}_"):
+                self._forget(name, row)
+
+    def _forget(self, name: str, row: Row) -> None:
+        self.forget_row(name)
+        for collection in row["collections"]:
+            self.drop(collection)
 
     # -- collections -----------------------------------------------------------------------------------------------
 
-    def create(self, name: str, fields: Sequence[tuple[str, Any, dict[str, Any]]], vector: _Vector) -> None:
-        """Make an empty collection whose rows are known by a number."""
-        self._create(f"{self._prefix}{name}", ("num", _pymilvus().DataType.INT64, {}), fields, vector, "Session")
-
-    def _create(
-        self,
-        name: str,
-        key: tuple[str, Any, dict[str, Any]],
-        fields: Sequence[tuple[str, Any, dict[str, Any]]],
-        vector: _Vector,
-        consistency: str,
-    ) -> None:
+    def schema(self, key: str, kind: str, **more: Any) -> tuple[Any, Any]:
+        """Return the fields, with a key, and the indexes of a collection that is to be made."""
         client = self._connected()
-        schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
-        schema.add_field(key[0], key[1], is_primary=True, **key[2])
-        for field, kind, more in (*fields, (vector.name, vector.kind, vector.more)):
-            schema.add_field(field, kind, **more)
-        index = client.prepare_index_params()
-        index.add_index(vector.name, index_type=vector.index, metric_type=vector.metric)
-        self.call("create_collection", name, schema=schema, consistency_level=consistency)
-        self.call("create_index", name, index, sync=False)  # waiting for it takes half a second, of nothing
-        self.call("load_collection", name)
+        schema, index = client.create_schema(auto_id=False, enable_dynamic_field=False), client.prepare_index_params()
+        add_field(schema, key, kind, is_primary=True, **more)
+        return schema, index
 
-    def upsert(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
+    def create(self, name: str, schema: Any, index: Any, consistency: str = "Session") -> None:
+        """Make an empty collection."""
+        full = f"{self._prefix}{name}"
+        self.call("create_collection", full, schema=schema, consistency_level=consistency)
+        self.call("create_index", full, index, sync=False)  # waiting for it takes half a second, of nothing
+        self.call("load_collection", full)
+
+    def drop(self, name: str) -> None:
+        """Remove a collection, where it is."""
+        self.call("drop_collection", f"{self._prefix}{name}")
+
+    def upsert(self, name: str, rows: Iterable[Row]) -> None:
         """Add rows, or replace those with their numbers."""
-        listed = list(rows)
-        for start in range(0, len(listed), ROWS_TOGETHER):
-            self.call("upsert", f"{self._prefix}{name}", listed[start : start + ROWS_TOGETHER])
+        for part in _parts(list(rows), BATCH):
+            self.call("upsert", f"{self._prefix}{name}", list(part))
 
     def delete(self, name: str, nums: Sequence[int]) -> None:
         """Remove rows; nothing happens where there is none."""
-        for start in range(0, len(nums), MOST_FOUND):
-            self.call("delete", f"{self._prefix}{name}", ids=list(nums[start : start + MOST_FOUND]))
+        for part in _parts(nums, MAX_FOUND):
+            self.call("delete", f"{self._prefix}{name}", ids=list(part))
 
-    def get(self, name: str, nums: Sequence[int], fields: Sequence[str]) -> list[Mapping[str, Any]]:
+    def get(self, name: str, nums: Sequence[int], fields: Sequence[str]) -> list[Row]:
         """Return the rows with these numbers that are there."""
-        rows: list[Mapping[str, Any]] = []
-        for start in range(0, len(nums), MOST_FOUND):
-            among = ",".join(map(str, nums[start : start + MOST_FOUND]))  # by "ids" the schema is asked for each time
-            wanted = f"num in [{among}]"
-            rows += self.call("query", f"{self._prefix}{name}", filter=wanted, output_fields=["num", *fields])
+        rows: list[Row] = []
+        for part in _parts(nums, MAX_FOUND):  # by "ids" the schema is asked for each time
+            among, columns = listed("num in", part), ["num", *fields]
+            rows += self.call("query", f"{self._prefix}{name}", filter=among, output_fields=columns, limit=len(part))
         return rows
 
     def count(self, name: str, condition: str = "") -> int:
@@ -299,193 +294,64 @@ class Milvus:
 
     def numbers(self, name: str, condition: str = "") -> list[int]:
         """Return the numbers of all rows that satisfy a condition, ascending."""
-        size, last = self.count(name, _within(0, 1 << 62, condition)), 1 << 20
-        while size and self.count(name, f"num >= {last}"):
-            last <<= 4
-        return self._numbers(name, condition, (0, last), size)
-
-    def _numbers(self, name: str, condition: str, among: tuple[int, int], size: int) -> list[int]:
-        """Return so many numbers of a range, which is halved until they fit into an answer."""
-        if not size:
-            return []
-        first, last = among
-        if size <= MOST_FOUND // 2:
-            wanted = _within(first, last, condition)
-            rows = self.call("query", f"{self._prefix}{name}", filter=wanted, output_fields=["num"], limit=MOST_FOUND)
-            return sorted(int(row["num"]) for row in rows)
-        middle = (first + last) // 2
-        before = self.count(name, _within(first, middle, condition))
-        return [
-            *self._numbers(name, condition, (first, middle), before),
-            *self._numbers(name, condition, (middle, last), size - before),
-        ]
+        wanted = condition or "num >= 0"
+        rows = self.call(
+            "query_iterator", f"{self._prefix}{name}", batch_size=MAX_FOUND, filter=wanted, output_fields=["num"]
+        )
+        numbers: list[int] = []
+        with self._explained():
+            while batch := rows.next():
+                numbers += (int(row["num"]) for row in batch)
+            rows.close()
+        return sorted(numbers)
 
     def search(
-        self, name: str, vectors: Sequence[Any], limit: int, condition: str = "", fields: Sequence[str] = ()
-    ) -> list[Rows]:
-        """Return the rows of the greatest inner product with each vector."""
-        request = self._request(name, vectors, limit, condition, fields)
-        client, ask = self._asking()
-        return self._found(request, client, lambda: ask(request, READ_TIMEOUT_S, self._secret))
-
-    def begin_search(
-        self,
-        name: str,
-        vectors: Sequence[Any],
-        limit: int,
-        condition: str = "",
-        fields: Sequence[str] = (),
-        metric: str = "IP",
-    ) -> Callable[[], list[Rows]]:
-        """Ask what ``search`` asks, and return what waits for the answer; the engine is at it meanwhile.
-
-        Args:
-            metric: what of the collection's vectors; of codes ("HAMMING") those that differ least are found.
-        """
-        request = self._request(name, vectors, limit, condition, fields, metric)
-        client, ask = self._asking()
-        future = ask.future(request, READ_TIMEOUT_S, self._secret)
-        return lambda: self._found(request, client, future.result)
-
-    def _found(self, request: Any, client: Any, answer: Callable[[], Any]) -> list[Rows]:
-        """Return the rows of an answer.
-
-        A server that was started again is asked through another connection; so is one whose connection was closed
-        meanwhile, since another call saw that it was lost.
-        """
-        failed, cancelled = _rpc_errors()
-        try:
-            response = answer()
-        except (failed, cancelled) as error:
-            self._close(client)
-            if isinstance(error, failed) and error.code().name not in ("UNAVAILABLE", "CANCELLED"):
-                with self._explained():
-                    raise
-            response = self._answered(lambda: self._asking()[1](request, READ_TIMEOUT_S, self._secret))
-        return _rows_of(self._answered(lambda: _checked(response)))
-
-    def _asking(self) -> tuple[Any, Any]:
-        """Return a client, and what sends searches through its connection.
-
-        Of pymilvus's way, which takes a millisecond of processor time for each search, the messages and the connection
-        are taken, and its checks, its layers around the connection and the rows as objects left out.
-        """
-        client = self._connected()
-        with self._guard:
-            if self._search is None or self._search[0] is not client:
-                from pymilvus.grpc_gen.milvus_pb2 import SearchRequest, SearchResults
-
-                channel = client._get_connection()._channel
-                send = channel.unary_unary(_SEARCH, SearchRequest.SerializeToString, SearchResults.FromString)
-                self._search = (client, send)
-            return self._search
-
-    def _request(
-        self,
-        name: str,
-        vectors: Sequence[Any],
-        limit: int,
-        condition: str,
-        fields: Sequence[str],
-        metric: str = "IP",
-    ) -> Any:
-        return search_request(f"{self._prefix}{name}", vectors, limit, condition, fields, metric)
+        self, name: str, field: str, queries: Sequence[Any], limit: int, condition: str = ""
+    ) -> list[list[tuple[int, float]]]:
+        """Return the numbers and scores of the best rows for each query, best first; ties by number."""
+        answers = self.call(
+            "search", f"{self._prefix}{name}", queries, filter=condition, limit=min(limit, MAX_FOUND), anns_field=field
+        )
+        ranked = ([(int(row["id"]), float(row["distance"])) for row in rows] for rows in answers)
+        return [sorted(rows, key=lambda row: (-row[1], row[0])) for rows in ranked]
 
     def flush(self, name: str) -> None:
         """Seal what was written; it can be found, and survives, without."""
         self.call("flush", f"{self._prefix}{name}")
 
-    def drop(self, names: Iterable[str]) -> None:
-        """Remove collections, where they are."""
-        for name in names:
-            self.call("drop_collection", f"{self._prefix}{name}")
 
-    def drop_later(self, names: Sequence[str]) -> None:
-        """Let collections be removed by ``sweep``, when no search can be under way in them."""
-        self.keep_row(f"gone_{secrets.token_hex(4)}", {"collections": list(names), "since": self.clock()})
-
-    def sweep(self) -> None:
-        """Drop what was replaced an hour ago."""
-        self.row("", is_fresh=True)
-        rows = {} if self._rows is None else dict(self._rows[1])
-        for name, row in rows.items():
-            if name.startswith("gone_") and self.clock() - row["since"] > DROPPED_AFTER_S:
-                self.drop(row["collections"])
-                self.forget_row(name)
-
-    def sweep_vectors(self, kept: Iterable[str]) -> None:
-        """Drop vectors that no machine has asked or followed for an hour.
-
-        Args:
-            kept: names of rows that stay.
-        """
-        self.row("", is_fresh=True)
-        rows = {} if self._rows is None else dict(self._rows[1])
-        for name, row in rows.items():
-            if name.startswith("vectors_") and name not in kept:
-                used = rows.get(f"used_{name}", {"at": 0.0})["at"]
-                if self.clock() - used > UNUSED_AFTER_S:
-                    self.forget_row(name)
-                    self.drop(row["collections"])
-
-    def touch(self, name: str) -> None:
-        """Note that an index is in use, in a row of its own: the index's row is written by its writer alone."""
-        used = self.row(f"used_{name}")
-        if used is None or self.clock() - used["at"] > UNUSED_AFTER_S / 6:
-            self.keep_row(f"used_{name}", {"at": self.clock()})
-
-    def forget(self, kind: str) -> None:
-        """Drop every index of a kind, whatever its state."""
-        self.row("", is_fresh=True)
-        for name, row in ({} if self._rows is None else dict(self._rows[1])).items():
-            if name.startswith(f"{kind}_"):
-                self.forget_row(name)
-                self.drop(row["collections"])
+def add_field(schema: Any, name: str, kind: str, **more: Any) -> None:
+    """Add a field to a collection's schema."""
+    schema.add_field(name, getattr(_pymilvus().DataType, kind), **more)
 
 
-@dataclass(frozen=True, slots=True)
-class _Vector:
-    """The field of a collection that is searched."""
-
-    name: str
-    kind: Any
-    index: str
-    more: dict[str, Any]
-    metric: str = "IP"
+def add_vector(schema: Any, index: Any, name: str, dimensions: int) -> None:
+    """Add a field of vectors, which Milvus indexes as it thinks best."""
+    add_field(schema, name, "FLOAT_VECTOR", dim=dimensions)
+    index.add_index(name, index_type="AUTOINDEX", metric_type="COSINE")
 
 
-def _within(first: int, last: int, condition: str) -> str:
-    return " and ".join(filter(None, [f"num >= {first} and num < {last}", condition]))
+def add_terms(schema: Any, index: Any, name: str, k1: float, b: float) -> None:
+    """Add a field of terms between spaces, and let Milvus make of it what its BM25 function searches."""
+    pymilvus = _pymilvus()
+    add_field(
+        schema, name, "VARCHAR", max_length=65_535, enable_analyzer=True, analyzer_params={"tokenizer": "whitespace"}
+    )
+    add_field(schema, f"{name}_bm25", "SPARSE_FLOAT_VECTOR")
+    schema.add_function(
+        pymilvus.Function(
+            name=f"{name}_bm25",
+            function_type=pymilvus.FunctionType.BM25,
+            input_field_names=[name],
+            output_field_names=[f"{name}_bm25"],
+        )
+    )
+    params = {"bm25_k1": k1, "bm25_b": b}
+    index.add_index(f"{name}_bm25", index_type="SPARSE_INVERTED_INDEX", metric_type="BM25", params=params)
 
 
-def dense(name: str, dimensions: int) -> _Vector:
-    """Return a field of vectors that are all compared."""
-    return _Vector(name, _pymilvus().DataType.FLOAT_VECTOR, "FLAT", {"dim": max(2, dimensions)})
-
-
-def sparse(name: str) -> _Vector:
-    """Return a field of sparse vectors."""
-    return _Vector(name, _pymilvus().DataType.SPARSE_FLOAT_VECTOR, "SPARSE_INVERTED_INDEX", {})
-
-
-def bits(name: str, size: int) -> _Vector:
-    """Return a field of codes, of so many bits."""
-    return _Vector(name, _pymilvus().DataType.BINARY_VECTOR, "BIN_FLAT", {"dim": size}, "HAMMING")
-
-
-def _nothing() -> _Vector:
-    """Return the field of vectors that every collection has to have."""
-    return dense("nothing", 2)
-
-
-def text_field(name: str) -> tuple[str, Any, dict[str, Any]]:
-    """Return a field of text."""
-    return name, _pymilvus().DataType.VARCHAR, {"max_length": 65_535}
-
-
-def number_field(name: str) -> tuple[str, Any, dict[str, Any]]:
-    """Return a field of whole numbers."""
-    return name, _pymilvus().DataType.INT64, {}
+def _parts(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    return (values[start : start + size] for start in range(0, len(values), size))
 
 
 def _pymilvus() -> Any:
@@ -496,87 +362,10 @@ def _pymilvus() -> Any:
     return pymilvus
 
 
-def _be_silent() -> None:
-    """Let pymilvus write nothing to the log, in which it tells each error before it raises it."""
-    for name in [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "pymilvus"]:
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-
-
 def is_refusal(error: BaseException | None) -> bool:
     """Return whether the engine answered, and does not do what it was asked for."""
     code = getattr(error, "code", None)
     return isinstance(code, int) and code >= 100
-
-
-def _checked(answer: Any) -> Any:
-    """Return an answer that says that it is one; raise MilvusException else."""
-    from pymilvus.client.utils import check_status
-
-    check_status(answer.status)
-    return answer
-
-
-def _rows_of(answer: Any) -> list[Rows]:
-    """Return the rows of an answer, for each vector those that were found for it."""
-    results = answer.results
-    nums, scores = list(results.ids.int_id.data), list(results.scores)
-    columns: dict[str, list[Any]] = {}
-    for column in results.fields_data:
-        values = column.scalars
-        columns[column.field_name] = list(values.string_data.data or values.long_data.data)
-    rows, done = [], 0
-    for size in list(results.topks) or [0] * results.num_queries:
-        part = slice(done, done + size)
-        rows.append(Rows(nums[part], scores[part], {name: column[part] for name, column in columns.items()}))
-        done += size
-    return rows
-
-
-def search_request(
-    name: str, vectors: Sequence[Any], limit: int, condition: str, fields: Sequence[str], metric: str
-) -> Any:
-    """Return the message that pymilvus makes of a search, in a third of its time.
-
-    Args:
-        vectors: codes as bytes, sparse vectors as dicts, others as arrays.
-    """
-    from pymilvus.client.ts_utils import get_collection_ts, get_eventually_ts
-    from pymilvus.grpc_gen.common_pb2 import DslType, KeyValuePair, PlaceholderGroup, PlaceholderType, PlaceholderValue
-    from pymilvus.grpc_gen.milvus_pb2 import SearchRequest
-
-    if isinstance(vectors[0], bytes):
-        kind, values = PlaceholderType.BinaryVector, list(vectors)
-    elif isinstance(vectors[0], dict):
-        kind = PlaceholderType.SparseFloatVector
-        values = [b"".join(starmap(_DIMENSION.pack, sorted(vector.items()))) for vector in vectors]
-    else:
-        kind, values = PlaceholderType.FloatVector, [vector.astype("<f4").tobytes() for vector in vectors]
-    group = PlaceholderGroup(placeholders=[PlaceholderValue(tag="$0", type=kind, values=values)])
-    settings = (
-        ("topk", str(limit)),
-        ("round_decimal", "-1"),
-        ("ignore_growing", "False"),
-        ("metric_type", metric),
-        ("params", f'{{"metric_type":"{metric}"}}'),
-    )
-    return SearchRequest(
-        collection_name=name,
-        output_fields=fields,
-        guarantee_timestamp=get_collection_ts(name) or get_eventually_ts(),  # what this machine has written is seen
-        use_default_consistency=True,
-        nq=len(vectors),
-        dsl=condition,
-        dsl_type=DslType.BoolExprV1,
-        placeholder_group=group.SerializeToString(),
-        search_params=[KeyValuePair(key=key, value=value) for key, value in settings],
-    )
-
-
-def _rpc_errors() -> tuple[Any, Any]:
-    """Return what a call fails with, and what one fails with that is waited for while its connection is closed."""
-    import grpc
-
-    return grpc.RpcError, grpc.FutureCancelledError
 
 
 class MilvusIndex:
@@ -614,10 +403,6 @@ class MilvusIndex:
         """Return how many entries it had at the last commit."""
         return 0 if self._row is None else int(self._row["entries"])
 
-    def count(self) -> int:
-        """Return how many entries it has, committed or not."""
-        return 0 if self._row is None else self.milvus.count(self.collection)
-
     @property
     def collection(self) -> str:
         """Return the name of its entries' collection.
@@ -625,7 +410,7 @@ class MilvusIndex:
         Raises:
             EngineError: the engine has lost it.
         """
-        return str(self._held()["collections"][0])
+        return str(self._content["collections"][0])
 
     def numbers(self) -> NDArray[np.int64]:
         """Return the numbers of all entries, ascending."""
@@ -639,27 +424,27 @@ class MilvusIndex:
         """See what is there now."""
         self._row = self.milvus.row(self.name, is_fresh=True)
 
-    def _begin(self, applied: int, collections: Sequence[str], **more: Any) -> None:
-        """Name new collections in the row; those before are dropped later."""
-        before = self.milvus.row(self.name, is_fresh=True)
-        cursor = Cursor(applied, scanned=0, is_complete=False, fingerprint=self._fingerprint)
-        self._row = {
-            "collections": list(collections),
-            "cursor": cursor.to_json(FORMAT),
-            "entries": 0,
-            **more,
-        }
-        self.milvus.keep_row(self.name, self._row)
-        if before is not None:
-            self.milvus.drop_later(before["collections"])
-        self.milvus.sweep()
-
-    def _keep(self, **changed: Any) -> None:
-        row = {**self._held(), **changed}
+    def commit(self, cursor: Cursor) -> None:
+        """Write the cursor, after everything that it covers."""
+        if cursor.is_complete and not self.cursor.is_complete:
+            for name in self._content["collections"]:
+                self.milvus.flush(name)
+        row = {**self._content, "cursor": cursor.to_json(FORMAT), "entries": self.milvus.count(self.collection)}
         self.milvus.keep_row(self.name, row)
         self._row = row
 
-    def _held(self) -> dict[str, Any]:
+    def _begin(self, applied: int, collections: Mapping[str, tuple[Any, Any]], **more: Any) -> None:
+        """Make empty collections of these fields and indexes, and a row that names them, in place of those before."""
+        self.milvus.forget_row(self.name)  # first: it names nothing that is not there
+        for name, (schema, index) in collections.items():
+            self.milvus.drop(name)
+            self.milvus.create(name, schema, index)
+        cursor = Cursor(applied, scanned=0, is_complete=False, fingerprint=self._fingerprint)
+        self._row = {"collections": list(collections), "cursor": cursor.to_json(FORMAT), "entries": 0, **more}
+        self.milvus.keep_row(self.name, self._row)
+
+    @property
+    def _content(self) -> dict[str, Any]:
         if self._row is None:
             raise EngineError(
                 f"the engine {self.milvus.address} does not hold this forum's {self.name.partition('_')[0]}",
@@ -668,28 +453,24 @@ class MilvusIndex:
         return self._row
 
 
-def generation(name: str, fingerprint: str) -> str:
-    """Return a name for a new collection."""
-    return f"{name}_{fingerprint}_{secrets.token_hex(4)}"
-
-
 UNDATED: Final = -(1 << 62)
-MOST_TAGS: Final = 3_000
-"""Of one question; more do not fit into a field."""
+MAX_TAGS: Final = 3_000
+"""Of one question; more are not kept."""
 
 
-def conditions_of(question: Question) -> dict[str, Any]:
-    """Return a question's fields that filters ask for."""
-    return fields_of(question.tags, to_microseconds(question.created))
+def add_conditions(schema: Any) -> None:
+    """Add the fields that ``fields_of`` fills."""
+    add_field(schema, "tags", "VARCHAR", max_length=65_535)  # Milvus Lite cannot answer where no row has an array
+    add_field(schema, "created_us", "INT64")
 
 
 def fields_of(tags: Iterable[str], created_us: int | None) -> dict[str, Any]:
-    """Return the fields of exact tags and a moment.
+    """Return the fields that filters ask for: exact tags and a moment.
 
     >>> fields_of((), None)
     {'tags': ',', 'created_us': -4611686018427387904}
     """
-    keys = list(dict.fromkeys(map(tag_key, tags)))[:MOST_TAGS]
+    keys = list(dict.fromkeys(map(tag_key, tags)))[:MAX_TAGS]
     return {
         "tags": "".join([",", *(f"{key}," for key in keys)]),
         "created_us": UNDATED if created_us is None else created_us,
@@ -701,25 +482,25 @@ def tag_key(tag: str) -> str:
     return hashlib.blake2b(tag.casefold().encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
 
-def condition(filters: Filters) -> str:
-    """Return what tags and dates ask for; tags that must not be there are looked at in what was found."""
-    parts = [f'tags like "%,{tag_key(tag)},%"' for tag in filters.tags]
+def has_tag(tag: str) -> str:
+    """Return an expression over the tags of a row."""
+    return f'tags like "%,{tag_key(tag)},%"'
+
+
+def condition(filters: Filters) -> list[str]:
+    """Return what tags and dates ask for, but for tags that must not be there: Milvus Lite knows no "not"."""
+    parts = list(map(has_tag, filters.tags))
     if filters.after is not None:
         parts.append(f"created_us >= {to_microseconds(filters.after)}")
     if filters.before is not None:
-        parts.extend((f"created_us > {UNDATED}", f"created_us < {to_microseconds(filters.before)}"))
-    return " and ".join(parts)
+        parts += [f"created_us > {UNDATED}", f"created_us < {to_microseconds(filters.before)}"]
+    return parts
 
 
-def listed(what: str, nums: Collection[int]) -> str:
+def listed(what: str, nums: Iterable[int]) -> str:
     """Return an expression over numbers.
 
     >>> listed("num in", [3, 1])
     'num in [3,1]'
     """
     return f"{what} [{','.join(str(int(num)) for num in nums)}]"
-
-
-def has_one(tags: str, keys: Collection[str]) -> bool:
-    """Return whether a row has one of these tags."""
-    return any(f",{key}," in tags for key in keys)
