@@ -108,17 +108,11 @@ class Shifted(NamedTuple):
     packing: Packing
 
 
-def shifted(
-    network: TextNetwork, texts: Texts, rows: NDArray[np.int64], packing_of: Callable[[Tensor], Packing]
-) -> Shifted:
-    """Return what a decoder reads of the texts in ``rows``, and what follows each.
-
-    Args:
-        packing_of: the packing that suits the decoder, given the steps of each text.
-    """
+def shifted(network: TextNetwork, texts: Texts, rows: NDArray[np.int64]) -> Shifted:
+    """Return what a decoder reads of the texts in ``rows``, and what follows each."""
     starts = texts.starts[rows]
     lengths = torch.from_numpy(texts.starts[rows + 1] - starts)
-    packing = packing_of(lengths + 1)
+    packing = Packing.of(lengths + 1)
     owner = packing.order[packing.place]
     places = torch.from_numpy(starts)[owner] + packing.step
     is_end = packing.step == lengths[owner]
@@ -227,7 +221,7 @@ class Decoding(Objective):
         texts, network = self.corpus.texts, self.network
         ids, packing = network.packed(texts, batch[:, 0])
         _, carry = network.encoder.go_on(network.words(ids), packing)
-        inputs, targets, unrolled = shifted(network, texts, batch[:, 1], self.decoder.packing)
+        inputs, targets, unrolled = shifted(network, texts, batch[:, 1])
         states, _ = self.decoder.go_on(inputs, unrolled, carry)
         return functional.dropout(states, network.dropout, self.training), targets
 
@@ -566,6 +560,6 @@ class Reconstruction(Objective):
     def _written(self, rows: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
         """Return the decoder's states (N, D) and the words that are to follow each (N,)."""
         network = self.network
-        inputs, targets, packing = shifted(network, self.corpus.texts, rows, Packing.of)
+        inputs, targets, packing = shifted(network, self.corpus.texts, rows)
         states = self.decoder(inputs, packing, self._read(rows))
         return functional.dropout(states, network.dropout, self.training), targets

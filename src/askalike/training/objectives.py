@@ -118,7 +118,7 @@ class TextNetwork(nn.Module):
         """Return the ids of texts, packed, and the packing."""
         starts = texts.starts[rows]
         lengths = torch.from_numpy(texts.starts[rows + 1] - starts)
-        packing = self.encoder.packing(lengths)  # made on the CPU, where its numbers are looked at
+        packing = Packing.of(lengths)  # made on the CPU, where its numbers are looked at
         places = torch.from_numpy(starts)[packing.order[packing.place]] + packing.step
         ids = torch.from_numpy(texts.ids)[places].long()
         return ids.to(self.device), packing.to(self.device)

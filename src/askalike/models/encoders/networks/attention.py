@@ -18,7 +18,7 @@ Source: Zhang and Wu 2018 (AAAI), "Attention Autoencoders", equations 1 to 5; Ba
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, repeat
 from math import inf, sqrt
@@ -28,8 +28,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from askalike.models.encoders.networks.cpu import round_up
 from askalike.models.encoders.networks.packing import Packing
+from askalike.models.encoders.networks.recurrent import round_up
 from askalike.models.encoders.settings import EncoderConfig
 
 EPSILON: Final = 1e-5
@@ -111,7 +111,7 @@ class Padding:
         (((2, 16), (1, 8)), 64, [0, 16, 32])
         """
         groups: list[tuple[int, int]] = []
-        for words in _lengths(packing):
+        for words in _lengths(packing.counts):
             length = -(-words // STEP) * STEP
             texts, longest = groups[-1] if groups else (0, 0)
             if length >= LEAST_SHARE * longest > 0:
@@ -126,12 +126,11 @@ class Padding:
         return cls(rows, places, tuple(groups), packing.lengths)
 
 
-def _lengths(packing: Packing) -> Iterator[int]:
-    """Yield the words of each text of the packing's order, without a look at its tensors, which may be elsewhere."""
-    for lane in packing.lanes:
-        ended = [count - after for count, after in pairwise((*lane.counts, 0))]  # texts of one word, of two, …
-        for length in range(len(ended), 0, -1):
-            yield from repeat(length, ended[length - 1])
+def _lengths(counts: Sequence[int]) -> Iterator[int]:
+    """Yield the words of each text, longest first, without a look at the packing's tensors, which may be elsewhere."""
+    ended = [count - after for count, after in pairwise((*counts, 0))]  # texts of one word, of two, …
+    for length in range(len(ended), 0, -1):
+        yield from repeat(length, ended[length - 1])
 
 
 def attend(queries: Tensor, keys: Tensor, values: Tensor, padding: Padding) -> Tensor:

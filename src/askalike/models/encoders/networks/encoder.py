@@ -25,10 +25,9 @@ from torch.nn import functional
 
 from askalike.errors import SettingError
 from askalike.models.encoders.networks.attention import Attention
-from askalike.models.encoders.networks.cpu import lane_count
+from askalike.models.encoders.networks.convolution import Cnn, Patterns
 from askalike.models.encoders.networks.packing import Packing
-from askalike.models.encoders.networks.rcnn import Cnn, Rcnn, gated
-from askalike.models.encoders.networks.recurrent import Gru, Lstm, torch_name
+from askalike.models.encoders.networks.recurrent import Gru, Lstm, Rcnn, Recurrent
 from askalike.models.encoders.settings import EncoderConfig, Kind, Pooling
 
 _TINY = 1e-12
@@ -130,8 +129,12 @@ def _drawn(config: EncoderConfig, name: str, shape: tuple[int, ...], generator: 
     return (torch.rand(shape, generator=generator) * 2 - 1) * bounds
 
 
+def _gated(config: EncoderConfig, values: Mapping[str, Tensor]) -> nn.Module:
+    return Patterns(config, values) if config.gate == "constant" else Rcnn(config, values)
+
+
 NETWORKS: Final[dict[Kind, Callable[[EncoderConfig, Mapping[str, Tensor]], nn.Module]]] = {
-    "rcnn": gated,
+    "rcnn": _gated,
     "lstm": Lstm,
     "gru": Gru,
     "cnn": Cnn,
@@ -162,16 +165,8 @@ class EncoderNetwork(nn.Module):
         Returns:
             (B, D), rows in the order of the batch.
         """
-        packing = self.packing(lengths.to(inputs.device))
+        packing = Packing.of(lengths.to(inputs.device))
         return self.pooled(self._packed(inputs, packing), packing)
-
-    def packing(self, lengths: Tensor) -> Packing:
-        """Return the packing that suits the network, its device and torch's threads, for ``pooled``.
-
-        It lies where the lengths lie, which may be the CPU though the network is elsewhere: ``Packing.to`` moves it.
-        """
-        is_rcnn = isinstance(self.network, Rcnn)
-        return Packing.of(lengths, lane_count(len(lengths), next(self.parameters()).device) if is_rcnn else 1)
 
     def pooled(self, words: Tensor, packing: Packing) -> Tensor:
         """Return one vector for each text (B, D), given its packed word vectors (N, D_in)."""
@@ -189,7 +184,7 @@ class EncoderNetwork(nn.Module):
         Raises:
             SettingError: the network has no state, as a CNN or attention.
         """
-        if not isinstance(self.network, Rcnn | Lstm | Gru):
+        if not isinstance(self.network, Recurrent):
             raise SettingError(
                 f"an encoder of the kind {self.config.kind} and gate {self.config.gate} keeps no state that a decoder "
                 "could start from",
@@ -201,19 +196,8 @@ class EncoderNetwork(nn.Module):
 
     def states(self, inputs: Tensor, lengths: Tensor) -> Tensor:
         """Return every state, zero after a text's end: arguments and errors as of ``forward``.  # (T, B, D)"""
-        packing = self.packing(lengths.to(inputs.device))
+        packing = Packing.of(lengths.to(inputs.device))
         return packing.unpack(self.packed_states(self._packed(inputs, packing), packing), len(inputs))
-
-    def gates(self, inputs: Tensor, lengths: Tensor) -> Tensor:
-        """Return λ_t of every word, zero after a text's end: 1 - λ is the share of the word that is let in.
-
-        Arguments and errors as of ``forward``. No gradient flows through them.  # (T, B, G), G = ``config.gate_size``
-        """
-        packing = self.packing(lengths.to(inputs.device))
-        words = self._packed(inputs, packing)
-        if not isinstance(self.network, Rcnn) or not self.config.gate_size:
-            return inputs.new_zeros(*inputs.shape[:2], 0)
-        return packing.unpack(self.network.run(words, packing, is_kept=True).gates, len(inputs))
 
     def packed_states(self, words: Tensor, packing: Packing) -> Tensor:
         """Return the state of every packed word (N, D)."""
@@ -253,7 +237,7 @@ def build(config: EncoderConfig, seed: int = 0, gate_bias: float = 0.0, spread: 
 
 def to_arrays(encoder: EncoderNetwork) -> dict[str, NDArray[np.float32]]:
     """Return a copy of the parameters, with the names, shapes and order of ``config.shapes()``."""
-    own = _parameters(encoder)
+    own = dict(encoder.network.named_parameters())
     return {name: own[name].detach().to("cpu", torch.float32, copy=True).numpy() for name in encoder.config.shapes()}
 
 
@@ -263,12 +247,6 @@ def from_arrays(config: EncoderConfig, arrays: Mapping[str, NDArray[np.floating]
     return EncoderNetwork(
         config, {name: torch.from_numpy(np.array(array, np.float32)) for name, array in arrays.items()}
     )
-
-
-def _parameters(encoder: EncoderNetwork) -> dict[str, nn.Parameter]:
-    """Return the parameters by their names in ``config.shapes()``; torch's own recurrences have other names."""
-    own = dict(encoder.network.named_parameters())
-    return {name: own[name] if name in own else own[f"core.{torch_name(name)}"] for name in encoder.config.shapes()}
 
 
 @contextmanager

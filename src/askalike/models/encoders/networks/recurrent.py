@@ -1,78 +1,100 @@
-"""LSTM and GRU as modules: torch's own recurrences, but for a loop of steps where a gradient is wanted on the CPU.
+"""Networks that read a text word by word, as loops over packed words: LSTM, GRU, and the gated RCNN.
+
+The RCNN is a convolution over words that may lie apart, with a learned decay::
+
+    λ_t    = σ(W^λ x_t + U^λ h_{t-1} + b^λ)                              vector or scalar; or a fixed λ
+    c¹_t   = λ_t ⊙ c¹_{t-1} + (1 - λ_t) ⊙ (W_1 x_t)
+    cᵏ_t   = λ_t ⊙ cᵏ_{t-1} + (1 - λ_t) ⊙ (cᵏ⁻¹_{t-1} + W_k x_t)        k = 2 … n
+    h_t    = tanh(cⁿ_t + b)
 
 torch's own recurrences over packed words take step t as a slice of all words. The gradient of a slice is as large as
-what it was cut from: zeros for all N words, added up at each of T steps, T · N rows of memory traffic for N rows of
-work. Splitting once has one gradient, of N rows.
+what it was cut from: zeros for all N words, added up at each of T steps, which takes ten times as long as this loop.
+Splitting once has one gradient, of N rows.
 
-Source: the equations are those of ``torch.nn.LSTM`` (Hochreiter and Schmidhuber 1997, with the forget gate of Gers et
-al. 2000) and ``torch.nn.GRU`` (Cho et al. 2014, EMNLP, with the reset gate after the product).
+Source: the equations of ``torch.nn.LSTM`` (Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000)
+and ``torch.nn.GRU`` (Cho et al. 2014, EMNLP, with the reset gate after the product); RCNN: Lei et al. 2016 (NAACL),
+section 4.1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.utils.rnn import PackedSequence
 
-from askalike.models.encoders.networks.cpu import is_rounding, round_far_up
-from askalike.models.encoders.networks.packing import Lane, Packing
+from askalike.models.encoders.networks.packing import Packing
 from askalike.models.encoders.settings import EncoderConfig
 
-
-def is_unrolled(words: Tensor) -> bool:
-    """Return whether the loop is faster than torch's own recurrence: on the CPU, where a gradient is wanted."""
-    return words.device.type == "cpu" and torch.is_grad_enabled()
+GRAIN: Final = 32
+"""Rows are a multiple of this; fewer stay as many as they are."""
 
 
-def inward(words: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """Return ``words · Wᵀ + b`` for all words (N, D_in) at once.  # (N, K)"""
-    if not is_rounding(words):
+def round_up(rows: int) -> int:
+    """Return the next multiple of ``GRAIN``, or a number that is smaller than it.
+
+    >>> round_up(7), round_up(32), round_up(33)
+    (7, 32, 64)
+    """
+    return rows if rows < GRAIN else -(-rows // GRAIN) * GRAIN
+
+
+def project(words: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """Return ``words · Wᵀ + b`` for all words (N, D_in) at once.  # (N, K)
+
+    On a CPU, products in bfloat16 are compiled for each number of rows, in milliseconds and a megabyte each: rows of
+    zeros make it one of few, at most an eighth more.
+    """
+    if words.device.type != "cpu" or torch.get_float32_matmul_precision() == "highest":
         return functional.linear(words, weight, bias)
-    return functional.linear(_rounded(words), weight, bias)[: len(words)]
+    grain = GRAIN
+    while 16 * grain <= len(words):
+        grain *= 2
+    return functional.linear(functional.pad(words, (0, 0, 0, -len(words) % grain)), weight, bias)[: len(words)]
 
 
-def _rounded(rows: Tensor) -> Tensor:
-    """Return a matrix with rows of zeros below it, up to a round number."""
-    return functional.pad(rows, (0, 0, 0, round_far_up(len(rows)) - len(rows)))
+Step = Callable[[Sequence[Tensor], Sequence[Tensor]], Sequence[Tensor]]
+"""(what enters it (n, …) each, the parts of the carry before it (n, D) each) → the parts after it, the state first."""
 
 
-def unrolled(
-    step: Callable[[Tensor, Tensor], Tensor], inward: Tensor, counts: Sequence[int], start: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Return the states of all words, and what each text ended with.
+def unroll(step: Step, inputs: Sequence[Tensor], counts: Sequence[int], start: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the states of all words, and the carry that each text ended with.
 
     Args:
-        step: (what enters it (n, …), the carry before it (n, parts, D)) → the carry after it (n, parts, D), of which
-            the first part is the state.
-        inward: what enters the steps, packed.  # (N, …)
+        inputs: what enters the steps, packed.  # (N, …) each
         counts: texts with a word at each step; never grows.
-        start: the carry before the first step.  # (counts[0], parts, D)
+        start: the carry before the first step.  # (R, parts, D)
 
     Returns:
-        states (N, D), packed; carries (counts[0], parts, D).
+        states (N, D), packed; carries (R, parts, D).
     """
-    carry, states, ended = start, [], []
-    for own in torch.split(inward, list(counts)):
-        if len(own) < len(carry):
-            carry, done = torch.split(carry, [len(own), len(carry) - len(own)])
-            ended.append(done)
-        carry = step(own, carry)
-        states.append(carry[:, 0])
-    return torch.cat(states), torch.cat([carry, *reversed(ended)])
+    carry: Sequence[Tensor] = start.unbind(1)
+    states, ended = [], []
+    for entering in zip(*(torch.split(rows, list(counts)) for rows in inputs), strict=True):
+        texts = len(entering[0])
+        if texts < len(carry[0]):
+            ended.append(torch.stack([part[texts:] for part in carry], dim=1))
+            carry = [part[:texts] for part in carry]
+        carry = step(entering, carry)
+        states.append(carry[0])
+    return torch.cat(states), torch.cat([torch.stack(list(carry), dim=1), *reversed(ended)])
 
 
 class Recurrent(nn.Module):
-    """What LSTM and GRU share."""
+    """A network whose parameters have the names of ``EncoderConfig.shapes``, and their shapes."""
 
-    def __init__(self, core: nn.RNNBase, values: Mapping[str, Tensor]) -> None:
+    def __init__(self, config: EncoderConfig, values: Mapping[str, Tensor]) -> None:
         super().__init__()
-        self.core = core
-        with torch.no_grad():
-            for name, value in values.items():
-                getattr(core, torch_name(name)).copy_(value)
+        self.config = config
+        for name, value in values.items():
+            self.register_parameter(name, nn.Parameter(value))
+
+    @property
+    def parts(self) -> int:
+        """Return how many vectors of D numbers one word leaves to the next."""
+        raise NotImplementedError
 
     def forward(self, words: Tensor, packing: Packing) -> Tensor:
         """Return the states (N, D) of packed words (N, D_in)."""
@@ -84,96 +106,102 @@ class Recurrent(nn.Module):
         Args:
             start: the carry before the first word, texts in the order of the packing; None for zero.
         """
-        run = self._unrolled if is_unrolled(words) else self._whole
-        found = [run(words[lane.words], lane, None if start is None else start[lane.texts]) for lane in packing.lanes]
-        states, carries = zip(*found, strict=True)
-        return torch.cat(states), torch.cat(carries)
+        if start is None:
+            start = words.new_zeros(len(packing.order), self.parts, self.config.hidden_size)
+        return self.run(words, packing.counts, start)
 
-    def _whole(self, words: Tensor, lane: Lane, start: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Run a lane by torch's own recurrence."""
-        raise NotImplementedError
-
-    def _unrolled(self, words: Tensor, lane: Lane, start: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Run a lane as a loop of steps."""
+    def run(self, words: Tensor, counts: Sequence[int], start: Tensor) -> tuple[Tensor, Tensor]:
+        """Return states and carries, as ``unroll``."""
         raise NotImplementedError
 
 
 class Lstm(Recurrent):
-    """One layer of LSTM; its carry is h and c, (R, 2, D).
+    """One layer of LSTM; its carry is h and c."""
 
-    Args:
-        values: ``weight_ih`` (4D, D_in), ``weight_hh`` (4D, D), ``bias_ih``, ``bias_hh`` (4D,); gates i, f, g, o.
-    """
+    weight_ih: nn.Parameter
+    weight_hh: nn.Parameter
+    bias_ih: nn.Parameter
+    bias_hh: nn.Parameter
 
-    def __init__(self, config: EncoderConfig, values: Mapping[str, Tensor]) -> None:
-        super().__init__(nn.LSTM(config.input_size, config.hidden_size), values)
+    @property
+    def parts(self) -> int:
+        """Return 2."""
+        return 2
 
-    def _whole(self, words: Tensor, lane: Lane, start: Tensor | None) -> tuple[Tensor, Tensor]:
-        begin = None if start is None else tuple(part.contiguous()[None] for part in start.unbind(1))
-        found, (hidden, cell) = self.core(PackedSequence(words, torch.tensor(lane.counts)), begin)
-        return found.data, torch.stack([hidden[0], cell[0]], dim=1)
+    def run(self, words: Tensor, counts: Sequence[int], start: Tensor) -> tuple[Tensor, Tensor]:
+        """Return states and carries, as ``unroll``."""
+        back = self.weight_hh.t()
 
-    def _unrolled(self, words: Tensor, lane: Lane, start: Tensor | None) -> tuple[Tensor, Tensor]:
-        inputs, recurrent, *biases = self.core.parameters()
-        back = recurrent.t()
-
-        def step(own: Tensor, before: Tensor) -> Tensor:
-            hidden, cell = before.unbind(1)
-            let_in, keep, new, let_out = torch.addmm(own, hidden, back).chunk(4, 1)
+        def step(entering: Sequence[Tensor], before: Sequence[Tensor]) -> Sequence[Tensor]:
+            hidden, cell = before
+            let_in, keep, new, let_out = torch.addmm(entering[0], hidden, back).chunk(4, 1)
             cell = keep.sigmoid() * cell + let_in.sigmoid() * new.tanh()
-            return torch.stack([let_out.sigmoid() * cell.tanh(), cell], dim=1)
+            return let_out.sigmoid() * cell.tanh(), cell
 
-        if start is None:
-            start = words.new_zeros(lane.counts[0], 2, self.core.hidden_size)
-        return unrolled(step, inward(words, inputs, biases[0] + biases[1]), lane.counts, start)
+        return unroll(step, [project(words, self.weight_ih, self.bias_ih + self.bias_hh)], counts, start)
 
 
 class Gru(Recurrent):
-    """A GRU of one layer or several, each over the states of the one before; its carry is h of each, (R, layers, D).
+    """A GRU of one layer or several, each over the states of the one before; its carry is h of each layer."""
 
-    Args:
-        values: ``weight_ih`` (3D, D_in), ``weight_hh`` (3D, D), ``bias_ih``, ``bias_hh`` (3D,), gates r, z, n; for
-            layer l > 1 ``weight_ih_l`` (3D, D) and so on.
-    """
+    @property
+    def parts(self) -> int:
+        """Return the number of layers."""
+        return self.config.layers
 
-    def __init__(self, config: EncoderConfig, values: Mapping[str, Tensor]) -> None:
-        super().__init__(nn.GRU(config.input_size, config.hidden_size, config.layers), values)
-
-    def _whole(self, words: Tensor, lane: Lane, start: Tensor | None) -> tuple[Tensor, Tensor]:
-        begin = None if start is None else start.transpose(0, 1).contiguous()
-        found, hidden = self.core(PackedSequence(words, torch.tensor(lane.counts)), begin)
-        return found.data, hidden.transpose(0, 1)
-
-    def _unrolled(self, words: Tensor, lane: Lane, start: Tensor | None) -> tuple[Tensor, Tensor]:
-        if start is None:
-            start = words.new_zeros(lane.counts[0], self.core.num_layers, self.core.hidden_size)
-        parameters, carries = list(self.core.parameters()), []
+    def run(self, words: Tensor, counts: Sequence[int], start: Tensor) -> tuple[Tensor, Tensor]:
+        """Return states and carries, as ``unroll``."""
+        parameters, carries = list(self.parameters()), []
         for layer, begin in enumerate(torch.split(start, 1, dim=1)):
-            words, carry = self._unrolled_layer(words, parameters[4 * layer : 4 * layer + 4], lane, begin)
+            words, carry = _run_layer(words, parameters[4 * layer : 4 * layer + 4], counts, begin)
             carries.append(carry)
         return words, torch.cat(carries, dim=1)
 
-    def _unrolled_layer(
-        self, words: Tensor, parameters: Sequence[Tensor], lane: Lane, start: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        inputs, recurrent_weights, input_bias, bias = parameters
-        back, size = recurrent_weights.t(), self.core.hidden_size
 
-        def step(own: Tensor, before: Tensor) -> Tensor:
-            hidden = before[:, 0]
-            recurrent = torch.addmm(bias, hidden, back)
-            reset, keep = (own[:, : 2 * size] + recurrent[:, : 2 * size]).sigmoid().chunk(2, 1)
-            new = torch.addcmul(own[:, 2 * size :], reset, recurrent[:, 2 * size :]).tanh()
-            return torch.lerp(new, hidden, keep)[:, None]
+def _run_layer(
+    words: Tensor, parameters: Sequence[Tensor], counts: Sequence[int], start: Tensor
+) -> tuple[Tensor, Tensor]:
+    weight_ih, weight_hh, bias_ih, bias_hh = parameters
+    back, size = weight_hh.t(), weight_hh.shape[1]
 
-        return unrolled(step, inward(words, inputs, input_bias), lane.counts, start)
+    def step(entering: Sequence[Tensor], before: Sequence[Tensor]) -> Sequence[Tensor]:
+        own, (hidden,) = entering[0], before
+        recurrent = torch.addmm(bias_hh, hidden, back)
+        reset, keep = (own[:, : 2 * size] + recurrent[:, : 2 * size]).sigmoid().chunk(2, 1)
+        new = torch.addcmul(own[:, 2 * size :], reset, recurrent[:, 2 * size :]).tanh()
+        return (torch.lerp(new, hidden, keep),)
+
+    return unroll(step, [project(words, weight_ih, bias_ih)], counts, start)
 
 
-def torch_name(name: str) -> str:
-    """Return torch's name of a parameter of a recurrence: it counts layers from 0, and names the first too.
+class Rcnn(Recurrent):
+    """A gated convolution of order n; its carry is h and c¹ … cⁿ."""
 
-    >>> torch_name("weight_ih"), torch_name("weight_ih_2")
-    ('weight_ih_l0', 'weight_ih_l1')
-    """
-    stem, _, layer = name.rpartition("_")
-    return f"{stem}_l{int(layer) - 1}" if layer.isdigit() else f"{name}_l0"
+    input: nn.Parameter
+    recurrent: nn.Parameter
+    gate_bias: nn.Parameter
+    output_bias: nn.Parameter
+
+    @property
+    def parts(self) -> int:
+        """Return n + 1."""
+        return self.config.order + 1
+
+    def run(self, words: Tensor, counts: Sequence[int], start: Tensor) -> tuple[Tensor, Tensor]:
+        """Return states and carries, as ``unroll``."""
+        order, size, gates = self.config.order, self.config.hidden_size, self.config.gate_size
+        bias = words.new_zeros(order * size)
+        if gates:
+            bias, back = torch.cat([bias, self.gate_bias]), self.recurrent.t().contiguous()
+        decay = self.config.decay if self.config.gate == "fixed" else 0.0
+
+        def step(entering: Sequence[Tensor], before: Sequence[Tensor]) -> Sequence[Tensor]:
+            hidden, *sums = before
+            gate = torch.addmm(entering[order], hidden, back).sigmoid() if gates else decay
+            shares = [entering[0], *map(torch.add, entering[1:order], sums)]
+            sums = [torch.lerp(share, kept, gate) for share, kept in zip(shares, sums, strict=True)]
+            return (sums[-1] + self.output_bias).tanh(), *sums
+
+        projected = project(words, self.input, bias)
+        inputs = torch.split(projected, [size] * order + [gates] * bool(gates), dim=1)
+        return unroll(step, inputs, counts, start)
