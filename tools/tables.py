@@ -9,77 +9,16 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from tools.render import REPOSITORY, Cell, Facts, Record, Records, Table, rendered
+from tools.render import REPOSITORY, Facts, Record, Records, Table, rendered
 
 MARKER: Final = re.compile(r"(?<=<!-- table: )([\w-]+)( -->\n)(?:.*?\n)??(?=<!-- end -->)", flags=re.DOTALL)
-WITHOUT: Final = ", weights learned without the forum"
 
 # -- what the search finds ---------------------------------------------------------------------------------------------
-
-SYSTEMS: Final = {
-    "bm25": "words alone (BM25)",
-    "general": "the bundled encoder's cosine",
-    "minilm": "MiniLM's cosine",
-    "search, general": "askalike as it is installed",
-    "search, minilm": "askalike with MiniLM",
-    "search, general, not learned here": f"askalike as it is installed{WITHOUT}",
-    "search, minilm, not learned here": f"askalike with MiniLM{WITHOUT}",
-}
-RETRIEVAL: Final = ("recall@10", "mrr", "ndcg@10")
-RERANKING: Final = ("map", "mrr", "p@1", "p@5")
-
-
-def figure(measure: str) -> str:
-    """Return the template of a mean with its interval."""
-    return f"{{{measure}:.2f}} ({{{measure}_interval95[0]:.1f}}–{{{measure}_interval95[1]:.1f}})"
-
-
-def against(rival: str, measure: str) -> str:
-    """Return the template of a paired difference with its p."""
-    test = f"against_{rival}[{measure}]"
-    return f"{{{test}[difference]:+.2f}}, p = {{{test}[p_value]:.4f}}"
-
-
-def of_task(task: str, measures: Iterable[str], main: str) -> Table:
-    """Return the systems on one test split."""
-    columns: dict[str, Cell] = {"system": "{name}", **{measure: figure(measure) for measure in measures}}
-    columns |= {f"{main}, against {rival}": against(rival, main) for rival in ("bm25", "minilm")}
-    return Table("quality-search", columns, ("tables", task), SYSTEMS)
-
-
-def on_test_splits(result: Record) -> Records:
-    """Return each system with its row of every test split."""
-    tables = result["tables"]
-    for system in SYSTEMS:
-        yield system, {task: rows[system] for task, rows in tables.items() if system in rows}
-
-
-def of_split(task: str, measure: str) -> str:
-    """Return the template of a system's main measure on one test split."""
-    row = f"{task}][{measure}"
-    return f"{{splits[{row}]:.2f}} ({{splits[{row}_interval95][0]:.1f}}–{{splits[{row}_interval95][1]:.1f}})"
-
-
-FINDS: Final = Table(
-    "quality-search",
-    {
-        "system": "{name}",
-        "travel.stackexchange.com, duplicates, recall@10": of_split("travel test, retrieval", "recall@10"),
-        "3D Slicer, linked topics, recall@10": of_split("slicer test half", "recall@10"),
-        "SemEval 2016, re-ranking, MAP": of_split("semeval test2016", "map"),
-        "SemEval 2017, re-ranking, MAP": of_split("semeval test2017", "map"),
-        "Quora, pairs, AP": of_split("quora test half", "ap"),
-    },
-    lambda result: ((system, {"splits": rows}) for system, rows in on_test_splits(result)),
-    SYSTEMS,
-)
-
-FORUMS: Final = {"devops": "DevOps", "reddit": "Reddit", "slicer": "Slicer", "travel": "travel", "all": "all"}
 
 
 def found_by_language(result: Record) -> Records:
@@ -87,28 +26,35 @@ def found_by_language(result: Record) -> Records:
     yield from ((name, record) for name, record in result["found"].items() if name != "ms a search")
 
 
+JUDGED: Final = {"pool": "judged pools", "drawn": "drawn queries", "pool and drawn": "all"}
+
+
+def ndcg_of(kinds: str) -> str:
+    """Return the template of an encoder's nDCG@5 with its interval."""
+    return f"{{{kinds}[ndcg@5][0]:.1f}} ({{{kinds}[ndcg@5][1]:.1f}} to {{{kinds}[ndcg@5][2]:.1f}})"
+
+
+def evidence_rows(result: Record) -> Records:
+    """Return each group of queries of each split, with the best duplicate alone and all of them."""
+    for split, by_known in result["splits"].items():
+        for known, groups in by_known.items():
+            for group, row in groups.items():
+                alone, damped, whole = (row["damping"][key] for key in ("0.0", "0.25", "1.0"))
+                name = f"{split}, {known}, {group}"
+                yield name, {"queries": row["queries"], "alone": alone, "damped": damped, "whole": whole}
+
+
 QUALITY: Final[Mapping[str, Table | Facts]] = {
-    "finds": FINDS,
-    "travel-reranking": of_task("travel test, re-ranking", RERANKING, "map"),
-    "travel-retrieval": of_task("travel test, retrieval", RETRIEVAL, "ndcg@10"),
-    "slicer-retrieval": of_task("slicer test half", RETRIEVAL, "recall@10"),
-    "semeval-2016": of_task("semeval test2016", RERANKING, "map"),
-    "semeval-2017": of_task("semeval test2017", RERANKING, "map"),
-    "quora-pairs": of_task("quora test half", ("ap", "auc"), "ap"),
     "encoders": Table(
-        "encoders",
-        {"system": "{name}", **{label: f"{{ndcg_at_5[{forum}]:.1f}}" for forum, label in FORUMS.items()}},
-        ("systems",),
+        "encoder",
         {
-            "words": "words",
-            "general": "the bundled encoder's cosine",
-            "general, the search": "askalike as it is installed",
-            "minilm": "MiniLM's cosine",
-            "minilm, the search": "askalike with MiniLM",
-            "minilm, float32, pools alone": "MiniLM's cosine in float32, judged candidates alone",
-            "minilm, int8, pools alone": "MiniLM's cosine in 8 bits, judged candidates alone",
+            "encoder": "{name}",
+            **{label: ndcg_of(kinds) for kinds, label in JUDGED.items()},
+            "all, against MiniLM": "{pool and drawn[more than the first][0]:+.1f}"
+            " ({pool and drawn[more than the first][1]:+.1f} to {pool and drawn[more than the first][2]:+.1f}),"
+            " p = {pool and drawn[p]:.4f}",
         },
-        caption="nDCG@5 of {queries} queries.",
+        ("encoders",),
     ),
     "scorer": Table(
         "scorer",
@@ -135,12 +81,10 @@ QUALITY: Final[Mapping[str, Table | Facts]] = {
                 for name in (
                     "one cosine",
                     "+ shared words",
-                    "+ cosines of titles",
                     "+ differences",
                     "without shared words",
                 )
             },
-            "without cosines of titles": "without cosines of titles",
         },
     ),
     "scorer-known": Table(
@@ -159,47 +103,17 @@ QUALITY: Final[Mapping[str, Table | Facts]] = {
         },
         ("known answers",),
     ),
-    "minima": Table(
-        "judgements",
+    "evidence": Table(
+        "evidence",
         {
-            "version": "{version}",
-            "least probability": "{minimum}",
-            **{
-                kind: f"{{shown[{kind}]:.1f}}"
-                for kind in (
-                    "off-topic",
-                    "a title of the forum, edited",
-                    "a title of the forum",
-                    "one of grade 3",
-                    "one of grade 2 or 3",
-                )
-            },
+            "split, other duplicates, queries": "{name}",
+            "number": "{queries}",
+            "best duplicate alone": "{alone[mrr][0]:.1f}",
+            "all, damped": "{damped[mrr][0]:.1f}",
+            "damped, more": "{damped[more][0]:+.1f} ({damped[more][1]:+.1f} to {damped[more][2]:+.1f})",
+            "all, undamped": "{whole[mrr][0]:.1f}",
         },
-        lambda result: (
-            (f"{version}, {minimum}", {"version": version, "minimum": minimum, "shown": shown})
-            for version, record in result["shown"].items()
-            for minimum, shown in record["percent shown"].items()
-            if float(minimum) in (record["default"], 0.015, 0.03, 0.15)
-        ),
-    ),
-    "judgements": Facts(
-        (
-            (
-                "sets and numbers of judgements after which other pairs are worse calibrated, beyond chance",
-                "judgements",
-                "{worst[sets and counts that are worse beyond chance]}",
-            ),
-            (
-                "points that a perfect hit loses at most",
-                "judgements",
-                "{worst[points that a perfect hit loses]:g}",
-            ),
-            (
-                "deviation of forums' logits from what the scorer says, without that of chance",
-                "judgements",
-                "{how far forums are off[between]:.2f}",
-            ),
-        )
+        evidence_rows,
     ),
     "groups": Facts(
         (
@@ -227,24 +141,6 @@ QUALITY: Final[Mapping[str, Table | Facts]] = {
                 "{cost[after one link or judgement, ms][median]:.0f} ms",
             ),
         )
-    ),
-    "misspelling": Table(
-        "misspelling",
-        {
-            "system": "{name}",
-            "recall@10 as written": "{written[mean]:.1f} ({written[interval95][0]:.1f}–{written[interval95][1]:.1f})",
-            "each content word misspelt": "{misspelled[mean]:.1f}"
-            " ({misspelled[interval95][0]:.1f}–{misspelled[interval95][1]:.1f})",
-            "share lost": "{lost_share:.0%}",
-        },
-        ("systems",),
-        {
-            "bm25": "BM25",
-            "all-MiniLM-L6-v2": "MiniLM's cosine",
-            "the search, words as written": "askalike without its correction",
-            "the search": "askalike as it is installed",
-        },
-        caption="{queries} queries of travel's test split among {collection:,} questions, the mean of {draws} draws.",
     ),
     "languages": Table(
         "languages",
@@ -738,17 +634,18 @@ PAPERS: Final[Mapping[str, Table | Facts]] = {
 # -- the README --------------------------------------------------------------------------------------------------------
 
 README: Final[Mapping[str, Table | Facts]] = {
-    "readme": Table(
-        "scorer",
-        {"": "{name}", "nDCG@5": "{ndcg@5[drawn][0]:.1f}"},
-        ("systems",),
-        {
-            "words alone": "words alone, as Elasticsearch's `more_like_this`",
-            "cosine": "the bundled encoder's cosine, as in a column of pgvector",
-            "scorer, vectors": "askalike as it is installed",
-        },
-        caption="{queries[drawn]} searches by title or with a body, drawn by chance from eight forums and graded by"
-        " reading; the weights that order were learned without the forum.",
+    "readme": Facts(
+        (
+            (
+                "words alone, as Elasticsearch's `more_like_this`",
+                "scorer",
+                "{systems[words alone][ndcg@5][drawn][0]:.1f}",
+            ),
+            ("MiniLM's cosine, as in a column of pgvector", "encoder", "{encoders[MiniLM][drawn][ndcg@5][0]:.1f}"),
+            ("the bundled encoder's cosine", "encoder", "{encoders[bundled][drawn][ndcg@5][0]:.1f}"),
+            ("askalike as it is installed", "scorer", "{systems[scorer, vectors][ndcg@5][drawn][0]:.1f}"),
+        ),
+        headings=("search", "nDCG@5"),
     ),
 }
 

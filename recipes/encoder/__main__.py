@@ -80,8 +80,8 @@ def run_evaluate(options: argparse.Namespace) -> None:
 
     from recipes.encoder.evaluate import evaluate
 
-    names = " ".join(name for name, _ in options.encoders)
-    write("encoder", f"python -m recipes.encoder evaluate ({names})", evaluate(options.base, dict(options.encoders)))
+    names = " ".join(f"{name}=FOLDER" for name, _ in options.encoders)
+    write("encoder", f"python -m recipes.encoder evaluate {names}", evaluate(options.base, dict(options.encoders)))
 
 
 def _pair(written: str) -> tuple[Path, str]:

@@ -432,7 +432,8 @@ class Hit(msgspec.Struct, frozen=True, rename={"answer": "best_answer", "answer_
             scores alone.
         answer: its best answer (accepted first, then most voted, then oldest), or None.
         duplicate_of: ids of the originals that it is marked a duplicate of.
-        via: the duplicate that was found, where the question is its original: the score is the duplicate's.
+        via: the likeliest duplicate that was found, where the question is its original: the score is that of all
+            duplicates that were found together, and the component ``alone`` that of this one.
         notice: why it was found by words alone, though the forum has vectors, and what mends it; or how much is
             indexed so far; or "".
     """

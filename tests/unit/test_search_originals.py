@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import get_args
@@ -10,8 +11,10 @@ from typing import get_args
 import pytest
 
 from askalike import Filters, Forum, Link, Question
-from askalike.errors import InputError, UnknownIdError
-from askalike.search.originals import original_of, reached
+from askalike.errors import InputError, SettingError, UnknownIdError
+from askalike.forum import ForumSettings
+from askalike.search.originals import combined, original_of, reached
+from askalike.search.settings import JoinSettings, SearchSettings
 from askalike.types import Query, Stage
 
 pytestmark = pytest.mark.usefixtures("words_alone")
@@ -78,6 +81,39 @@ def test_as_many_are_suggested_as_there_are_beneath_many_duplicates(tmp_path: Pa
         forum.add(Question("last", "Wifi drops in a house with many long walls and doors and no cable at all"))
         forum.store.put_links([Link(f"d{n}", "root") for n in range(40)])
         assert ids(forum, "wifi drops", k=2) == ["root", "last"]
+
+
+def test_several_duplicates_are_more_evidence_than_the_best_of_them(tmp_path: Path) -> None:
+    def found(damping: float, **more: object) -> list[tuple[str, float]]:
+        join = replace(JoinSettings(), damping=damping)
+        settings = ForumSettings(search=replace(SearchSettings(), join=join))
+        with Forum.open(tmp_path / "f", settings=settings) as forum:
+            hits = forum.search(Query("wifi drops at night", **more)).hits  # type: ignore[arg-type]
+            return [(hit.question.id, hit.score) for hit in hits]
+
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add([Question("old", "Connection lost"), Question("alone", "My wifi drops and drops at night")])
+        forum.add([Question(f"d{number}", f"Wifi {number} drops each night") for number in range(6)])
+        forum.add([Question(f"o{number}", f"Printer {number} prints blank pages") for number in range(20)])
+        forum.store.put_links([Link(f"d{number}", "old") for number in range(6)])
+        single = dict(found(0.5, is_canonical=False))
+    best_only, together = dict(found(0.0)), dict(found(0.5))
+    assert best_only["old"] == pytest.approx(max(single[f"d{number}"] for number in range(6)))
+    assert together["old"] == pytest.approx(
+        combined(sorted((score for name, score in single.items() if name[0] == "d"), reverse=True), 0.5)
+    )
+    assert together["old"] > best_only["old"]
+    assert together["alone"] == best_only["alone"] == pytest.approx(single["alone"])
+    between = (together["old"] + best_only["old"]) / 2
+    assert "old" in dict(found(0.5, minimum=between))
+    assert "old" not in dict(found(0.0, minimum=between))
+    assert dict(found(0.5, k=1)).items() <= together.items()
+
+
+@pytest.mark.parametrize("damping", [-0.1, 1.1, float("nan")])
+def test_a_damping_out_of_range_is_refused(damping: float) -> None:
+    with pytest.raises(SettingError, match="expected damping and weight from 0 to 1"):
+        JoinSettings(damping=damping)
 
 
 def test_the_most_senior_question_of_a_circle_stands_for_all(tmp_path: Path) -> None:

@@ -208,6 +208,8 @@ def scores(hit: Hit) -> str:
     if "bm25" in parts:
         share = f", {parts['bm25_share']:.0%} of the best" if parts.get("bm25_share") else ""
         shown.append(f"bm25 {parts['bm25']:.2f}{share}")
+    if "alone" in parts:
+        shown.append(f"the likeliest duplicate alone {parts['alone']:.0%}")
     if "judged_different" in parts:
         shown.append(f"often judged different {parts['judged_different']:+.2f}")
     return " · ".join(shown)

@@ -45,10 +45,12 @@ from askalike.records import batches
 from askalike.search import Query, Searcher
 from askalike.search.calibration import UNMOVED
 from askalike.search.correction import no_speller
+from askalike.search.differences import differences
 from askalike.search.originals import reached
 from askalike.search.rankers import PROBABILITY
 from askalike.search.scorer import Scoring, digest
 from askalike.search.settings import MAX_HITS, JoinSettings
+from askalike.search.texts import reader_of
 from askalike.store import ForumLayout, Store, open_pairs, open_store
 from askalike.store.pairs import DamagedPairsError, Pair, PairPosition, permanent_number
 from askalike.text.analyzer import Analyzer
@@ -525,9 +527,10 @@ class Pairs:
         settled = list(zip(listed, self._settled_as(listed), strict=True))
         linked = [replace(pair, is_open=False) for pair, how in settled if how == MARKED]
         # one that is not open any more was scored as linked: a search scores it anew
-        return [pair for pair, how in settled if not how and pair.is_open] + self._scored_as_linked(linked)
+        open_pairs = [pair for pair, how in settled if not how and pair.is_open]
+        return open_pairs + (self._indexes.ask(partial(self._scored_as_linked, pairs=linked)) if linked else [])
 
-    def _scored_as_linked(self, pairs: list[Pair]) -> list[Pair]:
+    def _scored_as_linked(self, searcher: Searcher, pairs: list[Pair]) -> list[Pair]:
         """Return the pairs, those with a link from one to the other scored without what differs in their titles."""
         questions = self._records.questions_by_num(sorted({num for pair in pairs for num in (pair.first, pair.second)}))
         originals = self._records.originals_of([question.id for question in questions.values()])
@@ -535,10 +538,10 @@ class Pairs:
         for pair in pairs:
             score = pair.score
             first, second = questions.get(pair.first), questions.get(pair.second)
-            if first and second and _are_linked(first.id, second.id, originals):
+            if first and second and _are_linked(first.id, second.id, originals) and _differ(searcher, first, second):
                 for num, query, other in ((pair.first, first, pair.second), (pair.second, second, pair.first)):
-                    ask = partial(_compared, query=_as_query(query, 1), num=num, others=[other], are_linked=True)
-                    score = max(score, self._indexes.ask(ask).get(other, 0.0))
+                    likely = _compared(searcher, _as_query(query, 1), num, [other], are_linked=True)
+                    score = max(score, likely.get(other, 0.0))
             scored.append(replace(pair, score=score))
         return scored
 
@@ -673,6 +676,15 @@ def side_by_side(searcher: Searcher, nums: list[int]) -> list[int]:
 
 def _are_linked(first: str, second: str, originals: Mapping[str, Sequence[str]]) -> bool:
     return second in originals.get(first, ()) or first in originals.get(second, ())
+
+
+def _differ(searcher: Searcher, first: Question, second: Question) -> bool:
+    """Return whether anything differs in two titles that would count if they shared all else."""
+    analyzer = searcher.analyzer.of(second.language)
+    read = reader_of(analyzer).read
+    ours = read(first.title, first.body, first.markup).text
+    theirs = read(second.title, second.body, second.markup).text
+    return any(differences(ours, theirs, analyzer, 1.0))
 
 
 def _is_kept(pair: Pair) -> bool:

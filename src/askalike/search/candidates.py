@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from askalike.search.calibration import with_offsets
 from askalike.search.engine import Candidate, DuplicateLinks, Engine
-from askalike.search.originals import canonical
+from askalike.search.originals import by_original, combined
 from askalike.search.query import QueryTerm, TermCounts
 from askalike.search.rankers import PROBABILITY, WORDS, Ranker
 from askalike.search.scorer import Compared, Scoring, probability, scorers
@@ -255,8 +255,10 @@ def score_candidates(engine: Engine, scoring: Scoring, tables: Sequence[Candidat
             table.scores = likely[rows]
             table.components |= {"same": same[rows], OFFSET: offsets[rows]}
     for table in tables:
-        count = len(table.keys)
-        _order(table, minimum=float(table.query.minimum))
+        count, minimum = len(table.keys), float(table.query.minimum)
+        if table.query.is_canonical:
+            minimum = 0.0  # several unlikely duplicates may be evidence enough
+        _order(table, minimum=minimum)
         table.is_complete |= len(table.keys) < count  # others have less than the least score
 
 
@@ -281,8 +283,12 @@ def read_records(engine: Engine, tables: Sequence[Candidates]) -> None:
         table.questions, table.via = [question for _, _, _, question in rows], [None] * len(rows)
 
 
-def replace_duplicates(engine: Engine, tables: Sequence[Candidates]) -> None:
-    """Let canonical questions stand for their duplicates, each once, and keep the ``k`` best of each table."""
+def replace_duplicates(engine: Engine, tables: Sequence[Candidates], join: JoinSettings) -> None:
+    """Let canonical questions stand for their duplicates, each once, and keep the ``k`` best of each table.
+
+    A probability combines the evidence of all duplicates among the candidates that any search compares; the component
+    ``alone`` is that of the likeliest, where there are others. Another score is that of the best.
+    """
     tables = [table for table in tables if table.query.is_canonical]
     ids = list(dict.fromkeys(question.id for table in tables for question in table.questions))
     links = engine.duplicate_links(ids) if ids else DuplicateLinks()
@@ -291,12 +297,24 @@ def replace_duplicates(engine: Engine, tables: Sequence[Candidates]) -> None:
     for table in tables:
         filters = table.query.filters
         admits = partial(_is_admitted, filters, answered) if filters.is_answered is not None else filters.admits
-        shown = canonical(table.questions, links, admits, table.k)
-        table.take([row for row, _ in shown])
-        shown_questions = [question for _, question in shown]
-        pairs = zip(table.questions, shown_questions, strict=True)
+        shown = by_original(table.questions, links, admits)
+        scores = table.scores[[rows[0] for _, rows in shown]]
+        if table.ranker.name == PROBABILITY:
+            table.components["alone"] = np.full(len(table.scores), np.nan)
+            for place, (_, (first, *others)) in enumerate(shown):
+                if further := [row for row in others if row < join.scored]:
+                    table.components["alone"][first] = scores[place]
+                    scores[place] = combined(table.scores[[first, *further]].tolist(), join.damping)
+        order = np.argsort(-scores, kind="stable")
+        is_likely = scores[order] >= float(table.query.minimum)
+        table.is_complete |= not is_likely.all()  # others have less
+        order = order[is_likely][: table.k]
+        originals = [shown[place][0] for place in order]
+        table.take([shown[place][1][0] for place in order])
+        table.scores = scores[order]
+        pairs = zip(table.questions, originals, strict=True)
         table.via = [None if question is original else question for question, original in pairs]
-        table.questions = shown_questions
+        table.questions = originals
         table.links = links
 
 

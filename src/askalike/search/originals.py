@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import inf
+from math import inf, prod
 
 from askalike.search.engine import DuplicateLinks
 from askalike.types import Question
@@ -50,13 +50,28 @@ def reached(identifier: str, originals: Originals) -> list[str]:
     return list(seen)
 
 
-def canonical(
-    found: Sequence[Question], links: DuplicateLinks, is_admitted: Callable[[Question], bool], k: int
-) -> list[tuple[int, Question]]:
-    """Return the first ``k`` places of what was found, with the question that is shown there, each question once.
+def combined(probabilities: Sequence[float], damping: float) -> float:
+    """Return the probability that one of several duplicates asks the same, the likeliest first: a damped noisy-or. ::
 
-    An original has the place of its best duplicate unless it was found before itself, and has to satisfy the filters
-    too.
+        1 - (1 - p_1) · Π_{i > 1} (1 - d · p_i)
+
+    Duplicates of one question resemble each other, so that each tells less than if it stood alone.
+
+    Source: Pearl, "Probabilistic Reasoning in Intelligent Systems", 1988, section 4.3 (noisy-or).
+
+    >>> round(combined([0.6, 0.4, 0.2], 0.5), 3), combined([0.6], 0.5)
+    (0.712, 0.6)
+    """
+    best, *others = probabilities
+    return 1 - (1 - best) * prod(1 - damping * other for other in others)
+
+
+def by_original(
+    found: Sequence[Question], links: DuplicateLinks, is_admitted: Callable[[Question], bool]
+) -> list[tuple[Question, list[int]]]:
+    """Return each question that is shown, with the places where it or a duplicate of it was found, best first.
+
+    An original has to satisfy the filters too.
     """
 
     def seniority(identifier: str) -> tuple[float, str]:
@@ -64,12 +79,10 @@ def canonical(
         is_dated = question is not None and question.created is not None
         return (question.created.timestamp() if is_dated else inf, identifier)  # type: ignore[union-attr]
 
-    shown: dict[str, tuple[int, Question]] = {}
+    shown: dict[str, tuple[Question, list[int]]] = {}
     for place, question in enumerate(found):
         identifier = original_of(question.id, lambda name: links.targets.get(name, ()), seniority)
         original = question if identifier == question.id else links.questions.get(identifier)  # it may be gone by now
-        if original is not None and original.id not in shown and is_admitted(original):
-            shown[original.id] = (place, original)
-            if len(shown) == k:
-                break
+        if original is not None and (original.id in shown or is_admitted(original)):
+            shown.setdefault(original.id, (original, []))[1].append(place)
     return list(shown.values())

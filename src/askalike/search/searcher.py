@@ -146,7 +146,7 @@ class Searcher:
             self._find(pending)
             laps.end("rank")
             read_records(self.engine, pending)
-            replace_duplicates(self.engine, pending)
+            replace_duplicates(self.engine, pending, self.settings.join)
             laps.end("answer")
             pending = [table for table in pending if len(table.keys) < table.k and not table.is_complete]
             for table in pending:
@@ -224,7 +224,10 @@ class Searcher:
             if corrections:
                 written, *others = self.analyzer.prepare_query(query.language, query.title, query.body, query.markup)
         terms = weigh(written, self.settings.query, counts, others)
-        wanted = max(k, min(k + k // 2 + SPARE, MAX_HITS)) if query.is_canonical else k
+        wanted = k
+        if query.is_canonical:
+            least = self.settings.join.scored if ranker.name == PROBABILITY else 0
+            wanted = max(k, least, min(k + k // 2 + SPARE, MAX_HITS))
         return Candidates(query, ranker, terms, counts, k, wanted, corrections)
 
     def _encode(self, tables: Sequence[Candidates]) -> None:

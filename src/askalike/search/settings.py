@@ -16,7 +16,7 @@ OTHER: Final = 0.7
 """Of a text encoder that nobody measured here."""
 
 MEASURED: Final[Mapping[str, float]] = {"own": OWN, "general": 0.95}
-"""An encoder's name as far as the @ → its weight in [0, 1]: results/encoders.json, on graded pools of four forums.
+"""An encoder's name as far as the @ → its weight in [0, 1], measured on graded pools of four forums.
 A transformer's cosines differ less between candidates than those of a forum's own model, so that they count more."""
 
 
@@ -41,6 +41,8 @@ class JoinSettings:
             best for the encoder (``MEASURED``), and ``OTHER`` for one that was not measured.
         depth: candidates taken from each source, or as many as hits are asked for where that is more.
         scored: candidates that the scorer compares, the best of the weighted sum, or as many as hits are asked for.
+        damping: how much the duplicates of a canonical question count beside the likeliest, in [0, 1]; see
+            ``originals.combined``. Chosen on dev links (results/evidence.json).
         reranked: hits that a reranker puts in its order, where the forum has one.
 
     Raises:
@@ -50,6 +52,7 @@ class JoinSettings:
     weight: float | None = None
     depth: int = 50
     scored: int = 20
+    damping: float = 0.25
     reranked: int = 20
 
     def __post_init__(self) -> None:
@@ -57,11 +60,13 @@ class JoinSettings:
             0 <= self.cosine_weight <= 1
             and 1 <= self.depth <= MAX_HITS
             and self.scored > 0
+            and 0 <= self.damping <= 1
             and 1 <= self.reranked <= MAX_HITS
         ):
             raise SettingError(
-                f"weight is {self.weight}, depth {self.depth}, scored {self.scored}, reranked {self.reranked}",
-                f"expected weight from 0 to 1, depth and reranked from 1 to {MAX_HITS}, and scored > 0",
+                f"weight is {self.weight}, depth {self.depth}, scored {self.scored}, damping {self.damping}, "
+                f"reranked {self.reranked}",
+                f"expected damping and weight from 0 to 1, depth and reranked from 1 to {MAX_HITS}, and scored > 0",
             )
 
     @property
