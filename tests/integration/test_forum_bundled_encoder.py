@@ -53,10 +53,10 @@ def upgrade(package: Path) -> None:
 
 def test_another_process_that_opens_the_forum_after_an_upgrade_switches_it_for_all(path: Path, package: Path) -> None:
     with Forum.open(path) as before:
-        name = before.encoder
+        name = before.models.encoder
         upgrade(package)
         with Forum.open(path) as after:
-            assert after.encoder == before.encoder != name
+            assert after.models.encoder == before.models.encoder != name
             assert nearest(before) == nearest(after) == "wifi"
 
 

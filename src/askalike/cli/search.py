@@ -277,8 +277,8 @@ def _unsatisfied(forum: Forum, filters: Filters) -> str:
 def _unencoded(state: VectorsState) -> str:
     """Return what searching by meaning lacks."""
     count = f"{state.waiting:,} question{' is' if state.waiting == 1 else 's are'} not encoded"
-    if not state.model:
+    if not state.model and not state.next_entries:
         return f"found by words only: {count}"
-    if state.next_model:
+    if state.model and state.next_model:
         return safe(f"the previous model is in use: {count} by the new one, {state.next_model}")
     return f"{count}, and found by words only"
