@@ -8,6 +8,7 @@ import pytest
 
 from askalike.text import analyzer as module
 from askalike.text.analyzer import LONGEST_TERM, STOP_WORDS, Analyzer
+from askalike.text.characters import without_accents
 from askalike.text.settings import LANGUAGES, TextSettings
 
 
@@ -194,3 +195,24 @@ def test_a_word_within_text_without_spaces_is_there(word: str, title: str) -> No
 
 def test_short_korean_words_keep_what_looks_like_a_particle() -> None:
     assert _terms("사과 회의", language="none") == ["사과", "회의"]
+
+
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [
+        ("french", "déjà problème réinitialiser téléphone sécurité sécurités préféré"),
+        ("german", "zurücksetzen Größe Möglichkeiten früher übertragen"),
+        ("italian", "perché città qualità possibilità velocità"),
+        ("polish", "zresetować połączenie dźwięk"),
+        ("portuguese", "atualização atualizações configuração conexões senão não impressão"),
+        ("spanish", "contraseña canción configuración instalación rápidamente"),
+        ("swedish", "återställa lösenord skärm"),
+    ],
+)
+def test_words_have_the_same_terms_without_their_accents(language: str, words: str) -> None:
+    analyzer = Analyzer(TextSettings(language=language))
+    for word in words.split():
+        plain = without_accents(word)
+        assert analyzer.terms(word) == analyzer.terms(plain), word
+        small = [word.lower(), plain.lower()]
+        assert len(set(analyzer.term_of_each(small))) == 1, word

@@ -18,7 +18,7 @@ are a third or more, whatever it is about; of text in another language, next to 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import chain
@@ -172,6 +172,17 @@ _PLURAL_OF_INITIALISM: Final = re.compile("(?!.*ss)[b-df-hj-np-tv-xz]{2,}[aeiou]
 _SHORT_WITH_Y: Final = re.compile("[aeiou][b-df-hj-np-tv-xz]y")
 """Snowball makes "apy" "api"."""
 
+_LEFT_OUT_ACCENTS: Final[Mapping[str, tuple[tuple[re.Pattern[str], str], ...]]] = {
+    language: tuple((re.compile(f"{plain}$"), accented) for plain, accented in endings.items())
+    for language, endings in {
+        "french": {"ite": "ité", "ites": "ités", "^deja": "déjà"},
+        "italian": {"(al|il|ar|os|iv|ac|ic|oc|an|un)ita": r"\1ità"},
+        "polish": {"owac": "ować"},
+        "portuguese": {"cao": "ção", "coes": "ções", "sao": "são", "soes": "sões", "^nao": "não"},
+    }.items()
+}
+"""Language → endings as people type them without accents, and with the accents by which Snowball knows them."""
+
 _OF_ENGLISH = ("english", "porter")
 _CONTRACTION = re.compile(r"'(?:s|m|d|re|ve|ll)$")
 _PIECE = re.compile(r"\S+")
@@ -256,6 +267,7 @@ class Analyzer:
         is_stemmed = settings.stem and settings.language != NO_LANGUAGE
         self._stemmer = Stemmer.Stemmer(settings.language, 0) if is_stemmed else None
         self._has_english_stems = is_stemmed and settings.language in _OF_ENGLISH
+        self._left_out_accents = _LEFT_OUT_ACCENTS.get(settings.language, ())
         self._lock = Lock()  # a Snowball stemmer has inner state
         self._memory = _Memory(self._terms_of_piece, _MOST_PIECES)
         self._of_word = _Memory(self._terms_of_word, _MOST_WORDS)
@@ -442,9 +454,14 @@ class Analyzer:
         return [without_accents(stem[:LONGEST_TERM] or word)]
 
     def _stems(self, words: list[str]) -> list[str]:
-        """Return the stem of each word; in English, plurals of initialisms have the stem of their singular."""
+        """Return the stem of each word; in English, plurals of initialisms have the stem of their singular.
+
+        An ending without its accents is read with them: ``atualizacoes`` has the stem of ``atualizações``.
+        """
         if self._has_english_stems:
             words = [word[:-1] if _is_plural_of_initialism(word) else word for word in words]
+        for ending, accented in self._left_out_accents:
+            words = [ending.sub(accented, word) for word in words]
         assert self._stemmer is not None
         with self._lock:
             stems: list[str] = self._stemmer.stemWords(words)
