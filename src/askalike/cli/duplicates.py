@@ -131,6 +131,8 @@ def duplicates(
             print_records(pair_rows(shown), PairRow, form, {})
         if (links or judged) and not linked:
             messages.note(f"left out: {_counted(links, judged)}; --linked lists linked pairs, --groups counts all")
+        if minimum is None and not (linked or exact):
+            messages.note("--min 0.2 lists less likely pairs too")
     elif form is None:
         _show(listed, questions)
     elif form == "jsonl":
