@@ -16,12 +16,6 @@ Vector = list[float]
 Arrays = Mapping[str, NDArray[np.float32]]
 
 
-def rows(inputs: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Return word vectors (T, B, D_in) as a table with a row for each word, and the row of each (T, B)."""
-    steps, texts, size = inputs.shape
-    return inputs.reshape(steps * texts, size), np.arange(steps * texts).reshape(steps, texts)
-
-
 def sigmoid(value: float) -> float:
     return 1 / (1 + math.exp(-value))
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.naive_encoders import NAIVE, Vector, naive_pooled, rows
+from tests.naive_encoders import NAIVE, Vector, naive_pooled
 from tests.pairwise import pairwise
 
 from askalike.errors import MissingExtraError, SettingError
@@ -54,9 +54,9 @@ def random_arrays(config: EncoderConfig, seed: int = 0) -> dict[str, NDArray[np.
     return {name: chance.normal(0, 0.6, shape).astype(np.float32) for name, shape in config.shapes().items()}
 
 
-def random_inputs(config: EncoderConfig, lengths: NDArray[np.integer], seed: int = 1) -> NDArray[np.float32]:
-    chance = np.random.default_rng(seed)
-    return chance.normal(0, 1, (int(lengths.max(initial=0)), len(lengths), config.input_size)).astype(np.float32)
+def random_texts(config: EncoderConfig, lengths: NDArray[np.integer]) -> list[NDArray[np.float32]]:
+    chance = np.random.default_rng(1)
+    return [chance.normal(0, 1, (length, config.input_size)).astype(np.float32) for length in lengths]
 
 
 # --- worked by hand --------------------------------------------------------------------------------------------------
@@ -64,8 +64,8 @@ def random_inputs(config: EncoderConfig, lengths: NDArray[np.integer], seed: int
 
 def only_state(config: EncoderConfig, arrays: Mapping[str, object], words: list[float]) -> Vector:
     runtime = runtime_of(config, {name: np.array(values) for name, values in arrays.items()})
-    states = runtime.states(*rows(np.array(words).reshape(-1, 1, 1)), np.array([len(words)]))
-    return [float(state[0, 0]) for state in states]
+    states = runtime.states(np.array(words, dtype=np.float32)[:, None], np.array([len(words)]))
+    return [float(state[0]) for state in states]
 
 
 def test_a_constant_decay_worked_by_hand() -> None:
@@ -142,35 +142,29 @@ def test_a_cnn_of_width_three_has_the_oldest_word_first_and_zeros_before_the_tex
 
 @everywhere
 def test_states_and_vectors_are_those_of_a_plain_loop(config: EncoderConfig, lengths: NDArray[np.intp]) -> None:
-    arrays, inputs = random_arrays(config), random_inputs(config, lengths)
-    runtime, given = runtime_of(config, arrays), (*rows(inputs), lengths)
-    states, pooled = runtime.states(*given), runtime.pooled(*given)
-    assert states.shape == (*inputs.shape[:2], 7)
-    assert states.dtype == pooled.dtype == np.float32
-    for row, length in enumerate(lengths.tolist()[:8]):
-        expected, _ = NAIVE[config.kind](config, arrays, inputs[:length, row].tolist())
-        np.testing.assert_allclose(states[:length, row].tolist(), expected, atol=1e-5, rtol=0)
-        np.testing.assert_allclose(pooled[row], naive_pooled(config.pooling, expected, 7), atol=1e-5, rtol=0)
-        assert not states[length:, row].any()
+    arrays, texts = random_arrays(config), random_texts(config, lengths)
+    runtime, words = runtime_of(config, arrays), np.concatenate(texts)
+    pooled = runtime.pooled(words, lengths)
+    states = np.split(runtime.states(words, lengths), np.cumsum(lengths)[:-1])
+    assert states[0].dtype == pooled.dtype == np.float32
+    for text, own, vector in list(zip(texts, states, pooled, strict=True))[:8]:
+        expected, _ = NAIVE[config.kind](config, arrays, text.tolist())
+        assert own.shape == (len(text), 7)
+        np.testing.assert_allclose(own, np.reshape(expected, (-1, 7)), atol=1e-5, rtol=0)
+        np.testing.assert_allclose(vector, naive_pooled(config.pooling, expected, 7), atol=1e-5, rtol=0)
 
 
 # --- laws ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_words_may_be_rows_of_a_small_table_and_texts_may_lack(kind: Mapping[str, Any]) -> None:
+def test_texts_may_lack(kind: Mapping[str, Any]) -> None:
     config = config_of(kind, 2, "mean")
-    runtime, d_in = runtime_of(config, random_arrays(config)), config.input_size
-    chance = np.random.default_rng(2)
-    table, lengths = chance.normal(0, 1, (9, d_in)).astype(np.float32), np.array([3, 0, 6])
-    places = chance.integers(0, 9, (6, 3))
-    expected = runtime.pooled(*rows(table[places]), lengths)
-    np.testing.assert_allclose(runtime.pooled(table, places, lengths), expected, atol=1e-6, rtol=0)
+    runtime, none = runtime_of(config, random_arrays(config)), np.zeros((0, config.input_size), np.float32)
     empty = np.zeros(2, dtype=np.intp)
-    assert not runtime.pooled(*rows(np.ones((4, 2, d_in), dtype=np.float32)), empty).any()
-    assert not runtime.pooled(*rows(np.ones((0, 2, d_in), dtype=np.float32)), empty).any()
-    assert runtime.pooled(np.ones((1, d_in), np.float32), np.zeros((0, 0), np.intp), empty[:0]).shape == (0, 7)
-    assert runtime.states(*rows(np.ones((4, 0, d_in), dtype=np.float32)), empty[:0]).shape == (4, 0, 7)
+    assert not runtime.pooled(none, empty).any()
+    assert runtime.pooled(none, empty[:0]).shape == (0, 7)
+    assert runtime.states(none, empty).shape == (0, 7)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)

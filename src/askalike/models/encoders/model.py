@@ -24,30 +24,13 @@ from numpy.typing import NDArray
 
 from askalike.errors import MissingExtraError, SettingError
 from askalike.models.encoders.settings import EncoderConfig, ModelSettings
-from askalike.models.encoders.weights import ModelWeights, Packed
+from askalike.models.encoders.weights import ModelWeights
 from askalike.models.folder import Contents, Manifest, naming, read_model, write_folder
 from askalike.models.vocabulary import QuestionReader, Vocabulary
 from askalike.types import Question
 
 if TYPE_CHECKING:
     from askalike.models.encoders.networks.encoder import EncoderRuntime
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Some texts that have words, the longest first.
-
-    Args:
-        texts: which of all texts they are.  # (B,)
-        distinct: the ids that occur in them, each once.  # (U,)
-        places: row of ``distinct`` for each word, 0 where a text has ended.  # (T, B)
-        lengths: words of each text.  # (B,)
-    """
-
-    texts: NDArray[np.intp]
-    distinct: NDArray[np.intp]
-    places: NDArray[np.intp]
-    lengths: NDArray[np.intp]
 
 
 def check_size(size: int) -> None:
@@ -60,23 +43,16 @@ def check_size(size: int) -> None:
         raise SettingError(f"batch_size {size}, but expected at least 1", "256 is usual")
 
 
-def of_like_length(texts: Sequence[Sequence[int] | NDArray[np.int64]], size: int) -> Iterator[Batch]:
-    """Yield the texts that have words in batches of ``size``, by falling length.
+def of_like_length(texts: Sequence[Sequence[int]], size: int) -> Iterator[NDArray[np.intp]]:
+    """Yield the places of the texts that have words, ``size`` at a time, the longest first.
 
-    >>> for batch in of_like_length([[7], [], [5, 7, 5], [9, 9]], 2):
-    ...     batch.texts.tolist(), batch.distinct.tolist(), batch.places.T.tolist(), batch.lengths.tolist()
-    ([2, 3], [5, 7, 9], [[0, 1, 0], [2, 2, 0]], [3, 2])
-    ([0], [7], [[0]], [1])
+    >>> [places.tolist() for places in of_like_length([[7], [], [5, 7, 5], [9, 9]], 2)]
+    [[2, 3], [0]]
     """
     lengths = np.fromiter(map(len, texts), dtype=np.intp, count=len(texts))
     order = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
     for begin in range(0, len(order), size):
-        rows = order[begin : begin + size]
-        distinct, inverse = np.unique(np.concatenate([texts[row] for row in rows]), return_inverse=True)
-        has_word = np.arange(lengths[rows[0]]) < lengths[rows][:, None]  # (B, T)
-        places = np.zeros(has_word.shape, dtype=np.intp)
-        places[has_word] = inverse
-        yield Batch(rows, distinct, places.T, lengths[rows])
+        yield order[begin : begin + size]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,25 +78,6 @@ class WordStates:
             np.concatenate([self.ids, other.ids]),
             np.concatenate([self.states, other.states]),
         )
-
-
-def states_of(
-    texts: Sequence[Sequence[str]], vocabulary: Vocabulary, embedding: Packed, runtime: EncoderRuntime, batch_size: int
-) -> list[WordStates]:
-    """Return the words of each text with their states: each text is encoded on its own, texts of like length together.
-
-    Args:
-        batch_size: texts that are worked on at once, ≥ 1.
-    """
-    ids = [np.array(vocabulary.ids(text), dtype=np.int64) for text in texts]
-    none = np.zeros((0, runtime.config.hidden_size), dtype=np.float32)
-    found = [WordStates(tuple(text), of_text, none) for text, of_text in zip(texts, ids, strict=True)]
-    for batch in of_like_length(ids, batch_size):
-        states = runtime.states(embedding.rows(batch.distinct), batch.places, batch.lengths)  # (T, B, D)
-        for column, row in enumerate(batch.texts.tolist()):
-            own = states[: batch.lengths[column], column].copy()  # so that it does not hold the whole batch
-            found[row] = WordStates(found[row].words, ids[row], own)
-    return found
 
 
 def runtime_of(config: EncoderConfig, arrays: Mapping[str, NDArray[np.floating]]) -> EncoderRuntime:
@@ -319,15 +276,30 @@ class Model:
 
     def _pooled(self, texts: Sequence[Sequence[int]], batch_size: int) -> NDArray[np.float32]:
         """Return the pooled vectors of texts given as ids, texts of like length together.  # (len(texts), D)"""
-        found = np.zeros((len(texts), self.dimensions), dtype=np.float32)
-        for batch in of_like_length(texts, batch_size):
-            vectors = self._embedding.rows(batch.distinct)
-            found[batch.texts] = self._runtime.pooled(vectors, batch.places, batch.lengths)
-        return found
+        vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
+        for places in of_like_length(texts, batch_size):
+            vectors[places] = self._runtime.pooled(*self._words([texts[place] for place in places]))
+        return vectors
 
     def _states(self, texts: Sequence[Sequence[str]], batch_size: int) -> list[WordStates]:
+        """Return the words of each text with their states: each text is encoded on its own."""
         check_size(batch_size)
-        return states_of(texts, self.vocabulary, self._embedding, self._runtime, batch_size)
+        ids = [self.vocabulary.ids(text) for text in texts]
+        none = np.zeros((0, self.dimensions), dtype=np.float32)
+        states = [none] * len(texts)
+        for places in of_like_length(ids, batch_size):
+            words, lengths = self._words([ids[place] for place in places])
+            parts = np.split(self._runtime.states(words, lengths), np.cumsum(lengths)[:-1])
+            for place, part in zip(places.tolist(), parts, strict=True):
+                states[place] = part.copy()  # so that it does not hold the whole batch
+        return [
+            WordStates(tuple(text), np.array(own, dtype=np.int64), part)
+            for text, own, part in zip(texts, ids, states, strict=True)
+        ]
+
+    def _words(self, texts: Sequence[Sequence[int]]) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Return the vectors of the words, text after text (N, D_in), and how many words each text has (B,)."""
+        return self._embedding.rows(np.concatenate(texts)), np.array([len(text) for text in texts], dtype=np.int64)
 
 
 def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

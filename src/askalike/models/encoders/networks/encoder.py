@@ -264,8 +264,8 @@ def _exact() -> Iterator[None]:
 class EncoderRuntime:
     """An encoder that is ready to run.
 
-    Batches are time-major: places (T, B), lengths (B,). What stands after a text's end is not read; a text of length 0
-    has the zero vector.
+    It is given the vectors of words, text after text (N, D_in), and how many words each text has (B,), 0 for a text
+    with the zero vector.
 
     Args:
         arrays: its parameters, with the names and shapes of ``config.shapes()``.
@@ -278,32 +278,22 @@ class EncoderRuntime:
         self.config: Final = config
         self._network = from_arrays(config, arrays)
 
-    def pooled(
-        self, vectors: NDArray[np.floating], places: NDArray[np.intp], lengths: NDArray[np.integer]
-    ) -> NDArray[np.float32]:
-        """Return one vector for each text.  # (B, D) float32
-
-        Args:
-            vectors: the distinct words' vectors (U, D_in); taken as float32.
-            places: row of ``vectors`` for each word (T, B); any valid row where a text has ended.
-            lengths: words of each text (B,), 0 ≤ length ≤ T.
-        """
+    def pooled(self, words: NDArray[np.floating], lengths: NDArray[np.integer]) -> NDArray[np.float32]:
+        """Return one vector for each text.  # (B, D) float32"""
         with _exact():
-            return self._network.pooled(*_packed(vectors, places, lengths)).numpy()
+            packing, rows = _packing_of(lengths)
+            return self._network.pooled(torch.from_numpy(words)[rows], packing).numpy()
 
-    def states(
-        self, vectors: NDArray[np.floating], places: NDArray[np.intp], lengths: NDArray[np.integer]
-    ) -> NDArray[np.float32]:
-        """Return every state, zero after a text's end.  # (T, B, D) float32"""
+    def states(self, words: NDArray[np.floating], lengths: NDArray[np.integer]) -> NDArray[np.float32]:
+        """Return the state of each word, text after text.  # (N, D) float32"""
         with _exact():
-            words, packing = _packed(vectors, places, lengths)
-            return packing.unpack(self._network.packed_states(words, packing), len(places)).numpy()
+            packing, rows = _packing_of(lengths)
+            states = self._network.packed_states(torch.from_numpy(words)[rows], packing)
+            return torch.empty_like(states).index_copy_(0, rows, states).numpy()
 
 
-def _packed(
-    vectors: NDArray[np.floating], places: NDArray[np.intp], lengths: NDArray[np.integer]
-) -> tuple[Tensor, Packing]:
-    """Return the packed word vectors (N, D_in) of texts, and their packing."""
-    packing = Packing.of(torch.from_numpy(np.asarray(lengths, dtype=np.int64)))
-    rows = torch.from_numpy(np.asarray(places, dtype=np.int64)).reshape(-1)[packing.rows()]
-    return torch.from_numpy(np.asarray(vectors, dtype=np.float32))[rows], packing
+def _packing_of(lengths: NDArray[np.integer]) -> tuple[Packing, Tensor]:
+    """Return the packing of texts, and for each packed word its place where the words lie text after text."""
+    counts = torch.from_numpy(np.asarray(lengths, dtype=np.int64))
+    packing = Packing.of(counts)
+    return packing, (counts.cumsum(0) - counts)[packing.order[packing.place]] + packing.step
