@@ -1,18 +1,19 @@
 """RAMN over the states of word2vec, autoencoders and transformers, on SemEval Task 3 B; no score chooses anything.
 
-Command: ``OMP_NUM_THREADS=1 python -m benchmarks.ramn_states --out FOLDER [--seeds N] [--transformer NAME=FOLDER …]``
+Command: ``OMP_NUM_THREADS=1 python -m benchmarks.ramn_states --out FOLDER [--states NAME] [--transformer NAME=FOLDER]``
 
 Weights, α (the paper's .035) and the floor are fixed beforehand (``askalike.papers.zhang2018.states``). word2vec, the
 untrained encoder and the attention autoencoder learn from the 1,613 questions of the training files, with as many seeds
-each; FOLDER is that of ``askalike reproduce zhang2018``, whose finished trainings are taken. A transformer is a folder
-of the sentence-transformers kind; it reads 128 pieces, in bfloat16, and its states are kept in FOLDER.
+each; ``--states`` names some of these, and the bundled encoder is always measured. FOLDER is that of ``askalike
+reproduce zhang2018``, whose finished trainings are taken. A transformer is a folder of the sentence-transformers kind;
+it reads 128 pieces, in bfloat16, and its states are kept in FOLDER.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -98,6 +99,7 @@ def main() -> None:
     parser = option_parser(__doc__)
     parser.add_argument("--out", type=Path, required=True, help="the folder of askalike reproduce zhang2018")
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--states", action="append", choices=LEARNED, help="of what is learned; default: all")
     parser.add_argument("--transformer", action="append", default=[], metavar="NAME=FOLDER")
     options = parser.parse_args()
     data = read_data(need_data("semeval-task3-b"))
@@ -108,9 +110,9 @@ def main() -> None:
     frequencies = PlainWords(data.first(SIZE), reader).frequencies
     named = dict(pair.split("=", 1) for pair in options.transformer)
 
-    def sources() -> Iterator[tuple[str, list[VectorSource]]]:
-        for name, states in LEARNED.items():
-            yield name, [MeanStates(trainer.source(states, seed)) for seed in range(options.seeds)]
+    def sources() -> Iterator[tuple[str, Iterable[VectorSource]]]:
+        for name in options.states or LEARNED:
+            yield name, (MeanStates(trainer.source(LEARNED[name], seed)) for seed in range(options.seeds))
         encoders = {"bundled": bundled} | {name: transformer(Path(folder)) for name, folder in named.items()}
         for name, encode in encoders.items():
             yield name, [ContextualWords(kept(name, options.out / "states" / name, encode), frequencies)]
@@ -126,27 +128,26 @@ def main() -> None:
         results |= rows_of(name, by_seed, tasks, lexical)
         print(name, flush=True)
     command = "OMP_NUM_THREADS=1 python -m benchmarks.ramn_states --out FOLDER"
-    command += "".join(f" --transformer {name}=FOLDER" for name in named) + f" --seeds {options.seeds}"
-    rows = [{**result.to_json(), "seeds": list(result.seeds)} for result in results.values()]
+    command += "".join(f" --states {name}" for name in options.states or ())
+    command += "".join(f" --transformer {name}=FOLDER" for name in named)
+    rows = [result.to_json() for result in results.values()]
     write("ramn-states", command, {"texts": SIZE, "rows": rows, "compared": list(comparisons(results, tasks))})
 
 
 def rows_of(
-    name: str, sources: Sequence[VectorSource], tasks: Sequence[RerankTask], lexical: dict[str, Run]
+    name: str, sources: Iterable[VectorSource], tasks: Sequence[RerankTask], lexical: dict[str, Run]
 ) -> dict[str, RowResult[Row]]:
-    """Return every layer of some states, by both similarities."""
-    results = {}
-    for similarity in SIMILARITIES:
-        by_seed = [
-            {task.name: FixedRamn(source, similarity, lexical).runs(task) for task in tasks} for source in sources
-        ]
-        for layer in by_seed[0][tasks[0].name]:
-            if layer in ("cosine", "control") and similarity == "dot":
-                continue  # the same for both
-            row = f"{name}-{layer}" if layer in ("cosine", "control") else f"{name}-{layer}-{similarity}"
-            runs = [{task: layers[layer] for task, layers in of_seed.items()} for of_seed in by_seed]
-            results[row] = result_of(row, tasks, runs)
-    return results
+    """Return every layer of some states, by both similarities; the cosine of means is the same for both."""
+    by_seed: list[dict[str, dict[str, Run]]] = []
+    for source in sources:
+        rows: dict[str, dict[str, Run]] = {}
+        for similarity in SIMILARITIES:
+            for task in tasks:
+                for layer, run in FixedRamn(source, similarity, lexical).runs(task).items():
+                    row = f"{name}-{layer}" if layer in ("cosine", "control") else f"{name}-{layer}-{similarity}"
+                    rows.setdefault(row, {})[task.name] = run
+        by_seed.append(rows)
+    return {row: result_of(row, tasks, [rows[row] for rows in by_seed]) for row in by_seed[0]}
 
 
 def result_of(name: str, tasks: Sequence[RerankTask], by_seed: Sequence[dict[str, Run]]) -> RowResult[Row]:
@@ -166,7 +167,12 @@ def comparisons(results: dict[str, RowResult[Row]], tasks: Sequence[RerankTask])
                 second = f"{name}-{worse}" if worse == "control" else f"{name}-{worse}-{similarity}"
                 pairs.append((f"{name}-{better}-{similarity}", second))
     controls = ("word2vec", "untrained")
-    pairs += [(f"autoencoder-base-{one}", f"{other}-base-{one}") for one in SIMILARITIES for other in controls]
+    pairs += [
+        (f"autoencoder-base-{one}", f"{other}-base-{one}")
+        for one in SIMILARITIES
+        for other in controls
+        if {"autoencoder", other} <= systems.keys()
+    ]
     for better, worse in pairs:
         for task in tasks:
             yield compare_rows(results[better], results[worse], task.name).to_json()

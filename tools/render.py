@@ -48,12 +48,12 @@ class Facts:
     """Figures of several results, a line each.
 
     Args:
-        lines: what it is, the results file, the template of the figure. Without the first, a list of sentences.
-        headings: of the two columns.
+        lines: what it is, the results file, the templates of the figures. Without the first, a list of sentences.
+        headings: of the columns.
     """
 
-    lines: Sequence[tuple[str, str, str]]
-    headings: tuple[str, str] = ("what", "figure")
+    lines: Sequence[tuple[str, str, *tuple[Cell, ...]]]
+    headings: Sequence[str] = ("what", "figure")
 
 
 class _Missing(Exception):
@@ -109,10 +109,13 @@ def rendered(table: Table | Facts, page: Path) -> list[str]:
         page: relative to the repository.
     """
     if isinstance(table, Facts):
-        names = list(dict.fromkeys(result for _, result, _ in table.lines))
-        filled = [(label, cell(template, load(result))) for label, result, template in table.lines]
+        names = list(dict.fromkeys(result for _, result, *_ in table.lines))
+        filled = [
+            (label, *(cell(template, load(result)) for template in templates))
+            for label, result, *templates in table.lines
+        ]
         if not table.lines[0][0]:
-            return [*(f"- {text}" for _, text in filled), "", _provenance(names, page)]
+            return [*(f"- {line[1]}" for line in filled), "", _provenance(names, page)]
         return [*markdown(table.headings, filled), "", _provenance(names, page)]
     names = [table.result] if isinstance(table.result, str) else list(table.result)
     lines = markdown(

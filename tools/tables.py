@@ -9,12 +9,12 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from tools.render import REPOSITORY, Facts, Record, Records, Table, rendered
+from tools.render import REPOSITORY, Facts, Record, Records, Table, load, rendered
 
 MARKER: Final = re.compile(r"(?<=<!-- table: )([\w-]+)( -->\n)(?:.*?\n)??(?=<!-- end -->)", flags=re.DOTALL)
 
@@ -504,6 +504,8 @@ def mean_of(task: str, measure: str = "map", *, with_interval: bool = False) -> 
     """Return what shows a row's mean times 100, and the deviation of the seeds' means where there are several."""
 
     def show(row: Record) -> str:
+        if task not in row["found"]:
+            return ""
         figures = row["found"][task][measure]
         low, high = figures["interval95"]
         spread = f" ± {100 * figures['spread']:.2f}" if figures["spread"] is not None else ""
@@ -519,31 +521,63 @@ def p_of(task: str) -> str:
 
 
 def lei2016_paper(row: Record) -> str:
-    """Return the paper's MAP and MRR; = was recomputed from released scores, ~ is remembered."""
-    marks = {"recomputed": "=", "remembered": "~"}
+    """Return the paper's MAP and MRR, as its text has them; = was recomputed from released scores."""
     figures = [row["reported"].get(measure) for measure in ("map", "mrr")]
-    texts = [f"{marks.get(one['origin'], '')}{one['value']:.1f}" if one else "–" for one in figures]
+    texts = [f"{'=' * (one['origin'] == 'recomputed')}{one['value']:.1f}" if one else "–" for one in figures]
     return " / ".join(texts) if any(figures) else ""
 
 
-ZHANG_ROWS: Final = ("gru-base", "attention-base", "attention-mismatch", "attention-positions", "attention-combined")
+SEMEVAL_TASKS: Final = {"dev": "dev", "test2016": "2016", "test2017": "2017"}
+ZHANG_LAYERS: Final = ("base", "mismatch", "full")
+STATES: Final = {
+    "word2vec": "word2vec",
+    "untrained": "untrained encoder",
+    "autoencoder": "attention autoencoder",
+    "bundled": "bundled encoder",
+    "minilm": "all-MiniLM-L6-v2",
+    "mpnet": "all-mpnet-base-v2",
+}
 
 
-ZHANG_FACTORS: Final = ("ir", "bm25", "base", "mismatch", "full", "clamped", "combined")
+def zhang2018_rows(*, is_reading: bool) -> Callable[[Record], Records]:
+    """Return what gives the rows of the fewest texts: those of the paper's model, or other readings of it."""
+
+    def rows(result: Record) -> Records:
+        for name, row in of_row("sets", "1613 texts", "rows")(result):
+            is_own = row["system"] == "search" or name.split("-", 1)[1] in ZHANG_LAYERS
+            if is_own != is_reading:
+                yield name, row
+
+    return rows
 
 
-def zhang2018_rows(result: Record) -> Records:
-    """Return the rows of the fewest texts, with the figures that the paper reports for them."""
-    for name, row in of_row("rows")(result):
-        if row["texts"] in (0, 1613) and name.split("-")[-1] in ZHANG_FACTORS and "white" not in name:
-            yield name, {**row, "reported": result["reported"].get(name, {})}
-
-
-def zhang2018_amounts(result: Record) -> Records:
-    """Return some rows by how many texts they learned from."""
-    rows = [row for row in result["rows"] if row["row"] in ZHANG_ROWS]
-    for row in sorted(rows, key=lambda row: (ZHANG_ROWS.index(row["row"]), row["texts"])):
+def earlier_autoencoders(result: Record) -> Records:
+    """Return the rows of an earlier run by their similarity."""
+    for row in result["rows"]:
         yield f"{row['row']} {row['texts']}", {"what": row["row"], **row}
+
+
+def ramn_states(result: Record) -> Records:
+    """Return the rows by states and layer; rows of the search have no states."""
+    for row in result["rows"]:
+        states, _, layer = row["row"].partition("-")
+        what = (STATES[states], layer.replace("-", ", ")) if states in STATES else ("", row["row"])
+        yield row["row"], dict(zip(("states", "layer"), what, strict=True)) | row
+
+
+def ramn_comparisons(result: Record) -> Records:
+    """Return pairs of rows with their differences on every task."""
+    pairs: dict[str, dict[str, Any]] = {}
+    for one in result["compared"]:
+        name = f"{one['better']} over {one['worse']}"
+        pairs.setdefault(name, {})[one["task"]] = one
+    yield from pairs.items()
+
+
+def difference(task: str) -> str:
+    """Return the template of a difference with its interval and p."""
+    bounds = f"{{{task}[interval95][0]:+.1c}} to {{{task}[interval95][1]:+.1c}}"
+    return f"{{{task}[difference]:+.1c}} ({bounds}), p {{{task}[p_value]:.4f}}"
 
 
 DAS_TESTS: Final = {
@@ -559,7 +593,7 @@ def das2016_rows(result: Record) -> Records:
     yield from ((name, {**row, "paper": row["name"]}) for name, row in of_row("rows")(result))
 
 
-PAPERS: Final[Mapping[str, Table | Facts]] = {
+OF_PAPERS: Final[Mapping[str, Table | Facts]] = {
     "lei2016-travel": Table(
         "lei2016",
         {
@@ -587,32 +621,55 @@ PAPERS: Final[Mapping[str, Table | Facts]] = {
         },
         of_row("sets", "semeval", "rows"),
     ),
-    "zhang2018": Table(
-        "zhang2018",
-        {
-            "row": "{name}",
-            "seeds": seeds,
-            "dev MAP": mean_of("dev"),
-            "2016 MAP": mean_of("test2016", with_interval=True),
-            "2016 p": p_of("test2016"),
-            "2016, the paper": "{reported[test2016][0]:.2f}",
-            "2017 MAP": mean_of("test2017", with_interval=True),
-            "2017 p": p_of("test2017"),
-            "2017, the paper": "{reported[test2017][0]:.2f}",
-        },
-        zhang2018_rows,
-    ),
-    "zhang2018-amounts": Table(
-        "zhang2018",
+    **{
+        name: Table(
+            "zhang2018",
+            {
+                "row": "{name}",
+                "seeds": seeds,
+                "dev MAP": mean_of("dev"),
+                "2016 MAP": mean_of("test2016", with_interval=True),
+                "2016 p": p_of("test2016"),
+                "2016, the paper": "{reported[test2016][0]:.2f}",
+                "2017 MAP": mean_of("test2017", with_interval=True),
+                "2017 p": p_of("test2017"),
+                "2017, the paper": "{reported[test2017][0]:.2f}",
+            },
+            zhang2018_rows(is_reading=is_reading),
+        )
+        for name, is_reading in (("zhang2018", False), ("zhang2018-readings", True))
+    },
+    "zhang2018-autoencoders": Table(
+        "zhang2018-autoencoders",
         {
             "row": "{what}",
             "texts": "{texts:,}",
+            "similarity": "{settings[similarity]}",
             "seeds": seeds,
             "dev MAP": mean_of("dev"),
-            "2016 MAP": mean_of("test2016"),
-            "2017 MAP": mean_of("test2017"),
+            "2016 MAP": mean_of("test2016", with_interval=True),
+            "2017 MAP": mean_of("test2017", with_interval=True),
         },
-        zhang2018_amounts,
+        earlier_autoencoders,
+    ),
+    "ramn-states": Table(
+        "ramn-states",
+        {
+            "states": "{states}",
+            "layer": "{layer}",
+            "seeds": seeds,
+            "dev MAP": mean_of("dev"),
+            "2016 MAP": mean_of("test2016", with_interval=True),
+            "2016 MRR": mean_of("test2016", "mrr"),
+            "2017 MAP": mean_of("test2017", with_interval=True),
+            "2017 MRR": mean_of("test2017", "mrr"),
+        },
+        ramn_states,
+    ),
+    "ramn-states-compared": Table(
+        "ramn-states",
+        {"rows": "{name}", **{label: difference(task) for task, label in SEMEVAL_TASKS.items()}},
+        ramn_comparisons,
     ),
     "das2016": Table(
         "das2016",
@@ -630,6 +687,107 @@ PAPERS: Final[Mapping[str, Table | Facts]] = {
         das2016_rows,
     ),
 }
+
+
+def maps(name: str, *tasks: str, path: Sequence[str] = ("rows",)) -> Callable[[Record], str]:
+    """Return what shows a row's MAP on tasks, in their order, and the row's name."""
+
+    def show(result: Record) -> str:
+        row = next(row for row_name, row in of_row(*path)(result) if row_name == name)
+        figures = " / ".join(f"{100 * row['found'][task]['map']['mean']:.1f}" for task in tasks)
+        return f"{name} {figures}"
+
+    return show
+
+
+TRAVEL: Final[Mapping[str, Any]] = {"path": ("sets", "travel", "rows")}
+SMALLEST: Final[Mapping[str, Any]] = {"path": ("sets", "1613 texts", "rows")}
+SEMEVAL_TESTS: Final = ("test2016", "test2017")
+VERDICT: Final = Facts(
+    (
+        (
+            "RCNN, pre-trained (Lei 2016)",
+            "lei2016",
+            "MRR 75.6, P@1 62.0 on AskUbuntu",
+            maps("rcnn-last-pretrained", "travel test", **TRAVEL),
+            maps("bm25", "travel test", **TRAVEL),
+            "pre-training helps the RCNN most, as in the paper; from 466 queries no encoder is ahead of BM25",
+        ),
+        (
+            "RCNN by means (Joshi 2016)",
+            "lei2016",
+            "MAP 59.6",
+            maps("rcnn-mean", "travel test", **TRAVEL),
+            maps("lstm-mean", "travel test", **TRAVEL),
+            "ahead of the LSTM of its size, as in the thesis; level with the CNN",
+        ),
+        (
+            "SVM over similarity measures",
+            "lei2016",
+            "",
+            maps("svm", "travel test", **TRAVEL),
+            maps("candidate-search", "travel test", **TRAVEL),
+            "level with the search that found its candidates",
+        ),
+        (
+            "RAMN, base, cosine (Zhang 2018)",
+            "zhang2018-autoencoders",
+            "MAP 73.05 / 45.36",
+            maps("attention-base", *SEMEVAL_TESTS),
+            lambda _: maps("word2vec-base-cosine", *SEMEVAL_TESTS, **SMALLEST)(load("zhang2018")),
+            "from a hundredth of the text: below its own word vectors",
+        ),
+        (
+            "RAMN, full, cosine (Zhang 2018)",
+            "zhang2018-autoencoders",
+            "MAP 77.79 / 48.53",
+            maps("attention-full", *SEMEVAL_TESTS),
+            lambda _: maps("words-full", *SEMEVAL_TESTS, **SMALLEST)(load("zhang2018")),
+            "level with the same factors without an autoencoder",
+        ),
+        (
+            "rank + BM25, no network",
+            "zhang2018",
+            "",
+            maps("rank-bm25", *SEMEVAL_TESTS, **SMALLEST),
+            maps("bm25", *SEMEVAL_TESTS, **SMALLEST),
+            "as good as the paper's full model on 2016, not on 2017",
+        ),
+        (
+            "SCQA (Das 2016)",
+            "das2016",
+            "MAP 81.1 on Yahoo! Answers",
+            maps("scqa", *DAS_TESTS),
+            maps("trigrams", *DAS_TESTS),
+            "loses to its own input by 7.7, 7.0 and 4.9 points; level on travel, and with itself before training",
+        ),
+        (
+            "T-SCQA (Das 2016)",
+            "das2016",
+            "MAP 85.2 on Yahoo! Answers",
+            maps("t-scqa", "semeval2016-test", "semeval2017-test"),
+            maps("bm25", "semeval2016-test", "semeval2017-test"),
+            "level with the BM25 that it mixes in",
+        ),
+        (
+            "Q-A topic model (Das 2016)",
+            "das2016",
+            "MAP 78.7 on Yahoo! Answers; LMIR 76.2",
+            maps("qatm", *DAS_TESTS),
+            maps("lmir", *DAS_TESTS),
+            "level with query likelihood, as all models that translate",
+        ),
+        (
+            "RAMN's idea on frozen MiniLM (ours)",
+            "ramn-states",
+            "",
+            maps("minilm-sum-cosine", *SEMEVAL_TESTS),
+            maps("minilm-control", *SEMEVAL_TESTS),
+            "best matches add to cosine, rank and BM25 on 2017 alone; the mismatch layer takes away",
+        ),
+    ),
+    ("system", "the paper's figure, on its data", "ours, on ours", "control", "verdict"),
+)
 
 # -- the README --------------------------------------------------------------------------------------------------------
 
@@ -649,7 +807,14 @@ README: Final[Mapping[str, Table | Facts]] = {
     ),
 }
 
-TABLES: Final[Mapping[str, Table | Facts]] = {**QUALITY, **SPEED, **ROBUSTNESS, **PAPERS, **README}
+TABLES: Final[Mapping[str, Table | Facts]] = {
+    **QUALITY,
+    **SPEED,
+    **ROBUSTNESS,
+    **OF_PAPERS,
+    "verdict": VERDICT,
+    **README,
+}
 """Name → table."""
 
 

@@ -12,6 +12,7 @@ from askalike.errors import EvaluationError, SettingError
 from askalike.evaluation import (
     bootstrap_difference,
     bootstrap_mean,
+    bootstrap_over_seeds,
     compare,
     evaluate,
     randomisation_test,
@@ -136,3 +137,18 @@ def test_the_order_of_the_queries_in_a_report_does_not_matter() -> None:
         },
     )
     assert compare(report, turned, "map") == compare(report, evaluate(QRELS, POOR, "trec"), "map")
+
+
+def test_an_interval_over_seeds_is_wider_by_what_seeds_differ_and_the_same_for_one() -> None:
+    values = [0.1, 0.4, 0.5, 0.9, 0.3]
+    assert bootstrap_over_seeds([values]) == bootstrap_mean(values)
+    alike, apart = (
+        bootstrap_over_seeds([[value + shift for value in values] for shift in shifts])
+        for shifts in ((0.0, 0.0), (-0.3, 0.3))
+    )
+    assert alike.mean == pytest.approx(apart.mean)
+    assert apart.low < alike.low < alike.high < apart.high
+    with pytest.raises(EvaluationError, match="other numbers of queries"):
+        bootstrap_over_seeds([values, values[1:]])
+    with pytest.raises(EvaluationError):
+        bootstrap_over_seeds([])

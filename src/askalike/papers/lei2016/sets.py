@@ -27,7 +27,7 @@ from typing import Final
 from askalike.errors import FormatError
 from askalike.evaluation.forum.links import duplicate_task
 from askalike.evaluation.forum.tasks import RerankTask, forum_rerank_task, judged_task, questions_of
-from askalike.forum import Forum
+from askalike.forum import Forum, ForumSettings
 from askalike.papers.lei2016.svm import LabelledCandidates
 from askalike.readers.detection import named
 from askalike.readers.files import stored_file
@@ -155,7 +155,8 @@ def _askubuntu(folder: Path) -> LeiSet:
 
 
 def _travel(folder: Path) -> LeiSet:
-    with TemporaryDirectory() as work, Forum.create(Path(work) / "travel.forum") as forum:
+    settings = ForumSettings(has_vectors=False)  # candidates come from words alone
+    with TemporaryDirectory() as work, Forum.create(Path(work) / "travel.forum", settings=settings) as forum:
         forum.load(folder)
         splits = {one: forum_rerank_task("travel", forum, duplicate_task(forum, one)) for one in ("dev", "test")}
         learned = duplicate_task(forum, "train")

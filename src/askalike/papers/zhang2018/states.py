@@ -110,10 +110,17 @@ class ContextualWords:
 
 
 class MeanStates:
-    """A source of states with the mean of a question's states as its vector."""
+    """A source of states with the mean of a question's states as its vector; each question is encoded once."""
 
     def __init__(self, source: StateSource) -> None:
-        self.states, self.frequencies = source.states, source.frequencies
+        self._source, self.frequencies = source, source.frequencies
+        self._known: dict[Question, WordStates] = {}
+
+    def states(self, questions: Sequence[Question]) -> list[WordStates]:
+        """Return the words and states of questions; those that are new are encoded together."""
+        new = list(dict.fromkeys(question for question in questions if question not in self._known))
+        self._known.update(zip(new, self._source.states(new), strict=True))
+        return [self._known[question] for question in questions]
 
     def vectors(self, questions: Sequence[Question]) -> Floats:
         """Return the mean of the states of all words, at length 1.  # (N, D)"""
