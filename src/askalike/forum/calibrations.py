@@ -63,9 +63,9 @@ class PairProbabilities:
             [vector] = self._encode_queries([query])
             if vector.any():
                 cosines = cosines_of(self._encode(candidates), vector)
-        asked = _as_asked(query)
-        counts = _counts(self._engine, self._scoring.analyzer, asked)
-        return probability(self._scoring.logits([Compared(asked, counts, candidates, cosines)]))
+        query_read = _as_asked(query)
+        counts = _counts(self._engine, self._scoring.analyzer, query_read)
+        return probability(self._scoring.logits([Compared(query_read, counts, candidates, cosines)]))
 
 
 class Scorings:
@@ -164,20 +164,24 @@ class Scorings:
         self, scoring: Scoring, verdicts: list[Feedback], vectors: VectorSet | None, engine: Engine
     ) -> Iterator[JudgedPair]:
         """Yield the pairs whose questions are there."""
-        numbers = self._store.nums_by_id([one for it in verdicts for one in (it.question_id, it.candidate_id)])
-        pairs = [(numbers.get(one.question_id, 0), numbers.get(one.candidate_id, 0)) for one in verdicts]
+        numbers = self._store.nums_by_id(
+            [judgement for it in verdicts for judgement in (it.question_id, it.candidate_id)]
+        )
+        pairs = [
+            (numbers.get(judgement.question_id, 0), numbers.get(judgement.candidate_id, 0)) for judgement in verdicts
+        ]
         self._keep_logits(scoring, pairs, vectors, engine)
-        for pair, one in zip(pairs, verdicts, strict=True):
+        for pair, judgement in zip(pairs, verdicts, strict=True):
             if pair in self._logits:
-                yield JudgedPair(pair, self._logits[pair], one.verdict == "duplicate", one.draw.by)
+                yield JudgedPair(pair, self._logits[pair], judgement.verdict == "duplicate", judgement.draw.by)
 
     def _keep_logits(
         self, scoring: Scoring, pairs: Sequence[tuple[int, int]], vectors: VectorSet | None, engine: Engine
     ) -> None:
         wanted = [pair for pair in pairs if all(pair) and pair not in self._logits]
-        held = self._store.questions_by_num(sorted({num for pair in wanted for num in pair})) if wanted else {}
+        questions = self._store.questions_by_num(sorted({num for pair in wanted for num in pair})) if wanted else {}
         self._logits.update(
-            _logits(scoring, [pair for pair in wanted if held.keys() >= set(pair)], held, vectors, engine)
+            _logits(scoring, [pair for pair in wanted if questions.keys() >= set(pair)], questions, vectors, engine)
         )
 
 
@@ -196,27 +200,27 @@ def _counts(engine: Engine, analyzer: Analyzer, query: Query) -> TermCounts:
 
 def _offsets(judged: Sequence[JudgedPair], update: Update) -> dict[int, float]:
     """Return the offset of each question that has one."""
-    likely = probability(update.moved(np.array([one.logit for one in judged])))
+    likely = probability(update.moved(np.array([pair.logit for pair in judged])))
     of: dict[int, list[tuple[float, bool]]] = {}
-    for one, said in zip(judged, likely.tolist(), strict=True):
-        for num in one.pair:
-            of.setdefault(num, []).append((said, one.is_same))
-    found = {num: offset(*map(list, zip(*said, strict=True))) for num, said in of.items()}
-    return {num: value for num, value in found.items() if value}
+    for pair, said in zip(judged, likely.tolist(), strict=True):
+        for num in pair.pair:
+            of.setdefault(num, []).append((said, pair.is_same))
+    offsets = {num: offset(*map(list, zip(*said, strict=True))) for num, said in of.items()}
+    return {num: value for num, value in offsets.items() if value}
 
 
 def _logits(
     scoring: Scoring,
     pairs: list[tuple[int, int]],
-    held: Mapping[int, Question],
+    questions: Mapping[int, Question],
     vectors: VectorSet | None,
     engine: Engine,
 ) -> Iterator[tuple[tuple[int, int], float]]:
     """Yield the logit of each pair, the first as the query."""
-    stored = None if vectors is None else engine.stored_vectors(sorted(held))
+    stored = None if vectors is None else engine.stored_vectors(sorted(questions))
     vector_of = {} if stored is None else dict(zip(stored[0].tolist(), stored[1], strict=True))
     for first, second in pairs:
-        query, other = _as_asked(held[first]), held[second]
+        query, other = _as_asked(questions[first]), questions[second]
         cosines = None
         if first in vector_of and second in vector_of:
             cosines = np.array([float(vector_of[first] @ vector_of[second])])

@@ -161,9 +161,9 @@ def check_forum(path: Path, progress: Progress) -> CheckReport:
 
 
 def _findings(layout: ForumLayout, progress: Progress) -> Iterator[Finding]:
-    held: list[Contents] = []
-    yield from _named("archive", _archive(layout, progress, held.append))
-    contents = held[0] if held else None
+    archives: list[Contents] = []
+    yield from _named("archive", _archive(layout, progress, archives.append))
+    contents = archives[0] if archives else None
     indexes: Indexes = LocalIndexes()
     try:
         with closing(open_store(layout)) if layout.engine.is_file() else nullcontext() as store:
@@ -182,10 +182,10 @@ def _findings(layout: ForumLayout, progress: Progress) -> Iterator[Finding]:
     yield from _named("files", _files(layout))
 
 
-def _named(part: Part, found: Iterator[Finding]) -> Iterator[Finding]:
+def _named(part: Part, findings: Iterator[Finding]) -> Iterator[Finding]:
     """Yield findings, and only the number of those beyond ``MOST_NAMED``."""
-    yield from islice(found, MOST_NAMED)
-    rest = list(found)
+    yield from islice(findings, MOST_NAMED)
+    rest = list(findings)
     if rest:
         is_damage = any(finding.is_damage for finding in rest)
         yield Finding(part, "", f"{len(rest):,} more findings of this part", "", is_damage)
@@ -301,12 +301,12 @@ def _agreement(
         what = f"has not indexed {len(waiting):,} questions yet; the next command that opens the forum goes on with it"
         yield Finding(part, name, what, "", is_damage=False)
     twice = [num for num, times in Counter(numbers).items() if times > 1]
-    held = set(numbers)
-    lost, left = contents.numbers - held - waiting, held - contents.numbers - waiting
-    for found, told in ((twice, "twice"), (lost, "not"), (left, "though the archive does not hold them")):
-        if found:
-            some = ", ".join(map(str, sorted(found)[:10]))
-            yield Finding(part, name, f"holds {len(found):,} questions {told}, such as the numbers {some}")
+    indexed = set(numbers)
+    lost, left = contents.numbers - indexed - waiting, indexed - contents.numbers - waiting
+    for wrong, how in ((twice, "twice"), (lost, "not"), (left, "though the archive does not hold them")):
+        if wrong:
+            examples = ", ".join(map(str, sorted(wrong)[:10]))
+            yield Finding(part, name, f"holds {len(wrong):,} questions {how}, such as the numbers {examples}")
 
 
 # -- vectors -------------------------------------------------------------------------------------------------------
@@ -407,8 +407,8 @@ def _pairs(layout: ForumLayout, contents: Contents | None) -> Iterator[Finding]:
         return
 
     def last_change(applied: int) -> int | None:
-        found = _as_of(applied, layout, contents)
-        return None if found is None else found.last_change
+        archive = _as_of(applied, layout, contents)
+        return None if archive is None else archive.last_change
 
     yield from (Finding("pairs", path.name, what) for what in pair_faults(layout, last_change))
 

@@ -90,20 +90,20 @@ def take_encoder(encoder: AnyEncoder, before_in: ForumLayout) -> tuple[EncoderSe
         SettingError: none is named so.
         EncoderError: it cannot be had, or gives no vectors.
     """
-    given: TextEncoder | None = None
+    text_encoder: TextEncoder | None = None
     if isinstance(encoder, str):
         wanted = EncoderSettings.parse(encoder)
     elif isinstance(encoder, EncoderSettings):
         wanted = encoder
     else:
-        given, wanted = encoder, EncoderSettings("python", name=encoder.name)
+        text_encoder, wanted = encoder, EncoderSettings("python", name=encoder.name)
     before = None
     with suppress(EncoderError):  # what is damaged is replaced
         before = read_settings(before_in.encoder)
-    found, settings = taken(wanted, given)
+    loaded_encoder, settings = taken(wanted, text_encoder)
     if before is not None and _is_same_endpoint(before, settings):
         settings = replace(settings, name=before.name, probe=before.probe)
-    return settings, found, settings != before
+    return settings, loaded_encoder, settings != before
 
 
 def _is_same_endpoint(before: EncoderSettings, now: EncoderSettings) -> bool:
@@ -138,16 +138,18 @@ class TextQueryEncoder:
         Raises:
             EncoderError: the encoder cannot be had, does not answer, or gave something else than vectors.
         """
-        found = np.zeros((len(queries), self._vectors.dimensions), dtype=np.float32)
+        vectors = np.zeros((len(queries), self._vectors.dimensions), dtype=np.float32)
         said = [
             place
-            for place, one in enumerate(queries)
-            if self._analyzer.settings.is_encoded(one.language, self._vectors.languages) and self._has_terms(one)
+            for place, query in enumerate(queries)
+            if self._analyzer.settings.is_encoded(query.language, self._vectors.languages) and self._has_terms(query)
         ]
         if said:
-            asked = [Question("", one.title, one.body, one.markup) for one in map(queries.__getitem__, said)]
-            found[said] = self._vectors.texts.encode_queries(asked)
-        return found
+            questions = [
+                Question("", query.title, query.body, query.markup) for query in map(queries.__getitem__, said)
+            ]
+            vectors[said] = self._vectors.texts.encode_queries(questions)
+        return vectors
 
     def reads(self, query: Query) -> bool:
         """Return whether the query is in a language of the encoder; of the bundled one, by its words too."""
@@ -208,8 +210,8 @@ class LanguageWords:
         chosen = numbers[:: math.ceil(len(numbers) / MOST_READ) or 1]
         counts: Counter[str] = Counter()
         for start in range(0, len(chosen), _READ_TOGETHER):
-            for one in self._store.questions_by_num(chosen[start : start + _READ_TOGETHER]).values():
-                text = f"{one.title}\n{readable(one.body, one.markup, with_code=False)}"
+            for question in self._store.questions_by_num(chosen[start : start + _READ_TOGETHER]).values():
+                text = f"{question.title}\n{readable(question.body, question.markup, with_code=False)}"
                 counts.update({word for word in words(text) if word.isalpha()})
         return [word for word, count in counts.most_common() if count >= LEAST_HAVING]
 

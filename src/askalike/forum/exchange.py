@@ -68,7 +68,7 @@ def import_archive(
     options: ImportOptions,
     rejects_path: Path,
     progress: Progress,
-    told: Callable[[Question], Question] = lambda question: question,
+    tag: Callable[[Question], Question] = lambda question: question,
 ) -> ImportReport:
     """Read ``path`` into the store: all of it at once, or after an error nothing.
 
@@ -101,7 +101,7 @@ def import_archive(
 
         try:
             report = store.load(
-                (told(one) if isinstance(one, Question) else one for one in read()),
+                (tag(record) if isinstance(record, Question) else record for record in read()),
                 source,
                 refuse,
                 unread=lambda: rejects.count - refused,
@@ -140,13 +140,13 @@ def _refusals_named(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _source_name(given: str, path: Path) -> str:
+def _source_name(name: str, path: Path) -> str:
     """Return the name that is stored: the one given, or the archive's path, of which odd bytes are written out."""
-    if not given:
+    if not name:
         return os.fsencode(os.path.realpath(path)).decode("utf-8", "backslashreplace")
-    if not is_storable(given):
-        raise SettingError(f"the source's name {given!r} is not UTF-8", "choose another name")
-    return given
+    if not is_storable(name):
+        raise SettingError(f"the source's name {name!r} is not UTF-8", "choose another name")
+    return name
 
 
 def _with_first_reject(error: InputError, rejects: Rejects) -> InputError:
@@ -154,9 +154,9 @@ def _with_first_reject(error: InputError, rejects: Rejects) -> InputError:
     first = rejects.first[0]
     where = f"{first.file}, line {first.line}" if first.line else first.file
     counted = "1 record was" if rejects.count == 1 else f"{rejects.count:,} records were"
-    found = f"{counted} rejected, the first in {where}: {first.reason}"
+    rejected = f"{counted} rejected, the first in {where}: {first.reason}"
     hint = "correct the records, or name the right --format"
-    return InputError(f"{error.message}; {found}", hint if error.hint in hint else f"{error.hint}; or {hint}")
+    return InputError(f"{error.message}; {rejected}", hint if error.hint in hint else f"{error.hint}; or {hint}")
 
 
 _BATCH = 500
@@ -174,8 +174,8 @@ def records_of(store: Store, table: str) -> Iterator[Record]:
         yield from (question for _, question in store.all_questions())
     elif table == "answers":
         for batch in batches((question.id for _, question in store.all_questions()), _BATCH):
-            held = store.answers_of(batch)
-            yield from (answer for one in batch for answer in held.get(one, ()))
+            answers = store.answers_of(batch)
+            yield from (answer for question_id in batch for answer in answers.get(question_id, ()))
     elif table == "links":
         yield from store.links()
     elif table == "judgements":
@@ -244,8 +244,8 @@ def frame_of(records: Iterable[Any], kind: type, library: FrameLibrary) -> Any:
     table = _module("pyarrow").Table.from_pylist(arrow_rows(records), schema=arrow_schema(kind))
     if library == "pyarrow":
         return table
-    found = _module(library)
-    return table.to_pandas() if library == "pandas" else found.from_arrow(table)
+    module = _module(library)
+    return table.to_pandas() if library == "pandas" else module.from_arrow(table)
 
 
 def archive_of(frame: Any, folder: Path) -> Path:

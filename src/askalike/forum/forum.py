@@ -143,9 +143,9 @@ class Forum:
     2,000 questions and leave more to ``encode``: until then words alone find those, and ``info`` says how many.
     """
 
-    def __new__(cls, *given: object) -> Self:
+    def __new__(cls, *arguments: object) -> Self:
         """Refuse ``Forum("path")``, which cannot tell a forum that is to be made from one that is to be there."""
-        if len(given) == 1:
+        if len(arguments) == 1:
             raise TypeError("write Forum.open(path) for a forum that is there, or Forum.create(path) for a new one")
         return super().__new__(cls)
 
@@ -283,8 +283,8 @@ class Forum:
                 raise
         if report.rejected:
             first = report.first_rejects[0]
-            told = f"{report.rejected:,} rows were left out, the first with id {first.record_id!r}: {first.reason}"
-            warnings.warn(told, stacklevel=2)
+            left_out = f"{report.rejected:,} rows were left out, the first with id {first.record_id!r}: {first.reason}"
+            warnings.warn(left_out, stacklevel=2)
         return forum
 
     @classmethod
@@ -400,11 +400,11 @@ class Forum:
             SettingError, ForumError, ModelError: as ``search``.
         """
         shown = progress or SilentProgress()
-        given: Any = queries  # notebooks check no types
-        if isinstance(given, str) or not isinstance(given, Iterable):
-            what = "text" if isinstance(given, str) else type(given).__name__
+        untyped: Any = queries  # notebooks check no types
+        if isinstance(untyped, str) or not isinstance(untyped, Iterable):
+            what = "text" if isinstance(untyped, str) else type(untyped).__name__
             raise SettingError(f"many searches were asked for with one {what}", "give a list of titles, or call search")
-        wanted = [self._settled(one) for one in queries]
+        wanted = [self._settled(query) for query in queries]
         shown.start("searching", len(wanted), "questions")
 
         def found(searcher: Searcher) -> list[SearchResult]:
@@ -419,13 +419,13 @@ class Forum:
     def _settled(self, query: Query | str) -> Query:
         """Return a query with a number as its minimum, that finds neither the question that asks nor what was judged
         different from it; a text is its title."""
-        asked: Any = Query(query) if isinstance(query, str) else query  # notebooks check no types
-        if isinstance(asked, Question):
+        untyped: Any = Query(query) if isinstance(query, str) else query  # notebooks check no types
+        if isinstance(untyped, Question):
             raise SettingError("a search for a Question", "expected a text, or Query(question.title, question.body)")
-        if not all(isinstance(getattr(asked, name, None), str) for name in ("title", "body")):
-            found = repr(getattr(asked, "title", asked))
-            raise SettingError(f"a search for {found:.200}", "expected texts as title and body")
-        query = cast("Query", asked)
+        if not all(isinstance(getattr(untyped, name, None), str) for name in ("title", "body")):
+            text = repr(getattr(untyped, "title", untyped))
+            raise SettingError(f"a search for {text:.200}", "expected texts as title and body")
+        query = cast("Query", untyped)
         if isinstance(query.minimum, str):
             ranker = query.ranker or self.settings.search.ranker
             least = self.thresholds.least(query.minimum)
@@ -534,10 +534,8 @@ class Forum:
             ModelError: the model cannot be read; the archive was, and words find its questions.
         """
         shown = progress or SilentProgress()
-        told = self.indexes.language_tagger()
-        report = import_archive(
-            self.store, Path(archive), options or ImportOptions(), self._layout.rejects, shown, told
-        )
+        tag = self.indexes.language_tagger()
+        report = import_archive(self.store, Path(archive), options or ImportOptions(), self._layout.rejects, shown, tag)
         self.catch_up(progress=shown)
         with contextlib.suppress(BusyForumError):
             self._encode_if_possible(shown)
@@ -590,7 +588,7 @@ class Forum:
             UnknownIdError: there is no such question; nothing is deleted then.
         """
         listed: Any = [ids] if isinstance(ids, str) or not isinstance(ids, Iterable) else ids
-        self.store.put_questions((), [_id(one) for one in listed])
+        self.store.put_questions((), [_id(identifier) for identifier in listed])
         self.catch_up()
 
     def judge(
@@ -743,10 +741,10 @@ class Forum:
             ForumError, ModelError: it cannot be made anew.
         """
         layout, settings, shown = ForumLayout(Path(path)), settings or ForumSettings(), progress or SilentProgress()
-        found = check_forum(layout.folder, shown)
-        if found.is_sound or not layout.is_forum():
-            return found
-        done = clear_damage(layout, found, settings)
+        report = check_forum(layout.folder, shown)
+        if report.is_sound or not layout.is_forum():
+            return report
+        done = clear_damage(layout, report, settings)
         with cls.open(path, settings=settings, progress=shown) as forum:
             if "vectors" in done:
                 forum._encode_if_possible(shown)
@@ -778,14 +776,18 @@ class Forum:
         if not languages:
             raise SettingError("no language is given", "name one or more, such as en, de")
         with contextlib.closing(open_store(layout)) as store:
-            held = stored_text_settings(store)
-            text = replace(held, languages=tuple(languages))
+            before = stored_text_settings(store)
+            text = replace(before, languages=tuple(languages))
             tell = Detector(text.languages).told if text.languages else without_detected_language
             shown.start("telling languages apart", store.count_questions(), "questions")
             for batch in batches(store.all_questions(), MANY):
-                told = [(question, tell(question).language) for _, question in batch]
-                changed = {one.id for one, language in told if _is_read_anew(one.language, language, held, text)}
-                store.put_detected({one.id: language for one, language in told}, changed)
+                tagged = [(question, tell(question).language) for _, question in batch]
+                changed = {
+                    question.id
+                    for question, language in tagged
+                    if _is_read_anew(question.language, language, before, text)
+                }
+                store.put_detected({question.id: language for question, language in tagged}, changed)
                 shown.advance(len(batch))
             store.put_settings(_stored(text) | ({} if text.languages else {"languages": "[]"}))
         return cls.open(path, settings=settings, progress=progress)
@@ -841,7 +843,7 @@ def _listed(questions: Question | Iterable[Question]) -> Sequence[Question]:
         SettingError: one is no question.
     """
     listed = _several([questions] if isinstance(questions, Question) else questions, Question)
-    return [one if isinstance(one.id, str) else replace(one, id=_id(one.id)) for one in listed]
+    return [question if isinstance(question.id, str) else replace(question, id=_id(question.id)) for question in listed]
 
 
 def _several(values: Iterable[_Value], kind: type[_Value]) -> list[_Value]:
@@ -860,17 +862,17 @@ def _several(values: Iterable[_Value], kind: type[_Value]) -> list[_Value]:
     return listed
 
 
-def _is_read_anew(before: str, now: str, held: TextSettings, text: TextSettings) -> bool:
+def _is_read_anew(before: str, now: str, settings: TextSettings, text: TextSettings) -> bool:
     """Return whether an index has to read a question anew when the forum's languages change: words are all, then."""
     english = (GENERAL_CODE,)
-    return (before != now and held == text) or held.is_encoded(before, english) != text.is_encoded(now, english)
+    return (before != now and settings == text) or settings.is_encoded(before, english) != text.is_encoded(now, english)
 
 
 def _id(identifier: str | int) -> str:
     """Return an id as text: tables often number their questions; what is neither is refused by the store."""
-    given: Any = identifier
-    is_number = type(given) is not bool and isinstance(given, Integral)  # NumPy's are no int
-    return str(given) if is_number else cast("str", given)
+    untyped: Any = identifier
+    is_number = type(untyped) is not bool and isinstance(untyped, Integral)  # NumPy's are no int
+    return str(untyped) if is_number else cast("str", untyped)
 
 
 def _new_store(layout: ForumLayout, text: TextSettings) -> Store:

@@ -190,43 +190,47 @@ class EvidenceReader:
             seen |= frontier
             if len(seen) > MOST_PARTIAL:
                 return None
-            found = {num for pair in self._pairs.among(frontier, LEAST) for num in (pair.first, pair.second)}
-            found.update(chain.from_iterable(self._pairs.texts("hash", frontier)))
-            found.update(chain.from_iterable(self._occasions(frontier)))
-            found.update(chain.from_iterable(map(groups, frontier)))
+            neighbours = {num for pair in self._pairs.among(frontier, LEAST) for num in (pair.first, pair.second)}
+            neighbours.update(chain.from_iterable(self._pairs.texts("hash", frontier)))
+            neighbours.update(chain.from_iterable(self._occasions(frontier)))
+            neighbours.update(chain.from_iterable(map(groups, frontier)))
             ids = list(self._records.ids_by_num(sorted(frontier)).values())
             names = set(self._linked(ids))
-            for one in ids:
-                verdicts = self._records.judgements_on(one).items()
+            for identifier in ids:
+                verdicts = self._records.judgements_on(identifier).items()
                 names.update(other for other, verdict in verdicts if verdict == "duplicate")
-            found.update(self._records.nums_by_id(names).values())
-            frontier = found - seen
+            neighbours.update(self._records.nums_by_id(names).values())
+            frontier = neighbours - seen
         return seen
 
     def evidence(self, nums: Collection[int] | None, minimum: float) -> Evidence:
         """Return what is known of these questions, as far as they are there; None for all."""
         if nums is None:
-            held = frozenset(self._records.numbers())
+            known_nums = frozenset(self._records.numbers())
             links = set(self._records.links())
         else:
             ids = self._records.ids_by_num(sorted(nums))
-            held = frozenset(ids)
-            links = {link for one in ids.values() for link in self._records.links_of(one)}
+            known_nums = frozenset(ids)
+            links = {link for identifier in ids.values() for link in self._records.links_of(identifier)}
         linked = self._ends(links, "duplicate")
         related = self._ends(links, "related") - linked
-        pairs = self._pairs.among(None if nums is None else held, minimum)
+        pairs = self._pairs.among(None if nums is None else known_nums, minimum)
         pairs += self._pairs.among({num for ends in linked for num in ends}, 0.0) if minimum else []
         judged = list(reversed(self._records.judgements()))
-        known = self._records.nums_by_id({name for one in judged for name in (one.question_id, one.candidate_id)})
-        verdicts = [(known[one.question_id], known[one.candidate_id], one.verdict) for one in judged]
+        known = self._records.nums_by_id(
+            {name for judgement in judged for name in (judgement.question_id, judgement.candidate_id)}
+        )
+        verdicts = [
+            (known[judgement.question_id], known[judgement.candidate_id], judgement.verdict) for judgement in judged
+        ]
 
         def among(ends: Iterable[Ends]) -> list[Ends]:
-            return [pair for pair in ends if held.issuperset(pair)]
+            return [pair for pair in ends if known_nums.issuperset(pair)]
 
         scores: dict[Ends, float] = {}
         for pair in pairs:
             ends = (pair.first, pair.second)
-            if held.issuperset(ends):
+            if known_nums.issuperset(ends):
                 scores[ends] = with_link(pair.score) if ends in linked else pair.score
         likely = [ends for ends, score in scores.items() if score >= LEAST and ends not in linked]
         unlike = related.union(self._unlike(likely))
@@ -238,8 +242,8 @@ class EvidenceReader:
             ],
             among((a, b) for a, b, said in verdicts if said == "duplicate"),
             among((a, b) for a, b, said in verdicts if said == "different"),
-            [[num for num in text if num in held] for text in self._pairs.texts("hash", nums)],
-            [[num for num in one if num in held] for one in self._occasions(nums)],
+            [[num for num in text if num in known_nums] for text in self._pairs.texts("hash", nums)],
+            [[num for num in occasion if num in known_nums] for occasion in self._occasions(nums)],
             among(sorted(linked)),
         )
 
@@ -256,9 +260,9 @@ class EvidenceReader:
         """Yield the pairs that ask of different things, or announce."""
         for start in range(0, len(pairs), BATCH):
             part = pairs[start : start + BATCH]
-            held = self._records.questions_by_num(sorted({num for ends in part for num in ends}))
+            questions = self._records.questions_by_num(sorted({num for ends in part for num in ends}))
             for ends in part:
-                first, second = map(held.get, ends)
+                first, second = map(questions.get, ends)
                 if first and second and (differ_in_names(first.title, second.title) or is_posted_again(first, second)):
                     yield ends
 
@@ -270,10 +274,10 @@ class EvidenceReader:
 
     def _ends(self, links: Collection[Link], kind: LinkKind) -> set[Ends]:
         """Return the numbers of what people linked, the lesser first."""
-        found = [link for link in links if link.kind == kind]
-        nums = self._records.nums_by_id({end for link in found for end in (link.source_id, link.target_id)})
-        ends = [(link.source_id, link.target_id) for link in found if {link.source_id, link.target_id} <= nums.keys()]
-        return {(min(pair), max(pair)) for pair in ((nums[one], nums[other]) for one, other in ends)}
+        chosen = [link for link in links if link.kind == kind]
+        nums = self._records.nums_by_id({end for link in chosen for end in (link.source_id, link.target_id)})
+        ends = [(link.source_id, link.target_id) for link in chosen if {link.source_id, link.target_id} <= nums.keys()]
+        return {(min(pair), max(pair)) for pair in ((nums[source], nums[other]) for source, other in ends)}
 
 
 def _moment(question: Question) -> datetime | None:
@@ -339,8 +343,8 @@ class Groups:
             finally:
                 self._guard.release()
         least = self._least_score(minimum)
-        found = [one for node in list(self._nodes.values()) for one in node.cut(least)]
-        return sorted(found, key=lambda one: (one.is_recurring, -len(one.nums), one.nums))
+        groups = [group for node in list(self._nodes.values()) for group in node.cut(least)]
+        return sorted(groups, key=lambda group: (group.is_recurring, -len(group.nums), group.nums))
 
     def describe(self, nodes: Sequence[Node]) -> Iterator[Group]:
         """Yield groups by the ids of their questions; what was deleted meanwhile is left out."""
@@ -354,25 +358,25 @@ class Groups:
             start = stop
 
     def _describe(self, nodes: Sequence[Node]) -> Iterator[Group]:
-        held = self._records.questions_by_num([num for node in nodes for num in node.nums])
-        ids = [one.id for one in held.values()]
+        questions = self._records.questions_by_num([num for node in nodes for num in node.nums])
+        ids = [question.id for question in questions.values()]
         answers = self._records.answers_of(ids)
-        links = {link for one in ids for link in self._records.links_of(one) if link.kind == "duplicate"}
+        links = {link for identifier in ids for link in self._records.links_of(identifier) if link.kind == "duplicate"}
         duplicates = Counter(link.target_id for link in links)
         heights = self._likelihoods([node.height for node in nodes])
         copies = list(map(set, self._pairs.texts("hash", [node.nums[0] for node in nodes])))
         for node, height in zip(nodes, heights, strict=True):
-            members = {held[num].id: held[num] for num in node.nums if num in held}
+            members = {questions[num].id: questions[num] for num in node.nums if num in questions}
             linked = {link.source_id for link in links if {link.source_id, link.target_id} <= members.keys()}
 
-            def place(one: Question, linked: set[str] = linked) -> tuple[bool, float, datetime, str]:
-                value = worth(answers.get(one.id, ()), one.score, duplicates[one.id])
-                return (one.id in linked, -value, one.created or _LATEST, one.id)
+            def place(question: Question, linked: set[str] = linked) -> tuple[bool, float, datetime, str]:
+                value = worth(answers.get(question.id, ()), question.score, duplicates[question.id])
+                return (question.id in linked, -value, question.created or _LATEST, question.id)
 
-            ordered = tuple(one.id for one in sorted(members.values(), key=place))
+            ordered = tuple(question.id for question in sorted(members.values(), key=place))
             weakest = None
-            if node.weakest is not None and held.keys() >= set(node.weakest):
-                weakest = WeakestPair(held[node.weakest[0]].id, held[node.weakest[1]].id, height)
+            if node.weakest is not None and questions.keys() >= set(node.weakest):
+                weakest = WeakestPair(questions[node.weakest[0]].id, questions[node.weakest[1]].id, height)
             is_copied = any(texts.issuperset(node.nums) for texts in copies)
             kind: GroupKind = (
                 "recurring"
@@ -398,21 +402,21 @@ class Groups:
         if begun == self._begun and version >= self._version and last >= self._seen:
             changes = self._records.changes(self._seen, MOST_PARTIAL, FOLLOWED)
             touched = self._pairs.touched(self._version) if version > self._version else []
-            changed = {*touched, *(one.num for one in changes)}
+            changed = {*touched, *(change.num for change in changes)}
             if not changed:
                 self._version, self._seen = version, last
                 return
             if len(changes) == MOST_PARTIAL or len(changed) > MOST_PARTIAL:
                 changed = None
         near = None if changed is None else self._reader.near(changed, self._members)
-        made = Linkage(self._reader.evidence(near, LEAST), LEAST).nodes
+        groups = Linkage(self._reader.evidence(near, LEAST), LEAST).nodes
         if near is None:
             nodes, of = {}, {}
         else:
             of = {num: node for num, node in self._of.items() if num not in near}
             nodes = {num: node for num, node in self._nodes.items() if num not in near}
-        nodes.update((node.nums[0], node) for node in made)
-        of.update((num, node) for node in made for num in node.nums)
+        nodes.update((node.nums[0], node) for node in groups)
+        of.update((num, node) for node in groups for num in node.nums)
         self._nodes, self._of = nodes, of
         self._begun, self._version, self._seen = begun, version, last
 
@@ -439,7 +443,7 @@ def hashes_of(question: Question) -> Hashes:
     """
     text = f"{question.title} {readable(question.body, question.markup, with_code=True)}"
     shown = (" ".join(part.casefold().split()) for part in (text, template(question.title)))
-    of_text, of_title = (hashlib.blake2b(one.encode(), digest_size=16).digest() if one else None for one in shown)
+    of_text, of_title = (hashlib.blake2b(text.encode(), digest_size=16).digest() if text else None for text in shown)
     return of_text, of_title
 
 

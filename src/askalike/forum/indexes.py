@@ -187,9 +187,9 @@ class Indexes:
         if answering.name not in self._tuned:
             join = settings.search.join.for_encoder(answering.name)
             self._tuned[answering.name] = replace(settings.search, join=join)
-        found = replace(searcher, settings=self._tuned[answering.name])
+        tuned = replace(searcher, settings=self._tuned[answering.name])
         encoder = ModelQueryEncoder if answering.settings is None else TextQueryEncoder
-        return replace(found, encoder=encoder(answering, self._analyzer), speller_of=self._spellers.get)
+        return replace(tuned, encoder=encoder(answering, self._analyzer), speller_of=self._spellers.get)
 
     def scores_by(self, encode: Encode | None = None, encode_queries: Encode | None = None) -> PairProbabilities:
         """Return what scores pairs of questions as the default search would if another encoder answered.
@@ -301,23 +301,27 @@ class Indexes:
 
     def _text_logits(self, searcher: Searcher, query: str, texts: list[str]) -> NDArray[np.float64]:
         first, *others = _as_questions([query, *texts])
-        asked = Query(first.title, first.body)
+        prepared_query = Query(first.title, first.body)
         counts = TermCounts(searcher.engine)
         detector = self.detector()
         if detector is not None:
-            asked = replace(asked, language=self._language_of(asked))
-            others = [detector.told(one) for one in others]
-        readings = self._analyzer.readings(asked.language)
-        prepared = [one.prepare(asked.title, asked.body, asked.markup) for one in readings]
-        counts.look_up([term for one in prepared for term in (*one.title, *one.body)])
+            prepared_query = replace(prepared_query, language=self._language_of(prepared_query))
+            others = [detector.told(question) for question in others]
+        readings = self._analyzer.readings(prepared_query.language)
+        prepared = [
+            reading.prepare(prepared_query.title, prepared_query.body, prepared_query.markup) for reading in readings
+        ]
+        counts.look_up([term for text in prepared for term in (*text.title, *text.body)])
         cosines = None
         answering = self.answering()
-        is_read = answering is not None and self._analyzer.settings.is_encoded(asked.language, answering.languages)
+        is_read = answering is not None and self._analyzer.settings.is_encoded(
+            prepared_query.language, answering.languages
+        )
         if answering is not None and is_read and (prepared[0].title or prepared[0].body):
             [vector] = answering.embed([query], is_query=True)
             cosines = cosines_of(answering.embed(texts, is_query=False), vector)
         assert searcher.scoring is not None
-        return searcher.scoring.logits([Compared(asked, counts, others, cosines)])
+        return searcher.scoring.logits([Compared(prepared_query, counts, others, cosines)])
 
     def ask(self, question: Callable[[Searcher], _Found]) -> _Found:
         """Return what a searcher finds, on one thread; another is asked once where the first one's model cannot be

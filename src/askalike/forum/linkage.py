@@ -105,8 +105,8 @@ class _Units:
     def __init__(self, different: Iterable[Ends]) -> None:
         self._of: dict[int, list[int]] = {}
         self._enemies: dict[int, set[int]] = {}  # of the questions of a unit, by the first of its list
-        for one, other in different:
-            for num, enemy in ((one, other), (other, one)):
+        for first, other in different:
+            for num, enemy in ((first, other), (other, first)):
                 self._of.setdefault(num, [num])
                 self._enemies.setdefault(num, set()).add(enemy)
 
@@ -114,16 +114,16 @@ class _Units:
         """Return the questions of a unit, one list for all of them."""
         return self._of.setdefault(num, [num])
 
-    def are_apart(self, one: int, other: int) -> bool:
+    def are_apart(self, num: int, other: int) -> bool:
         """Return whether a question of one unit was judged different from one of the other."""
-        first, second = self.of(one), self.of(other)
+        first, second = self.of(num), self.of(other)
         few, many = sorted((first, second), key=lambda unit: len(self._enemies.get(unit[0], ())))
         return not self._enemies.get(few[0], set()).isdisjoint(many)
 
-    def unite(self, one: int, other: int) -> None:
+    def unite(self, left: int, other: int) -> None:
         """Join the units of two questions, unless they are apart."""
-        first, second = sorted((self.of(one), self.of(other)), key=len, reverse=True)
-        if first is second or self.are_apart(one, other):
+        first, second = sorted((self.of(left), self.of(other)), key=len, reverse=True)
+        if first is second or self.are_apart(left, other):
             return
         enemies = self._enemies.pop(second[0], None)
         if enemies:
@@ -134,8 +134,8 @@ class _Units:
 
     def all(self) -> list[list[int]]:
         """Return all units, by their least number, ascending within."""
-        found = {id(unit): unit for unit in self._of.values()}
-        return sorted(sorted(unit) for unit in found.values())
+        units = {id(unit): unit for unit in self._of.values()}
+        return sorted(sorted(unit) for unit in units.values())
 
 
 class Linkage:
@@ -149,11 +149,11 @@ class Linkage:
 
     def __init__(self, evidence: Evidence, minimum: float) -> None:
         self._units = _Units(evidence.different)
-        for one, other in evidence.same:
-            self._units.unite(one, other)
+        for left, other in evidence.same:
+            self._units.unite(left, other)
         for text in evidence.texts:
             for place, other in enumerate(text[1:], start=1):
-                fitting = (one for one in text[: min(place, MOST_REFUSED)] if not self._units.are_apart(one, other))
+                fitting = (num for num in text[: min(place, MOST_REFUSED)] if not self._units.are_apart(num, other))
                 self._units.unite(next(fitting, other), other)
         recurring = set()
         for occasions in evidence.occasions:
@@ -165,11 +165,11 @@ class Linkage:
         self._leaves = [Node(tuple(unit), is_recurring=not recurring.isdisjoint(unit)) for unit in self._units.all()]
         self._at = {num: place for place, leaf in enumerate(self._leaves) for num in leaf.nums}
         first = {num: text[0] for text in evidence.texts for num in text}
-        told: dict[Ends, int] = {}
-        self.speaker = {num: told.setdefault((place, first.get(num, num)), num) for num, place in self._at.items()}
+        speakers: dict[Ends, int] = {}
+        self.speaker = {num: speakers.setdefault((place, first.get(num, num)), num) for num, place in self._at.items()}
         """Question → the first with its text in its unit, by whose pairs both are known."""
         self._known = self._scores(evidence.pairs)
-        self.nodes = [one for one in self._linked(minimum) if len(one.nums) > 1]
+        self.nodes = [node for node in self._linked(minimum) if len(node.nums) > 1]
         """The groups of two and more questions, by their least number."""
 
     def _speakers(self, nums: Iterable[int]) -> set[int]:
@@ -177,48 +177,48 @@ class Linkage:
 
     def _scores(self, pairs: Iterable[Pair]) -> dict[Ends, dict[Ends, float]]:
         """Return for each two units the greatest score of each pair of their texts."""
-        found: dict[Ends, dict[Ends, float]] = {}
+        scores_of: dict[Ends, dict[Ends, float]] = {}
         for pair in pairs:
             units = self._at[pair.first], self._at[pair.second]
             if units[0] == units[1] or any(self._leaves[unit].is_recurring for unit in units):
                 continue
-            scores = found.setdefault((min(units), max(units)), {})
+            scores = scores_of.setdefault((min(units), max(units)), {})
             ends = _ordered(self.speaker[pair.first], self.speaker[pair.second])
             scores[ends] = max(scores.get(ends, 0.0), pair.score)
-        return found
+        return scores_of
 
     def _linked(self, minimum: float) -> list[Node]:
         nodes = dict(enumerate(self._leaves))
         near: dict[int, dict[int, tuple[float, Ends]]] = {place: {} for place in nodes}
         heap: list[tuple[float, int, int, int, int]] = []
 
-        def offer(one: int, other: int, weakest: tuple[float, Ends]) -> None:
-            near[one][other] = near[other][one] = weakest
-            low, high = sorted((one, other), key=lambda place: nodes[place].nums[0])
+        def offer(left: int, other: int, weakest: tuple[float, Ends]) -> None:
+            near[left][other] = near[other][left] = weakest
+            low, high = sorted((left, other), key=lambda place: nodes[place].nums[0])
             heapq.heappush(heap, (-weakest[0], nodes[low].nums[0], nodes[high].nums[0], low, high))
 
-        for (one, other), scores in self._known.items():
-            whole = len(self._speakers(nodes[one].nums)) * len(self._speakers(nodes[other].nums))
+        for (left, other), scores in self._known.items():
+            whole = len(self._speakers(nodes[left].nums)) * len(self._speakers(nodes[other].nums))
             weakest = min((score, ends) for ends, score in scores.items())
-            is_apart = self._units.are_apart(nodes[one].nums[0], nodes[other].nums[0])
+            is_apart = self._units.are_apart(nodes[left].nums[0], nodes[other].nums[0])
             if len(scores) == whole and weakest[0] >= minimum and not is_apart:
-                offer(one, other, weakest)
+                offer(left, other, weakest)
         while heap:
-            least, _, _, one, other = heapq.heappop(heap)
-            if one not in nodes or other not in nodes:
+            least, _, _, left, other = heapq.heappop(heap)
+            if left not in nodes or other not in nodes:
                 continue
             place = len(near)
-            parts = (nodes.pop(one), nodes.pop(other))
+            parts = (nodes.pop(left), nodes.pop(other))
             nums = tuple(sorted((*parts[0].nums, *parts[1].nums)))
-            nodes[place] = Node(nums, -least, near[one][other][1], parts)
-            first, second = sorted((near[one], near[other]), key=len)
+            nodes[place] = Node(nums, -least, near[left][other][1], parts)
+            first, second = sorted((near[left], near[other]), key=len)
             near[place] = {}
-            near[one], near[other] = {}, {}
+            near[left], near[other] = {}, {}
             for third, weakest in first.items():
                 if third in second and third in nodes:
                     offer(place, third, min(weakest, second[third]))
             for third in (*first, *second):
-                near[third].pop(one, None), near[third].pop(other, None)
+                near[third].pop(left, None), near[third].pop(other, None)
         return sorted(nodes.values(), key=lambda node: node.nums)
 
 
@@ -240,7 +240,7 @@ def lacking(evidence: Evidence, minimum: float) -> list[Ends]:
     group = {num: node.nums[0] for node in linked.nodes for num in node.nums}
     apart = {num for node in linked.nodes if node.is_recurring for num in node.nums}
     compared: dict[Ends, set[Ends]] = {}
-    lost = {_ordered(group.get(one, one), group.get(other, other)) for one, other in evidence.different}
+    lost = {_ordered(group.get(first, first), group.get(other, other)) for first, other in evidence.different}
     for pair in evidence.pairs:
         groups = _ordered(group.get(pair.first, pair.first), group.get(pair.second, pair.second))
         if groups[0] != groups[1] and apart.isdisjoint((pair.first, pair.second)):
@@ -248,20 +248,20 @@ def lacking(evidence: Evidence, minimum: float) -> list[Ends]:
             if pair.score < minimum:
                 lost.add(groups)
     known_ends = {ends for known in compared.values() for ends in known}
-    found = [
+    missing = [
         ends
-        for one, other in evidence.linked
-        if _ordered(group.get(one, one), group.get(other, other)) not in lost
-        and group.get(one, one) != group.get(other, other)
-        and apart.isdisjoint((one, other))
-        and (ends := _ordered(linked.speaker.get(one, one), linked.speaker.get(other, other))) not in known_ends
+        for first, other in evidence.linked
+        if _ordered(group.get(first, first), group.get(other, other)) not in lost
+        and group.get(first, first) != group.get(other, other)
+        and apart.isdisjoint((first, other))
+        and (ends := _ordered(linked.speaker.get(first, first), linked.speaker.get(other, other))) not in known_ends
     ]
-    for (one, other), known in compared.items():
-        sides = [{linked.speaker[num] for num in nums.get(end, (end,))} for end in (one, other)]
-        if (one, other) not in lost and len(sides[0]) * len(sides[1]) <= LARGEST_FILLED:
-            found.extend(sorted({_ordered(*ends) for ends in product(*sides)} - known))
-    return found
+    for (first, other), known in compared.items():
+        sides = [{linked.speaker[num] for num in nums.get(end, (end,))} for end in (first, other)]
+        if (first, other) not in lost and len(sides[0]) * len(sides[1]) <= LARGEST_FILLED:
+            missing.extend(sorted({_ordered(*ends) for ends in product(*sides)} - known))
+    return missing
 
 
-def _ordered(one: int, other: int) -> Ends:
-    return (one, other) if one < other else (other, one)
+def _ordered(first: int, other: int) -> Ends:
+    return (first, other) if first < other else (other, first)

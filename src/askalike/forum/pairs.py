@@ -289,18 +289,18 @@ class Pairs:
         A pair that was settled meanwhile is left out; pages are found by position, so that none is shown twice and none
         is passed over when others come and go.
         """
-        found: list[Pair] = []
+        open_pairs: list[Pair] = []
         position, minimum = after, max(minimum, LEAST_SCORE)
         while part := self.store.page(minimum, limit, position):
             for pair in part:
                 position = PairPosition(pair.score, pair.first, pair.second)
                 if not self.is_settled(pair):
-                    found.append(pair)
-                    if len(found) == limit:
-                        return found, position
+                    open_pairs.append(pair)
+                    if len(open_pairs) == limit:
+                        return open_pairs, position
             if len(part) < limit:
                 break
-        return found, None
+        return open_pairs, None
 
     def is_settled(self, pair: Pair) -> bool:
         """Return whether a pair is marked or judged, or one of it has gone."""
@@ -310,7 +310,7 @@ class Pairs:
         """Return of each pair "gone", the verdict, or ``MARKED``; "" for one that is open."""
         nums = sorted({num for pair in pairs for num in (pair.first, pair.second)})
         ids = self._records.ids_by_num(nums)
-        verdicts = {num: self._records.judgements_on(ids[num]) for num in {one.first for one in pairs} & ids.keys()}
+        verdicts = {num: self._records.judgements_on(ids[num]) for num in {pair.first for pair in pairs} & ids.keys()}
         originals = self._records.originals_of(list(ids.values()))
 
         def settled_as(pair: Pair) -> str:
@@ -392,11 +392,11 @@ class Pairs:
     def _note(self, applied: int, last: int, name: str) -> None:
         """Note which questions these changes are of, and how far that has come as the state of this name."""
         while applied < last:
-            changes = [one for one in self._records.changes(applied, CHANGES, FOLLOWED) if one.seq <= last]
+            changes = [change for change in self._records.changes(applied, CHANGES, FOLLOWED) if change.seq <= last]
             edited = {change.num for change in changes if change.kind == "question"}
             marked = {change.num for change in changes}
             marked |= self._leading_to({change.num for change in changes if change.kind == "link"})
-            held = self._records.questions_by_num(sorted(marked)).keys()
+            present = self._records.questions_by_num(sorted(marked)).keys()
             applied = changes[-1].seq if changes else last
             with self.store.writing() as store:
                 for num in edited:
@@ -405,10 +405,10 @@ class Pairs:
                     store.add_waiting(other for pair in pairs for other in (pair.first, pair.second) if other != num)
                     if (copies := store.copies(num, 2)) and copies[0] == num:  # the others are pairs of the next one
                         store.add_waiting(store.copies(num, -1)[1:])
-                for num in marked - held:
+                for num in marked - present:
                     store.remove_waiting(num)
                 store.add_unread(edited)
-                store.add_waiting(marked & held)
+                store.add_waiting(marked & present)
                 store.keep(name, str(applied))
 
     def _leading_to(self, nums: Collection[int]) -> set[int]:
@@ -416,10 +416,10 @@ class Pairs:
         links_of = self._records.links_of
 
         def sources(name: str) -> list[str]:
-            return [one.source_id for one in links_of(name) if (one.target_id, one.kind) == (name, "duplicate")]
+            return [link.source_id for link in links_of(name) if (link.target_id, link.kind) == (name, "duplicate")]
 
         ids = self._records.ids_by_num(sorted(nums)).values()
-        leading = {one for identifier in ids for one in reached(identifier, sources)}
+        leading = {source for identifier in ids for source in reached(identifier, sources)}
         return set(self._records.nums_by_id(leading).values())
 
     def _read_texts(self, unread: list[int], executor: Executor, is_over: Callable[[], bool]) -> None:
@@ -458,22 +458,22 @@ class Pairs:
 
     def _twins(self, nums: list[int]) -> tuple[_Partners, Numbered]:
         """Return the pairs of questions that have a twin or have gone, and the others, which are to be compared."""
-        held = self._records.questions_by_num(nums)
-        twins = {num: self._twin(num) if num in held else [] for num in nums}
-        alone = [(num, held[num]) for num, pairs in twins.items() if pairs is None]
+        questions = self._records.questions_by_num(nums)
+        twins = {num: self._twin(num) if num in questions else [] for num in nums}
+        alone = [(num, questions[num]) for num, pairs in twins.items() if pairs is None]
         return {num: pairs for num, pairs in twins.items() if pairs is not None}, alone
 
     def _keep(self, partners: _Partners) -> None:
         """Keep the pairs of questions that were compared, in place of those that they had."""
         before = {(pair.first, pair.second): pair for pair in self.store.among(partners, 0.0)}
-        found = dict(before)
+        best = dict(before)
         for pair in chain.from_iterable(partners.values()):
-            known = found.get(ends := (pair.first, pair.second))
+            known = best.get(ends := (pair.first, pair.second))
             if known is None or not known.is_open or pair.score > known.score:
-                found[ends] = pair if known is None or pair.cosine is not None else replace(pair, cosine=known.cosine)
+                best[ends] = pair if known is None or pair.cosine is not None else replace(pair, cosine=known.cosine)
             elif known.cosine is None and pair.cosine is not None:
-                found[ends] = replace(known, cosine=pair.cosine)
-        kept = {(pair.first, pair.second): pair for pair in self._kept(found.values())}
+                best[ends] = replace(known, cosine=pair.cosine)
+        kept = {(pair.first, pair.second): pair for pair in self._kept(best.values())}
         with self.store.writing() as store:
             store.remove(pair for ends, pair in before.items() if ends not in kept)
             store.put([pair for ends, pair in kept.items() if pair != before.get(ends)])
@@ -491,8 +491,8 @@ class Pairs:
                 return []
             reader = EvidenceReader(self._records, self.store)
             near = reader.near(changed) if len(changed) <= MOST_PARTIAL else None
-            found = lacking(reader.evidence(near, 0.0), LEAST)
-            self._lacking = sorted((ends for ends in found if ends not in self._asked), reverse=True)
+            missing = lacking(reader.evidence(near, 0.0), LEAST)
+            self._lacking = sorted((ends for ends in missing if ends not in self._asked), reverse=True)
             self._looked = (begun, int(version))  # only now: what could not be read is looked at again
             if not self._lacking:
                 self._asked.clear()
@@ -508,16 +508,18 @@ class Pairs:
         """Compare questions with others that no search has found for them, in both directions."""
         self._asked.update(pairs)
         nums = [pairs[0][0], *(other for _, other in pairs)]
-        held = self._records.questions_by_num(nums)
-        found: list[Pair] = []
+        questions = self._records.questions_by_num(nums)
+        pairs_found: list[Pair] = []
         for num, others in ((nums[0], nums[1:]), *((other, nums[:1]) for other in nums[1:])):
-            if num in held:
-                ask = partial(_compared, query=_as_query(held[num], 1), num=num, others=others)
+            if num in questions:
+                ask = partial(_compared, query=_as_query(questions[num], 1), num=num, others=others)
                 likely = self._indexes.ask(ask)
-                found.extend(
-                    Pair(min(num, other), max(num, other), score) for other, score in likely.items() if other in held
+                pairs_found.extend(
+                    Pair(min(num, other), max(num, other), score)
+                    for other, score in likely.items()
+                    if other in questions
                 )
-        kept = self._kept(found)
+        kept = self._kept(pairs_found)
         with self.store.writing() as store:
             store.put(kept)
 
@@ -566,8 +568,10 @@ class Pairs:
 
     def _searched(self, searcher: Searcher, questions: dict[int, Question]) -> _Partners:
         """Return the pairs of these questions, by the rules of each one's language."""
-        found: _Partners = {}
-        queries = {num: searcher.with_language(_as_query(one, PARTNERS + 1)) for num, one in questions.items()}
+        partners: _Partners = {}
+        queries = {
+            num: searcher.with_language(_as_query(question, PARTNERS + 1)) for num, question in questions.items()
+        }
         plain = _plain(searcher, queries)
         join = plain.settings.join
         depth = DEPTH if join.depth == JoinSettings().depth else join.depth
@@ -575,17 +579,17 @@ class Pairs:
         query_settings = replace(plain.settings.query, max_postings=POSTINGS)
         plain = replace(plain, settings=replace(plain.settings, join=join, query=query_settings))
         for start in range(0, len(queries), BLOCK):
-            found |= self._partners(plain, dict(islice(queries.items(), start, start + BLOCK)))
-        return found
+            partners |= self._partners(plain, dict(islice(queries.items(), start, start + BLOCK)))
+        return partners
 
-    def _partners(self, searcher: Searcher, asked: dict[int, Query]) -> _Partners:
+    def _partners(self, searcher: Searcher, queries: dict[int, Query]) -> _Partners:
         """Return the pairs of questions with the best of other texts; of several with one text the first counts."""
-        found: _Partners = {}
-        while asked:
-            closest = searcher.closest(list(asked.values()))
+        partners: _Partners = {}
+        while queries:
+            closest = searcher.closest(list(queries.values()))
             firsts = self.store.firsts(sorted({key for best in closest for key in best.keys.tolist()}))
             further: dict[int, Query] = {}
-            for (num, query), best in zip(asked.items(), closest, strict=True):
+            for (num, query), best in zip(queries.items(), closest, strict=True):
                 pairs: dict[int, Pair] = {}
                 cosines = best.components["cosine"].tolist() if "cosine" in best.components else repeat(None)
                 for key, score, cosine in zip(best.keys.tolist(), best.scores.tolist(), cosines, strict=False):
@@ -593,11 +597,11 @@ class Pairs:
                     if first not in (num, *pairs) and len(pairs) < PARTNERS:
                         pairs[first] = Pair(min(num, first), max(num, first), score, cosine)
                 if len(pairs) == PARTNERS or len(best.keys) < query.k or query.k == MAX_HITS:
-                    found[num] = [pair for pair in pairs.values() if pair.score >= LEAST_SCORE or _is_kept(pair)]
+                    partners[num] = [pair for pair in pairs.values() if pair.score >= LEAST_SCORE or _is_kept(pair)]
                 else:
                     further[num] = replace(query, k=min(4 * query.k, MAX_HITS))
-            asked = further
-        return found
+            queries = further
+        return partners
 
 
 def check_minimum(minimum: float) -> None:
@@ -620,7 +624,7 @@ class _Stored:
     def encode(self, queries: Sequence[Query]) -> NDArray[np.float32]:
         """Return the vectors that are stored for these texts, zeros where there is none.  # (N, D)"""
         none = np.zeros(self.dimensions, dtype=np.float32)
-        return np.stack([self.vectors.get((one.title, one.body), none) for one in queries])
+        return np.stack([self.vectors.get((query.title, query.body), none) for query in queries])
 
     def reads(self, query: Query) -> bool:
         """Return True: whether a pair is likely is all that is asked."""
@@ -632,7 +636,7 @@ def _as_query(question: Question, k: int) -> Query:
     return Query(title, body, markup, k, ranker=PROBABILITY, is_canonical=False, language=language)
 
 
-def _plain(searcher: Searcher, asked: Mapping[int, Query]) -> Searcher:
+def _plain(searcher: Searcher, query_of: Mapping[int, Query]) -> Searcher:
     """Return a searcher for questions that are held, as they are written, before what people judged.
 
     Args:
@@ -640,11 +644,11 @@ def _plain(searcher: Searcher, asked: Mapping[int, Query]) -> Searcher:
     """
     scoring = None if searcher.scoring is None else replace(searcher.scoring, update=UNMOVED)
     searcher = replace(searcher, speller_of=no_speller, scoring=scoring)
-    stored = None if searcher.encoder is None else searcher.engine.stored_vectors(list(asked))
+    stored = None if searcher.encoder is None else searcher.engine.stored_vectors(list(query_of))
     if stored is None:
         return replace(searcher, encoder=None)
     numbers, vectors = stored
-    queries = [asked[num] for num in numbers.tolist()]
+    queries = [query_of[num] for num in numbers.tolist()]
     known = {(query.title, query.body): vector for query, vector in zip(queries, vectors, strict=True)}
     return replace(searcher, encoder=_Stored(known, vectors.shape[1]))
 

@@ -111,24 +111,24 @@ class Queue:
         place = after or QueuePlace()
         shown, drawn, position = place.shown, place.drawn, place.likely
         sample = self._sample()
-        keys = {(one.pair.first, one.pair.second): key for key, one in sample}
+        keys = {(proposal.pair.first, proposal.pair.second): key for key, proposal in sample}
         waiting = iter([entry for entry in sample if entry[0] > drawn])
-        found: list[Proposal] = []
+        proposals: list[Proposal] = []
         for pair in self._likely(minimum, position):
-            while (shown + 1) % EVERY == 0 and len(found) < limit:
-                entry = next((one for one in waiting if self._is_new(one[1].pair, position)), None)
+            while (shown + 1) % EVERY == 0 and len(proposals) < limit:
+                entry = next((entry for entry in waiting if self._is_new(entry[1].pair, position)), None)
                 if entry is None:
                     break
                 drawn = entry[0]
-                found.append(entry[1])
+                proposals.append(entry[1])
                 shown += 1
-            if len(found) == limit:
-                return found, QueuePlace(position, shown, drawn)
+            if len(proposals) == limit:
+                return proposals, QueuePlace(position, shown, drawn)
             position = PairPosition(pair.score, pair.first, pair.second)
             if keys.get((pair.first, pair.second), drawn + 1) > drawn:
-                found.append(Proposal(pair, Draw("queue", pair.score)))
+                proposals.append(Proposal(pair, Draw("queue", pair.score)))
                 shown += 1
-        return found, None
+        return proposals, None
 
     def proposals(self, minimum: float = 0.5, *, tag: str = "") -> Iterator[Duplicate]:
         """Yield pairs for a person to judge, as far as was compared: the likeliest open ones, and drawn ones between.
@@ -176,8 +176,8 @@ class Queue:
 
     def _likely(self, minimum: float, position: PairPosition | None) -> Iterator[Pair]:
         while True:
-            found, position = self.pairs.page(minimum, EVERY, position)
-            yield from found
+            pairs, position = self.pairs.page(minimum, EVERY, position)
+            yield from pairs
             if position is None:
                 return
 
@@ -187,12 +187,12 @@ class Queue:
         with self._guard:
             known = self._known
             if known[0] != version and time.monotonic() >= known[1]:
-                made = sorted(self._drawn(), key=lambda one: (one[0], one[1].pair.first, one[1].pair.second))
-                known = self._known = (version, time.monotonic() + FRESH_S, made)
+                sample = sorted(self._drawn(), key=lambda entry: (entry[0], entry[1].pair.first, entry[1].pair.second))
+                known = self._known = (version, time.monotonic() + FRESH_S, sample)
         return known[2]
 
     def _drawn(self) -> Iterator[tuple[float, Proposal]]:
-        for one in self.strata():
-            for pair in self.pairs.store.drawn(one.low, one.high, DRAWN, self.seed):
-                key = permanent_number(pair.first, pair.second, self.seed) * one.pairs
-                yield key, Proposal(pair, Draw("sample", pair.score, one.propensity))
+        for stratum in self.strata():
+            for pair in self.pairs.store.drawn(stratum.low, stratum.high, DRAWN, self.seed):
+                key = permanent_number(pair.first, pair.second, self.seed) * stratum.pairs
+                yield key, Proposal(pair, Draw("sample", pair.score, stratum.propensity))

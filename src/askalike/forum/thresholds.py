@@ -73,8 +73,8 @@ class Thresholds:
             return self._indexes.ask(lambda searcher: searcher.threshold)
         if isinstance(wanted, float):
             return wanted
-        found = self.of(wanted)
-        return 1.0 if found.minimum is None else found.minimum
+        threshold = self.of(wanted)
+        return 1.0 if threshold.minimum is None else threshold.minimum
 
     def least_score(self, minimum: float | str) -> float:
         """Return the least score of likely pairs that a setting asks for; see ``least``.
@@ -153,18 +153,20 @@ class Thresholds:
             pairs.advance(COMPARING_S)
         update = self._indexes.update()
         judged = self._indexes.judged()
-        strata = np.array([stratum_of(float(probability(np.array(one.logit)))) for one in judged], dtype=np.int64)
-        sizes = np.array([one.pairs / one.kept for one in self._queue.strata()])
+        strata = np.array([stratum_of(float(probability(np.array(pair.logit)))) for pair in judged], dtype=np.int64)
+        sizes = np.array([stratum.pairs / stratum.kept for stratum in self._queue.strata()])
         sizes += np.bincount(strata, minlength=len(sizes))
         chosen = self._of_sample(judged, strata)
         drawn = [judged[place] for place in chosen]
         count = len(drawn)
         if count:
-            likely = probability(update.moved(np.array([one.logit for one in drawn])))
-            is_same = np.array([float(one.is_same) for one in drawn])
+            likely = probability(update.moved(np.array([pair.logit for pair in drawn])))
+            is_same = np.array([float(pair.is_same) for pair in drawn])
             minimum, share = drawn_threshold(promise, likely, is_same, strata[chosen], sizes)
-            missing = [one for one in range(len(sizes)) if sizes[one] and one not in strata[chosen]]
-            if minimum is not None and all(one > stratum_of(minimum) for one in missing if promise.kind == "recall"):
+            missing = [stratum for stratum in range(len(sizes)) if sizes[stratum] and stratum not in strata[chosen]]
+            if minimum is not None and all(
+                stratum > stratum_of(minimum) for stratum in missing if promise.kind == "recall"
+            ):
                 about = f"rests on {count:,} judged pairs that were drawn by chance"
                 return Threshold(promise, minimum, share, count, about)
         labelled = [pair for pair in judged if pair.by == "label"]
@@ -193,23 +195,23 @@ class Thresholds:
     def _of_sample(self, judged: list[JudgedPair], strata: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the places of the judged pairs that are of the sample: those that were drawn, and those of the queue
         that would have been drawn by now."""
-        numbers = [permanent_number(min(one.pair), max(one.pair), self._queue.seed) for one in judged]
+        numbers = [permanent_number(min(pair.pair), max(pair.pair), self._queue.seed) for pair in judged]
         reached: dict[int, float] = {}
-        for one, number, stratum in zip(judged, numbers, strata.tolist(), strict=True):
-            if one.by == "sample":
+        for pair, number, stratum in zip(judged, numbers, strata.tolist(), strict=True):
+            if pair.by == "sample":
                 reached[stratum] = max(reached.get(stratum, 0.0), number)
-        found = [
+        places = [
             place
-            for place, (one, number, stratum) in enumerate(zip(judged, numbers, strata.tolist(), strict=True))
-            if one.by in ("sample", "queue") and number <= reached.get(stratum, -1.0)
+            for place, (pair, number, stratum) in enumerate(zip(judged, numbers, strata.tolist(), strict=True))
+            if pair.by in ("sample", "queue") and number <= reached.get(stratum, -1.0)
         ]
-        return np.array(found, dtype=np.int64)
+        return np.array(places, dtype=np.int64)
 
     def _expected(self, promise: Promise, judged: list[JudgedPair], update: Update) -> tuple[float | None, Share]:
-        scores, weights = [float(probability(np.array(one.logit))) for one in judged], [1.0] * len(judged)
+        scores, weights = [float(probability(np.array(pair.logit))) for pair in judged], [1.0] * len(judged)
         store = self._queue.pairs.store
-        for one in self._queue.strata():
-            found = store.drawn(one.low, one.high, LOOKED_AT, self._queue.seed)
-            scores += [pair.score for pair in found]
-            weights += [one.pairs / one.kept / max(1, len(found))] * len(found)
+        for stratum in self._queue.strata():
+            pairs = store.drawn(stratum.low, stratum.high, LOOKED_AT, self._queue.seed)
+            scores += [pair.score for pair in pairs]
+            weights += [stratum.pairs / stratum.kept / max(1, len(pairs))] * len(pairs)
         return expected_threshold(promise, np.array(moved_probabilities(update, scores)), np.array(weights))

@@ -151,10 +151,10 @@ def unmoved_probabilities(update: Update, probabilities: Sequence[float]) -> lis
 
 
 def _mapped(change: Callable[[Floats], Floats], probabilities: Sequence[float]) -> list[float]:
-    given = np.asarray(probabilities, dtype=np.float64)
-    inside = np.clip(given, 1e-12, 1 - 1e-12)
+    array = np.asarray(probabilities, dtype=np.float64)
+    inside = np.clip(array, 1e-12, 1 - 1e-12)
     logits = change(np.log(inside) - np.log1p(-inside))
-    return list(map(float, np.where(given >= 1 - 1e-12, given, 1 / (1 + np.exp(-logits)))))
+    return list(map(float, np.where(array >= 1 - 1e-12, array, 1 / (1 + np.exp(-logits)))))
 
 
 def hats(logits: Floats) -> Floats:
@@ -186,16 +186,16 @@ def posterior(
     """
     if not len(logits):
         return UNMOVED
-    found = most_probable(logits, is_same, weights, between_forums)
+    shifts = most_probable(logits, is_same, weights, between_forums)
     start, labels = np.asarray(logits, dtype=np.float64), np.asarray(is_same, dtype=np.float64)
     counted = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=np.float64)
     before, after = (
-        float(counted @ (labels * one - np.logaddexp(0, one)))
-        for one in (start, start + np.interp(start, KNOTS, found))
+        float(counted @ (labels * scores - np.logaddexp(0, scores)))
+        for scores in (start, start + np.interp(start, KNOTS, shifts))
     )
     gained = 2 * (after - before)
     kept = max(0.0, 1 - CHANCE / gained) if gained > 0 else 0.0
-    return Update(tuple(kept * one for one in found), int(np.count_nonzero(counted)))
+    return Update(tuple(kept * shift for shift in shifts), int(np.count_nonzero(counted)))
 
 
 def most_probable(
@@ -213,16 +213,16 @@ def most_probable(
     steps = np.diff(np.eye(count + 1), axis=0)[:, :-1]  # δ_{k+1} - δ_k, the last δ being 0
     of_knots = np.linalg.inv(np.eye(count) / SPREAD**2 + steps.T @ steps / BETWEEN**2)
     precision = np.linalg.inv(of_knots + between_forums**2)
-    found = np.zeros(count)
+    shifts = np.zeros(count)
     for _ in range(STEPS):
-        likely = 1.0 / (1.0 + np.exp(-(start + inputs @ found)))
-        gradient = inputs.T @ (counted * (labels - likely)) - precision @ found
+        likely = 1.0 / (1.0 + np.exp(-(start + inputs @ shifts)))
+        gradient = inputs.T @ (counted * (labels - likely)) - precision @ shifts
         curvature = (inputs * (counted * likely * (1 - likely))[:, None]).T @ inputs + precision
         step = np.linalg.solve(curvature, gradient)
-        found += step * min(1.0, 1.0 / max(1e-9, float(np.abs(step).max())))
+        shifts += step * min(1.0, 1.0 / max(1e-9, float(np.abs(step).max())))
         if np.abs(step).max() < ENOUGH:
             break
-    return _rising((*found.tolist(), 0.0))
+    return _rising((*shifts.tolist(), 0.0))
 
 
 def _rising(shifts: tuple[float, ...]) -> tuple[float, ...]:

@@ -151,7 +151,7 @@ def corrected(
     title, body = reader.read(query.title, in_title), reader.read(query.body, in_body)
     if not reader.changed:
         return query, ()
-    return replace(query, title=title, body=body), tuple(Correction(*one) for one in reader.changed.items())
+    return replace(query, title=title, body=body), tuple(Correction(*change) for change in reader.changed.items())
 
 
 class _Reader:
@@ -173,13 +173,13 @@ class _Reader:
         words: dict[str, _Word] = {}
         for pieces in stretches:
             if _is_prose(pieces):
-                for one in pieces:
-                    if one is not None:
-                        words.setdefault(one.word, one)
+                for piece in pieces:
+                    if piece is not None:
+                        words.setdefault(piece.word, piece)
         terms = {word: self._analyzer.terms(word) for word in words}
-        known = self._counts.look_up([term for found in terms.values() for term in found])
-        for word, found in terms.items():
-            count = min([known[term] for term in found], default=RARE + 1)  # stop words are known
+        known = self._counts.look_up([term for of_word in terms.values() for term in of_word])
+        for word, of_word in terms.items():
+            count = min([known[term] for term in of_word], default=RARE + 1)  # stop words are known
             if count <= RARE:
                 rank = self._speller.rank(word)
                 if rank is None or rank >= FREQUENT:
@@ -187,88 +187,88 @@ class _Reader:
         readable = [word for word in self._suspicious if _is_readable(word)]
         for word in readable[:PROBES]:
             self._candidates[word] = self._candidates_of(words[word])
-        self._counts.look_up([term for found in self._candidates.values() for term in found.terms.values()])
+        self._counts.look_up([term for of_word in self._candidates.values() for term in of_word.terms.values()])
         return bool(readable)
 
     def read(self, text: str, stretches: Sequence[Sequence[_Word | None]]) -> str:
         """Return a text with what was meant in place of the misspelt words of its prose."""
-        found: list[tuple[_Word, str]] = []
+        changes: list[tuple[_Word, str]] = []
         prose, unread = set[str](), set[str]()
         for pieces in stretches:
             if not _is_prose(pieces):
                 continue
-            words = [one for one in pieces if one is not None]
+            words = [piece for piece in pieces if piece is not None]
             most = max(FEW_UNKNOWN, MOST_UNKNOWN * len(pieces))
             others = len(pieces) - len(words)
             here, unread_here = self._read_words(words)
-            prose.update(one.word for one in words)
+            prose.update(word.word for word in words)
             unread |= unread_here
             if others + len(unread_here) <= most:
-                found += here
+                changes += here
         if len(unread) > max(FEW_UNKNOWN, MOST_UNKNOWN * len(prose)):
             return text
         parts: list[str] = []
         done = 0
-        for one, other in found:
-            self.changed[one.word] = other
-            parts += (text[done : one.start], other)
-            done = one.end
+        for word, other in changes:
+            self.changed[word.word] = other
+            parts += (text[done : word.start], other)
+            done = word.end
         return "".join([*parts, text[done:]])
 
     def _read_words(self, words: list[_Word]) -> tuple[list[tuple[_Word, str]], set[str]]:
         """Return the misspelt of some words with what was meant, and the unknown ones that were read as no other."""
-        found: list[tuple[_Word, str]] = []
+        changes: list[tuple[_Word, str]] = []
         unread: set[str] = set()
-        for one in words:
-            count = self._suspicious.get(one.word)
+        for word in words:
+            count = self._suspicious.get(word.word)
             if count is None:
                 continue
-            is_unknown = not count and self._speller.rank(one.word) is None
-            other = self._meant(one, is_unknown=is_unknown) if _is_readable(one.word) else None
+            is_unknown = not count and self._speller.rank(word.word) is None
+            other = self._meant(word, is_unknown=is_unknown) if _is_readable(word.word) else None
             if other:
-                found.append((one, other))
+                changes.append((word, other))
             elif is_unknown:
-                unread.add(one.word)
-        return found, unread
+                unread.add(word.word)
+        return changes, unread
 
-    def _meant(self, one: _Word, *, is_unknown: bool) -> str | None:
+    def _meant(self, word: _Word, *, is_unknown: bool) -> str | None:
         """Return what a suspicious word is read as, None where it was meant as it is written."""
-        if one.word in self._looked_at:
-            return self._looked_at[one.word]
+        if word.word in self._looked_at:
+            return self._looked_at[word.word]
         if len(self._looked_at) == MOST_WORDS or (self._unknown >= PROBES and 2 * self._misspelt < self._unknown):
             return None
-        found = self._looked_at[one.word] = self._likeliest(one)
+        reading = self._looked_at[word.word] = self._likeliest(word)
         self._unknown += is_unknown
-        self._misspelt += is_unknown and found is not None
-        return found
+        self._misspelt += is_unknown and reading is not None
+        return reading
 
-    def _candidates_of(self, one: _Word) -> _Candidates:
+    def _candidates_of(self, word: _Word) -> _Candidates:
         size, rank = max(1, self._counts.size or 0), self._speller.rank
-        new = DOUBT * NEW[min(len(one.word), max(NEW))] * size / 10_000 * (CAPITAL if one.has_capital else 1.0)
-        if rank(one.word) is not None:
+        new = DOUBT * NEW[min(len(word.word), max(NEW))] * size / 10_000 * (CAPITAL if word.has_capital else 1.0)
+        if rank(word.word) is not None:
             new += READ
-        as_written = SEEN * self._suspicious[one.word] + new
+        as_written = SEEN * self._suspicious[word.word] + new
         enough = as_written / (TYPOS * size)  # if every question had it
         likelihoods = {
             other: likelihood
-            for other, likelihood in meant(one.word, self._speller.letters).items()
+            for other, likelihood in meant(word.word, self._speller.letters).items()
             if likelihood > enough and rank(other) is not None
         }
-        own = {"", *self._analyzer.terms(one.word)}
+        own = {"", *self._analyzer.terms(word.word)}
         terms = dict(zip(likelihoods, self._analyzer.term_of_each(list(likelihoods)), strict=True))
         others = {other: term for other, term in terms.items() if term not in own}
         return _Candidates(as_written, likelihoods, others)
 
-    def _likeliest(self, one: _Word) -> str | None:
-        found = self._candidates.get(one.word) or self._candidates_of(one)
-        known = self._counts.look_up(found.terms.values())
+    def _likeliest(self, word: _Word) -> str | None:
+        candidates = self._candidates.get(word.word) or self._candidates_of(word)
+        known = self._counts.look_up(candidates.terms.values())
         odds = {
-            other: TYPOS * known[term] * found.likelihoods[other]
-            for other, term in found.terms.items()
+            other: TYPOS * known[term] * candidates.likelihoods[other]
+            for other, term in candidates.terms.items()
             if known[term] >= LEAST_QUESTIONS
         }
         best = max(odds, key=lambda other: (odds[other], other), default="")
-        return best if odds.get(best, 0.0) > found.as_written else None
+        return best if odds.get(best, 0.0) > candidates.as_written else None
 
 
 def _is_prose(pieces: Sequence[_Word | None]) -> bool:
@@ -292,7 +292,7 @@ _LONGEST: Final = 64
 def _stretches(text: str, markup: Markup) -> Iterator[list[_Word | None]]:
     """Yield the words of prose, a few together; None for a piece that is no word, as a path or an assignment."""
     for start, end in _lines(text, markup):
-        found: list[_Word | None] = []
+        pieces: list[_Word | None] = []
         is_first = True
         for piece in _PIECE.finditer(text, start, end):
             shape = piece[0]
@@ -300,16 +300,16 @@ def _stretches(text: str, markup: Markup) -> Iterator[list[_Word | None]]:
             at = piece.start() + len(shape) - len(core)
             core = core.rstrip(_AFTER)
             if len(core) > _LONGEST:
-                found.append(None)
+                pieces.append(None)
             elif core.isalpha() and (len(core) == 1 or core[1:].islower()):
-                found.append(_Word(at, at + len(core), core.lower(), core[0].isupper() and not is_first))
+                pieces.append(_Word(at, at + len(core), core.lower(), core[0].isupper() and not is_first))
             elif not _WRITTEN.fullmatch(core):
-                found.append(None)
+                pieces.append(None)
             is_first = not _ENDS_SENTENCE.isdisjoint(shape[at + len(core) - piece.start() :])
-            if len(found) == PIECES:
-                yield found
-                found = []
-        yield found
+            if len(pieces) == PIECES:
+                yield pieces
+                pieces = []
+        yield pieces
 
 
 _CODE: Final[Mapping[Markup, re.Pattern[str]]] = {
@@ -326,11 +326,11 @@ def _lines(text: str, markup: Markup) -> Iterator[tuple[int, int]]:
     """Yield start and end of the stretches of prose in a text: its lines, without tags and code."""
     done = depth = 0
     ticks = ""
-    for found in _CODE[markup].finditer(text):
+    for match in _CODE[markup].finditer(text):
         if not depth and not ticks:
-            yield done, found.start()
-        done = found.end()
-        groups = found.groupdict()
+            yield done, match.start()
+        done = match.end()
+        groups = match.groupdict()
         if (groups.get("tag") or "").lower() in _VERBATIM:
             depth = max(0, depth - 1 if groups["close"] else depth + 1)
         mark = groups.get("tick") or ("fence" if groups.get("fence") else "")

@@ -351,8 +351,8 @@ def _has_own_number(title: Title, other: Title, text: Text) -> bool:
 
 def _are_in(words: Iterable[str], title: Title, text: Text) -> bool:
     """Return whether a text has the terms of all words."""
-    held = hashes_of(text)
-    return all(hashed(term) in held for word in words for term in title.terms(word) or (word,))
+    hashes = hashes_of(text)
+    return all(hashed(term) in hashes for word in words for term in title.terms(word) or (word,))
 
 
 def _negation_differs(ours: Title, theirs: Title) -> bool:
@@ -410,18 +410,18 @@ def _direction_differs(ours: Title, theirs: Title) -> bool:
         for origin, target in ((here, there), (there, here)):
             if "from" in origin and "from" not in target and target & _TOWARDS and not origin & _TOWARDS:
                 return True
-    for place, one in enumerate(shared):
+    for place, word in enumerate(shared):
         for other in shared[place + 1 :]:
-            is_kept = (first.index(one) < first.index(other)) == (second.index(one) < second.index(other))
-            is_list = _are_coordinated(first, one, other) and _are_coordinated(second, one, other)
-            if not is_kept and not is_list and _have_swapped(first, second, one, other):
+            is_kept = (first.index(word) < first.index(other)) == (second.index(word) < second.index(other))
+            is_list = _are_coordinated(first, word, other) and _are_coordinated(second, word, other)
+            if not is_kept and not is_list and _have_swapped(first, second, word, other):
                 return True
     return False
 
 
-def _are_coordinated(sequence: Sequence[_Key], one: _Key, other: _Key) -> bool:
+def _are_coordinated(sequence: Sequence[_Key], word: _Key, other: _Key) -> bool:
     """Return whether "and", "or" or the like joins two words, with at most a word of each beside it."""
-    start, end = sorted((sequence.index(one), sequence.index(other)))
+    start, end = sorted((sequence.index(word), sequence.index(other)))
     between = sequence[start + 1 : end]
     return len(between) <= COORDINATED and any(key in _COORDINATING for key in between)
 
@@ -446,11 +446,11 @@ def _neighbours(sequence: Sequence[_Key], term: _Key, others: tuple[_Key, _Key])
     return {(side, key) for side, key in around if key not in others and key not in _SYMMETRIC}
 
 
-def _have_swapped(first: Sequence[_Key], second: Sequence[_Key], one: _Key, other: _Key) -> bool:
+def _have_swapped(first: Sequence[_Key], second: Sequence[_Key], word: _Key, other: _Key) -> bool:
     """Return whether each of two words stands where the other stood, or one of them behind the other's "to"."""
-    both = (one, other)
-    taken = _neighbours(first, one, both) & _neighbours(second, other, both)
-    left = _neighbours(first, other, both) & _neighbours(second, one, both)
+    both = (word, other)
+    taken = _neighbours(first, word, both) & _neighbours(second, other, both)
+    left = _neighbours(first, other, both) & _neighbours(second, word, both)
     if taken and left:
         return True
     towards = _TOWARDS | {"from", "in"}

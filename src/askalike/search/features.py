@@ -110,7 +110,7 @@ def _by_words(
     each = sizes.sum(axis=1)
     starts = each.cumsum() - each
     hashes = _hashes(candidates)
-    rarities = np.array([rarity(one, query.questions) for query in queries for one in query.frequencies])
+    rarities = np.array([rarity(frequency, query.questions) for query in queries for frequency in query.frequencies])
     owner = np.repeat(np.arange(len(queries)), [len(query.frequencies) for query in queries])
     titled_of = np.array([len(query.text.title) // HASH_BYTES for query in queries])
     first = np.searchsorted(owner, np.arange(len(queries) + 1)).tolist()

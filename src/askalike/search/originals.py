@@ -27,11 +27,11 @@ def original_of(identifier: str, originals: Originals, seniority: Callable[[str]
     """
     if not originals(identifier):
         return identifier
-    found = reached(identifier, originals)
-    for one in found:
-        if not originals(one):
-            return one
-    circle = [one for one in found if one in reached(one, originals)]
+    nearest = reached(identifier, originals)
+    for name in nearest:
+        if not originals(name):
+            return name
+    circle = [name for name in nearest if name in reached(name, originals)]
     return min(circle, key=seniority)
 
 
@@ -44,7 +44,7 @@ def reached(identifier: str, originals: Originals) -> list[str]:
     seen: dict[str, None] = {}
     layer = [identifier]
     while layer:
-        following = sorted({target for one in layer for target in originals(one)} - seen.keys())
+        following = sorted({target for name in layer for target in originals(name)} - seen.keys())
         seen.update(dict.fromkeys(following))
         layer = following
     return list(seen)
@@ -67,7 +67,7 @@ def combined(probabilities: Sequence[float], damping: float) -> float:
 
 
 def by_original(
-    found: Sequence[Question], links: DuplicateLinks, is_admitted: Callable[[Question], bool]
+    questions: Sequence[Question], links: DuplicateLinks, is_admitted: Callable[[Question], bool]
 ) -> list[tuple[Question, list[int]]]:
     """Return each question that is shown, with the places where it or a duplicate of it was found, best first.
 
@@ -80,7 +80,7 @@ def by_original(
         return (question.created.timestamp() if is_dated else inf, identifier)  # type: ignore[union-attr]
 
     shown: dict[str, tuple[Question, list[int]]] = {}
-    for place, question in enumerate(found):
+    for place, question in enumerate(questions):
         identifier = original_of(question.id, lambda name: links.targets.get(name, ()), seniority)
         original = question if identifier == question.id else links.questions.get(identifier)  # it may be gone by now
         if original is not None and (original.id in shown or is_admitted(original)):

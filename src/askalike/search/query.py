@@ -93,10 +93,10 @@ class TermCounts:
         """Return ``known`` with these terms, asking once for those that were not."""
         missing = set(terms).difference(self.known)
         if missing or self.size is None:
-            found = self.source.statistics(missing)
-            self.size = found.size
+            statistics = self.source.statistics(missing)
+            self.size = statistics.size
             self.known.update(dict.fromkeys(missing, 0))
-            self.known.update(found.frequencies)
+            self.known.update(statistics.frequencies)
         return self.known
 
 
@@ -114,10 +114,10 @@ def weigh(
     """
     first: dict[str, float] = {}
     rest: dict[str, float] = {}
-    for place, one in enumerate((prepared, *others)):
-        weights = {term: float(times) for term, times in Counter(one.title).items()}
+    for place, reading in enumerate((prepared, *others)):
+        weights = {term: float(times) for term, times in Counter(reading.title).items()}
         if settings.body_weight:
-            for term, times in Counter(one.body).items():
+            for term, times in Counter(reading.body).items():
                 weights[term] = weights.get(term, 0.0) + settings.body_weight * times
         if not place:
             first = weights
@@ -127,16 +127,16 @@ def weigh(
     size = counts.size or 0
     best: dict[str, QueryTerm] = {}
     for weights in (first, rest) if rest else (first,):
-        found: dict[str, QueryTerm] = {}
+        weighed: dict[str, QueryTerm] = {}
         for term, weight in weights.items():
             if frequency := known[term]:
-                found[term] = QueryTerm(weight, inverse_document_frequency(max(size, frequency), frequency))
-        ordered = sorted((-one.weight * one.idf, term) for term, one in found.items())
+                weighed[term] = QueryTerm(weight, inverse_document_frequency(max(size, frequency), frequency))
+        ordered = sorted((-weighed[term].weight * weighed[term].idf, term) for term in weighed)
         left = settings.max_postings
         for _, term in ordered[: settings.max_terms]:
             if left is not None:
                 if best and known[term] > left:
                     continue
                 left -= known[term]
-            best[term] = found[term]
+            best[term] = weighed[term]
     return best

@@ -46,8 +46,8 @@ def helpfulness(probability: float, answer: Answer | None) -> float:
     >>> round(helpfulness(0.5, accepted), 3), helpfulness(0.65, None) < helpfulness(0.5, accepted)
     (0.693, True)
     """
-    held = min(max(probability, 1e-9), 1 - 1e-9)
-    return math.log(held / (1 - held)) + LIFT * answer_quality(answer)
+    inside = min(max(probability, 1e-9), 1 - 1e-9)
+    return math.log(inside / (1 - inside)) + LIFT * answer_quality(answer)
 
 
 def by_help(hits: Sequence[Hit]) -> list[Hit]:

@@ -46,9 +46,9 @@ def checked_scores(reranker: Reranker, query: Question, questions: Sequence[Ques
     Raises:
         EncoderError: it does not answer, or gave something else than one finite number for each question.
     """
-    given = reranker.score(query, questions)
+    untyped = reranker.score(query, questions)
     try:
-        scores = [float(score) for score in given]
+        scores = [float(score) for score in untyped]
     except (TypeError, ValueError) as error:
         raise EncoderError(f"the reranker gave no numbers: {str(error)[:200]}", "mend it, or use another") from error
     if len(scores) != len(questions) or not all(map(isfinite, scores)):

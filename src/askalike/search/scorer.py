@@ -106,21 +106,21 @@ def read_scorers(data: bytes) -> dict[str, Scorer]:
             get less.
     """
     try:
-        held = json.loads(data)
-        if held["format"] != FORMAT:
-            raise ValueError(f"format {held['format']!r}")
-        return {name: _scorer(held["versions"][name]) for name in VERSIONS}
+        content = json.loads(data)
+        if content["format"] != FORMAT:
+            raise ValueError(f"format {content['format']!r}")
+        return {name: _scorer(content["versions"][name]) for name in VERSIONS}
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise DamagedModelError(
             f"the scorer of the package cannot be read: {error}", "install askalike again"
         ) from error
 
 
-def _scorer(held: Mapping[str, Any]) -> Scorer:
-    weights = {name: float(held["weights"].get(name, 0.0)) for name in FEATURES}
-    if unknown := held["weights"].keys() - weights.keys():
+def _scorer(content: Mapping[str, Any]) -> Scorer:
+    weights = {name: float(content["weights"].get(name, 0.0)) for name in FEATURES}
+    if unknown := content["weights"].keys() - weights.keys():
         raise ValueError(f"weights of {', '.join(sorted(unknown))}")
-    related, same = float(held["related"]), float(held["same"])
+    related, same = float(content["related"]), float(content["same"])
     if not all(map(math.isfinite, (*weights.values(), related, same))) or same > related:
         raise ValueError(f"thresholds {related} and {same}")
     if against := [name for name, weight in weights.items() if (weight > 0 if name in DIFFERENCES else weight < 0)]:

@@ -54,7 +54,7 @@ class Promise:
     share: float
 
 
-def parse_minimum(given: float | str) -> float | Promise | None:
+def parse_minimum(minimum: float | str) -> float | Promise | None:
     """Return the least score, by default a probability, or the promise that a setting holds; None is ``default``.
 
     >>> parse_minimum("0.4"), parse_minimum("precision:0.9")
@@ -63,15 +63,15 @@ def parse_minimum(given: float | str) -> float | Promise | None:
     Raises:
         SettingError: it holds neither.
     """
-    text = given.strip() if isinstance(given, str) else f"{given:.9f}"
+    text = minimum.strip() if isinstance(minimum, str) else f"{minimum:.9f}"
     if text == DEFAULT:
         return None
-    found = _FORM.fullmatch(text)
-    if found and 0 < float(found[2]) < 1:
-        return Promise("precision" if found[1] == "precision" else "recall", float(found[2]))
-    if not found and _NUMBER.fullmatch(text):
+    match = _FORM.fullmatch(text)
+    if match and 0 < float(match[2]) < 1:
+        return Promise("precision" if match[1] == "precision" else "recall", float(match[2]))
+    if not match and _NUMBER.fullmatch(text):
         return float(text)
-    raise SettingError(f"the minimum is {str(given)[:40]!r}", _EXPECTED)
+    raise SettingError(f"the minimum is {str(minimum)[:40]!r}", _EXPECTED)
 
 
 def incomplete_beta(a: float, b: float, x: float) -> float:
@@ -207,7 +207,7 @@ def drawn_threshold(
     counts = np.bincount(strata, minlength=len(sizes))
     if promise.kind == "recall":
         weights = np.append((sizes / (counts + 1))[strata], (sizes / (counts + 1) / 2)[counts > 0])
-        middles = [float(np.median(likely[strata == one])) for one in np.flatnonzero(counts)]
+        middles = [float(np.median(likely[strata == stratum])) for stratum in np.flatnonzero(counts)]
         likely, is_same = np.append(likely, middles), np.append(is_same, np.ones(len(middles)))
     else:
         weights = (sizes / np.maximum(counts, 1))[strata]
@@ -220,8 +220,10 @@ def drawn_threshold(
         shares = (weighted_share(is_same[: place + 1], weights[: place + 1]) for place in places)
     else:
         places.reverse()
-        found = is_same > 0
-        shares = (weighted_share((likely[found] >= likely[place]).astype(float), weights[found]) for place in places)
+        are_same = is_same > 0
+        shares = (
+            weighted_share((likely[are_same] >= likely[place]).astype(float), weights[are_same]) for place in places
+        )
     for place, share in zip(places, shares, strict=True):  # from the safe end on
         if share.low < promise.share:
             return taken if taken[0] is not None else (None, share)
@@ -248,10 +250,10 @@ def expected_threshold(promise: Promise, likely: Floats, weights: Floats) -> tup
     values = [_shares(promise, 1 / (1 + np.exp(-(logits + move))), weights) for move in (0.0, -tail, tail)]
     kept = np.flatnonzero(values[0] >= promise.share)
     if not len(kept):
-        most, low, high = (float(one.max()) for one in values)
+        most, low, high = (float(shares.max()) for shares in values)
         return None, Share(most, low, high, 0.0)
     place = int(kept[-1] if promise.kind == "precision" else kept[0])
-    shown = sorted(float(one[place]) for one in values)
+    shown = sorted(float(shares[place]) for shares in values)
     return float(likely[place]), Share(float(values[0][place]), shown[0], shown[2], 0.0)
 
 
@@ -372,12 +374,12 @@ def bins(judged: Sequence[tuple[float, bool]]) -> tuple[ReliabilityBin, ...]:
     >>> [(one.least, one.judged, one.same, round(one.mean, 2)) for one in found]
     [(0.6, 2, 1, 0.65), (0.8, 1, 1, 1.0)]
     """
-    made = []
+    groups = []
     for place, least in enumerate(EDGES[:-1]):
         is_last = place == len(EDGES) - 2
-        held = [(p, same) for p, same in judged if least <= p and (is_last or p < EDGES[place + 1])]
-        if held:
-            same = sum(is_same for _, is_same in held)
-            mean = sum(p for p, _ in held) / len(held)
-            made.append(ReliabilityBin(least, EDGES[place + 1], len(held), same, mean, *wilson(same, len(held))))
-    return tuple(made)
+        within = [(p, same) for p, same in judged if least <= p and (is_last or p < EDGES[place + 1])]
+        if within:
+            same = sum(is_same for _, is_same in within)
+            mean = sum(p for p, _ in within) / len(within)
+            groups.append(ReliabilityBin(least, EDGES[place + 1], len(within), same, mean, *wilson(same, len(within))))
+    return tuple(groups)
