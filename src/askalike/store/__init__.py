@@ -96,11 +96,11 @@ def attach_store(
     """
     store = PostgresStore.create(check_address(address), settings)
     try:
-        held = store.settings()
+        stored_now = store.settings()
         for name, value in (expected or {}).items():
-            if held.get(name) != value:
+            if stored_now.get(name) != value:
                 raise SettingError(
-                    f"{address} holds a forum whose {name} is {held.get(name)}, not {value}",
+                    f"{address} holds a forum whose {name} is {stored_now.get(name)}, not {value}",
                     "a database holds one forum: name another database, or leave the option out to join this forum",
                 )
     except BaseException:
@@ -124,10 +124,10 @@ def _attached(layout: ForumLayout) -> str:
     """
     try:
         with layout.attached.open("rb") as file:
-            found = json.loads(file.read(_MOST_BYTES))
-        if not isinstance(found, dict) or found.get("format") != 1 or not isinstance(found.get("database"), str):
+            content = json.loads(file.read(_MOST_BYTES))
+        if not isinstance(content, dict) or content.get("format") != 1 or not isinstance(content.get("database"), str):
             raise ValueError("it does not have the fields that are expected")
-        return check_address(found["database"])
+        return check_address(content["database"])
     except (OSError, ValueError, RecursionError, SettingError) as error:
         again = f'write it again with "askalike attach ADDRESS --into {layout.folder}"'
         raise ForumError(f"{layout.attached} cannot be read: {error}", again) from error

@@ -58,7 +58,7 @@ class Store(JudgementStore):
             yield from self.rows(statement.format(wanted=", ".join("?" * len(batch))), batch)
 
     def _rows_of_ids(self, statement: str, ids: Iterable[str]) -> Iterator[Any]:
-        return self._rows_of(statement, (one for one in ids if rows.is_storable(one)))
+        return self._rows_of(statement, (identifier for identifier in ids if rows.is_storable(identifier)))
 
     def settings(self) -> dict[str, str]:
         """Return the forum's settings as they were stored."""
@@ -89,9 +89,9 @@ class Store(JudgementStore):
         return known["name"]
 
     def _drawn_identity(self) -> dict[str, str] | None:
-        for (held,) in self.rows("SELECT value FROM settings WHERE key = ?", (IDENTITY,)):
-            found: dict[str, str] = json.loads(held)
-            return found
+        for (stored,) in self.rows("SELECT value FROM settings WHERE key = ?", (IDENTITY,)):
+            identities: dict[str, str] = json.loads(stored)
+            return identities
         return None
 
     def place(self) -> str:
@@ -104,10 +104,10 @@ class Store(JudgementStore):
 
     def source_counts(self) -> list[SourceCounts]:
         """Return how much came from each source, in the order of ``sources``."""
-        held = ", ".join(
+        counts = ", ".join(
             f"(SELECT count(*) FROM {table} WHERE source = sources.num)" for table in ("questions", "answers", "links")
         )
-        return [SourceCounts(*row) for row in self.rows(f"SELECT name, format, {held} FROM sources ORDER BY num")]
+        return [SourceCounts(*row) for row in self.rows(f"SELECT name, format, {counts} FROM sources ORDER BY num")]
 
     def delete_source(self, name: str) -> SourceCounts:
         """Delete all records of a source, as a load does that no longer holds them; return how many there were.
@@ -234,9 +234,9 @@ class Store(JudgementStore):
     def delete_answers(self, ids: Sequence[str]) -> None:
         """Delete answers; raise UnknownIdError where one is not there."""
         with self.write() as connection:
-            for one in ids:
-                if not (rows.is_storable(one) and writes.delete_answer(connection, one)):
-                    raise rows.unknown_id("answer", one)
+            for identifier in ids:
+                if not (rows.is_storable(identifier) and writes.delete_answer(connection, identifier)):
+                    raise rows.unknown_id("answer", identifier)
 
     def replace_threads(self, threads: Sequence[Thread], gone: Sequence[str], source: Source) -> LoadReport:
         """Make the store hold these threads of ``source`` as they are given, and none of those that are gone.
@@ -262,10 +262,10 @@ class Store(JudgementStore):
 
     def ids_of(self, source: str) -> list[str]:
         """Return the ids of the questions that came from a source."""
-        found = "SELECT id FROM questions JOIN sources ON sources.num = source WHERE name = ? ORDER BY questions.num"
+        wanted = "SELECT id FROM questions JOIN sources ON sources.num = source WHERE name = ? ORDER BY questions.num"
         if not rows.is_storable(source):
             return []
-        return [row[0] for row in self.rows(found, (source,))]
+        return [row[0] for row in self.rows(wanted, (source,))]
 
     def put_links(self, links: Sequence[Link]) -> int:
         """Store links; return how many were new. Raise UnknownIdError where an end is not there."""
@@ -300,14 +300,14 @@ class Store(JudgementStore):
 
         A change of a link or a judgement is there while its first question is.
         """
-        found = self.rows(  # only changes of questions have their number in the log
+        counted = self.rows(  # only changes of questions have their number in the log
             "SELECT seq, operation, coalesce(changes.num, questions.num) AS num, kind FROM changes"
             " LEFT JOIN questions ON kind <> 'question' AND questions.id = changes.id"
             f" WHERE seq > ? AND kind IN ({', '.join('?' * len(kinds))})"
             " AND coalesce(changes.num, questions.num) IS NOT NULL ORDER BY seq LIMIT ?",
             (after, *kinds, limit),
         )
-        return [Change(*row) for row in found]
+        return [Change(*row) for row in counted]
 
     def count_changes(self, after: int) -> int:
         """Return how many changes of questions an index at ``after`` has not seen."""
@@ -319,11 +319,11 @@ class Store(JudgementStore):
         Whoever follows the log takes each question in its newest state, so it does not matter how far anybody has
         come. That is done where the log has become twice as long as it would be, in short transactions.
         """
-        logged, held = self.rows(
+        logged, present = self.rows(
             "SELECT (SELECT count(*) FROM changes WHERE num IS NOT NULL),"
             " (SELECT count(*) FROM questions) + (SELECT count(*) FROM answers)"
         )[0]
-        if logged <= 2 * held + SHORT_LOG:
+        if logged <= 2 * present + SHORT_LOG:
             return 0
         needless = self.rows(
             "SELECT seq FROM (SELECT seq, row_number() OVER (PARTITION BY kind, num ORDER BY seq DESC) AS place"
@@ -333,23 +333,23 @@ class Store(JudgementStore):
             together = [row[0] for row in needless[start : start + SHORT_LOG]]
             with self.write() as connection:
                 for first in range(0, len(together), _BATCH):
-                    some = together[first : first + _BATCH]
-                    connection.execute(f"DELETE FROM changes WHERE seq IN ({', '.join('?' * len(some))})", some)
+                    batch = together[first : first + _BATCH]
+                    connection.execute(f"DELETE FROM changes WHERE seq IN ({', '.join('?' * len(batch))})", batch)
         return len(needless)
 
     # -- questions ---------------------------------------------------------------------------------------------
 
     def question(self, identifier: str) -> Question:
         """Return one question; raise UnknownIdError where it is not there."""
-        found = self.questions_by_id([identifier])
-        if not found:
+        questions = self.questions_by_id([identifier])
+        if not questions:
             raise rows.unknown_id("question", identifier)
-        return found[identifier]
+        return questions[identifier]
 
     def questions_by_num(self, nums: Sequence[int]) -> dict[int, Question]:
         """Return the questions with these numbers; numbers that are gone are left out."""
-        found = self._rows_of(f"SELECT num, {_QUESTION} FROM questions WHERE num IN ({{wanted}})", nums)
-        return {row["num"]: rows.question_of(row) for row in found}
+        found_rows = self._rows_of(f"SELECT num, {_QUESTION} FROM questions WHERE num IN ({{wanted}})", nums)
+        return {row["num"]: rows.question_of(row) for row in found_rows}
 
     def ids_by_num(self, nums: Iterable[int]) -> dict[int, str]:
         """Return the ids of the questions with these numbers; numbers that are gone are left out."""
@@ -357,8 +357,8 @@ class Store(JudgementStore):
 
     def questions_by_id(self, ids: Sequence[str]) -> dict[str, Question]:
         """Return the questions with these ids; ids that are not there are left out."""
-        found = self._rows_of_ids(f"SELECT {_QUESTION} FROM questions WHERE id IN ({{wanted}})", ids)
-        return {row["id"]: rows.question_of(row) for row in found}
+        found_rows = self._rows_of_ids(f"SELECT {_QUESTION} FROM questions WHERE id IN ({{wanted}})", ids)
+        return {row["id"]: rows.question_of(row) for row in found_rows}
 
     def nums_by_id(self, ids: Iterable[str]) -> dict[str, int]:
         """Return the numbers of those ids that are there."""
@@ -366,8 +366,8 @@ class Store(JudgementStore):
 
     def language_counts(self) -> dict[str, int]:
         """Return the languages of the questions whose language is known → how many, the most frequent first."""
-        found = "SELECT language, count(*) AS times FROM questions WHERE language <> '' GROUP BY language"
-        return {row[0]: row[1] for row in self.rows(f"{found} ORDER BY times DESC, language")}
+        wanted = "SELECT language, count(*) AS times FROM questions WHERE language <> '' GROUP BY language"
+        return {row[0]: row[1] for row in self.rows(f"{wanted} ORDER BY times DESC, language")}
 
     def languages_by_num(self) -> dict[int, str]:
         """Return number → language of the questions whose language is known."""
@@ -387,11 +387,15 @@ class Store(JudgementStore):
         Args:
             among: only of these, some hundred at most; None for all.
         """
-        asked = {
+        conditions_of = {
             "id IN (SELECT question_id FROM answers)": is_answered,
             "closed_us IS NOT NULL": is_closed,
         }
-        conditions = [one if is_so else f"NOT ({one})" for one, is_so in asked.items() if is_so is not None]
+        conditions = [
+            condition if is_so else f"NOT ({condition})"
+            for condition, is_so in conditions_of.items()
+            if is_so is not None
+        ]
         if languages:
             conditions.append(f"language <> '' AND language IN ({', '.join('?' * len(languages))})")
         if among is not None:
@@ -403,18 +407,18 @@ class Store(JudgementStore):
     def all_questions(self) -> Iterator[tuple[int, Question]]:
         """Yield (number, question) in the order of numbers, without holding them all."""
         wanted, after = f"SELECT num, {_QUESTION} FROM questions WHERE num > ? ORDER BY num LIMIT ?", 0
-        while found := self.rows(wanted, (after, _BATCH)):
-            for row in found:
+        while batch := self.rows(wanted, (after, _BATCH)):
+            for row in batch:
                 yield row["num"], rows.question_of(row)
-            after = found[-1]["num"]
+            after = batch[-1]["num"]
 
     def newest_questions(self, before: int = 0) -> Iterator[tuple[int, Question]]:
         """Yield (number, question) for numbers < ``before``, or all for 0, the last first, without holding them all."""
         wanted = f"SELECT num, {_QUESTION} FROM questions WHERE num < ? ORDER BY num DESC LIMIT ?"
-        while found := self.rows(wanted, (before or _LAST, _BATCH)):
-            for row in found:
+        while batch := self.rows(wanted, (before or _LAST, _BATCH)):
+            for row in batch:
                 yield row["num"], rows.question_of(row)
-            before = found[-1]["num"]
+            before = batch[-1]["num"]
 
     def count_questions(self, before: int = 0) -> int:
         """Return how many questions have a number < ``before``; all for 0."""
@@ -429,21 +433,21 @@ class Store(JudgementStore):
             after: only those behind this position, whether or not its question is still there.
         """
         moment, num = after or (_LAST, _LAST)
-        found: list[Any] = []
+        entries: list[Any] = []
         if moment is not None:
-            found += self.rows(
+            entries += self.rows(
                 f"SELECT num, {_QUESTION} FROM questions WHERE created_us IS NOT NULL AND (created_us, num) < (?, ?)"
                 " ORDER BY created_us DESC, num DESC LIMIT ?",
                 (moment, num, limit),
             )
             num = _LAST
-        if len(found) < limit:
-            found += self.rows(
+        if len(entries) < limit:
+            entries += self.rows(
                 f"SELECT num, {_QUESTION} FROM questions WHERE created_us IS NULL AND num < ? ORDER BY num DESC"
                 " LIMIT ?",
-                (num, limit - len(found)),
+                (num, limit - len(entries)),
             )
-        return [((row["created_us"], row["num"]), rows.question_of(row)) for row in found]
+        return [((row["created_us"], row["num"]), rows.question_of(row)) for row in entries]
 
     # -- answers and links -------------------------------------------------------------------------------------
 
@@ -452,15 +456,15 @@ class Store(JudgementStore):
 
         Accepted answers come first, then those with most votes, then the oldest, then by id.
         """
-        found: dict[str, list[Answer]] = {}
+        answers: dict[str, list[Answer]] = {}
         for row in self._rows_of_ids(
             f"SELECT {_ANSWER} FROM answers WHERE question_id IN ({{wanted}})"
             f" AND {HERE.format('question_id')}"
             " ORDER BY is_accepted DESC, coalesce(score, 0) DESC, coalesce(created_us, 0), id",
             ids,
         ):
-            found.setdefault(row["question_id"], []).append(rows.answer_of(row))
-        return found
+            answers.setdefault(row["question_id"], []).append(rows.answer_of(row))
+        return answers
 
     def answer_counts(self, ids: Sequence[str]) -> dict[str, int]:
         """Return how many answers each of these questions has; questions without answers are left out."""
@@ -488,7 +492,7 @@ class Store(JudgementStore):
 
         Questions that are no duplicates are left out, and so are originals that are not there.
         """
-        found: dict[str, dict[str, None]] = {}  # two batches may lead to one question
+        target_ids: dict[str, dict[str, None]] = {}  # two batches may lead to one question
         for row in self._rows_of_ids(
             "WITH RECURSIVE reached(id) AS (SELECT id FROM questions WHERE id IN ({wanted})"
             f" UNION SELECT target_id FROM reached {self.ordered_join} links"
@@ -498,8 +502,8 @@ class Store(JudgementStore):
             " ORDER BY source_id, target_id",
             ids,
         ):
-            found.setdefault(row["source_id"], {})[row["target_id"]] = None
-        return {source: tuple(targets) for source, targets in found.items()}
+            target_ids.setdefault(row["source_id"], {})[row["target_id"]] = None
+        return {source: tuple(targets) for source, targets in target_ids.items()}
 
     # -- questions that helped ---------------------------------------------------------------------------------
 

@@ -64,8 +64,8 @@ class ThreadConnections(Generic[_Connection]):
         """
         self._closed = name
         with self._guard:
-            for one in list(self._all):
-                one.connection.close()
+            for closing in list(self._all):
+                closing.connection.close()
             self._all.clear()
         self._local = threading.local()
 

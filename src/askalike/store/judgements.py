@@ -64,14 +64,14 @@ class JudgementStore(Database):
 
     # -- judgements --------------------------------------------------------------------------------------------
 
-    def add_feedback(self, given: Feedback) -> Feedback:
+    def add_feedback(self, judgement: Feedback) -> Feedback:
         """Store a person's judgement on two questions; return it with its moment.
 
         Raises:
             UnknownIdError: one of the questions is not there.
             InputError: they are the same question.
         """
-        [stored] = self.add_judgements([given])
+        [stored] = self.add_judgements([judgement])
         return stored
 
     def add_judgements(self, judgements: Sequence[Feedback]) -> list[Feedback]:
@@ -96,10 +96,10 @@ class JudgementStore(Database):
         """Yield every judgement on questions that are there, as they were stored, without holding them all."""
         last = 0
         wanted = f"SELECT {_FEEDBACK} FROM feedback WHERE num > ? AND {BOTH_HERE} ORDER BY num LIMIT ?"
-        while found := self.rows(wanted, (last, _BATCH)):
-            for _, question, candidate, verdict, judge, at_us, *draw in found:
+        while batch := self.rows(wanted, (last, _BATCH)):
+            for _, question, candidate, verdict, judge, at_us, *draw in batch:
                 yield Feedback(question, candidate, verdict, judge, rows.from_microseconds(at_us), Draw(*draw))
-            last = found[-1]["num"]
+            last = batch[-1]["num"]
 
     def judgements(self) -> list[Feedback]:
         """Return the newest judgement on each pair, whichever way round it was given, oldest first; none withdrawn.
@@ -107,22 +107,22 @@ class JudgementStore(Database):
         The newest is that of the latest moment; of one moment, that which was stored last.
         """
         newest: dict[frozenset[str], Feedback] = {}
-        for one in sorted(self.all_feedback(), key=lambda one: rows.to_microseconds(one.at) or 0):
-            pair = frozenset((one.question_id, one.candidate_id))
+        for judgement in sorted(self.all_feedback(), key=lambda judgement: rows.to_microseconds(judgement.at) or 0):
+            pair = frozenset((judgement.question_id, judgement.candidate_id))
             newest.pop(pair, None)  # so that the order is that of the newest
-            newest[pair] = one
-        return [one for one in newest.values() if one.verdict != "withdrawn"]
+            newest[pair] = judgement
+        return [judgement for judgement in newest.values() if judgement.verdict != "withdrawn"]
 
     def judgements_on(self, identifier: str) -> dict[str, Verdict]:
         """Return each question that was judged beside this one, either way round, with the verdict that counts."""
         if not rows.is_storable(identifier):
             return {}
-        found = self.rows(
+        entries = self.rows(
             "SELECT CASE WHEN question_id = ? THEN candidate_id ELSE question_id END, verdict FROM feedback"
             f" WHERE (question_id = ? OR candidate_id = ?) AND {BOTH_HERE} ORDER BY at_us, num",
             (identifier,) * 3,
         )
-        return {other: verdict for other, verdict in dict(found).items() if verdict != "withdrawn"}
+        return {other: verdict for other, verdict in dict(entries).items() if verdict != "withdrawn"}
 
     def judgement_version(self) -> tuple[int, int]:
         """Return a value that changes when a judgement comes, and when one stops or begins to count."""
@@ -221,8 +221,8 @@ class JudgementStore(Database):
         """Return the decisions that stand, by which a question is a duplicate of another of the same source."""
         of = "(SELECT 1 FROM questions JOIN sources ON sources.num = source WHERE id = {} AND name = ?)"
         both = f"EXISTS {of.format('question_id')} AND EXISTS {of.format('candidate_id')}"
-        found = f"{_ENTRY} WHERE kind = 'duplicate' AND {_STANDS} AND {both} ORDER BY num"
-        return [entry_of(row) for row in self.rows(found, (source, source))] if rows.is_storable(source) else []
+        wanted = f"{_ENTRY} WHERE kind = 'duplicate' AND {_STANDS} AND {both} ORDER BY num"
+        return [entry_of(row) for row in self.rows(wanted, (source, source))] if rows.is_storable(source) else []
 
     def put_writes(self, wanted: Sequence[Write]) -> int:
         """Let things wait to be written that were not asked for before, or were cancelled; return how many."""
@@ -232,13 +232,15 @@ class JudgementStore(Database):
             " WHERE outbox.state = 'cancelled'"
         )
         now_us = time.time_ns() // 1000
-        for one in wanted:
-            if not all(map(rows.is_storable, (one.target, one.question_id, one.candidate_id, one.action))):
-                raise InputError(f"what is to be written to {one.target!r:.80} is not UTF-8", "decode it first")
+        for task in wanted:
+            if not all(map(rows.is_storable, (task.target, task.question_id, task.candidate_id, task.action))):
+                raise InputError(f"what is to be written to {task.target!r:.80} is not UTF-8", "decode it first")
         with self.write() as connection:
             return sum(
-                connection.execute(put, (one.target, one.question_id, one.candidate_id, one.action, now_us)).rowcount
-                for one in wanted
+                connection.execute(
+                    put, (task.target, task.question_id, task.candidate_id, task.action, now_us)
+                ).rowcount
+                for task in wanted
             )
 
     def outbox(self, target: str = "") -> list[Write]:
@@ -260,26 +262,26 @@ class JudgementStore(Database):
             return connection.execute(changed, values).rowcount > 0
 
 
-def refuse_chain(found: dict[str, tuple[str, ...]], duplicate: str, original: str) -> None:
+def refuse_chain(originals: dict[str, tuple[str, ...]], duplicate: str, original: str) -> None:
     """Raise InputError, with the chain, where a link would close a circle or lead on to another question.
 
     Args:
         found: as ``Store.originals_of`` returns it for both.
     """
-    if original not in found or duplicate == original or original in found.get(duplicate, ()):
+    if original not in originals or duplicate == original or original in originals.get(duplicate, ()):
         return
     ways = {original: [duplicate, original]}  # to what the original leads to, the nearest first
-    for one in (waiting := [original]):
-        for following in found.get(one, ()):
+    for name in (waiting := [original]):
+        for following in originals.get(name, ()):
             if following not in ways:
-                ways[following] = [*ways[one], following]
+                ways[following] = [*ways[name], following]
                 waiting.append(following)
-    told = " -> ".join(ways.get(duplicate, ways[waiting[-1]]))
+    way = " -> ".join(ways.get(duplicate, ways[waiting[-1]]))
     if duplicate in ways:
-        raise InputError(f"the link would close a circle: {told}", f"unlink {original!r} first")
-    ends = [one for one in waiting if one not in found]
+        raise InputError(f"the link would close a circle: {way}", f"unlink {original!r} first")
+    ends = [name for name in waiting if name not in originals]
     hint = f"link {duplicate!r} to {ends[0]!r}" if ends else f"these are a circle: unlink {original!r} first"
-    raise InputError(f"{original!r} is a duplicate itself: {told}", hint)
+    raise InputError(f"{original!r} is a duplicate itself: {way}", hint)
 
 
 def check_name(by: str) -> None:
@@ -298,7 +300,7 @@ def check_entry(entry: LogEntry) -> None:
 
 
 def put_entry(
-    connection: Connection, entry: LogEntry, numbers: dict[int, int], claimed: Collection[int], held: Collection[Link]
+    connection: Connection, entry: LogEntry, numbers: dict[int, int], claimed: Collection[int], links: Collection[Link]
 ) -> bool:
     """Store an entry of another forum's log unless the same is there; return whether it was new.
 
@@ -315,8 +317,8 @@ def put_entry(
         if entry.made_link and known["num"] in claimed:
             connection.execute("UPDATE moderation SET made_link = 1 WHERE num = ?", (known["num"],))
         return False
-    made = entry.made_link and Link(entry.question_id, entry.candidate_id) not in held
-    values = (*_key(entry), numbers.get(entry.undoes, 0), int(made))
+    is_new_link = entry.made_link and Link(entry.question_id, entry.candidate_id) not in links
+    values = (*_key(entry), numbers.get(entry.undoes, 0), int(is_new_link))
     numbers[entry.number] = connection.execute(_ADD_ENTRY, values).fetchone()["num"]
     return True
 
@@ -351,8 +353,8 @@ def entry_of(row: Any) -> LogEntry:
 
 def _add(connection: Connection, entry: LogEntry, at_us: int) -> LogEntry:
     values = (at_us, entry.kind, entry.question_id, entry.candidate_id, entry.by)
-    found = connection.execute(_ADD_ENTRY, (*values, entry.undoes, int(entry.made_link))).fetchone()
-    return entry_of(connection.execute(f"{_ENTRY} WHERE num = ?", (found["num"],)).fetchone())
+    row = connection.execute(_ADD_ENTRY, (*values, entry.undoes, int(entry.made_link))).fetchone()
+    return entry_of(connection.execute(f"{_ENTRY} WHERE num = ?", (row["num"],)).fetchone())
 
 
 def _undo(connection: Connection, decision: LogEntry, by: str, at_us: int) -> LogEntry:

@@ -159,8 +159,8 @@ class _Load:
         if self.report.links.unchanged:
             owners = {row["source"] for row in self.store.rows("SELECT DISTINCT source FROM questions")}
             if not owners:
-                found = f"{self.source.name} contains only links, and the forum has no questions"
-                raise InputError(found, "index the questions first")
+                only_links = f"{self.source.name} contains only links, and the forum has no questions"
+                raise InputError(only_links, "index the questions first")
             if number not in owners:
                 return
         raise InputError(f"{self.source.name} contains no questions", "name the right --format")

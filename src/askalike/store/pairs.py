@@ -144,27 +144,27 @@ class PairStore:
 
     def count(self, low: float = 0.0, high: float = 2.0) -> int:
         """Return how many open pairs there are with low ≤ score < high."""
-        found = self._rows("SELECT count(*) FROM pairs WHERE score >= ? AND score < ? AND is_open", low, high)
-        return int(found[0][0])
+        counted = self._rows("SELECT count(*) FROM pairs WHERE score >= ? AND score < ? AND is_open", low, high)
+        return int(counted[0][0])
 
     def drawn(self, low: float, high: float, limit: int, seed: int) -> list[Pair]:
         """Return the open pairs with low ≤ score < high that have the least ``permanent_number``, ascending."""
-        found = self._rows(
+        found_rows = self._rows(
             "SELECT first, second, score, cosine FROM pairs WHERE score >= ? AND score < ? AND is_open"
             " ORDER BY (? * first + ? * second + ?) % ?, first, second LIMIT ?",
             *(low, high, *permanent_factors(seed), limit),
         )
-        return [Pair(*row) for row in found]
+        return [Pair(*row) for row in found_rows]
 
     def page(self, minimum: float, limit: int, after: PairPosition | None = None) -> list[Pair]:
         """Return open pairs of at least this score, best first, from after a position on."""
         start = after or PairPosition(2.0, 0, 0)
-        found = self._rows(
+        found_rows = self._rows(
             "SELECT first, second, score, cosine FROM pairs WHERE score <= ? AND score >= ? AND is_open"
             " AND (score < ? OR (first, second) > (?, ?)) ORDER BY score DESC, first, second LIMIT ?",
             *(start.score, minimum, start.score, start.first, start.second, limit),
         )
-        return [Pair(*row) for row in found]
+        return [Pair(*row) for row in found_rows]
 
     def of(self, num: int) -> list[Pair]:
         """Return the pairs of one question."""
@@ -176,10 +176,10 @@ class PairStore:
         Args:
             limit: at most this many; -1 for all.
         """
-        found = self._rows(
+        found_rows = self._rows(
             "SELECT num FROM texts WHERE hash = (SELECT hash FROM texts WHERE num = ?) ORDER BY num LIMIT ?", num, limit
         )
-        return [row[0] for row in found]
+        return [row[0] for row in found_rows]
 
     def firsts(self, nums: Sequence[int]) -> dict[int, int]:
         """Return the smallest number of the questions with the text of each; those without a text are left out."""
@@ -195,13 +195,13 @@ class PairStore:
         """
         if nums is None:
             shared = f"(SELECT {name} FROM texts WHERE {name} IS NOT NULL GROUP BY {name} HAVING count(*) > 1)"
-            found = self._rows(f"SELECT {name}, num FROM texts WHERE {name} IN {shared} ORDER BY {name}, num")
+            found_rows = self._rows(f"SELECT {name}, num FROM texts WHERE {name} IN {shared} ORDER BY {name}, num")
         else:
             shared = f"(SELECT {name} FROM texts WHERE num IN ({{}}) AND {name} IS NOT NULL)"
             wanted = f"SELECT {name}, num FROM texts WHERE {name} IN {shared}"
-            found = sorted({row for part in _parts(nums) for row in self._rows(wanted.format(part))})
-        listed = ([num for _, num in rows] for _, rows in groupby(found, key=lambda row: row[0]))
-        return [one for one in listed if len(one) > 1]
+            found_rows = sorted({row for part in _parts(nums) for row in self._rows(wanted.format(part))})
+        listed = ([num for _, num in rows] for _, rows in groupby(found_rows, key=lambda row: row[0]))
+        return [nums_of for nums_of in listed if len(nums_of) > 1]
 
     def among(self, nums: Iterable[int] | None, minimum: float) -> list[Pair]:
         """Return the pairs of at least this score of any of these questions, or of all for None, by their numbers."""
@@ -248,18 +248,18 @@ class PairStore:
         known = "SELECT 1 FROM pairs WHERE first = ? AND second = ? AND score >= ?"
         self._run(
             f"INSERT OR REPLACE INTO touched SELECT ?, {_VERSION} WHERE NOT EXISTS ({known})",
-            *((num, one.first, one.second, one.score) for one in pairs for num in (one.first, one.second)),
+            *((num, pair.first, pair.second, pair.score) for pair in pairs for num in (pair.first, pair.second)),
         )
         self._run(
             f"INSERT INTO pairs ({_PAIR}) VALUES (?, ?, ?, ?, ?) ON CONFLICT (first, second) DO UPDATE SET"
             " score = max(score, excluded.score), cosine = coalesce(excluded.cosine, cosine),"
             " is_open = excluded.is_open",
-            *((one.first, one.second, one.score, one.cosine, one.is_open) for one in pairs),
+            *((pair.first, pair.second, pair.score, pair.cosine, pair.is_open) for pair in pairs),
         )
 
     def remove(self, pairs: Iterable[Pair]) -> None:
         """Forget pairs."""
-        gone = [(one.first, one.second) for one in pairs]
+        gone = [(pair.first, pair.second) for pair in pairs]
         self._touch(num for pair in gone for num in pair)
         self._run("DELETE FROM pairs WHERE first = ? AND second = ?", *gone)
 

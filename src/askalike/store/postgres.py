@@ -154,8 +154,8 @@ class PostgresStore(Store):
             connection = self._connection()
             try:
                 connection.execute("BEGIN")
-                found = connection.execute(lock, (WRITING,)).fetchone()[0]
-                yield connection, found
+                is_free = connection.execute(lock, (WRITING,)).fetchone()[0]
+                yield connection, is_free
                 connection.execute("COMMIT")
             except BaseException:
                 connection.roll_back()
@@ -178,8 +178,8 @@ class PostgresStore(Store):
                 return self._connection().execute(statement, values).fetchall()
 
     def _connection(self) -> _Connection:
-        held = self._connections.get()
-        if held.is_lost and not held.is_loading:
+        connection = self._connections.get()
+        if connection.is_lost and not connection.is_loading:
             self._connections.forget()
         return self._connections.get()
 
@@ -208,11 +208,11 @@ class PostgresStore(Store):
 
     def is_loading(self) -> bool:
         """Return whether somebody loads an archive into this forum."""
-        held = (  # asking for the lock would be granted to who has it
+        is_locked = (  # asking for the lock would be granted to who has it
             "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = ? AND objid = ?"
             " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
         )
-        return bool(self.rows(held, (LOADING >> 32, LOADING & 0xFFFFFFFF))[0][0])
+        return bool(self.rows(is_locked, (LOADING >> 32, LOADING & 0xFFFFFFFF))[0][0])
 
     def backup(self, path: Path) -> None:
         """Refuse: a database has programs of its own for that."""
@@ -276,12 +276,12 @@ class PostgresStore(Store):
         for kind, columns in (("question", rows.QUESTION_COLUMNS), ("answer", rows.ANSWER_COLUMNS)):
             last = 0
             wanted = f"SELECT num, digest, {', '.join(columns)} FROM {kind}s WHERE num > ? ORDER BY num LIMIT 500"
-            while found := self.rows(wanted, (last,)):
-                for row in found:
+            while batch := self.rows(wanted, (last,)):
+                for row in batch:
                     if rows.digest(row[column] for column in columns) != row["digest"]:
                         yield f"{kind} {row['id']!r} (number {row['num']}) does not hold what was written"
-                last = found[-1]["num"]
-                on_rows(len(found) if kind == "question" else 0)
+                last = batch[-1]["num"]
+                on_rows(len(batch) if kind == "question" else 0)
 
     def contents(self) -> Contents:
         """Return what a check compares indexes with."""
@@ -315,8 +315,8 @@ class _Connection:
 
     def execute(self, statement: str, values: Sequence[Any] = (), /) -> Cursor:
         """Run one statement."""
-        found: Cursor = self._own.execute(_translated(statement), [_stored(value) for value in values])
-        return found
+        cursor: Cursor = self._own.execute(_translated(statement), [_stored(value) for value in values])
+        return cursor
 
     def copy(self, table: str, values: Iterable[Iterable[Any]]) -> None:
         """Append rows to a table."""

@@ -140,23 +140,23 @@ def check_question(question: Question) -> None:
     question_values(question)
 
 
-def check_feedback(given: Feedback) -> None:
+def check_feedback(judgement: Feedback) -> None:
     """Raise InputError unless a judgement on two questions that are there can be stored."""
-    ids: tuple[Any, ...] = (given.question_id, given.candidate_id)  # notebooks check no types
-    draw: Any = given.draw
-    if not all(isinstance(one, str) for one in ids):
-        found = f"a judgement on {given.question_id!r:.80} and {given.candidate_id!r:.80}"
-        raise InputError(found, "expected the ids of two questions")
-    if given.question_id == given.candidate_id:
-        raise InputError(f"question {given.question_id!r} is judged against itself", "name two questions")
-    if not isinstance(given.verdict, str) or given.verdict not in _VERDICTS:
-        raise InputError(f"the verdict is {given.verdict!r}", f"expected one of {', '.join(_VERDICTS)}")
-    _check_text("a judgement", "the judge's name", given.by)
-    _moment_value("a judgement", "its moment", given.at)
+    ids: tuple[Any, ...] = (judgement.question_id, judgement.candidate_id)  # notebooks check no types
+    draw: Any = judgement.draw
+    if not all(isinstance(identifier, str) for identifier in ids):
+        where = f"a judgement on {judgement.question_id!r:.80} and {judgement.candidate_id!r:.80}"
+        raise InputError(where, "expected the ids of two questions")
+    if judgement.question_id == judgement.candidate_id:
+        raise InputError(f"question {judgement.question_id!r} is judged against itself", "name two questions")
+    if not isinstance(judgement.verdict, str) or judgement.verdict not in _VERDICTS:
+        raise InputError(f"the verdict is {judgement.verdict!r}", f"expected one of {', '.join(_VERDICTS)}")
+    _check_text("a judgement", "the judge's name", judgement.by)
+    _moment_value("a judgement", "its moment", judgement.at)
     if not isinstance(draw, Draw):
         raise InputError(f"the pair was drawn by {draw!r:.80}", "expected a Draw")
     if not isinstance(draw.by, str) or draw.by not in _DRAWS:
-        raise InputError(f"the pair was drawn by {given.draw.by!r}", f"expected one of {', '.join(_DRAWS)}")
+        raise InputError(f"the pair was drawn by {judgement.draw.by!r}", f"expected one of {', '.join(_DRAWS)}")
     chances: tuple[tuple[str, Any], ...] = (("probability", draw.probability), ("propensity", draw.propensity))
     for name, value in chances:
         if value is not None and not (isinstance(value, Real) and 0 <= float(value) <= 1):
@@ -216,8 +216,8 @@ def question_of(row: Mapping[str, Any]) -> Question:
         if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
             raise ValueError(f"found {str(row['tags'])[:100]}, expected a list of texts")
     except (ValueError, TypeError, RecursionError) as error:
-        found = f"the tags of question {row['id']!r} cannot be read: {error}"
-        raise DamagedForumError(found, "restore the forum from a backup, or put the question again") from error
+        problem = f"the tags of question {row['id']!r} cannot be read: {error}"
+        raise DamagedForumError(problem, "restore the forum from a backup, or put the question again") from error
     return Question(
         id=row["id"],
         title=row["title"],
@@ -292,13 +292,13 @@ def _moment_value(where: str, name: str, moment: datetime | None) -> int | None:
     return value
 
 
-def _language_value(where: str, given: str) -> str:
+def _language_value(where: str, language: str) -> str:
     """Return a language's code as it is stored, or raise InputError."""
     try:
-        return language_code(given) if given is not None else ""
+        return language_code(language) if language is not None else ""
     except (SettingError, AttributeError, TypeError) as error:
         raise InputError(
-            f"{where}: the language is {str(given)[:80]!r}", "expected a code such as de or pt-BR"
+            f"{where}: the language is {str(language)[:80]!r}", "expected a code such as de or pt-BR"
         ) from error
 
 

@@ -120,8 +120,8 @@ def _structure(connection: sqlite3.Connection) -> Iterator[str]:
     if (application, version) != (SCHEMA.application, SCHEMA.format):
         expected = f"{SCHEMA.application:#x} and {SCHEMA.format}"
         yield f"it is of program {application:#x} and format {version}, expected {expected}"
-    found = [row[0] for row in connection.execute(f"PRAGMA integrity_check({_MOST_MESSAGES})")]
-    yield from (message for message in found if message != "ok")
+    messages = [row[0] for row in connection.execute(f"PRAGMA integrity_check({_MOST_MESSAGES})")]
+    yield from (message for message in messages if message != "ok")
     for row in islice(connection.execute("PRAGMA foreign_key_check"), _MOST_MESSAGES):
         yield f"row {row[1]} of {row[0]} names a row of {row[2]} that is not there"
     for key, value in connection.execute("SELECT key, value FROM settings"):
@@ -158,8 +158,8 @@ def pair_faults(layout: ForumLayout, last_change: Callable[[int], int | None]) -
     """
     try:
         with _opened(layout.pairs) as connection:
-            found = [row[0] for row in connection.execute("PRAGMA integrity_check(20)")]
-            yield from (message for message in found if message != "ok")
+            messages = [row[0] for row in connection.execute("PRAGMA integrity_check(20)")]
+            yield from (message for message in messages if message != "ok")
             odd = "score NOT BETWEEN 0 AND 1 OR cosine NOT BETWEEN -1.001 AND 1.001 OR first >= second"
             if count := connection.execute(f"SELECT count(*) FROM pairs WHERE {odd}").fetchone()[0]:
                 yield f"holds {count:,} pairs with scores or numbers that cannot be"

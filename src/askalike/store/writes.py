@@ -65,9 +65,9 @@ def put_detected(connection: Connection, identifier: str, language: str, *, is_l
         " AND (language = '' OR is_language_detected = 1)",
         (language, int(bool(language)), identifier, language),
     )
-    found = connection.execute("SELECT num FROM questions WHERE id = ?", (identifier,)).fetchone()
-    if found is not None and is_logged:
-        log_change(connection, "question", "edit", identifier, found["num"])
+    row = connection.execute("SELECT num FROM questions WHERE id = ?", (identifier,)).fetchone()
+    if row is not None and is_logged:
+        log_change(connection, "question", "edit", identifier, row["num"])
 
 
 def put_answers(connection: Connection, answers: Sequence[Answer], *, are_new: bool) -> dict[str, Operation]:
@@ -148,25 +148,27 @@ def claim_link(connection: Connection, link: Link) -> None:
     )
 
 
-def put_feedback(connection: Connection, given: Feedback, at_us: int) -> None:
+def put_feedback(connection: Connection, judgement: Feedback, at_us: int) -> None:
     """Store a judgement of a moment, logged under both questions."""
-    pair = (given.question_id, given.candidate_id)
-    chances = (None if one is None else float(one) for one in (given.draw.probability, given.draw.propensity))
+    pair = (judgement.question_id, judgement.candidate_id)
+    chances = (
+        None if chance is None else float(chance) for chance in (judgement.draw.probability, judgement.draw.propensity)
+    )
     connection.execute(
         "INSERT INTO feedback (question_id, candidate_id, verdict, judge, at_us, draw, probability, propensity)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (*pair, given.verdict, given.by, at_us, given.draw.by, *chances),
+        (*pair, judgement.verdict, judgement.by, at_us, judgement.draw.by, *chances),
     )
     for identifier in pair:
         log_change(connection, "feedback", "add", identifier, None)
 
 
-def put_judgement(connection: Connection, given: Feedback, now_us: int) -> int:
+def put_judgement(connection: Connection, judgement: Feedback, now_us: int) -> int:
     """Store what somebody judges now, and return its moment: after those of the pair, whatever a clock said."""
-    pair = (given.question_id, given.candidate_id)
+    pair = (judgement.question_id, judgement.candidate_id)
     newest = connection.execute(f"SELECT max(at_us) FROM feedback WHERE {OF_PAIR}", (*pair, *pair[::-1])).fetchone()[0]
     at_us = now_us if newest is None else max(now_us, min(newest + 1, rows.LAST_US))
-    put_feedback(connection, given, at_us)
+    put_feedback(connection, judgement, at_us)
     return at_us
 
 
@@ -256,10 +258,10 @@ def _put_owned(
         hint = "use a forum of its own"
         if owner["name"] != MANUAL_SOURCE:
             hint += f"; or, if that is the same forum, name it as the source: --source {owner['name']!r}"
-        found = (
+        problem = (
             f"the forum's {kind} {identifier!r} came from {owner['name']!r}, and another with this id is to be stored"
         )
-        raise InputError(found, hint)
+        raise InputError(problem, hint)
     return _put(connection, kind, identifier, values, source)
 
 
@@ -270,23 +272,23 @@ def _count(counts: LoadCounts, operation: Operation | None) -> None:
 
 
 def _drop_answers(connection: Connection, question: str, source: int, kept: set[str]) -> int:
-    held = connection.execute("SELECT id FROM answers WHERE question_id = ? AND source = ?", (question, source))
-    return sum(delete_answer(connection, row["id"]) for row in held.fetchall() if row["id"] not in kept)
+    previous = connection.execute("SELECT id FROM answers WHERE question_id = ? AND source = ?", (question, source))
+    return sum(delete_answer(connection, row["id"]) for row in previous.fetchall() if row["id"] not in kept)
 
 
 def _replace_links(connection: Connection, thread: Thread, source: int, counts: LoadCounts) -> None:
-    found = connection.execute(
+    cursor = connection.execute(
         "SELECT source_id, target_id, kind FROM links WHERE source_id = ? AND source = ?", (thread.question.id, source)
     )
-    held = {Link(row[0], row[1], row[2]) for row in found.fetchall()}
+    links = {Link(row[0], row[1], row[2]) for row in cursor.fetchall()}
     for link in thread.links:
-        if link not in held:
+        if link not in links:
             key = (link.source_id, link.target_id, link.kind, source)
             if connection.execute("INSERT INTO links VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", key).rowcount:
                 counts.added += 1
                 log_change(connection, "link", "add", link.source_id, None)
             claim_link(connection, link)
-    counts.deleted += sum(delete_link(connection, link) for link in held - set(thread.links))
+    counts.deleted += sum(delete_link(connection, link) for link in links - set(thread.links))
 
 
 def has_question(connection: Connection, identifier: str) -> bool:
