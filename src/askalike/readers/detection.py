@@ -193,17 +193,17 @@ def find_archive(path: Path, format_name: str | None = None) -> Found:
     if not path.is_dir() or any(_recognises(reader, path) for reader in readers):
         return Found(path, choose(path, format_name))
     members = _members(path)
-    found = {child: reader for child in members if (reader := _reader_of(child, readers)) is not None}
+    reader_of = {child: reader for child in members if (reader := _reader_of(child, readers)) is not None}
     if (
-        format_name is not None and not found and len(members) == 1 and members[0].is_file()
+        format_name is not None and not reader_of and len(members) == 1 and members[0].is_file()
     ):  # columns may be named that nobody would guess
-        found = {members[0]: readers[0]}
-    if len(found) > 1:
-        listed = ", ".join(f"{child.name} ({reader.name})" for child, reader in list(found.items())[:_MOST_LISTED])
-        more = f" and {len(found) - _MOST_LISTED} more" if len(found) > _MOST_LISTED else ""
-        first = shlex.join(["askalike", "index", str(next(iter(found))), "--into", "FORUM"])
+        reader_of = {members[0]: readers[0]}
+    if len(reader_of) > 1:
+        listed = ", ".join(f"{child.name} ({reader.name})" for child, reader in list(reader_of.items())[:_MOST_LISTED])
+        more = f" and {len(reader_of) - _MOST_LISTED} more" if len(reader_of) > _MOST_LISTED else ""
+        first = shlex.join(["askalike", "index", str(next(iter(reader_of))), "--into", "FORUM"])
         raise FormatError(f"{path} holds several archives: {listed}{more}", f"index one at a time, as with: {first}")
-    for child, reader in found.items():
+    for child, reader in reader_of.items():
         return Found(child, reader, tuple(other.name for other in members if other != child))
     return Found(path, choose(path, format_name))
 
@@ -212,9 +212,11 @@ def _members(folder: Path) -> list[Path]:
     """Return what lies in a folder, without hidden files, and links that lead out of it."""
     inside = os.path.realpath(folder)
     try:
-        found = sorted(child for child in folder.iterdir() if not child.name.startswith("."))[:_MOST_MEMBERS]
+        children = sorted(child for child in folder.iterdir() if not child.name.startswith("."))[:_MOST_MEMBERS]
         return [
-            child for child in found if not child.is_symlink() or Path(os.path.realpath(child)).is_relative_to(inside)
+            child
+            for child in children
+            if not child.is_symlink() or Path(os.path.realpath(child)).is_relative_to(inside)
         ]
     except OSError as error:
         raise InputError(f"{folder} cannot be read: {error.strerror or error}", "check its rights") from error

@@ -128,9 +128,9 @@ class _Window:
                 self._step(end)
                 return value
 
-    def damaged(self, found: str) -> DamagedInputError:
+    def damaged(self, what: str) -> DamagedInputError:
         """Return the error that names file and line."""
-        return DamagedInputError(f"{self.name}, line {self.line}: {found}", _HINT)
+        return DamagedInputError(f"{self.name}, line {self.line}: {what}", _HINT)
 
     def _step(self, to: int) -> None:
         self.line += self._text.count("\n", self._at, to)
@@ -139,8 +139,8 @@ class _Window:
     def _more(self, characters: int) -> bool:
         """Drop what was decoded and read at least so many characters more; say whether there were any."""
         parts = [self._text[self._at :]]
-        held = 0
-        while held < characters and not self._is_done:
+        size = 0
+        while size < characters and not self._is_done:
             block = next(self._blocks, b"")
             self._is_done = not block
             try:
@@ -149,9 +149,9 @@ class _Window:
                 line = self.line + sum(part.count("\n") for part in parts) + block.count(b"\n", 0, error.start)
                 message = f"{self.name}, line {line}: not UTF-8"
                 raise DamagedInputError(message, "convert the file to UTF-8") from error
-            held += len(parts[-1])
+            size += len(parts[-1])
         self._text, self._at = "".join(parts), 0
-        return held > 0
+        return size > 0
 
 
 def _is_mistake(error: ValueError, length: int) -> bool:
@@ -367,12 +367,12 @@ class _Topic:
         return Answer(post_id, topic_id, body, markup, created, score, author, is_accepted)
 
     def _links(self, topic_id: str) -> Iterator[Link]:
-        found = _objects(_object(self.data.get("details")).get("links"))
+        links = _objects(_object(self.data.get("details")).get("links"))
         for post in self.posts:
             if post.get("post_type") != _WHISPER and not post.get("deleted_at"):  # a moderator's key shows these too
-                found.extend(_objects(post.get("link_counts")))
+                links.extend(_objects(post.get("link_counts")))
         targets: dict[str, None] = {}
-        for link in found:
+        for link in links:
             if link.get("reflection") is True or link.get("internal") is False:
                 continue  # a reflection is the other topic's link to this one
             path = _TOPIC_PATH.match(str(link.get("url", "")))

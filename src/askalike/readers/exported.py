@@ -72,13 +72,13 @@ class ExportReader:
 
 def _manifest(folder: Path) -> Manifest:
     try:
-        found = msgspec.json.decode(needed_file(folder, MANIFEST, _AGAIN).read_bytes(), type=Manifest)
+        manifest = msgspec.json.decode(needed_file(folder, MANIFEST, _AGAIN).read_bytes(), type=Manifest)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise FormatError(f"{folder / MANIFEST} is no manifest of an export: {error}", _AGAIN) from error
-    if found.format != FORMAT:
+    if manifest.format != FORMAT:
         hint = "read it with the version that wrote it, or a newer one"
-        raise FormatError(f"{folder / MANIFEST} has format {found.format}, expected {FORMAT}", hint)
-    return found
+        raise FormatError(f"{folder / MANIFEST} has format {manifest.format}, expected {FORMAT}", hint)
+    return manifest
 
 
 def _records(folder: Path, name: str, kind: type, manifest: Manifest, context: ReadContext) -> Iterator[Record]:
@@ -94,8 +94,8 @@ def _records(folder: Path, name: str, kind: type, manifest: Manifest, context: R
         context.records_in += 1
         yield record
     if (wanted := manifest.tables[name.split(".", 1)[0]]) != met:
-        found = f"{name} has {met:,} records, {MANIFEST} says {wanted:,}"
-        raise DamagedInputError(found, "it was cut or changed; export the forum again")
+        what = f"{name} has {met:,} records, {MANIFEST} says {wanted:,}"
+        raise DamagedInputError(what, "it was cut or changed; export the forum again")
 
 
 def _json_lines(path: Path, name: str, kind: type, context: ReadContext) -> Iterator[_Unread]:

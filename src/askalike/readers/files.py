@@ -79,8 +79,8 @@ def _gzip_damage_named(where: str) -> Iterator[None]:
         raise DamagedInputError(f"{where}: the gzip file ends too early", _FETCH_AGAIN) from error
     except gzip.BadGzipFile as error:
         if "Not a gzipped file" in str(error):
-            found = f"{where}: damaged gzip data (other bytes stand in it or behind it)"
-            raise DamagedInputError(found, "unpack the file, and look at what it holds") from error
+            what = f"{where}: damaged gzip data (other bytes stand in it or behind it)"
+            raise DamagedInputError(what, "unpack the file, and look at what it holds") from error
         raise DamagedInputError(f"{where}: damaged gzip data ({error})", _FETCH_AGAIN) from error
     except zlib.error as error:
         raise DamagedInputError(f"{where}: damaged gzip data ({error})", _FETCH_AGAIN) from error
@@ -301,7 +301,7 @@ def needed_file(folder: Path, name: str, hint: str) -> Path:
         FormatError: it finds nothing.
         UnsafeInputError: it is a symbolic link that leads out of the folder.
     """
-    found = stored_file(folder, name)
-    if found is None:
+    file = stored_file(folder, name)
+    if file is None:
         raise FormatError(f"{folder.name} lacks {name} (or {name}.gz)", hint)
-    return found
+    return file

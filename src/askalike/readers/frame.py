@@ -74,13 +74,13 @@ class Limits:
         Raises:
             UnsafeInputError: too many bytes, or too many for its size.
         """
-        found = ""
+        what = ""
         if unpacked > self.archive_unpacked_bytes:
-            found = f"more than {self.archive_unpacked_bytes:,} bytes"
+            what = f"more than {self.archive_unpacked_bytes:,} bytes"
         elif unpacked > max(self.archive_free_bytes, self.archive_ratio * packed):
-            found = f"more than {self.archive_ratio:,.0f} times its size"
-        if found:
-            raise UnsafeInputError(f"{name} unpacks to {found}", "if you trust it, unpack it and give what was in it")
+            what = f"more than {self.archive_ratio:,.0f} times its size"
+        if what:
+            raise UnsafeInputError(f"{name} unpacks to {what}", "if you trust it, unpack it and give what was in it")
 
     def check_columns(self, name: str, count: int) -> None:
         """Refuse a table with more columns than are believed.

@@ -208,16 +208,16 @@ class _Style:
 
 def _style(name: str, sample: Sequence[tuple[int, bytes]], context: ReadContext) -> _Style:
     """Find out from the first lines whether questions have ids, and whether titles are escaped for HTML."""
-    found: list[dict[str, object]] = []
+    objects: list[dict[str, object]] = []
     for _, line in sample:
         with contextlib.suppress(Unreadable):  # rejected when its turn comes
-            found.append(_with_our_names(load_object(line)))
-    has_ids = not found or any("id" in data for data in found)
+            objects.append(_with_our_names(load_object(line)))
+    has_ids = not objects or any("id" in data for data in objects)
     if not has_ids:
         context.notice(f"{name}: {MADE_IDS}")
     if (is_said := context.options.is_html_escaped_twice) is not None:
         return _Style(has_ids, is_said, is_said)
-    titles = (data.get("title") for data in found)
+    titles = (data.get("title") for data in objects)
     has_escaped_titles = are_escaped(title for title in titles if isinstance(title, str))
     if has_escaped_titles:
         context.notice(f"{name}: {ESCAPED_TITLES}")
@@ -264,7 +264,7 @@ class _Lines:
         body = self._text(data, "body")
         markup = _markup(data.get("markup"), self.markup)
         check_has_text(title, body, markup)
-        found = Question(
+        question = Question(
             id=question_id,
             title=title,
             body=body,
@@ -278,7 +278,7 @@ class _Lines:
             language=language(data.get("language"), "language", context),
             is_language_detected=data.get("is_language_detected") is True,
         )
-        return found if question_id else replace(found, id=self.made_ids.of(found))
+        return question if question_id else replace(question, id=self.made_ids.of(question))
 
     def _text(self, data: dict[str, object], name: str) -> str:
         value = data["body"] if "body" in data else data.get("text")

@@ -108,10 +108,10 @@ def _dialect(sample: str, suffix: str) -> dict[str, Any]:
 
 def _rows_of_width(sample: str, settings: dict[str, Any]) -> int:
     """Return how many rows of a sample have as many cells as its first one."""
-    found: list[int] = []
+    columns: list[int] = []
     with contextlib.suppress(DamagedInputError):  # the sample may end within a cell
-        found.extend(len(row.cells) for row in csv_rows(io.StringIO(sample, newline=""), "", Limits(), **settings))
-    return found.count(found[0]) if found else 0
+        columns.extend(len(row.cells) for row in csv_rows(io.StringIO(sample, newline=""), "", Limits(), **settings))
+    return columns.count(columns[0]) if columns else 0
 
 
 def _is_better_quoted(sample: str) -> bool:
@@ -170,8 +170,8 @@ def _separated_rows(reader: Iterator[list[str]], name: str, longest: int) -> Ite
             return
         except csv.Error as error:
             if "unexpected end of data" in str(error):
-                found = f"{name}, line {line}: the file ends inside a quoted cell that begins here"
-                raise DamagedInputError(found, "the file is truncated, or a quote is not closed") from error
+                what = f"{name}, line {line}: the file ends inside a quoted cell that begins here"
+                raise DamagedInputError(what, "the file is truncated, or a quote is not closed") from error
             is_long = "field larger than field limit" in str(error)
             yield Row(
                 line, [], f"a cell longer than {longest:,} characters" if is_long else f"no row of cells: {error}"
@@ -590,7 +590,7 @@ class _Rows:
         body = text(cells.get("body"), "body", context)
         check_has_text(title, body, self.style.markup)
         url = one_line(cells.get("url"), "url", context)
-        found = Question(
+        question = Question(
             id=question_id,
             title=title,
             body=body,
@@ -603,7 +603,7 @@ class _Rows:
             author=self._author(cells),
             language=language(cells.get("language"), "language", context),
         )
-        return found if question_id else replace(found, id=self.made_ids.of(found))
+        return question if question_id else replace(question, id=self.made_ids.of(question))
 
     def _answer(self, answer_id: str, question_id: str, cells: dict[str, object], column: str) -> Answer:
         body = text(cells.get(column), column, self.context)
@@ -653,7 +653,7 @@ def _originals(value: object, context: ReadContext) -> list[str]:
     if isinstance(value, int | float):
         return [identifier(value, "duplicate_of")] if value == value else []  # NaN stands for an empty cell
     if isinstance(value, list | tuple):
-        return [identifier(one, "duplicate_of") for one in value]
+        return [identifier(target, "duplicate_of") for target in value]
     return [identifier(_value_of("id", name), "duplicate_of") for name in tags(value, context)]
 
 

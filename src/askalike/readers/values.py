@@ -104,9 +104,9 @@ def person(value: object, name: str, context: ReadContext) -> str:
 
 def language(value: object, name: str, context: ReadContext) -> str:
     """Return a language's code; one that is none is left out, and counted."""
-    given = one_line(value, name, context)
+    line = one_line(value, name, context)
     try:
-        return language_code(given) if given else ""
+        return language_code(line) if line else ""
     except SettingError:
         context.repair("languages that are no codes, left out")
         return ""
@@ -259,13 +259,13 @@ def are_escaped(titles: Iterable[str]) -> bool:
     >>> are_escaped(["How does &gt; work in HTML?", "Tom & Jerry", "What is &amp;?", "And &lt;?", "&nbsp;"])
     False
     """
-    found = 0
+    matching = 0
     for title in titles:
         rest, count = _REFERENCE.subn("", title)
         if _BARE.search(rest):
             return False
-        found += count > 0
-    return found >= _LEAST
+        matching += count > 0
+    return matching >= _LEAST
 
 
 MADE_IDS: Final = (

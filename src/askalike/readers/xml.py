@@ -100,9 +100,9 @@ class _Events:
     def _external(self, *rest: object) -> int:
         self._refuse("the file asks for an external entity")
 
-    def _refuse(self, found: str) -> NoReturn:
+    def _refuse(self, what: str) -> NoReturn:
         raise UnsafeInputError(
-            f"{self.name}, line {self.parser.CurrentLineNumber}: {found}; this is never read",
+            f"{self.name}, line {self.parser.CurrentLineNumber}: {what}; this is never read",
             "if you trust the file, remove that part and read it again",
         )
 

@@ -135,16 +135,16 @@ def function_word_share(texts: Iterable[str], language: str) -> float | None:
     0.6
     >>> function_word_share(["Der Router steht im Keller"], "english")  # too few words
     """
-    listed, read, found = STOP_WORDS.get(language), 0, 0
+    listed, read, listed_words = STOP_WORDS.get(language), 0, 0
     if listed is None:
         return None
     for text in texts:
-        held = words(text)
-        read += len(held)
-        found += sum(word in listed for word in held)
+        text_words = words(text)
+        read += len(text_words)
+        listed_words += sum(word in listed for word in text_words)
         if read >= _MOST_COUNTED:
             break
-    return found / read if read >= _LEAST_WORDS else None
+    return listed_words / read if read >= _LEAST_WORDS else None
 
 
 def reads_like(texts: Iterable[str], language: str) -> bool | None:
@@ -301,11 +301,11 @@ class Analyzer:
         if name == written == self.settings.language:
             return self
         with self._lock:
-            found = self._others.get((name, written))
-            if found is None:
+            analyzer = self._others.get((name, written))
+            if analyzer is None:
                 read = replace(self.settings, language=name, languages=())
-                found = self._others[name, written] = Analyzer(read, written)
-        return found
+                analyzer = self._others[name, written] = Analyzer(read, written)
+        return analyzer
 
     def readings(self, by: str) -> list[Analyzer]:
         """Return what gives all terms that the forum's questions may have of a query in a language, its own first."""
@@ -314,7 +314,7 @@ class Analyzer:
 
     def prepare_query(self, by: str, title: str, body: str, markup: Markup) -> list[Prepared]:
         """Return what ``prepare`` gives of a query in a language, by each of the ``readings``."""
-        return [one.prepare(title, body, markup) for one in self.readings(by)]
+        return [reading.prepare(title, body, markup) for reading in self.readings(by)]
 
     def terms(self, text: str) -> list[str]:
         """Return the index terms of ``text``, in order and with repetitions."""
@@ -351,15 +351,15 @@ class Analyzer:
         >>> Analyzer(TextSettings()).first_among("Mounted disks: mounting disks", {"disk", "mount"})
         {'mount': 'Mounted', 'disk': 'disks'}
         """
-        memory, found = self._memory, dict[str, str]()
+        memory, first_words = self._memory, dict[str, str]()
         lacking = set(wanted)
         for piece in text.split():
             if not lacking.isdisjoint(memory[piece]):
                 for start, end, term in self._places(piece):
                     if term in lacking:
                         lacking.remove(term)
-                        found[term] = piece[start:end]
-        return found
+                        first_words[term] = piece[start:end]
+        return first_words
 
     def spans_among(self, text: str, wanted: Set[str]) -> list[tuple[int, int]]:
         """Return where ``text`` holds the words of terms that are wanted: (start, end) of each, ascending.

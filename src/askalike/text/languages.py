@@ -101,8 +101,8 @@ class Detector:
     def told(self, question: Question) -> Question:
         """Return a question with its language, detected where nobody has said it; and count it."""
         if not question.language or question.is_language_detected:
-            found = self.language_of(question.title, question.body, question.markup)
-            question = replace(question, language=found, is_language_detected=bool(found))
+            language = self.language_of(question.title, question.body, question.markup)
+            question = replace(question, language=language, is_language_detected=bool(language))
         self.note(question.language)
         return question
 

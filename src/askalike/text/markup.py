@@ -87,13 +87,13 @@ def _read_tree(body: str) -> list[Segment]:
 
 def _put_back(text: str, codes: list[str]) -> list[Segment]:
     """Return ``text`` as prose, cut where a place mark stands for a code block."""
-    found: list[Segment] = []
+    segments_found: list[Segment] = []
     for position, part in enumerate(_CODE_PLACE.split(text)):
         if position % 2 == 0:
-            found.append(Segment("prose", part.strip()))
+            segments_found.append(Segment("prose", part.strip()))
         elif int(part) < len(codes):
-            found.append(Segment("code", safe(codes[int(part)]).strip("\n")))
-    return [segment for segment in found if segment.text.strip()]
+            segments_found.append(Segment("code", safe(codes[int(part)]).strip("\n")))
+    return [segment for segment in segments_found if segment.text.strip()]
 
 
 # Each of these consumes to the end of the text when its end is missing, so that it is tried once only.
@@ -105,11 +105,13 @@ _TAG = re.compile(r"</?[a-z!?][^<>]*>", re.IGNORECASE)
 def _read_without_tree(body: str) -> list[Segment]:
     """Return the segments of a very large or very tangled post, in time that grows with its length only."""
     text = _BLOCK_TAG.sub("\n<", _DROPPED.sub(" ", body))
-    found: list[Segment] = []
+    segments_found: list[Segment] = []
     for position, part in enumerate(_PRE.split(text)):
         stretch = safe(unescaped(_TAG.sub("", part)))
-        found.append(Segment("code", stretch.strip("\n")) if position % 2 else Segment("prose", stretch.strip()))
-    return [segment for segment in found if segment.text.strip()]
+        segments_found.append(
+            Segment("code", stretch.strip("\n")) if position % 2 else Segment("prose", stretch.strip())
+        )
+    return [segment for segment in segments_found if segment.text.strip()]
 
 
 _HUGE_REFERENCE = re.compile("&#[0-9]{8,};?")
@@ -135,8 +137,8 @@ def read_markdown(body: str) -> list[Segment]:
         stretches = [(False, body)]
     else:
         stretches = [(is_code, "\n".join(lines)) for is_code, lines in _blocks(body.split("\n"))]
-    found = [Segment("code", text.strip("\n")) if is_code else _prose(text) for is_code, text in stretches]
-    return [segment for segment in found if segment.text.strip()]
+    segments_found = [Segment("code", text.strip("\n")) if is_code else _prose(text) for is_code, text in stretches]
+    return [segment for segment in segments_found if segment.text.strip()]
 
 
 def _blocks(lines: list[str]) -> list[tuple[bool, list[str]]]:
@@ -209,11 +211,11 @@ _STRUCK = re.compile(r"~~(?=\S)([^~\n]++)~~")
 
 def _prose(text: str) -> Segment:
     """Return a stretch of Markdown without code blocks as the text that a reader sees."""
-    held: list[str] = []
+    lines: list[str] = []
 
     def hold(match: re.Match[str]) -> str:
-        held.append(match[match.lastindex or 0])
-        return f"{_HELD}{len(held) - 1}{_ENDED}"
+        lines.append(match[match.lastindex or 0])
+        return f"{_HELD}{len(lines) - 1}{_ENDED}"
 
     if "`" in text or "\\" in text:
         text = _LITERAL.sub(hold, text.replace(_HELD, " ").replace(_ENDED, " "))
@@ -222,8 +224,8 @@ def _prose(text: str) -> Segment:
     text = _without_inline_marks(text)
     if "&" in text:
         text = safe(unescaped(text))
-    if held:
-        text = _PLACE.sub(lambda match: held[int(match[1])] if int(match[1]) < len(held) else "", text)
+    if lines:
+        text = _PLACE.sub(lambda match: lines[int(match[1])] if int(match[1]) < len(lines) else "", text)
     return Segment("prose", text.strip("\n"))
 
 
@@ -272,10 +274,10 @@ def segments(body: str, markup: Markup) -> list[Segment]:
     reader = READERS.get(markup)
     if reader is None:
         raise SettingError(f"markup {markup!r}, but expected one of: {', '.join(READERS)}", "name a listed markup")
-    found = reader(safe(body))
-    if found and found[0].kind == "prose":
-        found[0] = Segment("prose", without_banner(found[0].text))
-    return [segment for segment in found if segment.text.strip()]
+    stretches = reader(safe(body))
+    if stretches and stretches[0].kind == "prose":
+        stretches[0] = Segment("prose", without_banner(stretches[0].text))
+    return [segment for segment in stretches if segment.text.strip()]
 
 
 def readable(body: str, markup: Markup, *, with_code: bool) -> str:

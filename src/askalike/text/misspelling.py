@@ -47,12 +47,12 @@ def _neighbours() -> dict[str, str]:
     """Return letter → the letters on the keys around it, each row half a key to the right of the one above."""
     place = {letter: (row, column + row / 2) for row, keys in enumerate(_ROWS) for column, letter in enumerate(keys)}
     return {
-        one: "".join(
+        letter: "".join(
             other
             for other, (row, column) in place.items()
-            if other != one and abs(row - at[0]) <= 1 and abs(column - at[1]) <= 1
+            if other != letter and abs(row - at[0]) <= 1 and abs(column - at[1]) <= 1
         )
-        for one, at in place.items()
+        for letter, at in place.items()
     }
 
 
@@ -76,7 +76,7 @@ def meant(word: str, letters: str = ascii_lowercase) -> dict[str, float]:
     >>> round(found["via"], 5), round(0.25 / 3.1 * (0.3 / 8 + 0.2 / 26), 5)
     (0.00364, 0.00364)
     """
-    found: dict[str, float] = {}
+    likelihoods: dict[str, float] = {}
     length = len(word)
     shares = {size: _place_share(size) for size in (length - 1, length, length + 1)}
     for at in range(length + 1):
@@ -86,20 +86,20 @@ def meant(word: str, letters: str = ascii_lowercase) -> dict[str, float]:
         for letter in letters:  # that was left out here
             other = before + letter + after
             twice = SECOND_OF_TWO if before.endswith(letter) else 1.0
-            found[other] = found.get(other, 0.0) + likelihood * twice
+            likelihoods[other] = likelihoods.get(other, 0.0) + likelihood * twice
         if not after:
             break
         here, rest = after[0], after[1:]
         other = before + rest
         likelihood = PUT_IN * weight * shares[length] * _put_in(here, before[-1:], rest[:1])
-        found[other] = found.get(other, 0.0) + likelihood
+        likelihoods[other] = likelihoods.get(other, 0.0) + likelihood
         for letter, share in _changes(here, letters):  # that was changed to this one
             other = before + letter + rest
-            found[other] = found.get(other, 0.0) + CHANGED * weight * shares[length] * share
+            likelihoods[other] = likelihoods.get(other, 0.0) + CHANGED * weight * shares[length] * share
         if rest and rest[0] != here:
             other = before + rest[0] + here + rest[1:]
-            found[other] = found.get(other, 0.0) + SWAPPED * weight * shares[length]
-    return found
+            likelihoods[other] = likelihoods.get(other, 0.0) + SWAPPED * weight * shares[length]
+    return likelihoods
 
 
 def _place_share(length: int) -> float:

@@ -62,16 +62,16 @@ _CODES: Final[Mapping[str, str]] = {
 _SUBTAG = re.compile("[-_.@]")
 
 
-def language_name(given: str) -> str:
+def language_name(code: str) -> str:
     """Return the name of a language that was given by name, ISO 639-1 code, BCP 47 tag or locale; others as they are.
 
     >>> language_name("de"), language_name("pt-BR"), language_name("German"), language_name("klingon")
     ('german', 'portuguese', 'german', 'klingon')
     """
-    name = given.strip().lower()
+    name = code.strip().lower()
     if name in (NO_LANGUAGE, *LANGUAGES):
         return name
-    return _CODES.get(_SUBTAG.split(name)[0], given)
+    return _CODES.get(_SUBTAG.split(name)[0], code)
 
 
 def stemmer_name(code: str) -> str:
@@ -132,7 +132,7 @@ class TextSettings:
         Raises:
             SettingError: there is no such language.
         """
-        named = [name for one in languages.split(",") if (name := one.strip())] or [languages]
+        named = [name for part in languages.split(",") if (name := part.strip())] or [languages]
         if len(named) == 1:
             return cls(named[0], with_code)
         return cls(with_code=with_code, languages=tuple(named))
@@ -161,8 +161,8 @@ class TextSettings:
 
     def to_json(self) -> dict[str, str | bool | list[str]]:
         """Return the settings as a mapping that JSON can hold; of a forum in one language without ``languages``."""
-        found = {name: value for name, value in asdict(self).items() if name != "languages"}
-        return found | {"languages": list(self.languages)} if self.languages else found
+        values = {name: value for name, value in asdict(self).items() if name != "languages"}
+        return values | {"languages": list(self.languages)} if self.languages else values
 
     @classmethod
     def from_json(cls, stored: Mapping[str, object]) -> TextSettings:

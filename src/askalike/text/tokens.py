@@ -71,15 +71,15 @@ def surfaces(piece: str) -> list[str]:
     """
     if piece.isalnum() and (piece.isascii() or not _IS_UNSPACED.search(piece)):
         return [piece]
-    found: list[str] = []
+    pieces: list[str] = []
     for token in _TOKEN.findall(piece):
         if _SPECIAL.search(token) or "_" in token:
-            found.extend(_cut(token))
+            pieces.extend(_cut(token))
         else:
-            found.append(token)
+            pieces.append(token)
     if not piece.isascii() and _IS_UNSPACED.search(piece):
-        return [word for token in found for word in _UNSPACED_WORDS.findall(token) if _LETTER.search(word)]
-    return found
+        return [word for token in pieces for word in _UNSPACED_WORDS.findall(token) if _LETTER.search(word)]
+    return pieces
 
 
 def _cut(token: str) -> list[str]:
@@ -126,13 +126,13 @@ def words(text: str) -> list[str]:
     >>> words("Can't mount 22.04 on C++: see /etc/fstab (error 0x80070035)!")
     ["can't", 'mount', '22.04', 'on', 'c++', 'see', '/etc/fstab', 'error', '0x80070035']
     """
-    found: list[str] = []
+    pieces: list[str] = []
     for piece in text.split():
         if len(piece) <= _LONGEST_REMEMBERED:
-            found.extend(_words_of_piece(piece))
+            pieces.extend(_words_of_piece(piece))
         else:
-            found.extend(map(word_of, surfaces(normalised(piece))))
-    return found
+            pieces.extend(map(word_of, surfaces(normalised(piece))))
+    return pieces
 
 
 def is_compound(word: str) -> bool:
@@ -153,8 +153,8 @@ def parts(word: str) -> list[str]:
     plus = _PLUS.fullmatch(word)
     if plus:
         return [plus[1]] if plus[1] and plus[1] != word else []
-    scheme, found, rest = word.partition("://")
-    components = _SEPARATORS.split(rest if found else scheme)
+    scheme, separator, rest = word.partition("://")
+    components = _SEPARATORS.split(rest if separator else scheme)
     made_of: list[str] = []
     for component in components:
         name = component.removeprefix("www.").strip("-").rstrip(".")
