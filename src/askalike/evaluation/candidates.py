@@ -116,15 +116,15 @@ def _check(
             f"{len(queries)} queries, {len(candidates)} lists of candidates and {len(labels)} of labels",
             "give one list of each for every query, and at least one query",
         )
-    for number, (query, found, own) in enumerate(zip(queries, candidates, labels, strict=True)):
+    for number, (query, documents, own) in enumerate(zip(queries, candidates, labels, strict=True)):
         fault = ""
-        if not len(found):
+        if not len(documents):
             fault = "has no candidates"
-        elif len(found) != len(own):
+        elif len(documents) != len(own):
             fault = "has not one label for each candidate"
-        elif len(set(found)) != len(found):
+        elif len(set(documents)) != len(documents):
             fault = "names a candidate twice"
-        elif not all(0 <= place < count for place in (query, *found)):
+        elif not all(0 <= place < count for place in (query, *documents)):
             fault = f"names a position outside 0 … {count - 1}"
         if fault:
             raise EvaluationError(f"query number {number} {fault}", "positions count from 0 in the list of questions")

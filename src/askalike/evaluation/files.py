@@ -356,6 +356,6 @@ def read_run(path: Path | str) -> Run:
 def _read(path: Path, reader_of: Callable[[Format], Callable[[Path], _Read] | None], wanted: str) -> _Read:
     name = format_of(path)
     if (reader := reader_of(FORMATS[name])) is None:
-        held = ", ".join(other for other, form in FORMATS.items() if reader_of(form) is not None)
-        raise FormatError(f"{path} is of format {name}, expected {wanted}: {held}")
+        readable = ", ".join(other for other, form in FORMATS.items() if reader_of(form) is not None)
+        raise FormatError(f"{path} is of format {name}, expected {wanted}: {readable}")
     return reader(path)

@@ -193,12 +193,12 @@ def parse_measure(name: str) -> Measure:
     >>> parse_measure("NDCG@10")
     Measure(name='ndcg@10', pattern='ndcg@k', k=10)
     """
-    found = _NAME.fullmatch(name.strip().lower())
-    if found:
-        kind, k = found["kind"], found["k"]
+    match = _NAME.fullmatch(name.strip().lower())
+    if match:
+        kind, k = match["kind"], match["k"]
         pattern = kind if k is None else f"{kind}@k"
         if pattern in MEASURES:
-            return Measure(found[0], pattern, int(k or 0))
+            return Measure(match[0], pattern, int(k or 0))
     raise EvaluationError(
         f"there is no measure {name!r}; expected one of {', '.join(MEASURES)}",
         "write a whole number from 1 on for k, as in p@5",

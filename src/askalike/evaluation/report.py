@@ -97,8 +97,8 @@ def evaluate(qrels: Qrels, run: Run, protocol: Protocol | str, measures: Sequenc
     parsed = [parse_measure(name) for name in measures]
     missing, unjudged = _checked(qrels, run, policy)
     found = {query: _relevant_ranked(qrels, run, query) for query in qrels}
-    held = {query: sum(grade > 0 for grade in qrels[query].values()) for query in qrels}
-    known = held if policy.relevant == "judged" else found
+    relevant = {query: sum(grade > 0 for grade in qrels[query].values()) for query in qrels}
+    known = relevant if policy.relevant == "judged" else found
     nothing = tuple(query for query in qrels if not known[query])
     leaves_out = policy.without_positives == "left out"
     counted = [query for query in qrels if known[query] or not leaves_out]
@@ -118,7 +118,7 @@ def evaluate(qrels: Qrels, run: Run, protocol: Protocol | str, measures: Sequenc
         without_positives=() if leaves_out else nothing,
         missing=missing,
         unjudged=unjudged,
-        relevant_not_ranked=sum(held.values()) - sum(found.values()),
+        relevant_not_ranked=sum(relevant.values()) - sum(found.values()),
     )
 
 
@@ -160,8 +160,8 @@ def _check_gold(qrels: Qrels) -> None:
             f"{len(empty)} queries of the gold have no judgement at all: {named(empty)}",
             "leave such queries out, or judge a document 0 where nothing is relevant",
         )
-    given: Any = qrels  # notebooks check no types
-    for query, judgements in given.items():
+    untyped: Any = qrels  # notebooks check no types
+    for query, judgements in untyped.items():
         if not isinstance(query, str) or not isinstance(judgements, Mapping):
             raise EvaluationError(
                 f"the gold has {judgements!r:.80} for the query {query!r:.80}",
@@ -179,8 +179,8 @@ def _check_gold(qrels: Qrels) -> None:
 def _check_run(run: Run) -> None:
     if not run:
         raise EvaluationError("the run has no query", "give ranked documents for at least one query")
-    given: Any = run  # notebooks check no types
-    for query, entries in given.items():
+    untyped: Any = run  # notebooks check no types
+    for query, entries in untyped.items():
         for entry in entries:
             if not (isinstance(entry, tuple | list) and len(entry) == 2 and isinstance(entry[1], Real)):
                 raise EvaluationError(

@@ -120,15 +120,15 @@ def bootstrap_mean(values: Sequence[float], *, level: float = 0.95, rounds: int 
     _check_draws(rounds, seed)
     if not 0 < level < 1:
         raise SettingError(f"the level is {level}; expected a number between 0 and 1", "0.95 is usual")
-    given = _finite(values)
-    if len(given) < 2:
-        raise EvaluationError(f"an interval from {len(given)} queries; expected at least 2", "score more queries")
+    finite = _finite(values)
+    if len(finite) < 2:
+        raise EvaluationError(f"an interval from {len(finite)} queries; expected at least 2", "score more queries")
     generator = np.random.default_rng(seed)
-    count = len(given)
+    count = len(finite)
     drawn = (generator.integers(0, count, (size, count)) for size in _sizes(count, rounds))
-    means = np.concatenate([given[indices].mean(axis=1) for indices in drawn])  # (rounds,) float64
+    means = np.concatenate([finite[indices].mean(axis=1) for indices in drawn])  # (rounds,) float64
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(given.mean()), float(low), float(high), level)
+    return Interval(float(finite.mean()), float(low), float(high), level)
 
 
 def bootstrap_over_seeds(
@@ -201,14 +201,14 @@ def _check_draws(rounds: int, seed: int) -> None:
 
 def _finite(values: Sequence[float]) -> Values:
     try:
-        given = np.asarray(values, dtype=np.float64)  # (Q,)
+        array = np.asarray(values, dtype=np.float64)  # (Q,)
     except (TypeError, ValueError) as error:
         raise EvaluationError(f"the values are {values!r:.80}", "expected a number for each query") from error
-    if given.ndim != 1:
-        raise EvaluationError(f"the values have the shape {given.shape}", "expected a number for each query")
-    if not np.isfinite(given).all():
+    if array.ndim != 1:
+        raise EvaluationError(f"the values have the shape {array.shape}", "expected a number for each query")
+    if not np.isfinite(array).all():
         raise EvaluationError("a query's value is not a finite number", "find out which measure gave it")
-    return given
+    return array
 
 
 def _differences(first: Sequence[float], second: Sequence[float]) -> Values:

@@ -96,8 +96,8 @@ def split_components(
 
     free = []
     for group in groups:
-        held = {kept[one] for one in group if one in kept} if kept else set()
-        earlier = next((name for name in fractions if name in held), None)
+        splits = {kept[member] for member in group if member in kept} if kept else set()
+        earlier = next((name for name in fractions if name in splits), None)
         if earlier is None:
             free.append(group)
         else:

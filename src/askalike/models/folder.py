@@ -159,13 +159,13 @@ def json_object(data: bytes, name: str) -> dict[str, object]:
         DamagedModelError: it is not one.
     """
     try:
-        found = json.loads(data.decode())
+        content = json.loads(data.decode())
     except (ValueError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)[:200]
         raise DamagedModelError(f"{name} is not JSON: {reason}", AGAIN) from error
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise DamagedModelError(f"{name} holds no JSON object", AGAIN)
-    return found
+    return content
 
 
 _TYPES: Final[dict[str, type[np.generic]]] = {"F32": np.float32, "F16": np.float16, "I8": np.int8, "I64": np.int64}
@@ -190,11 +190,11 @@ def from_safetensors(data: bytes) -> dict[str, NDArray[np.generic]]:
             f"weights.safetensors has a header of {length} bytes, but expected at most {_MAX_HEADER_BYTES}", AGAIN
         )
     try:
-        found = safetensors.deserialize(data)  # type: ignore[no-untyped-call]
+        tensors = safetensors.deserialize(data)  # type: ignore[no-untyped-call]
     except (safetensors.SafetensorError, ValueError, OverflowError) as error:
         raise DamagedModelError(f"weights.safetensors cannot be read: {str(error)[:200]}", AGAIN) from error
     arrays: dict[str, NDArray[np.generic]] = {}
-    for name, entry in found:
+    for name, entry in tensors:
         dtype, shape = _TYPES.get(entry["dtype"]), tuple(entry["shape"])
         if dtype is None or not prod(shape):
             what = f"{entry['dtype']} {shape} for {name[:40]!r}"
@@ -313,9 +313,9 @@ def _read(path: Path) -> tuple[Manifest, Contents]:
                 f"{path} has format {manifest.format}, written by askalike {manifest.version[:40]}, expected {FORMAT}",
                 "train the model again",
             )
-        found = {entry.name for entry in layout.folder.iterdir()}
-        if found != set(MAX_BYTES):
-            wrong = ", ".join(sorted(found ^ set(MAX_BYTES))[:10])
+        present = {entry.name for entry in layout.folder.iterdir()}
+        if present != set(MAX_BYTES):
+            wrong = ", ".join(sorted(present ^ set(MAX_BYTES))[:10])
             raise DamagedModelError(f"{path}: missing or not part of a model: {wrong[:300]}", AGAIN)
         files = {name: _read_capped(layout.folder / name) for name in manifest.files}
     except OSError as error:

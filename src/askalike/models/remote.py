@@ -197,12 +197,12 @@ class RemoteEncoder(_Endpoint):
                 raise ValueError("the indexes of its vectors are not 0, 1, 2, …")
             rows = [row["embedding"] for row in data]
             width = self._dimensions or len(rows[0])
-            found = checked(rows, len(texts), width, self.name)
+            vectors = checked(rows, len(texts), width, self.name)
         except (ValueError, TypeError, KeyError, IndexError, RecursionError, EncoderError) as error:
             raise FailedError(f"gave an answer that is no vectors: {self._web.quoted(str(error))}") from error
         with self._guard:
             self._dimensions = self._dimensions or width
-        return found
+        return vectors
 
 
 class RemoteReranker(_Endpoint):
@@ -233,7 +233,9 @@ class RemoteReranker(_Endpoint):
         Raises:
             EncoderError: it does not answer, or did not shortly before.
         """
-        return self.score_texts(text_of(query, READ_OF_PAIRS), [text_of(one, READ_OF_PAIRS) for one in questions])
+        return self.score_texts(
+            text_of(query, READ_OF_PAIRS), [text_of(question, READ_OF_PAIRS) for question in questions]
+        )
 
     def score_texts(self, query: str, texts: Sequence[str]) -> list[float]:
         """Return a finite number for each text, as ``score``."""

@@ -66,7 +66,7 @@ def document_vectors(encoder: TextEncoder, texts: Sequence[str]) -> Array:
     return checked(encoder.encode_document(texts), len(texts), encoder.dimensions, encoder.name)
 
 
-def checked(found: object, count: int, dimensions: int, name: str) -> Array:
+def checked(returned: object, count: int, dimensions: int, name: str) -> Array:
     """Return what an encoder gave as vectors of length 1; those without a direction stay zeros.  # (N, D) float32
 
     >>> checked([[0.0, 4.0], [0.0, 0.0]], 2, 2, "mine").tolist()
@@ -76,7 +76,7 @@ def checked(found: object, count: int, dimensions: int, name: str) -> Array:
         EncoderError: it is not ``count`` vectors of ``dimensions`` finite numbers.
     """
     try:
-        values = np.asarray(found)
+        values = np.asarray(returned)
         if values.dtype.kind not in "fiu":
             raise ValueError(f"values of the type {values.dtype}")
         array = values.astype(np.float64)  # (N, D); squares of what float32 can hold must not overflow
@@ -138,7 +138,10 @@ class FastEmbedEncoder:
             import fastembed
         except ImportError as error:
             raise MissingExtraError("the package fastembed is not installed", "fastembed") from error
-        known = {one["model"].lower(): str(one["model"]) for one in fastembed.TextEmbedding.list_supported_models()}
+        known = {
+            supported["model"].lower(): str(supported["model"])
+            for supported in fastembed.TextEmbedding.list_supported_models()
+        }
         if model.lower() not in known:
             raise EncoderError(
                 f"fastembed knows no model {model[:200]!r}", f"expected one of its {len(known)}, such as {min(known)}"
@@ -161,5 +164,5 @@ class FastEmbedEncoder:
         return self._made(self._embedding.passage_embed(list(texts)))
 
     def _made(self, vectors: Iterable[Any]) -> Array:
-        found = list(vectors)
-        return np.array(found, dtype=np.float32) if found else np.zeros((0, self.dimensions), dtype=np.float32)
+        rows = list(vectors)
+        return np.array(rows, dtype=np.float32) if rows else np.zeros((0, self.dimensions), dtype=np.float32)

@@ -255,8 +255,8 @@ def _network(folder: TransformerFolder, precision: Precision, threads: int | Non
 def normalised(vectors: Array) -> Array:
     """Return vectors at length 1; those without a direction stay zeros.  # (N, D)"""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    found: Array = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-    return found
+    units: Array = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    return units
 
 
 def batches(widths: Sequence[int]) -> Iterator[list[int]]:
@@ -282,18 +282,18 @@ def _mean(states: Array, mask: NDArray[np.bool_]) -> Array:
 
 def _mean_by_root(states: Array, mask: NDArray[np.bool_]) -> Array:
     counts = mask.sum(axis=1, keepdims=True).astype(np.float32)
-    found: Array = _mean(states, mask) * np.sqrt(counts)
-    return found
+    pooled: Array = _mean(states, mask) * np.sqrt(counts)
+    return pooled
 
 
 def _maximum(states: Array, mask: NDArray[np.bool_]) -> Array:
-    found: Array = np.where(mask[..., None], states, MASKED).max(axis=1)
-    return found
+    pooled: Array = np.where(mask[..., None], states, MASKED).max(axis=1)
+    return pooled
 
 
 def _last(states: Array, mask: NDArray[np.bool_]) -> Array:
-    found: Array = states[np.arange(len(states)), mask.sum(axis=1) - 1]
-    return found
+    pooled: Array = states[np.arange(len(states)), mask.sum(axis=1) - 1]
+    return pooled
 
 
 POOLINGS: Final[Mapping[Pooling, Callable[[Array, NDArray[np.bool_]], Array]]] = {
@@ -307,10 +307,10 @@ POOLINGS: Final[Mapping[Pooling, Callable[[Array, NDArray[np.bool_]], Array]]] =
 
 
 def _projected(layer: Dense, vectors: Array) -> Array:
-    found = vectors @ layer.weight.T
+    outputs = vectors @ layer.weight.T
     if layer.bias is not None:
-        found = found + layer.bias
-    return np.tanh(found) if layer.is_tanh else found
+        outputs = outputs + layer.bias
+    return np.tanh(outputs) if layer.is_tanh else outputs
 
 
 class RelativeBias:
@@ -325,14 +325,14 @@ class RelativeBias:
 
     def of(self, length: int) -> Array:
         """Return the bias for texts of so many pieces.  # (1, H, T, T)"""
-        found = self._made.get(length)
-        if found is None:
+        biases = self._made.get(length)
+        if biases is None:
             if len(self._made) >= 16:
                 self._made.clear()
             places = np.arange(length)
             buckets = relative_buckets(places[None, :] - places[:, None], len(self._table))
-            found = self._made[length] = np.ascontiguousarray(self._table[buckets].transpose(2, 0, 1)[None])
-        return found
+            biases = self._made[length] = np.ascontiguousarray(self._table[buckets].transpose(2, 0, 1)[None])
+        return biases
 
 
 def relative_buckets(distances: NDArray[np.int64], buckets: int, most: int = 128) -> NDArray[np.int64]:

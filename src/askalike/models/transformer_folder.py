@@ -169,11 +169,11 @@ def _modules(path: Path) -> dict[str, list[Path]]:
     """Return the last part of each module's type → their folders, in order; a folder without the list is a model."""
     if not (path / "modules.json").is_file():
         return {}
-    found: dict[str, list[Path]] = {}
+    paths: dict[str, list[Path]] = {}
     listed = _json(path / "modules.json")
-    for one in listed if isinstance(listed, list) else []:
-        kind = str(one.get("type", "")).rsplit(".", 1)[-1] if isinstance(one, dict) else ""
-        inside = str(one.get("path", "")) if isinstance(one, dict) else ""
+    for entry in listed if isinstance(listed, list) else []:
+        kind = str(entry.get("type", "")).rsplit(".", 1)[-1] if isinstance(entry, dict) else ""
+        inside = str(entry.get("path", "")) if isinstance(entry, dict) else ""
         folder = path / inside.replace("\0", "")
         if kind not in ("Transformer", "Pooling", "Dense", "Normalize"):
             raise ModelError(
@@ -182,10 +182,10 @@ def _modules(path: Path) -> dict[str, list[Path]]:
             )
         if not folder.resolve().is_relative_to(path.resolve()):
             raise DamagedModelError(f"modules.json of {path} names the folder {inside!r} outside the model", _AGAIN)
-        found.setdefault(kind, []).append(folder)
-    if "Transformer" not in found:
+        paths.setdefault(kind, []).append(folder)
+    if "Transformer" not in paths:
         raise DamagedModelError(f"modules.json of {path} names no Transformer", _AGAIN)
-    return found
+    return paths
 
 
 def _shape(settings: Mapping[str, Any], path: Path) -> Shape:
@@ -279,11 +279,11 @@ def _checked(shape: Shape, weights: Mapping[str, Array], path: Path) -> dict[str
         if any(f"{names[part]}.weight" not in weights for part in parts):
             break  # told below, and settings that claim a million layers end here
     for name, wanted in expected.items():
-        found = weights.get(name)
-        if found is None or len(found.shape) != len(wanted):
+        array = weights.get(name)
+        if array is None or len(array.shape) != len(wanted):
             raise DamagedModelError(f"{path} has no {name} of {len(wanted)} dimensions", _AGAIN)
-        if any(size is not None and size != real for size, real in zip(wanted, found.shape, strict=True)):
-            raise DamagedModelError(f"{path} has {name} of shape {found.shape}, expected {wanted}", _AGAIN)
+        if any(size is not None and size != real for size, real in zip(wanted, array.shape, strict=True)):
+            raise DamagedModelError(f"{path} has {name} of shape {array.shape}, expected {wanted}", _AGAIN)
     return {name: weights[name] for name in expected}
 
 
@@ -311,11 +311,11 @@ def _weights(path: Path, digest: Any) -> dict[str, Array]:
     if int.from_bytes(data[:8], "little") > _MAX_HEADER_BYTES:
         raise DamagedModelError(f"{path} has a header of more than {_MAX_HEADER_BYTES >> 20} MB", _AGAIN)
     try:
-        found = safetensors.deserialize(data)  # type: ignore[no-untyped-call]
+        tensors = safetensors.deserialize(data)  # type: ignore[no-untyped-call]
     except (safetensors.SafetensorError, ValueError, OverflowError) as error:
         raise DamagedModelError(f"{path} cannot be read: {str(error)[:200]}", _AGAIN) from error
     arrays: dict[str, Array] = {}
-    for name, entry in found:
+    for name, entry in tensors:
         if entry["dtype"] == "BF16":  # the upper half of a float32
             values = (np.frombuffer(entry["data"], np.uint16).astype(np.uint32) << 16).view(np.float32)
         elif entry["dtype"] in _TYPES:
@@ -334,13 +334,13 @@ def _pooling(path: Path) -> tuple[Pooling, ...]:
     known: tuple[Pooling, ...] = ("cls", "max", "mean", "mean_sqrt_len_tokens", "lasttoken")
     single = settings.get("pooling_mode")
     if isinstance(single, str):
-        found = tuple(one for one in known if one == single)
+        modes = tuple(mode for mode in known if mode == single)
     else:
         keys = {"cls": "cls_token", "max": "max_tokens", "mean": "mean_tokens"}
-        found = tuple(one for one in known if settings.get(f"pooling_mode_{keys.get(one, one)}") is True)
-    if not found:
+        modes = tuple(mode for mode in known if settings.get(f"pooling_mode_{keys.get(mode, mode)}") is True)
+    if not modes:
         raise ModelError(f"{path} asks for a pooling that cannot be run", f"expected one of {', '.join(known)}")
-    return found
+    return modes
 
 
 def _dense(folder: Path, width: int, digest: Any) -> Dense:
@@ -394,10 +394,10 @@ def _head(path: Path, root: Path, settings: Mapping[str, Any], shape: Shape, wei
 
 
 def _object(path: Path) -> Mapping[str, Any]:
-    found = _json(path)
-    if not isinstance(found, dict):
+    content = _json(path)
+    if not isinstance(content, dict):
         raise DamagedModelError(f"{path} is not a JSON object", _AGAIN)
-    return found
+    return content
 
 
 def _optional(path: Path) -> Mapping[str, Any]:

@@ -156,15 +156,15 @@ class QuestionReader:
 
     def title(self, question: Question) -> list[str]:
         """Return the words that are read of a question's title, or of title and body where they are joined."""
-        found = words(question.title)
-        if self.reads == "joined" and len(found) < self.word_limit:
-            found += words(plain_text(question.body, question.markup))
-        return self._first(found)
+        spelt = words(question.title)
+        if self.reads == "joined" and len(spelt) < self.word_limit:
+            spelt += words(plain_text(question.body, question.markup))
+        return self._first(spelt)
 
     def body(self, question: Question) -> list[str]:
         """Return the words that are read of a question's body; none where it is joined to the title, or not read."""
         return self.text(plain_text(question.body, question.markup)) if self.reads == "title and body" else []
 
-    def _first(self, found: list[str]) -> list[str]:
-        first = found[: self.word_limit]
+    def _first(self, spelt: list[str]) -> list[str]:
+        first = spelt[: self.word_limit]
         return stemmer_of(self.stems).stems(first) if self.stems else first

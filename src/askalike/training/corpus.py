@@ -82,8 +82,8 @@ class WordList:
 
     def counts(self) -> dict[str, int]:
         """Return how often each word occurs."""
-        found = np.bincount(self.texts.ids, minlength=len(self.words)).tolist()
-        return dict(zip(self.words, found, strict=True))
+        counts = np.bincount(self.texts.ids, minlength=len(self.words)).tolist()
+        return dict(zip(self.words, counts, strict=True))
 
     def over(self, vocabulary: Vocabulary) -> Texts:
         """Return the texts as ids of ``vocabulary``, 0 for words that it does not hold."""
@@ -130,28 +130,28 @@ class TrainingData:
 
     def digest(self) -> str:
         """Return the SHA-256 of everything that is learned from, in hexadecimal; dev sets are not."""
-        found = hashlib.sha256()
+        digest = hashlib.sha256()
         for question in self.questions:
             tags = question.tags[:1]
-            _add(found, "question", question.id, question.title, question.markup, question.body, *tags)
+            _add(digest, "question", question.id, question.title, question.markup, question.body, *tags)
         for pair in self.pairs:
-            _add(found, "pair", *pair)
+            _add(digest, "pair", *pair)
         for answer in self.answers:
-            _add(found, "answer", answer.question_id, answer.markup, answer.body)
+            _add(digest, "answer", answer.question_id, answer.markup, answer.body)
         for identifier, others in self.hard_negatives.items():
-            _add(found, "hard negatives", identifier, *others)
+            _add(digest, "hard negatives", identifier, *others)
         if self.held_out:
-            _add(found, "held out", *sorted(self.held_out))
-        return found.hexdigest()
+            _add(digest, "held out", *sorted(self.held_out))
+        return digest.hexdigest()
 
     def dev_digest(self) -> str:
         """Return the SHA-256 of the dev sets' questions, in hexadecimal: they decide when training stops."""
-        found = hashlib.sha256()
+        digest = hashlib.sha256()
         for name, task in self.dev.items():
-            _add(found, name, *map(str, task.queries.tolist()))
+            _add(digest, name, *map(str, task.queries.tolist()))
             for question in task.questions:
-                _add(found, question.title, question.markup, question.body)
-        return found.hexdigest()
+                _add(digest, question.title, question.markup, question.body)
+        return digest.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,11 +195,11 @@ class Corpus:
 
     def labelled(self) -> dict[int, frozenset[int]]:
         """Return question → its labelled duplicates, whichever was named first; only questions that have some."""
-        found: defaultdict[int, set[int]] = defaultdict(set)
+        neighbours: defaultdict[int, set[int]] = defaultdict(set)
         for first, second in self.pairs.tolist():
-            found[first].add(second)
-            found[second].add(first)
-        return {question: frozenset(others - {question}) for question, others in found.items()}
+            neighbours[first].add(second)
+            neighbours[second].add(first)
+        return {question: frozenset(others - {question}) for question, others in neighbours.items()}
 
 
 def dev_measures(
@@ -210,14 +210,14 @@ def dev_measures(
     Args:
         vectors_of: name of a dev set → the vectors of its questions.  # (N, D)
     """
-    found: dict[str, float] = {}
+    scores: dict[str, float] = {}
     for name, task in tasks.items():
         vectors = vectors_of(name)
-        found[f"{name} mrr"], found[f"{name} map"] = task.mrr(vectors), task.map(vectors)
+        scores[f"{name} mrr"], scores[f"{name} map"] = task.mrr(vectors), task.map(vectors)
     for measure in ("mrr", "map") if tasks else ():
-        values = [found[f"{name} {measure}"] for name in tasks]
-        found[measure] = sum(values) / len(values)
-    return found
+        values = [scores[f"{name} {measure}"] for name in tasks]
+        scores[measure] = sum(values) / len(values)
+    return scores
 
 
 class WordSource:
@@ -250,8 +250,8 @@ class WordSource:
         if len(rows) != len(data.questions):
             raise SettingError(f"{len(data.questions)} questions with {len(rows)} ids, expected each id once")
         pairs = np.array(_located(rows, data.pairs), np.int64).reshape(-1, 2)
-        asked = _located(rows, [(answer.question_id,) for answer in data.answers])
-        answers = np.array([[row, 2 * len(rows) + place] for place, (row,) in enumerate(asked)], np.int64)
+        question_rows = _located(rows, [(answer.question_id,) for answer in data.answers])
+        answers = np.array([[row, 2 * len(rows) + place] for place, (row,) in enumerate(question_rows)], np.int64)
         width = max(map(len, data.hard_negatives.values()), default=0)
         hard = np.full((len(rows), width), -1, np.int64)
         for identifier, others in data.hard_negatives.items():
@@ -289,12 +289,12 @@ def _question_words(questions: Iterable[Question], reader: QuestionReader) -> It
         yield reader.body(question)
 
 
-def _add(found: hashlib._Hash, *fields: str) -> None:
+def _add(digest: hashlib._Hash, *fields: str) -> None:
     """Hash fields with their lengths, so that no two lists of them give the same bytes."""
     for text in fields:
         content = text.encode(errors="surrogatepass")
-        found.update(b"%d:" % len(content) + content)
-    found.update(b";")
+        digest.update(b"%d:" % len(content) + content)
+    digest.update(b";")
 
 
 def _located(rows: Mapping[str, int], named: Sequence[Sequence[str]]) -> list[list[int]]:

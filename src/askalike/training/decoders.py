@@ -190,10 +190,10 @@ class Decoding(Objective):
     def batches(self, epoch: int, seed: int) -> Sequence[NDArray[np.int64]]:
         """Return arrays of rows (context text, title text, question); a batch holds one kind of context."""
         random = random_stream(seed, epoch)
-        found: list[NDArray[np.int64]] = []
+        batches: list[NDArray[np.int64]] = []
         for items in self._items.values():
-            found += in_batches(items[random.permutation(len(items))], self._options.batch_size)
-        return [found[place] for place in random.permutation(len(found))]
+            batches += in_batches(items[random.permutation(len(items))], self._options.batch_size)
+        return [batches[place] for place in random.permutation(len(batches))]
 
     def forward(self, batch: NDArray[np.int64]) -> Tensor:
         """Return -log P of a word, the mean over the words and ends of a batch of titles."""
@@ -205,13 +205,13 @@ class Decoding(Objective):
         """Return the perplexity of held-out titles, from each kind of context."""
         was_training = self.training
         self.eval()
-        found = {}
+        losses = {}
         for name, items in self._held_out.items():
             value = perplexity(self.output, (self._decoded(batch) for batch in self._alike(items)))
             if value is not None:
-                found[f"perplexity from {name}"] = value
+                losses[f"perplexity from {name}"] = value
         self.train(was_training)
-        return found
+        return losses
 
     def _alike(self, items: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
         yield from in_batches(items[np.argsort(self.corpus.texts.lengths()[items[:, 0]], kind="stable")], 256)
@@ -232,8 +232,10 @@ def _items(corpus: Corpus, context: str) -> NDArray[np.int64]:
     titles = 2 * questions
     if context == "similar":
         pairs = np.concatenate([corpus.pairs, corpus.pairs[:, ::-1]])
-        asked, others = np.repeat(pairs[:, 0], 2), pairs[:, 1]
-        found = np.stack([np.stack([2 * others, 2 * others + 1], axis=1).ravel(), 2 * asked, asked], axis=1)
+        questions_at, others = np.repeat(pairs[:, 0], 2), pairs[:, 1]
+        found = np.stack(
+            [np.stack([2 * others, 2 * others + 1], axis=1).ravel(), 2 * questions_at, questions_at], axis=1
+        )
     else:
         found = np.stack([titles if context == "title" else titles + 1, titles, questions], axis=1)
     lengths = corpus.texts.lengths()
@@ -351,8 +353,8 @@ class _Attention(nn.Module):
         """Return LayerNorm(Attention(inputs Wq, K, V) + inputs).  # (B, S, D)"""
         query = functional.linear(inputs, self.query)
         scores = torch.baddbmm(seen.bars, query, seen.keys.transpose(1, 2), alpha=1 / sqrt(query.shape[2]))
-        found: Tensor = self.norm(torch.bmm(scores.softmax(2), seen.values) + inputs)
-        return found
+        attended: Tensor = self.norm(torch.bmm(scores.softmax(2), seen.values) + inputs)
+        return attended
 
 
 class _Layer(nn.Module):
@@ -488,10 +490,10 @@ class Reconstruction(Objective):
         """Return arrays of rows of texts; those of a batch are of like length."""
         random = random_stream(seed, epoch)
         drawn = self._rows[random.permutation(len(self._rows))]
-        found: list[NDArray[np.int64]] = []
+        batches: list[NDArray[np.int64]] = []
         for pool in in_batches(drawn, _POOL * self._options.batch_size):
-            found += self._alike(pool)
-        return [found[place] for place in random.permutation(len(found))]
+            batches += self._alike(pool)
+        return [batches[place] for place in random.permutation(len(batches))]
 
     def forward(self, batch: NDArray[np.int64]) -> Tensor:
         """Return -log P of a word, the mean over the words and ends of a batch of texts."""
@@ -524,12 +526,12 @@ class Reconstruction(Objective):
         """
         was_training = self.training
         self.eval()
-        found = [text for batch in in_batches(rows, self._options.batch_size) for text in self._greedy(batch)]
+        texts = [text for batch in in_batches(rows, self._options.batch_size) for text in self._greedy(batch)]
         self.train(was_training)
-        return found
+        return texts
 
     def _greedy(self, rows: NDArray[np.int64]) -> list[list[int]]:
-        found: list[list[int]] = [[] for _ in rows]
+        written_words: list[list[int]] = [[] for _ in rows]
         lengths = self.corpus.texts.starts[rows + 1] - self.corpus.texts.starts[rows]
         most = lengths + lengths // 2 + 5
         left = np.arange(len(rows))
@@ -540,12 +542,12 @@ class Reconstruction(Objective):
             numbers = self.output.predict(states).cpu().numpy()
             for place, number in zip(left, numbers, strict=True):
                 if number != END:
-                    found[place].append(int(number) - 1)
-            is_going = (numbers != END) & (np.array([len(found[place]) for place in left]) < most[left])
+                    written_words[place].append(int(number) - 1)
+            is_going = (numbers != END) & (np.array([len(written_words[place]) for place in left]) < most[left])
             kept = torch.from_numpy(np.flatnonzero(is_going)).to(words.device)
             left, memory = left[is_going], tuple(part[kept] for part in memory)
             words = self.network.words(torch.from_numpy(numbers[is_going] - 1).to(words.device))
-        return found
+        return written_words
 
     def _alike(self, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         """Return batches of texts of like length."""

@@ -150,10 +150,10 @@ def _run_stages(
 
 def _beginning(data: TrainingData, words: InitialWords, network: TextNetwork, seed: int) -> str:
     """Return a name of everything but the recipe that a training depends on."""
-    found = hashlib.sha256(f"{data.digest()}{data.dev_digest()}{words.digest()}{seed}".encode())
+    digest = hashlib.sha256(f"{data.digest()}{data.dev_digest()}{words.digest()}{seed}".encode())
     for name, array in to_arrays(network.encoder).items():
-        found.update(name.encode() + array.tobytes())
-    return found.hexdigest()
+        digest.update(name.encode() + array.tobytes())
+    return digest.hexdigest()
 
 
 def _identity(recipe: Recipe, number: int, beginning: str) -> str:

@@ -77,19 +77,19 @@ def read_log(path: Path) -> list[Entry]:
     if not path.exists():
         return []
     whole = path.read_text(encoding="utf-8", errors="replace").rpartition("\n")[0]
-    found = []
+    examples = []
     for number, row in enumerate(csv.reader(io.StringIO(whole)), start=1):
         if number == 1 and tuple(row) == COLUMNS:
             continue
         try:
             stage, epoch, step, measure, value = row
-            found.append(Entry(stage, int(epoch), int(step), measure, float(value)))
+            examples.append(Entry(stage, int(epoch), int(step), measure, float(value)))
         except ValueError as error:
             raise DamagedModelError(
                 f"{path}, line {number}: {','.join(row)[:80]!r}, but expected {', '.join(COLUMNS)}",
                 "take the line away, or delete the file",
             ) from error
-    return found
+    return examples
 
 
 def _lines(entries: Iterable[Entry]) -> str:
@@ -112,8 +112,8 @@ def write_examples(examples: Sequence[Example], vocabulary: Vocabulary, folder: 
     def words(ids: Iterable[int]) -> str:
         return " ".join(_UNKNOWN_WORD if number == UNKNOWN else vocabulary.words[number - 1] for number in ids)
 
-    found = [{"read": words(one.read), "written": words(one.written)} for one in examples]
-    replace_whole(folder / _FILE, (json.dumps(found, ensure_ascii=False, indent=2) + "\n").encode())
+    shown = [{"read": words(example.read), "written": words(example.written)} for example in examples]
+    replace_whole(folder / _FILE, (json.dumps(shown, ensure_ascii=False, indent=2) + "\n").encode())
 
 
 CLEARED_EVERY: Final = 64
@@ -258,15 +258,15 @@ class _StageRun:
         self.saved_at = context.clock()
 
     def run(self) -> None:
-        found = self._found()
-        if found is not None:
-            self._restore(found)
-            if not found.is_done:
-                place = f"epoch {found.epoch + 1}, batch {found.step + 1}"
+        checkpoint = self._found()
+        if checkpoint is not None:
+            self._restore(checkpoint)
+            if not checkpoint.is_done:
+                place = f"epoch {checkpoint.epoch + 1}, batch {checkpoint.step + 1}"
                 self.context.progress.notice(f"{self.context.stage} goes on from {place}")
         if not self.state.is_done:
-            self.log.begin(self.context.stage, self.state.epoch if found else -1, self.context.earlier)
-        if found is None:
+            self.log.begin(self.context.stage, self.state.epoch if checkpoint else -1, self.context.earlier)
+        if checkpoint is None:
             self._judge(0, {})
         while not self.state.is_done:
             self._epoch()
@@ -276,15 +276,15 @@ class _StageRun:
     def _found(self) -> Checkpoint | None:
         """Return what to go on from; a checkpoint of another training is set aside."""
         path, context = self.context.checkpoint, self.context
-        found = Checkpoint.load(path, context.identity)
-        if found is None and path.exists():
+        checkpoint = Checkpoint.load(path, context.identity)
+        if checkpoint is None and path.exists():
             aside = path.with_suffix(".other.safetensors")
             path.replace(aside)
             context.progress.notice(
                 f"{path} belongs to another training (other data, settings or seed): {context.stage} starts from the "
                 f"beginning, and the file is kept as {aside.name}"
             )
-        return found
+        return checkpoint
 
     def _epoch(self) -> None:
         context, state = self.context, self.state
@@ -368,11 +368,11 @@ class _StageRun:
             }
         replace(self.state, tensors=tensors).save(self.context.checkpoint)
 
-    def _restore(self, found: Checkpoint) -> None:
-        self.state = replace(found, tensors={})
-        self._load(found.part("model"))
-        self.best = {name: value.to(self.context.device) for name, value in found.part("best").items()}
-        moments = found.part("adam")
+    def _restore(self, checkpoint: Checkpoint) -> None:
+        self.state = replace(checkpoint, tensors={})
+        self._load(checkpoint.part("model"))
+        self.best = {name: value.to(self.context.device) for name, value in checkpoint.part("best").items()}
+        moments = checkpoint.part("adam")
         for name, parameter in self.learned.items():
             own = {key.rpartition(".")[2]: value for key, value in moments.items() if key.rpartition(".")[0] == name}
             if own:
@@ -380,8 +380,8 @@ class _StageRun:
 
     @torch.no_grad()
     def _load(self, values: Mapping[str, Tensor]) -> None:
-        found, expected = ({name: value.shape for name, value in some.items()} for some in (values, self.learned))
-        if found != expected:
+        shapes, expected = ({name: value.shape for name, value in arrays.items()} for arrays in (values, self.learned))
+        if shapes != expected:
             raise damaged(self.context.checkpoint, "its parameters are not those of the network")
         for name, parameter in self.learned.items():
             parameter.copy_(values[name])

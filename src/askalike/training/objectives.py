@@ -111,8 +111,8 @@ class TextNetwork(nn.Module):
 
     def words(self, ids: Tensor) -> Tensor:
         """Return the word vectors of ids, with dropout in training.  # (N, D_in)"""
-        found = functional.embedding(ids, self.embedding, padding_idx=self._unknown)
-        return functional.dropout(found, self.dropout, self.training)
+        vectors = functional.embedding(ids, self.embedding, padding_idx=self._unknown)
+        return functional.dropout(vectors, self.dropout, self.training)
 
     def packed(self, texts: Texts, rows: NDArray[np.int64]) -> tuple[Tensor, Packing]:
         """Return the ids of texts, packed, and the packing."""
@@ -132,9 +132,9 @@ class TextNetwork(nn.Module):
         ids, packing = self.packed(texts, rows)
         if dropped is None:
             return functional.dropout(self.encoder.pooled(self.words(ids), packing), self.dropout, self.training)
-        found = functional.embedding(ids, self.embedding, padding_idx=self._unknown)
+        vectors = functional.embedding(ids, self.embedding, padding_idx=self._unknown)
         places = dropped.starts[packing.order[packing.place]] + packing.step
-        return self.encoder.pooled(found * dropped.words[places], packing) * dropped.pooled
+        return self.encoder.pooled(vectors * dropped.words[places], packing) * dropped.pooled
 
     def questions(self, texts: Texts, questions: NDArray[np.int64], dropped: Dropped | None = None) -> Tensor:
         """Return the vector of each question i, whose title is row 2i and whose body row 2i + 1.  # (B, D)
@@ -167,12 +167,12 @@ class TextNetwork(nn.Module):
         was_training = self.training
         self.eval()
         rows = np.argsort(-texts.lengths(), kind="stable")  # of like length together
-        found = np.zeros((len(texts), self.encoder.config.hidden_size), np.float32)
+        vectors = np.zeros((len(texts), self.encoder.config.hidden_size), np.float32)
         for begin in range(0, len(rows), _BATCH):
             part = rows[begin : begin + _BATCH]
-            found[part] = self.encode(texts, part).cpu().numpy()
+            vectors[part] = self.encode(texts, part).cpu().numpy()
         self.train(was_training)
-        return found[0::2] + found[1::2]
+        return vectors[0::2] + vectors[1::2]
 
 
 def _title_and_body(questions: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -282,18 +282,18 @@ class MaxMargin(Objective):
             return in_batches(np.concatenate([pairs, self._drawn(pairs[:, 0], random)], axis=1), size)
         queries = random.permutation(np.unique(self._pairs[:, 0]))
         drawn = dict(zip(queries.tolist(), self._drawn(queries, random), strict=True))
-        found = []
+        batches = []
         for part in in_batches(queries, size):
             pairs = self._pairs[np.isin(self._pairs[:, 0], part)]
-            found.append(np.concatenate([pairs, np.stack([drawn[query] for query in pairs[:, 0].tolist()])], axis=1))
-        return found
+            batches.append(np.concatenate([pairs, np.stack([drawn[query] for query in pairs[:, 0].tolist()])], axis=1))
+        return batches
 
     def _drawn(self, queries: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.int64]:
         """Return random negatives of each query.  # (Q, K)"""
         excluded = [self._excluded[query] for query in queries.tolist()]
-        left = np.array([self.corpus.size - len(some) for some in excluded])
+        left = np.array([self.corpus.size - len(rows_out) for rows_out in excluded])
         drawn = random.integers(0, left[:, None], (len(queries), self._options.negatives))
-        return np.stack([skip(row, some) for row, some in zip(drawn, excluded, strict=True)])
+        return np.stack([skip(row, rows_out) for row, rows_out in zip(drawn, excluded, strict=True)])
 
     def forward(self, batch: NDArray[np.int64]) -> Tensor:
         """Return the mean loss of pairs with their negatives, (B, 2 + K) questions."""
@@ -366,10 +366,12 @@ def _marked(corpus: Corpus) -> NDArray[np.int64]:
 
 def _answered(corpus: Corpus) -> NDArray[np.int64]:
     lengths = corpus.texts.lengths()
-    asked, row = corpus.answers.T
-    has_words = (lengths[2 * asked] + lengths[2 * asked + 1] > 0) & (lengths[row] > 0)
-    asked, row = asked[has_words], row[has_words]
-    return np.stack([2 * asked, 2 * asked + 1, row, np.full(len(row), _NONE), asked, asked], axis=1)
+    questions_at, row = corpus.answers.T
+    has_words = (lengths[2 * questions_at] + lengths[2 * questions_at + 1] > 0) & (lengths[row] > 0)
+    questions_at, row = questions_at[has_words], row[has_words]
+    return np.stack(
+        [2 * questions_at, 2 * questions_at + 1, row, np.full(len(row), _NONE), questions_at, questions_at], axis=1
+    )
 
 
 _ROWS: Final[Mapping[str, Callable[[Corpus], NDArray[np.int64]]]] = {
@@ -394,11 +396,11 @@ class Contrastive(Objective):
         self._labelled: Final = corpus.labelled()
         self._items = [(_ROWS[name](corpus), share) for name, share in options.views.items()]
         if not any(int(share) * len(items) + round(share % 1 * len(items)) > 1 for items, share in self._items):
-            found = ", ".join(
+            listed = ", ".join(
                 f"{len(rows[0])} of {name}" for name, rows in zip(options.views, self._items, strict=True)
             )
             raise SettingError(
-                f"views with words on both sides: {found}; but expected at least two of one kind in an epoch",
+                f"views with words on both sides: {listed}; but expected at least two of one kind in an epoch",
                 "titles alone have none: give the questions bodies, answers or duplicate links, or name views in the "
                 "recipe that the data has",
             )
@@ -406,7 +408,7 @@ class Contrastive(Objective):
     def batches(self, epoch: int, seed: int) -> Sequence[NDArray[np.int64]]:
         """Return arrays of rows as ``_ROWS`` has them; a last part of one pair of views only is left out."""
         random = random_stream(seed, epoch)
-        found = []
+        batches = []
         for items, share in self._items:
             whole, part = divmod(share, 1)
             taken = [random.permutation(len(items)) for _ in range(int(whole))]
@@ -416,8 +418,8 @@ class Contrastive(Objective):
             topics = self.corpus.topics[drawn[bound:, 4]]
             names = random.permutation(topics.max(initial=0) + 1)  # so that other topics are neighbours every time
             drawn[bound:] = drawn[bound:][np.argsort(names[topics], kind="stable")]
-            found += [batch for batch in in_batches(drawn, self._options.batch_size) if len(batch) > 1]
-        return [found[place] for place in random.permutation(len(found))]
+            batches += [batch for batch in in_batches(drawn, self._options.batch_size) if len(batch) > 1]
+        return [batches[place] for place in random.permutation(len(batches))]
 
     def forward(self, batch: NDArray[np.int64]) -> Tensor:
         """Return the mean loss of pairs of views, (B, 6)."""
@@ -442,8 +444,8 @@ class Contrastive(Objective):
         most = self._options.hard_negatives
         if not most or not self.corpus.hard_negatives.size:
             return np.zeros(0, np.int64)
-        found = self.corpus.hard_negatives[keys[:, 0], :most]
-        return np.unique(found[found >= 0])
+        negatives = self.corpus.hard_negatives[keys[:, 0], :most]
+        return np.unique(negatives[negatives >= 0])
 
 
 def excluded(
@@ -460,13 +462,13 @@ def excluded(
     [[False, True, False, False], [True, False, True, True], [False, True, False, True]]
     """
     columns: defaultdict[int, list[int]] = defaultdict(list)
-    for column, (first, second) in enumerate([*keys.tolist(), *([one, one] for one in hard.tolist())]):
+    for column, (first, second) in enumerate([*keys.tolist(), *([negative, negative] for negative in hard.tolist())]):
         columns[first].append(column)
         columns[second].append(column)
-    found = np.zeros((len(keys), len(keys) + len(hard)), np.bool_)
+    is_positive = np.zeros((len(keys), len(keys) + len(hard)), np.bool_)
     for row, questions in enumerate(keys.tolist()):
         for question in questions:
             for near in (question, *labelled.get(question, ())):
-                found[row, columns.get(near, [])] = True
-    np.fill_diagonal(found, val=False)
-    return found
+                is_positive[row, columns.get(near, [])] = True
+    np.fill_diagonal(is_positive, val=False)
+    return is_positive

@@ -329,7 +329,7 @@ class Recipe:
     def hard_negatives(self) -> int:
         """Return how many hard negatives of a question some stage takes at most."""
         options = (stage.options for stage in self.stages)
-        return max(one.hard_negatives if isinstance(one, ContrastiveOptions) else 0 for one in options)
+        return max(option.hard_negatives if isinstance(option, ContrastiveOptions) else 0 for option in options)
 
     def to_json(self) -> str:
         """Return the recipe as text."""
@@ -356,7 +356,7 @@ class Recipe:
 
 def shipped_recipes() -> list[str]:
     """Return the names of the recipes that come with the package."""
-    return sorted(found.stem for found in SHIPPED.glob("*.toml"))
+    return sorted(path.stem for path in SHIPPED.glob("*.toml"))
 
 
 def network_recipe(name: str | Path) -> Recipe:

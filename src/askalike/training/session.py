@@ -124,9 +124,9 @@ def forum_training(forum: Forum, *, is_test_held_out: bool = False, hard_negativ
     return ForumTraining(data, dev, len(pairs), len(groups), held_out, why_no_dev, _kept(forum, splits, dev))
 
 
-def _dev(forum: Forum, links: DuplicateLinks, found: int) -> tuple[RerankTask | None, str]:
-    if found < LEAST_COMPONENTS:
-        return None, f"{found} groups of duplicates, and a dev split is kept from {LEAST_COMPONENTS} on"
+def _dev(forum: Forum, links: DuplicateLinks, count: int) -> tuple[RerankTask | None, str]:
+    if count < LEAST_COMPONENTS:
+        return None, f"{count} groups of duplicates, and a dev split is kept from {LEAST_COMPONENTS} on"
     try:
         dev = forum_rerank_task("dev", forum, duplicate_task(forum, "dev", links=links))
     except EvaluationError as error:
@@ -137,8 +137,15 @@ def _dev(forum: Forum, links: DuplicateLinks, found: int) -> tuple[RerankTask | 
 
 
 def _kept(forum: Forum, splits: Mapping[str, Collection[str]], dev: RerankTask | None) -> dict[str, str]:
-    found = {**kept_splits(forum.path), **{one: split for split, members in splits.items() for one in members}}
-    return found if dev else {one: "train" if split == "dev" else split for one, split in found.items()}
+    split_of = {
+        **kept_splits(forum.path),
+        **{question_id: split for split, members in splits.items() for question_id in members},
+    }
+    return (
+        split_of
+        if dev
+        else {question_id: "train" if split == "dev" else split for question_id, split in split_of.items()}
+    )
 
 
 def _best_answers(forum: Forum, questions: Sequence[Question]) -> list[Answer]:
@@ -150,13 +157,13 @@ def _hard_negatives(forum: Forum, links: DuplicateLinks, pairs: Pairs, most: int
     if not most:
         return {}
     group = {identifier: frozenset(members) for members in components(links.pairs) for identifier in members}
-    found: dict[str, list[str]] = {}
+    negatives: dict[str, list[str]] = {}
     for identifier in sorted({source for source, _ in pairs}):
         question = links.questions[identifier]
         others = Filters(exclude_ids=group[identifier])
         ranked = forum.indexes.ranking(Query(question.title, question.body, question.markup, most, others, "words"))
-        found[identifier] = [other for other, _ in ranked if other in links.questions]
-    return found
+        negatives[identifier] = [other for other, _ in ranked if other in links.questions]
+    return negatives
 
 
 DEFAULT: Final = "default"
@@ -365,13 +372,13 @@ class TrainingSession:
         if start == "nothing":
             return None
         if start == "own":
-            found = own_model(self._layout)
-            if found is None:
+            own = own_model(self._layout)
+            if own is None:
                 raise SettingError(
                     f"the forum at {self._forum.path} has no model of its own",
                     "give --from nothing, or a model's folder",
                 )
-            return found
+            return own
         Model.load(start)
         return ModelSource(Path(start), start, fingerprint(Path(start)))
 
@@ -379,7 +386,7 @@ class TrainingSession:
 
     def _make(self, training: ForumTraining, progress: Progress) -> None:
         """Put what the recipe makes of the forum into the work folder."""
-        recipe, data, made = self._recipe, training.data, self._folder / MODEL
+        recipe, data, folder = self._recipe, training.data, self._folder / MODEL
         import torch
 
         from askalike.training.encoder import TrainingRun, train_encoder
@@ -389,7 +396,7 @@ class TrainingSession:
         if options.threads:
             torch.set_num_threads(options.threads)
         start = Model.load(self._start.folder) if self._start else None
-        train_encoder(recipe, data, replace(run, start=start)).save(made)
+        train_encoder(recipe, data, replace(run, start=start)).save(folder)
 
     # -- comparing and taking ------------------------------------------------------------------------------------
 
@@ -412,12 +419,12 @@ class TrainingSession:
         if training.dev is not None:
             before = dev_score(training.dev, _encoder_of(present), self._forum)
             after = dev_score(training.dev, Model.load(new), self._forum)
-        found = compared(before, after, present.name if present else "", is_kept=self._options.is_kept)
-        return replace(found, folder=self._layout.model if found.is_taken else new)
+        comparison = compared(before, after, present.name if present else "", is_kept=self._options.is_kept)
+        return replace(comparison, folder=self._layout.model if comparison.is_taken else new)
 
     def _take(self, training: ForumTraining, progress: Progress) -> None:
         """Let the finished model answer; a session after one that was stopped here goes on."""
-        learned = {one for pair in training.data.pairs for one in pair}
+        learned = {question_id for pair in training.data.pairs for question_id in pair}
         start = self._start.fingerprint if self._start else ""
         keep_learned(self._forum.path, fingerprint(self._folder / MODEL), learned, start)
         if not self._is_taken():

@@ -145,9 +145,9 @@ def train_word2vec(
 
     def spread(rows: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return gensim's rows at their ids.  # (V, D)"""
-        found = np.zeros((size, settings.size), np.float32)
-        found[occurring] = rows
-        return found
+        vectors = np.zeros((size, settings.size), np.float32)
+        vectors[occurring] = rows
+        return vectors
 
     probe = draw_probe(texts, counts, settings.negative, seed)
 
@@ -294,15 +294,15 @@ def initial_embedding(
     rows: Mapping[str, int] = {word: row for row, word in enumerate(found.words)}
     places = np.array([rows.get(word, -1) for word in vocabulary.words], np.int64)
     has_vector = places >= 0
-    given = found.vectors[places[has_vector]].astype(np.float64)  # (n, D)
-    given /= float(np.linalg.norm(given, axis=1).mean()) or 1.0 if len(given) else 1.0
-    scale = float(np.sqrt(np.mean(given**2))) if len(given) else dimensions**-0.5
+    pretrained = found.vectors[places[has_vector]].astype(np.float64)  # (n, D)
+    pretrained /= float(np.linalg.norm(pretrained, axis=1).mean()) or 1.0 if len(pretrained) else 1.0
+    scale = float(np.sqrt(np.mean(pretrained**2))) if len(pretrained) else dimensions**-0.5
     embedding = np.zeros((len(vocabulary), dimensions))  # (V, D)
     known = embedding[1:]
-    known[has_vector] = given
+    known[has_vector] = pretrained
     known[~has_vector] = random.normal(0, scale, (int((~has_vector).sum()), dimensions))
-    if len(given) and not is_unknown_zero:
-        embedding[UNKNOWN] = given[-_RARE:].mean(axis=0)
+    if len(pretrained) and not is_unknown_zero:
+        embedding[UNKNOWN] = pretrained[-_RARE:].mean(axis=0)
     missing = [word for word, is_found in zip(vocabulary.words, has_vector, strict=True) if not is_found]
     return embedding.astype(np.float32), missing
 
@@ -384,17 +384,20 @@ def _found(
 ) -> NDArray[np.float32]:
     """Return the first vectors: words have length 1 on average, whatever made the vectors."""
     if settings.vectors == "word2vec":
-        found = FoundVectors.trained(vocabulary, _word2vec(settings, source, vocabulary, seed, progress))
+        word_vectors = FoundVectors.trained(vocabulary, _word2vec(settings, source, vocabulary, seed, progress))
     elif settings.vectors == "random":
-        found = FoundVectors((), np.zeros((0, settings.size), np.float32), 0)
+        word_vectors = FoundVectors((), np.zeros((0, settings.size), np.float32), 0)
     else:
-        found = read_vectors(Path(settings.vectors), wanted=vocabulary)
-    if found.vectors.shape[1] != settings.size:
+        word_vectors = read_vectors(Path(settings.vectors), wanted=vocabulary)
+    if word_vectors.vectors.shape[1] != settings.size:
         raise SettingError(
-            f"{settings.vectors} holds vectors of {found.vectors.shape[1]} numbers, the recipe says {settings.size}",
+            f"{settings.vectors} holds vectors of {word_vectors.vectors.shape[1]} numbers,"
+            f" the recipe says {settings.size}",
             "write the file's size into the recipe",
         )
-    first, missing = initial_embedding(vocabulary, found, is_unknown_zero=settings.unknown != "vector", seed=seed)
+    first, missing = initial_embedding(
+        vocabulary, word_vectors, is_unknown_zero=settings.unknown != "vector", seed=seed
+    )
     if settings.vectors not in ("word2vec", "random"):
         progress.notice(f"{len(missing):,} of {len(vocabulary.words):,} words have no vector in the file")
     return first
@@ -436,10 +439,10 @@ def _identity(settings: WordSettings, source: WordSource, vocabulary: Vocabulary
     path = Path(settings.vectors)
     file = [path.stat().st_size, path.stat().st_mtime_ns] if path.is_file() else []
     chosen = [asdict(replace(settings, is_trained=False, weighted="equally")), seed, file]
-    found = hashlib.sha256(json.dumps(chosen, sort_keys=True).encode())
+    digest = hashlib.sha256(json.dumps(chosen, sort_keys=True).encode())
     for part in (vocabulary.to_bytes(), texts.ids.tobytes(), texts.starts.tobytes()):
-        found.update(part)
-    return found.hexdigest()
+        digest.update(part)
+    return digest.hexdigest()
 
 
 def _kept(path: Path, identity: str) -> NDArray[np.float32] | None:
@@ -449,7 +452,7 @@ def _kept(path: Path, identity: str) -> NDArray[np.float32] | None:
         with safetensors.safe_open(path, framework="numpy") as file:
             if (file.metadata() or {}).get("identity") != identity:
                 return None
-            found: NDArray[np.float32] = file.get_tensor(_EMBEDDING)
+            embedding: NDArray[np.float32] = file.get_tensor(_EMBEDDING)
     except (safetensors.SafetensorError, OSError) as error:
         raise DamagedModelError(f"{path} cannot be read: {error}", "delete it to make the word vectors anew") from error
-    return found
+    return embedding

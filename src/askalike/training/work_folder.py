@@ -61,18 +61,18 @@ def work_folder(path: Path, plan: Mapping[str, str | int], *, is_fresh: bool = F
     except filelock.Timeout:
         raise BusyForumError(f"another training runs in {path}", "wait until it has ended, or stop it") from None
     try:
-        found = _beginning(path / _PLAN, plan, is_fresh)
+        begun = _beginning(path / _PLAN, plan, is_fresh)
         _clear_half_written(path)
         if is_fresh:
             clear_work(path)
             (path / "log.csv").unlink(missing_ok=True)
         replace_whole(path / _PLAN, json.dumps(plan, indent=1).encode())
-        yield found
+        yield begun
     finally:
         lock.release()
 
 
-def keep_finished(folder: Path, asked: Mapping[str, str | int], data: TrainingData) -> None:
+def keep_finished(folder: Path, plan: Mapping[str, str | int], data: TrainingData) -> None:
     """Write down what the model in the work folder was made of.
 
     Args:
@@ -80,14 +80,14 @@ def keep_finished(folder: Path, asked: Mapping[str, str | int], data: TrainingDa
     """
     stored = {
         "model": fingerprint(folder / MODEL),
-        "asked": dict(asked),
+        "asked": dict(plan),
         "questions": len(data.questions),
         "learned": _learned(data, len(data.questions)),
     }
     replace_whole(folder / _FINISHED, json.dumps(stored, indent=1).encode())
 
 
-def is_finished(folder: Path, asked: Mapping[str, str | int], data: TrainingData) -> bool:
+def is_finished(folder: Path, plan: Mapping[str, str | int], data: TrainingData) -> bool:
     """Return whether the work folder holds the model that this asks for, and nothing but new questions has come since.
 
     A training that goes on from the finished model itself asks for it too: that is the forum's own once it was taken.
@@ -100,7 +100,7 @@ def is_finished(folder: Path, asked: Mapping[str, str | int], data: TrainingData
         return False
     if not (folder / MODEL).is_dir() or fingerprint(folder / MODEL) != model:
         return False
-    wanted = {**asked, "start": start} if asked["start"] == model else dict(asked)
+    wanted = {**plan, "start": start} if plan["start"] == model else dict(plan)
     return bool(wanted == before and _learned(data, count) == learned)
 
 

@@ -128,8 +128,8 @@ def _retrieve(forum: Forum, task: DuplicateTask, system: str, collection: Sequen
 
 
 def _rerank(forum: Forum, task: DuplicateTask, system: str, candidates: Run, on_query: OnQuery) -> Run:
-    found = {query: entries for query, entries in candidates.items() if entries}
+    runs = {query: entries for query, entries in candidates.items() if entries}
     if system in (OWN_SEARCH, *RANKER_NAMES):
-        return search_rerank(forum, task, found, None if system == OWN_SEARCH else system, on_query)
+        return search_rerank(forum, task, runs, None if system == OWN_SEARCH else system, on_query)
     scorer = make_scorer(system, list(task.collection.values()), forum.analyzer.settings)
-    return rerank(found, scorer, task.queries, task.collection, on_query)
+    return rerank(runs, scorer, task.queries, task.collection, on_query)

@@ -66,10 +66,10 @@ def kept_splits(forum: Path) -> dict[str, str]:
     """
 
     def parsed(stored: Any) -> dict[str, str]:
-        found = dict(stored["parts"])
-        if (stored["format"], stored["seed"]) != (_FORMAT, SPLIT_SEED) or not set(found.values()) <= set(SPLITS):
+        parts = dict(stored["parts"])
+        if (stored["format"], stored["seed"]) != (_FORMAT, SPLIT_SEED) or not set(parts.values()) <= set(SPLITS):
             raise ValueError(f"expected format {_FORMAT}, seed {SPLIT_SEED} and the splits {', '.join(SPLITS)}")
-        return found
+        return parts
 
     return _read(ForumLayout(forum).parts, parsed, "delete it to split the duplicates anew")
 
@@ -110,7 +110,7 @@ def _kept_learned(forum: Path) -> dict[str, list[str]]:
     def parsed(stored: Any) -> dict[str, list[str]]:
         if stored["format"] != _FORMAT:
             raise ValueError(f"format {stored['format']}, but expected {_FORMAT}")
-        return {str(name): [str(one) for one in ids] for name, ids in stored["models"].items()}
+        return {str(name): [str(question_id) for question_id in ids] for name, ids in stored["models"].items()}
 
     return _read(ForumLayout(forum).learned, parsed, "delete it: what was learned is then not known")
 
@@ -167,9 +167,15 @@ def read_duplicate_links(forum: Forum) -> DuplicateLinks:
     """
     questions = {question.id: question for question in forum.questions()}
     judgements = forum.store.judgements()
-    different = {frozenset((one.question_id, one.candidate_id)) for one in judgements if one.verdict == "different"}
+    different = {
+        frozenset((judgement.question_id, judgement.candidate_id))
+        for judgement in judgements
+        if judgement.verdict == "different"
+    }
     linked = {(link.source_id, link.target_id) for link in forum.store.links() if link.kind == "duplicate"}
-    judged = {(one.question_id, one.candidate_id) for one in judgements if one.verdict == "duplicate"}
+    judged = {
+        (judgement.question_id, judgement.candidate_id) for judgement in judgements if judgement.verdict == "duplicate"
+    }
     judged -= {(target, source) for source, target in linked}  # judged the other way round: one link, not two
     pairs = sorted(pair for pair in linked | judged if frozenset(pair) not in different)
     return DuplicateLinks(questions, [pair for pair in pairs if questions.keys() >= {*pair}])
@@ -227,13 +233,13 @@ def related_task(forum: Forum, links: Iterable[tuple[str, str]], half: str) -> D
     if half not in HALVES:
         raise EvaluationError(f"there is no half {half!r} of the links", f"expected one of {', '.join(HALVES)}")
     known = {question.id: question for question in forum.questions()}
-    held = sorted({(source, target) for source, target in links if {source, target} <= known.keys()})
-    members = set(split_components(held, HALVES, SPLIT_SEED)[half])
+    pairs = sorted({(source, target) for source, target in links if {source, target} <= known.keys()})
+    members = set(split_components(pairs, HALVES, SPLIT_SEED)[half])
     relevant: dict[str, set[str]] = {}
-    for source, target in held:
+    for source, target in pairs:
         relevant.setdefault(source, set()).add(target)
         relevant.setdefault(target, set()).add(source)
-    sources = sorted({source for source, _ in held if source in members})
+    sources = sorted({source for source, _ in pairs if source in members})
     fair = {
         query: sorted(found for found in relevant[query] if found != query and not _quotes(known[query], known[found]))
         for query in sources

@@ -129,16 +129,16 @@ class VectorScorer:
 
     def vectors(self, questions: Iterable[Question]) -> NDArray[np.float32]:
         """Return the vectors of questions, in their order.  # (N, D)"""
-        asked = list(questions)
-        new = list(dict.fromkeys(question for question in asked if question not in self._known))
+        queries = list(questions)
+        new = list(dict.fromkeys(question for question in queries if question not in self._known))
         if new:
             self._known.update(zip(new, self._encoder.encode(new), strict=True))
-        return np.stack([self._known[question] for question in asked])
+        return np.stack([self._known[question] for question in queries])
 
     def score(self, query: Question, candidates: Sequence[Question]) -> NDArray[np.float64]:
         """Return the cosines of one query with N candidates, in [-1, 1].  # (N,)"""
-        found = self.vectors([query, *candidates])
-        return np.asarray(found[1:] @ found[0], dtype=np.float64)
+        vectors = self.vectors([query, *candidates])
+        return np.asarray(vectors[1:] @ vectors[0], dtype=np.float64)
 
 
 def rerank(
@@ -153,8 +153,8 @@ def rerank(
     The scores decide; equal ones keep the order of the candidate search, as the protocols for re-ranking have it.
     """
     run: Run = {}
-    for identifier, found in candidates.items():
-        ids = [document for document, _ in found]
+    for identifier, ranked in candidates.items():
+        ids = [document for document, _ in ranked]
         scores = scorer.score(queries[identifier], [documents[document] for document in ids])
         run[identifier] = [(document, float(score)) for document, score in zip(ids, scores, strict=True)]
         on_query()
@@ -190,12 +190,12 @@ class RerankTask:
 
     def digest(self) -> str:
         """Return the SHA-256 of everything that decides a score, texts and judgements, in hexadecimal."""
-        found = hashlib.sha256()
-        for one in (*self.queries.values(), *self.documents.values(), *self.statistics):
-            found.update(json.dumps([one.id, one.title, one.markup, one.body]).encode())
+        digest = hashlib.sha256()
+        for part in (*self.queries.values(), *self.documents.values(), *self.statistics):
+            digest.update(json.dumps([part.id, part.title, part.markup, part.body]).encode())
         judged = [self.name, self.protocol, self.main, self.given, self.qrels]
-        found.update(json.dumps(judged, sort_keys=True).encode())
-        return found.hexdigest()
+        digest.update(json.dumps(judged, sort_keys=True).encode())
+        return digest.hexdigest()
 
 
 def judge(task: RerankTask, run: Run) -> Report:
@@ -211,12 +211,12 @@ def candidate_task(task: RerankTask) -> CandidateTask:
     places: dict[Question, int] = {}
     for question in (*task.queries.values(), *task.documents.values()):
         places.setdefault(question, len(places))
-    found = {query: [document for document, _ in entries] for query, entries in task.given.items() if entries}
+    candidates = {query: [document for document, _ in entries] for query, entries in task.given.items() if entries}
     return CandidateTask(
         list(places),
-        [places[task.queries[query]] for query in found],
-        [[places[task.documents[document]] for document in ids] for ids in found.values()],
-        [[task.qrels[query].get(document, 0) for document in ids] for query, ids in found.items()],
+        [places[task.queries[query]] for query in candidates],
+        [[places[task.documents[document]] for document in ids] for ids in candidates.values()],
+        [[task.qrels[query].get(document, 0) for document in ids] for query, ids in candidates.items()],
     )
 
 
@@ -269,8 +269,8 @@ def forum_run(
     for identifier, question in task.queries.items():
         body = "" if title_only else question.body
         others = Filters(exclude_ids=frozenset([identifier]))
-        found = forum.indexes.ranking(Query(question.title, body, question.markup, depth, others, ranker))
-        run[identifier] = [entry for entry in found if entry[0] in task.collection]
+        ranked = forum.indexes.ranking(Query(question.title, body, question.markup, depth, others, ranker))
+        run[identifier] = [entry for entry in ranked if entry[0] in task.collection]
         on_query()
     return run
 
@@ -290,8 +290,8 @@ def collection_run(
     for identifier, question in task.queries.items():
         scores = score(scorer.terms(question))  # (N,)
         best = np.argsort(-scores, kind="stable")[: depth + 1]
-        found = [(ordered[place].id, float(scores[place])) for place in best if scores[place] > 0]
-        run[identifier] = [entry for entry in found if entry[0] != identifier][:depth]
+        ranked = [(ordered[place].id, float(scores[place])) for place in best if scores[place] > 0]
+        run[identifier] = [entry for entry in ranked if entry[0] != identifier][:depth]
         on_query()
     return run
 
@@ -308,10 +308,10 @@ def search_rerank(
     """
     searched = forum_run(forum, task, MAX_HITS, ranker=ranker, on_query=on_query)
     run: Run = {}
-    for identifier, found in candidates.items():
+    for identifier, ranked in candidates.items():
         scores = dict(searched[identifier])
         last = min(scores.values(), default=0.0) - 1.0
-        run[identifier] = [(document, scores.get(document, last)) for document, _ in found]
+        run[identifier] = [(document, scores.get(document, last)) for document, _ in ranked]
     return run
 
 
@@ -320,14 +320,14 @@ def forum_rerank_task(name: str, forum: Forum, links: DuplicateTask) -> RerankTa
 
     A query that the search finds nothing for is left out.
     """
-    found = {query: entries for query, entries in lexical_run(forum, links, CANDIDATES).items() if entries}
+    candidates = {query: entries for query, entries in lexical_run(forum, links, CANDIDATES).items() if entries}
     return RerankTask(
         name=f"{name} {links.split}",
         protocol="askubuntu",
-        queries={query: links.queries[query] for query in found},
-        documents={document: links.collection[document] for entries in found.values() for document, _ in entries},
-        given=found,
-        qrels=judge_candidates(links, found),
+        queries={query: links.queries[query] for query in candidates},
+        documents={document: links.collection[document] for entries in candidates.values() for document, _ in entries},
+        given=candidates,
+        qrels=judge_candidates(links, candidates),
         statistics=tuple(links.collection.values()),
     )
 
@@ -392,7 +392,7 @@ def hybrid_run(cosines: Run, lexical: Run, weight: float, scaling: Scaling = "sh
     """Return candidates blended of cosines and of BM25, two runs with the same candidates in the same order."""
     run: Run = {}
     for query, near in cosines.items():
-        first, second = (np.array([score for _, score in found]) for found in (near, lexical[query]))
+        first, second = (np.array([score for _, score in ranked]) for ranked in (near, lexical[query]))
         blended = blend(first, second, weight, scaling).tolist()
         run[query] = [(document, score) for (document, _), score in zip(near, blended, strict=True)]
     return run

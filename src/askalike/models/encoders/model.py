@@ -238,8 +238,8 @@ class Model:
         Returns:
             N values in the order of the questions; each word takes 4·D bytes.
         """
-        titles = self._states([self._seen(self._reader.title(one)) for one in questions], batch_size)
-        bodies = self._states([self._seen(self._reader.body(one)) for one in questions], batch_size)
+        titles = self._states([self._seen(self._reader.title(question)) for question in questions], batch_size)
+        bodies = self._states([self._seen(self._reader.body(question)) for question in questions], batch_size)
         return [title.followed_by(body) for title, body in zip(titles, bodies, strict=True)]
 
     def known_words(self, question: Question) -> list[str]:
@@ -266,13 +266,13 @@ class Model:
         self, items: Sequence[_Item], read: Callable[[_Item], list[list[int]]], batch_size: int
     ) -> NDArray[np.float32]:
         check_size(batch_size)
-        found = np.zeros((len(items), self.dimensions), dtype=np.float32)
+        vectors = np.zeros((len(items), self.dimensions), dtype=np.float32)
         at_once = _BATCHES_AT_ONCE * batch_size
         for begin in range(0, len(items), at_once):
             fields = list(zip(*map(read, items[begin : begin + at_once]), strict=True))
             pooled = self._pooled([text for field in fields for text in field], batch_size)
-            found[begin : begin + at_once] = pooled.reshape(len(fields), -1, self.dimensions).sum(axis=0)
-        return unit_rows(found)
+            vectors[begin : begin + at_once] = pooled.reshape(len(fields), -1, self.dimensions).sum(axis=0)
+        return unit_rows(vectors)
 
     def _pooled(self, texts: Sequence[Sequence[int]], batch_size: int) -> NDArray[np.float32]:
         """Return the pooled vectors of texts given as ids, texts of like length together.  # (len(texts), D)"""

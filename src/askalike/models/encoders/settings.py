@@ -113,10 +113,10 @@ class EncoderConfig:
         if self.kind == "rcnn":
             gated = {"recurrent": (gates, d), "gate_bias": (gates,)} if gates else {}
             return {"input": (self.order * d + gates, d_in), **gated, "output_bias": (d,)}
-        found: dict[str, tuple[int, ...]] = {}
+        shapes: dict[str, tuple[int, ...]] = {}
         for layer in range(1, self.layers + 1):
-            found |= self._attention_shapes(layer) if self.kind == "attention" else self._recurrent_shapes(layer)
-        return found
+            shapes |= self._attention_shapes(layer) if self.kind == "attention" else self._recurrent_shapes(layer)
+        return shapes
 
     def _attention_shapes(self, layer: int) -> dict[str, tuple[int, ...]]:
         d = self.hidden_size
@@ -142,10 +142,10 @@ class EncoderConfig:
 
     def check_shapes(self, arrays: Mapping[str, NDArray[np.generic]]) -> None:
         """Raise SettingError where a parameter is missing, unknown or of another shape."""
-        expected, found = self.shapes(), {name: array.shape for name, array in arrays.items()}
-        if found != expected:
+        expected, shapes = self.shapes(), {name: array.shape for name, array in arrays.items()}
+        if shapes != expected:
             raise SettingError(
-                f"encoder parameters {found}, but expected {expected}",
+                f"encoder parameters {shapes}, but expected {expected}",
                 "use the parameters and the config that were saved together",
             )
 

@@ -78,10 +78,10 @@ class Packed:
 
     def rows(self, places: NDArray[np.intp]) -> NDArray[np.float32]:
         """Return the rows at ``places`` (N,) as float32.  # (N, …)"""
-        found = self.values[places].astype(np.float32)
+        vectors = self.values[places].astype(np.float32)
         if self.scales is not None:
-            found *= self.scales[places][:, None]
-        return found
+            vectors *= self.scales[places][:, None]
+        return vectors
 
     def unpacked(self) -> NDArray[np.float32]:
         """Return all as float32; under float32 the stored array itself."""
@@ -106,9 +106,9 @@ class Packed:
         kind = "int8" if has_levels else "float16" if precision == "float16" else "float32"
         expected = {name: (kind, shape)} | ({name + _SCALE: ("float32", shape[:1])} if has_levels else {})
         for key, (dtype, wanted) in expected.items():
-            found = arrays.get(key)
-            what = "nothing" if found is None else f"{found.dtype.name} {found.shape}"
-            if found is None or (found.dtype.name, found.shape) != (dtype, wanted):
+            array = arrays.get(key)
+            what = "nothing" if array is None else f"{array.dtype.name} {array.shape}"
+            if array is None or (array.dtype.name, array.shape) != (dtype, wanted):
                 raise DamagedModelError(
                     f"weights hold {what} for {key}, but expected {dtype} {wanted}",
                     "take the files of one model from where they came",
@@ -123,7 +123,7 @@ class Packed:
 
 def arrays_of(packed: Mapping[str, Packed]) -> dict[str, NDArray[np.generic]]:
     """Return what goes into the file for arrays by name."""
-    return {key: array for name, one in packed.items() for key, array in one.arrays(name).items()}
+    return {key: array for name, weight in packed.items() for key, array in weight.arrays(name).items()}
 
 
 def packed_of(
@@ -136,12 +136,12 @@ def packed_of(
     Raises:
         DamagedModelError: an array is absent, too many, of another shape or type, or not finite.
     """
-    found = {name: Packed.taken_from(arrays, name, shape, precision_of(name)) for name, shape in shapes.items()}
-    if extra := sorted(set(arrays) - set(arrays_of(found))):
+    weights = {name: Packed.taken_from(arrays, name, shape, precision_of(name)) for name, shape in shapes.items()}
+    if extra := sorted(set(arrays) - set(arrays_of(weights))):
         raise DamagedModelError(
             f"weights.safetensors holds more than the model needs: {', '.join(extra)[:200]}", _AGAIN
         )
-    return found
+    return weights
 
 
 _EMBEDDING: Final = "embedding"
@@ -195,8 +195,8 @@ class ModelWeights:
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """Return what goes into the file."""
-        found = arrays_of({**self.parameters, _EMBEDDING: self.embedding})
-        return found if self.counts is None else {**found, _COUNTS: self.counts}
+        arrays = arrays_of({**self.parameters, _EMBEDDING: self.embedding})
+        return arrays if self.counts is None else {**arrays, _COUNTS: self.counts}
 
     @classmethod
     def taken_from(

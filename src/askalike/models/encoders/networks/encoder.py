@@ -203,8 +203,8 @@ class EncoderNetwork(nn.Module):
         """Return the state of every packed word (N, D)."""
         if len(words) == 0:
             return words.new_zeros(0, self.config.hidden_size)
-        found: Tensor = self.network(words, packing)
-        return found
+        states: Tensor = self.network(words, packing)
+        return states
 
     def _packed(self, inputs: Tensor, packing: Packing) -> Tensor:
         if inputs.ndim != 3 or inputs.shape[2] != self.config.input_size:
