@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # Debian calls it chromium. It runs without its sandbox, which root has not; it sees pages of this machine alone.
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-PATIENCE_MS = 10_000
+PATIENCE_MS = 60_000
 NEEDED = ("playwright", "axe_playwright_python", "starlette", "uvicorn")
 
 

@@ -228,6 +228,17 @@ def test_damage_of_the_pairs_is_seen_and_they_are_compared_again(path: Path) -> 
         assert forum.pairs.page(0.0, 100)[0] == before
 
 
+def test_pairs_whose_tables_were_not_made_before_a_kill_or_a_full_disk_are_sound(path: Path) -> None:
+    for file in path.glob("pairs.sqlite*"):
+        file.unlink()
+    ForumLayout(path).pairs.touch()
+    assert damage(path) == []
+    with Forum.open(path) as forum:
+        while forum.pairs.advance(60):
+            pass
+        assert forum.pairs.page(0.0, 100)[0]
+
+
 @pytest.mark.parametrize("name", ["weights.safetensors", "manifest.json"])
 def test_a_damaged_model_is_put_back_from_the_copy_beside_its_vectors(path: Path, name: str) -> None:
     before = contents(ForumLayout(path).model)

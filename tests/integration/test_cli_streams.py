@@ -30,7 +30,7 @@ def forum(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def shell(line: str, *words: object) -> subprocess.CompletedProcess[str]:
     """Run a line of shell in which ``$@`` is the command."""
     called = ["sh", "-c", line, "sh", *COMMAND, *map(str, words)]
-    return subprocess.run(called, capture_output=True, text=True, check=False, errors="replace", timeout=120)
+    return subprocess.run(called, capture_output=True, text=True, check=False, errors="replace", timeout=300)
 
 
 @pytest.mark.parametrize("stream", [">&-", "<&- >&- 2>&-"])
@@ -62,10 +62,10 @@ def test_a_reader_that_stops_early_ends_a_command_in_silence(forum: Path) -> Non
 def test_a_terminal_without_the_letters_is_given_escapes(forum: Path) -> None:
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     called = [*COMMAND, "search", str(forum), "snow"]
-    done = subprocess.run(called, capture_output=True, check=False, env=environment, timeout=120)
+    done = subprocess.run(called, capture_output=True, check=False, env=environment, timeout=300)
     assert done.returncode == 0
     assert b"caf\\xe9 \\u2603 and snow" in done.stdout
-    found = subprocess.run([*called, "--json"], capture_output=True, check=True, env=environment, timeout=120)
+    found = subprocess.run([*called, "--json"], capture_output=True, check=True, env=environment, timeout=300)
     assert json.loads(found.stdout)[0]["question"]["title"] == "café ☃ and snow"
 
 

@@ -105,10 +105,10 @@ def test_likely_pairs_that_processes_found_are_those_of_one(tmp_path: Path) -> N
     for name, executor in (("beside", BESIDE), ("here", HERE)):
         with Forum.create(tmp_path / name, executor=executor) as forum:
             forum.add(asked)
-            shown.append([(one.question.id, one.candidate.id, one.score) for one in forum.pairs.duplicates(0.1)])
+            shown.append({(pair.question.id, pair.candidate.id): pair.score for pair in forum.pairs.duplicates(0.1)})
             assert forum.pairs.waiting() == 0
     assert len(shown[0]) > 10
-    assert shown[0] == shown[1]
+    assert shown[0] == pytest.approx(shown[1], abs=1e-3)
 
 
 @pytest.mark.parametrize("has_vectors", [True, False])
@@ -244,7 +244,7 @@ def test_a_worker_ends_with_a_parent_that_is_killed(tmp_path: Path) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
         """
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
     pids = [int(pid) for pid in done.stdout.split()]
     assert len(pids) == 2
     for _ in range(600):
@@ -275,7 +275,7 @@ def test_a_script_without_a_guard_may_index(tmp_path: Path) -> None:
             """
         )
     )
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=300)
     assert (done.stdout.split(), done.stderr) == (["once", "10"], "")
 
 

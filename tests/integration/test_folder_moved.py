@@ -18,8 +18,8 @@ from askalike.server.forums import Forums
 from askalike.server.settings import Limits, ServeSettings
 
 BASE = "http://localhost:8765"
-LIMITS = Limits(rate=0, timeout_s=30)
-PATIENCE_S = 60.0
+LIMITS = Limits(rate=0, timeout_s=120)
+PATIENCE_S = 120.0
 
 
 def forum_of(path: Path, *titles: str) -> Path:

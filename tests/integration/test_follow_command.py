@@ -145,7 +145,7 @@ def test_a_follower_that_is_told_to_stop_ends_in_peace_and_goes_on_where_it_was(
                 break
         time.sleep(0.1)
     process.send_signal(signal.SIGTERM)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=120)
     assert process.returncode == 0, said
     assert following.differences() == []
 
@@ -177,7 +177,7 @@ def test_a_follower_that_starts_before_its_database_waits_for_it(following: Foll
 
 def test_the_service_keeps_a_webhook_before_it_acknowledges_it(following: Following) -> None:
     headers = following.fake.headers("topic", "topic_edited", b'{"topic": {"id": 3}}')
-    settings = ServeSettings(str(following.folder), limits=Limits(rate=0, body_bytes=2_000_000, timeout_s=30))
+    settings = ServeSettings(str(following.folder), limits=Limits(rate=0, body_bytes=2_000_000, timeout_s=120))
     with TestClient(build(settings), base_url="http://localhost:8765") as client:
 
         def send(content: bytes = b'{"topic": {"id": 3}}', kind: str = "application/json", **more: str) -> Any:

@@ -24,7 +24,7 @@ from askalike.server.settings import Limits, ServeSettings
 
 pytestmark = pytest.mark.usefixtures("words_alone")
 
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 SOON = 0.2
 """Of limits that a test waits for; all others are far longer than a test."""
 

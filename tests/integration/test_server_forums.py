@@ -25,7 +25,7 @@ from askalike.store.layout import forum_names
 
 pytestmark = pytest.mark.usefixtures("words_alone")
 
-LIMITS = Limits(rate=0, timeout_s=30)
+LIMITS = Limits(rate=0, timeout_s=120)
 Serve = Callable[..., TestClient]
 
 
@@ -208,7 +208,7 @@ def test_metrics_leave_out_what_a_forum_in_trouble_cannot_tell(
 
 
 def test_what_was_asked_least_recently_is_closed_for_another(serve: Serve) -> None:
-    client = serve(limits=Limits(rate=0, timeout_s=30, open_forums=1))
+    client = serve(limits=Limits(rate=0, timeout_s=120, open_forums=1))
     for name in ("travel", "cooking", "travel"):
         assert client.get(f"/{name}/v1/status").status_code == 200
         opened = [one["name"] for one in client.get("/v1/forums").json()["forums"] if one["is_open"]]
@@ -235,7 +235,7 @@ def test_a_forum_that_is_asked_while_another_closes_for_a_third_stays_open(
 ) -> None:
     begins, may_end = slow_close
     Forum.create(folder / "third").close()
-    forums = Forums(ServeSettings(str(folder), limits=Limits(rate=0, timeout_s=30, open_forums=1)))
+    forums = Forums(ServeSettings(str(folder), limits=Limits(rate=0, timeout_s=120, open_forums=1)))
 
     async def steps() -> None:
         try:
@@ -351,7 +351,7 @@ def test_what_needs_no_forum_does_not_open_one(serve: Serve) -> None:
 
 
 def test_who_asks_too_often_is_refused_by_all_forums_and_opens_none(serve: Serve) -> None:
-    client = serve(limits=Limits(rate=0.001, burst=3, timeout_s=30))
+    client = serve(limits=Limits(rate=0.001, burst=3, timeout_s=120))
     assert client.get("/travel/v1/status").status_code == 200
     assert client.get("/v1/forums").status_code == 200
     assert client.get("/").status_code == 200

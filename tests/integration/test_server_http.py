@@ -30,7 +30,7 @@ from askalike.server.settings import Limits, ServeSettings
 pytestmark = pytest.mark.usefixtures("words_alone")
 
 BASE = "http://localhost:8765"
-LIMITS = Limits(rate=0, body_bytes=500_000, timeout_s=30)
+LIMITS = Limits(rate=0, body_bytes=500_000, timeout_s=120)
 AWAY = {"host": "0.0.0.0"}
 
 
@@ -121,7 +121,7 @@ def test_searches_that_wait_are_answered_together(other: Any, monkeypatch: pytes
     def waiting(engine: Engine, given: Sequence[Any]) -> list[Similar]:
         asked.append(len(given))
         is_seen.set()
-        may_go.wait(30)
+        may_go.wait(120)
         return real(engine, given)
 
     monkeypatch.setattr(Engine, "similar_many", waiting)
@@ -129,7 +129,7 @@ def test_searches_that_wait_are_answered_together(other: Any, monkeypatch: pytes
     ids = ["1", "3", "nowhere", "a/b c"]
     with ThreadPoolExecutor(1 + len(ids)) as several:
         first = several.submit(search, client)
-        assert is_seen.wait(30)
+        assert is_seen.wait(120)
         others = [several.submit(search, client, id=identifier, title="") for identifier in ids]
         while client.app.forum.service.readers.busy < 1 + len(ids):
             time.sleep(0.01)

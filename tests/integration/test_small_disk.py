@@ -32,16 +32,19 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 QUERIES = ("wifi drops in the evening", "printer is offline", "laptop finds no network")
 
 
-def answers(forum: Forum) -> list[tuple[str, float]]:
-    return [(hit.question.id, hit.score) for title in QUERIES for hit in forum.search(Query(title)).hits]
+Scores = dict[tuple[str, str], float]
 
 
-def found_pairs(forum: Forum) -> list[tuple[str, str, float]]:
-    return [(pair.question.id, pair.candidate.id, pair.score) for pair in forum.pairs.duplicates(0.3)]
+def answers(forum: Forum) -> Scores:
+    return {(title, hit.question.id): hit.score for title in QUERIES for hit in forum.search(Query(title)).hits}
+
+
+def found_pairs(forum: Forum) -> Scores:
+    return {(pair.question.id, pair.candidate.id): pair.score for pair in forum.pairs.duplicates(0.3)}
 
 
 @pytest.fixture
-def undisturbed(tmp_path: Path) -> tuple[list[tuple[str, float]], list[tuple[str, str, float]]]:
+def undisturbed(tmp_path: Path) -> tuple[Scores, Scores]:
     """Return what a forum answers, and its pairs, whose disk was never full."""
     with Forum.create(tmp_path / "undisturbed") as forum:
         forum.load(bundled_forum())
@@ -50,7 +53,7 @@ def undisturbed(tmp_path: Path) -> tuple[list[tuple[str, float]], list[tuple[str
 
 @pytest.mark.parametrize("left", [0, 16, 64, 256])
 def test_a_disk_that_fills_while_questions_are_encoded_and_compared_costs_nothing_but_time(
-    disk: Path, undisturbed: tuple[list[tuple[str, float]], list[tuple[str, str, float]]], left: int
+    disk: Path, undisturbed: tuple[Scores, Scores], left: int
 ) -> None:
     with Forum.create(disk / "f", settings=WORDS) as forum:
         forum.load(bundled_forum())
@@ -64,7 +67,8 @@ def test_a_disk_that_fills_while_questions_are_encoded_and_compared_costs_nothin
     assert Forum.check(disk / "f").is_sound
     with Forum.open(disk / "f") as forum:
         forum.encode()
-        assert (answers(forum), found_pairs(forum)) == undisturbed
+        assert answers(forum) == pytest.approx(undisturbed[0], abs=1e-3)
+        assert found_pairs(forum) == pytest.approx(undisturbed[1], abs=1e-3)
 
 
 def test_a_forum_on_a_disk_that_may_only_be_read_is_searched_and_served(disk: Path) -> None:

@@ -275,7 +275,7 @@ def test_processes_that_read_see_one_commit_while_another_writes(tmp_path: Path)
     for _ in range(300):
         nums = draw.sample(range(600), draw.choice([1, 1, 1, 5, 40]))
         write(index, *map(entry, nums[::2]), gone=nums[1::2])
-    assert [reader.wait(timeout=60) for reader in readers] == [0, 0]
+    assert [reader.wait(timeout=300) for reader in readers] == [0, 0]
 
 
 def test_a_posting_of_a_question_that_is_not_there_is_damage(tmp_path: Path) -> None:

@@ -40,14 +40,14 @@ def test_several_threads_at_once_leave_the_threads_as_they_were() -> None:
     def first() -> None:
         with one_blas_thread():
             first_in.set()
-            second_in.wait(10)
+            second_in.wait(120)
         first_out.set()
 
     def second() -> None:
-        first_in.wait(10)
+        first_in.wait(120)
         with one_blas_thread():
             second_in.set()
-            first_out.wait(10)
+            first_out.wait(120)
 
     threads = [threading.Thread(target=first), threading.Thread(target=second)]
     for thread in threads:
@@ -83,7 +83,7 @@ def test_a_program_with_threads_of_its_own_keeps_one_for_good() -> None:
 
 
 def test_what_is_made_side_by_side_keeps_its_order() -> None:
-    met = threading.Barrier(2, timeout=10)  # the first two items run together, or this test fails
+    met = threading.Barrier(2, timeout=120)  # the first two items run together, or this test fails
 
     def square(number: int) -> int:
         if number < 2:

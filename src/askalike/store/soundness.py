@@ -160,6 +160,8 @@ def pair_faults(layout: ForumLayout, last_change: Callable[[int], int | None]) -
         with _opened(layout.pairs) as connection:
             messages = [row[0] for row in connection.execute("PRAGMA integrity_check(20)")]
             yield from (message for message in messages if message != "ok")
+            if not connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone():
+                return  # whoever created the file was stopped before its tables: they are made when it is opened
             odd = "score NOT BETWEEN 0 AND 1 OR cosine NOT BETWEEN -1.001 AND 1.001 OR first >= second"
             if count := connection.execute(f"SELECT count(*) FROM pairs WHERE {odd}").fetchone()[0]:
                 yield f"holds {count:,} pairs with scores or numbers that cannot be"

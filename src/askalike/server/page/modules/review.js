@@ -54,10 +54,10 @@ class Queue {
     this.log = logElement(this.you, this.running.signal, this.forget);
     section.append(
       h("div", { class: "row heading" }, h("h1", { tabindex: "-1" }, "Are these the same?"), this.count),
-      queueFields(tag, minimum),
       ...(tag ? [h("p", {}, h("span", { class: "tag" }, tag), " ", h("a", { href: "#/review" }, "All pairs"))] : []),
       this.place,
       h("div", { class: "row under" }, this.said, keysSwitch()),
+      queueFields(tag, minimum),
       this.log,
     );
   }
