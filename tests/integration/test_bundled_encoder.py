@@ -35,7 +35,7 @@ def test_the_bundled_encoder_is_sound_and_small(homenet: Forum) -> None:
     folder = general_folder()
     assert folder is not None
     encoder = GeneralEncoder(folder)
-    assert homenet.encoder == encoder.name
+    assert homenet.models.encoder == encoder.name
     assert sum(file.stat().st_size for file in folder.iterdir()) < 25_000_000
 
 

@@ -90,7 +90,8 @@ def test_reposts_come_as_one_row_and_as_pairs_for_programs(run: Run, tmp_path: P
     assert len(run("duplicates", tmp_path / "f", "--json").json) == 4
     lines = run("duplicates", tmp_path / "f").out.splitlines()
     assert sum("may repeat" not in line and "first: Semilandmarks" in line for line in lines) == 1
-    assert sum("second, third: Semilandmarks" in line for line in lines) == 1
+    orders = ("second, third: Semilandmarks", "third, second: Semilandmarks")  # both are .99
+    assert sum(any(order in line for order in orders) for line in lines) == 1
     assert sum(line.startswith("exact") and "copy: " in line for line in lines) == 1
 
 

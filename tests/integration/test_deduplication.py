@@ -256,6 +256,6 @@ def test_python_and_the_command_line_take_the_same_encoder_by_default(run: Run, 
         Forum.from_dataframe(tmp_path / "python", table) as by_python,
         Forum.from_dataframe(tmp_path / "own", table, encoder=WordHashes()) as by_own,
     ):
-        assert by_command.encoder == by_python.encoder
-        assert by_own.encoder == WordHashes().name
+        assert by_command.models.encoder == by_python.models.encoder
+        assert by_own.models.encoder == WordHashes().name
     assert askalike.deduplicate is deduplicate
