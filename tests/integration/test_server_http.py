@@ -20,7 +20,7 @@ from starlette.testclient import TestClient
 from askalike import Answer, Forum, Link, Question
 from askalike.errors import DamagedForumError
 from askalike.operations import OPERATIONS
-from askalike.schemas import Similar
+from askalike.schemas import Similar, SimilarHit
 from askalike.server import routes
 from askalike.server.app import build
 from askalike.server.engine import Engine
@@ -266,7 +266,11 @@ def test_every_answer_is_of_the_type_that_its_route_names(client: TestClient) ->
         ("GET /v1/log", "/v1/log", {}),
         ("POST /v1/questions/{id}/helped", "/v1/questions/shape/helped", {}),
         ("POST /v1/questions/{id}/opened", "/v1/questions/shape/opened", {}),
-        ("POST /v1/similar", "/v1/similar", {"title": "shape of a question wifi"}),
+        (
+            "POST /v1/similar",
+            "/v1/similar",
+            {"title": "shape of a question wifi", "fields": SimilarHit.__struct_encode_fields__},
+        ),
         ("GET /v1/questions", "/v1/questions?limit=2", {}),
         ("GET /v1/questions/{id}", "/v1/questions/shape", {}),
         ("GET /v1/duplicates", "/v1/duplicates?minimum=0.2", {}),

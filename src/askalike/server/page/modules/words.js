@@ -45,7 +45,7 @@ export const titleOf = (question) => question.title || "(no title)";
 export const milliseconds = (ms) =>
   ms >= 1000 ? `${(ms / 1000).toFixed(1)} s` : `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
 
-const COMPONENTS = { cosine: "meaning", interaction: "word by word", bm25: "words", rank_factor: "rank factor", same: "fully answered" };
+const COMPONENTS = { cosine: "meaning", interaction: "word by word", bm25: "words", alone: "by itself", rank_factor: "rank factor", same: "fully answered" };
 const NAMED = Object.keys(COMPONENTS);
 
 /** The parts of a score in words: "meaning 0.82 · words 12.3". */
