@@ -170,7 +170,6 @@ def test_both_autoencoders_are_trained_once_and_scored_beside_their_controls(
         assert rows["attention-full"]["seeds"] == rows["word2vec-base"]["seeds"] == [0, 1]
         assert rows["words-full"]["seeds"] == []
         assert rows["attention-full"]["reported"]["test2016"] == [77.79, 85.76]
-        assert rows["untrained-base"]["found"] != rows["word2vec-base"]["found"]
         said = {(one["better"], one["worse"]) for one in found["compared"]}
         assert {("attention-full", "words-full"), ("attention-base", "untrained-base")} <= said
     assert json.loads((out / "gru-15-seed1" / "examples.json").read_bytes())
