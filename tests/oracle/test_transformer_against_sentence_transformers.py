@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,8 @@ from askalike.data import general_folder
 from askalike.errors import DamagedModelError, ModelError, ModelNotFoundError
 from askalike.models.general import VOCABULARY_FILE, general_encoder
 from askalike.models.transformer import CrossEncoder, Transformer, session
-from askalike.models.transformer_folder import read_folder
+from askalike.models.transformer_folder import layer_names, read_folder
+from askalike.models.transformer_graph import largest_inputs, serialized_graph
 from askalike.models.wordpiece import WordPiece
 
 TEXTS = [
@@ -202,6 +204,25 @@ def test_products_of_bytes_are_exact_on_every_processor() -> None:
     model = onnx.helper.make_model(graph, opset_imports=operators, ir_version=10)
     [product] = session(model.SerializeToString()).run(None, {"x": states})
     np.testing.assert_array_equal(product, np.full((2, 32), 64 * (255 - 128) * 127, np.float32))
+
+
+def test_eight_bits_with_balanced_columns_have_the_states_of_float32(tmp_path: Path) -> None:
+    folder = read_folder(saved(tmp_path, "bert"))
+    names, weights = layer_names(folder.shape, 0), {name: np.array(row) for name, row in folder.weights.items()}
+    weights[f"{names['joined_norm']}.weight"][3] *= 50  # one column is far larger than the others
+    weights[f"{names['inner']}.weight"][:, 3] /= 50
+    folder = replace(folder, weights=weights)
+    texts = np.random.default_rng(0).integers(0, 50, (8, 12))
+    inputs = {"positions": np.arange(12), "bias": np.zeros((1, 1, 1, 12), np.float32)}
+
+    def states(graph: bytes) -> Any:
+        return session(graph).run(["states"], {"ids": texts, **inputs})[0]
+
+    exact = states(serialized_graph(folder, "float32"))
+    largest = largest_inputs(folder, texts.tolist(), session)
+    assert len(largest) == 4 * folder.shape.layers
+    balanced = states(serialized_graph(folder, "int8", largest))
+    assert np.abs(balanced - exact).mean() < 0.01 * np.abs(exact).mean()
 
 
 def test_the_bundled_encoder_reads_pieces_as_the_library_does() -> None:
