@@ -23,7 +23,7 @@ GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "index": ("index", "Read an archive into a forum, or read it again."),
         "search": ("search", "Find the earlier questions most similar to a new one."),
         "similar": ("search", "Find the questions most similar to one of the forum."),
-        "show": ("show", "Show a question with its answers, links and judgements."),
+        "show": ("search", "Show a question with its answers, links and judgements."),
         "duplicates": ("duplicates", "List pairs of the forum's questions that may be duplicates."),
         "deduplicate": ("deduplicate", "Remove repeated questions from a table."),
         "judge": ("judge", "Store whether two questions are duplicates."),
@@ -38,12 +38,12 @@ GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     },
     "Running a forum": {
         "follow": ("follow", "Keep a forum in step with a site, from its first question on."),
-        "keys": ("keys", "Make, list and revoke the keys of a forum's service."),
+        "keys": ("serve", "Make, list and revoke the keys of a forum's service."),
         "export": ("export", "Write all records and judgements to files."),
         "backup": ("export", "Write the archive of a forum to a new file."),
         "check": ("info", "Look for damage in a forum's files, and repair it."),
         "reindex": ("index", "Rebuild a forum's indexes from its archive."),
-        "attach": ("attach", "Make or join a forum in a PostgreSQL database."),
+        "attach": ("index", "Make or join a forum in a PostgreSQL database."),
         "batch": ("batch", "Encode or compare a whole archive, also on a cluster."),
     },
     "Research": {
