@@ -27,10 +27,9 @@ from typing import Any, Final
 import psutil
 from recipes.folders import WORK
 from tests.integration.test_postgres_standby import Servers, standby_of
-from tests.milvus_server import served_milvus
 
 from askalike.client import ServiceError
-from askalike.errors import AskalikeError
+from askalike.errors import AskalikeError, EngineError
 from askalike.forum import Forum
 from askalike.index.milvus import client as milvus_client
 from askalike.types import Query, Question
@@ -45,6 +44,7 @@ WRITES: Final = 13
 BETWEEN_S: Final = 1.0
 FOLDER: Final = WORK / "engine-kill"
 HERE: Final = FOLDER / "here"
+ENGINE_TRIES: Final = 60
 
 
 def repeat_until_done(work: Callable[[], object], *errors: type[Exception]) -> None:
@@ -58,6 +58,29 @@ def repeat_until_done(work: Callable[[], object], *errors: type[Exception]) -> N
             if time.monotonic() > until:
                 raise
         time.sleep(0.5)
+
+
+def served_milvus(folder: Path, port: int) -> subprocess.Popen[bytes]:
+    """Start Milvus Lite as a server of its own, at "milvus://127.0.0.1:PORT"; return its process when it answers."""
+    import milvus_lite
+
+    programs = Path(milvus_lite.__file__).parent / "lib"
+    command = [str(programs / "milvus"), str(folder / "milvus.db"), f"127.0.0.1:{port}", "ERROR"]
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(programs)}
+    with (folder / "milvus.log").open("ab") as log:
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
+    for _ in range(ENGINE_TRIES):  # each waits for some seconds
+        milvus = milvus_client.Milvus(f"milvus://127.0.0.1:{port}", "probe")
+        try:
+            milvus.call("list_collections")
+        except EngineError:
+            continue
+        finally:
+            milvus.close()
+        return process
+    process.kill()
+    process.wait()
+    raise AssertionError("Milvus Lite does not answer")
 
 
 class Service:
