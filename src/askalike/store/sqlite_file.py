@@ -239,9 +239,16 @@ class SqliteFile:
             if self.is_writable:
                 with contextlib.suppress(DiskFullError):
                     return self._opened_to_write()
-            if self._is_rebuilt and not self.path.exists():
+            if self._is_rebuilt and not self._has_tables():
                 return self._checked(_connect(":memory:"), ())
             return self._checked(open_reader(self.path), _READING)
+
+    def _has_tables(self) -> bool:
+        """Return whether there is something to read: a disk may have filled before the tables were made."""
+        if not self.path.exists():
+            return False
+        with contextlib.closing(open_reader(self.path)) as reader:
+            return bool(_number(reader, "user_version"))
 
     def _opened_to_write(self) -> Connection:
         if self._is_rebuilt and not self.path.exists():
