@@ -72,7 +72,7 @@ def export(
     if as_json:
         print_json({"into": str(into), "form": form, "tables": written})
     else:
-        print_whole(
-            f"{', '.join(f'{count:,} {name}' for name, count in written.items())} are in {into}; read back with"
-        )
+        names = {"log": "decisions of the log"}
+        counts = ", ".join(f"{count:,} {names.get(table, table)}" for table, count in written.items() if count)
+        print_whole(f"Wrote {counts or 'no records'} to {into}. Index them with")
         print_whole(f"  {command('index', into, '--into', 'NEW.forum')}")
