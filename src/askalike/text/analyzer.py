@@ -266,7 +266,7 @@ class Analyzer:
         self._is_english = written in _OF_ENGLISH
         is_stemmed = settings.stem and settings.language != NO_LANGUAGE
         self._stemmer = Stemmer.Stemmer(settings.language, 0) if is_stemmed else None
-        self._has_english_stems = is_stemmed and settings.language in _OF_ENGLISH
+        self._has_english_stems = is_stemmed and settings.initialisms and settings.language in _OF_ENGLISH
         self._left_out_accents = _LEFT_OUT_ACCENTS.get(settings.language, ())
         self._lock = Lock()  # a Snowball stemmer has inner state
         self._memory = _Memory(self._terms_of_piece, _MOST_PIECES)

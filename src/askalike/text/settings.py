@@ -96,9 +96,11 @@ class TextSettings:
             drop none.
         languages: codes of several languages that the forum is in, the main one first, whose stemmer ``language`` is
             then: each text is read by the rules of its own. Nothing for a forum in one.
+        initialisms: in English, the plural of an initialism has the stem of its singular (``NFTs`` is ``nft``).
+            Snowball keeps its s; ``SNOWBALL`` does so too.
 
     >>> TextSettings(language="german").to_json()
-    {'language': 'german', 'with_code': True, 'stem': True, 'stop_words': True}
+    {'language': 'german', 'with_code': True, 'stem': True, 'stop_words': True, 'initialisms': True}
     """
 
     language: str = "english"
@@ -106,6 +108,7 @@ class TextSettings:
     stem: bool = True
     stop_words: bool = True
     languages: tuple[str, ...] = ()
+    initialisms: bool = True
 
     def __post_init__(self) -> None:
         check_fields(self, "text setting ")
@@ -172,3 +175,7 @@ class TextSettings:
             SettingError: a name that is no setting, or a value that cannot be used.
         """
         return read_settings(cls, stored, "text settings")
+
+
+SNOWBALL: Final = TextSettings(initialisms=False)
+"""English words with Snowball's stems, by which the papers' systems are measured."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, Protocol
 
 import numpy as np
@@ -23,7 +23,7 @@ from askalike.models.term_weighting import BM25, CollectionStatistics, TfIdf
 from askalike.search import Reranker
 from askalike.search.settings import MAX_HITS
 from askalike.text.analyzer import Analyzer
-from askalike.text.settings import TextSettings
+from askalike.text.settings import SNOWBALL, TextSettings
 from askalike.types import Filters, Judged, Qrels, Query, Question, Run
 
 OnQuery = Callable[[], object]
@@ -97,7 +97,7 @@ def make_scorer(name: str, collection: Iterable[Question], text: TextSettings) -
     if name not in SCORERS:
         raise SettingError(f"there is no system {name!r}", f"expected one of {', '.join(SCORERS)}")
     make, drops_stop_words = SCORERS[name]
-    settings = TextSettings(text.language, text.with_code, text.stem, text.stop_words and drops_stop_words)
+    settings = replace(text, stop_words=text.stop_words and drops_stop_words)
     return JoinedTerms(collection, make, settings)
 
 
@@ -244,7 +244,7 @@ def judged_task(judged: Judged, protocol: str, statistics: Iterable[Question]) -
 
 def bm25_run(task: RerankTask) -> Run:
     """Return every query's candidates, in their given order, with BM25 over title and body joined, untuned."""
-    return rerank(task.given, make_scorer("bm25", task.statistics, TextSettings()), task.queries, task.documents)
+    return rerank(task.given, make_scorer("bm25", task.statistics, SNOWBALL), task.queries, task.documents)
 
 
 CANDIDATES: Final = 20

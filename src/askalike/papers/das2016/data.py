@@ -56,6 +56,7 @@ from askalike.papers.lei2016.sets import JudgedSet, find_sets
 from askalike.readers.detection import choose, named
 from askalike.readers.frame import ReadContext
 from askalike.readers.research.judged import has_labelled_judgments, read_judged
+from askalike.text.settings import SNOWBALL
 from askalike.types import Answer, Judged, Question
 
 PAIRS: Final = 2_000_000
@@ -206,7 +207,10 @@ def _slicer(folder: Path) -> JudgedSet:
     rows = (line.split("\t") for line in (folder / LINKS).read_text(encoding="utf-8").splitlines())
     links = [(source, target) for source, target, where in rows if where == "reply"]
     settings = ForumSettings(has_vectors=False)
-    with TemporaryDirectory() as work, Forum.create(Path(work) / "slicer.forum", settings=settings) as forum:
+    with (
+        TemporaryDirectory() as work,
+        Forum.create(Path(work) / "slicer.forum", text=SNOWBALL, settings=settings) as forum,
+    ):
         forum.load(folder / TOPICS)
         dev, test = (forum_rerank_task("slicer", forum, related_task(forum, links, half)) for half in ("dev", "test"))
     return JudgedSet(name="slicer", title="Linked topics of the 3D Slicer forum", dev=dev, tests=(test,))

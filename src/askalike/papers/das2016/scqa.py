@@ -59,7 +59,7 @@ from askalike.settings import BelowOne, HeldOut, Size, check_fields, read_settin
 from askalike.text.analyzer import Analyzer
 from askalike.text.characters import MARKS, normalised
 from askalike.text.markup import readable
-from askalike.text.settings import TextSettings
+from askalike.text.settings import SNOWBALL
 from askalike.training.recipe import SgdSettings
 from askalike.types import Answer, Question
 
@@ -103,7 +103,7 @@ class TrigramReader:
     """
 
     def __init__(self) -> None:
-        self._settings: Final = TextSettings()
+        self._settings: Final = SNOWBALL
         self._analyzer: Final = Analyzer(self._settings)
 
     def words(self, text: str) -> list[str]:

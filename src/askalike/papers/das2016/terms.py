@@ -15,7 +15,7 @@ from scipy.sparse import coo_array, csr_array
 
 from askalike.models.vocabulary import Vocabulary
 from askalike.text.analyzer import Analyzer
-from askalike.text.settings import TextSettings
+from askalike.text.settings import SNOWBALL
 from askalike.types import Answer, Question
 
 Floats = NDArray[np.float64]
@@ -109,7 +109,7 @@ class TermReader:
     """Questions and answers as terms: title and body, lower case, stems, no stop words."""
 
     def __init__(self) -> None:
-        self._analyzer = Analyzer(TextSettings())
+        self._analyzer = Analyzer(SNOWBALL)
 
     def question(self, question: Question) -> list[str]:
         """Return the terms of title and body, one after the other."""

@@ -34,6 +34,7 @@ from askalike.readers.files import stored_file
 from askalike.readers.frame import ReadContext
 from askalike.readers.research.askubuntu import heldout_ids, training_pairs
 from askalike.readers.research.judged import read_judged
+from askalike.text.settings import SNOWBALL
 from askalike.training.corpus import TrainingData
 from askalike.types import Question
 
@@ -156,7 +157,10 @@ def _askubuntu(folder: Path) -> LeiSet:
 
 def _travel(folder: Path) -> LeiSet:
     settings = ForumSettings(has_vectors=False)  # candidates come from words alone
-    with TemporaryDirectory() as work, Forum.create(Path(work) / "travel.forum", settings=settings) as forum:
+    with (
+        TemporaryDirectory() as work,
+        Forum.create(Path(work) / "travel.forum", text=SNOWBALL, settings=settings) as forum,
+    ):
         forum.load(folder)
         splits = {one: forum_rerank_task("travel", forum, duplicate_task(forum, one)) for one in ("dev", "test")}
         learned = duplicate_task(forum, "train")

@@ -62,7 +62,7 @@ from askalike.progress import Progress, SilentProgress
 from askalike.readers.detection import choose
 from askalike.readers.frame import ReadContext
 from askalike.search import Reranker
-from askalike.text.settings import TextSettings
+from askalike.text.settings import SNOWBALL
 from askalike.training.corpus import TrainingData, WordSource
 from askalike.training.recipe import Recipe, network_recipe
 from askalike.training.vector_files import write_word2vec_text
@@ -224,7 +224,7 @@ class LeiSystems:
             place = self.out / self.data.name / f"{row.id}-seed{seed}"
             scorer = VectorScorer(self.train(row, seed, self.data, place))
         else:
-            scorer = make_scorer(row.scorer, tasks[self.data.dev.name].statistics, TextSettings())
+            scorer = make_scorer(row.scorer, tasks[self.data.dev.name].statistics, SNOWBALL)
         return Answers({name: _answer(task, scorer) for name, task in tasks.items()})
 
     def decides(self, row: LeiRow, seed: int) -> Any:
@@ -241,7 +241,7 @@ class LeiSystems:
 
 def _by_svm(data: LeiSet) -> dict[str, Run]:
     """Return the SVM's runs: C is chosen on dev; for the tests dev is learned from too, as the paper does."""
-    features = SimilarityFeatures(data.questions, TextSettings())
+    features = SimilarityFeatures(data.questions, SNOWBALL)
     train, dev = (ranking_groups(features, examples) for examples in (data.examples, labelled(data.dev)))
     chosen = choose_cost(train, lambda model: _dev_map(data.dev, dev, model))
     final = SimilaritySvm(features, RankingSvm.fit([*train, *dev], chosen.cost))
