@@ -38,6 +38,7 @@ COMMANDS: Final = (
     "engines",
     "transformer_runtime",
     "training_time",
+    "recurrent_step",
     "kill",
     "serve_kill",
     "encode_kill",
