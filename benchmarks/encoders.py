@@ -28,8 +28,8 @@ from recipes.folders import MINILM, WORK, need_data
 from askalike.cli.display import BarProgress
 from askalike.evaluation.significance import bootstrap_difference
 from askalike.forum import Forum, ForumSettings, ImportOptions
-from askalike.index.encoder_settings import EncoderSettings
-from askalike.index.text_questions import TextQuestions, taken
+from askalike.models.encoder_settings import EncoderSettings
+from askalike.models.text_questions import TextQuestions, taken
 from askalike.types import Filters, Query, Question
 from benchmarks.record import option_parser, reddit_questions, write
 

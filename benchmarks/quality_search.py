@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from askalike.evaluation.forum.tasks import RerankTask, VectorScorer
 from askalike.forum import Forum
-from askalike.index.encoder_settings import MAX_CHARACTERS
+from askalike.models.encoder_settings import MAX_CHARACTERS
 from askalike.models.text_encoder import TextEncoder, text_of
 from askalike.search.scorer import Scorer
 from askalike.types import Question, Run

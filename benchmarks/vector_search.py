@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from recipes.folders import WORK
 
 from askalike.data import general_folder
-from askalike.index.encoder_settings import GENERAL_CHARACTERS
 from askalike.index.vectors import VectorIndex
+from askalike.models.encoder_settings import GENERAL_CHARACTERS
 from askalike.models.general import general_encoder
 from askalike.models.text_encoder import text_of
 from benchmarks.record import option_parser, percentiles, processor_s, reddit_questions, write

@@ -24,7 +24,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 def words_alone() -> Iterator[None]:
     """Have a package that carries no encoder, so that forums without one of their own are searched by words."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("askalike.index.encoder_settings.general_folder", lambda: None)
+        patched.setattr("askalike.models.encoder_settings.general_folder", lambda: None)
         yield
 
 

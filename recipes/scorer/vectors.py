@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.index.encoder_settings import general_settings
-from askalike.index.text_questions import TextQuestions, loaded
+from askalike.models.encoder_settings import general_settings
+from askalike.models.text_questions import TextQuestions, loaded
 from askalike.types import Question
 from recipes.folders import WORK
 

@@ -31,7 +31,7 @@ from askalike.forum.duplicates import MemberRow, PairRow, member_rows, pair_rows
 from askalike.forum.exchange import ImportOptions
 from askalike.forum.groups import DEFAULT_MINIMUM
 from askalike.forum.indexes import ForumSettings
-from askalike.index.encoder_settings import Kind as EncoderKind
+from askalike.models.encoder_settings import Kind as EncoderKind
 from askalike.progress import Progress, SilentProgress
 from askalike.readers.exported import MANIFEST as EXPORT_MANIFEST
 from askalike.records import batches, write_records

@@ -19,6 +19,7 @@ INDEX = {"index", "index.words", "index.postings", "index.vectors", *SEGMENTS}
 MODEL = {"models.folder", "models.vocabulary", "models.encoders"}
 TRANSFORMERS = {"models.transformer", "models.transformer_folder", "models.general"}
 OTHER_ENCODERS = {"models.text_encoder", "models.remote", *TRANSFORMERS}
+NAMED_MODELS = {"models.encoder_settings", "models.text_questions"}
 FORUM = {"search", "index", "forum", "evaluation", "evaluation.forum"}
 ALLOWED: dict[str, set[str]] = {
     "_version": set(),
@@ -56,6 +57,8 @@ ALLOWED: dict[str, set[str]] = {
     },
     "models.general": {"errors", "models.transformer", "models.transformer_folder", "models.wordpiece"},
     "models.text_encoder": {"errors", "types", "text"},
+    "models.encoder_settings": {"agreement", "data", "errors", "settings", "models.general"},
+    "models.text_questions": {"data", "errors", "types", "models.encoder_settings", *OTHER_ENCODERS},
     "models.remote": {"errors", "types", "web", "models.text_encoder"},
     "index.cursor": set(),
     "index.checked_file": {"errors", "files"},
@@ -72,15 +75,16 @@ ALLOWED: dict[str, set[str]] = {
     },
     "search": {"types", "errors", "text", "models.term_weighting"},
     "index": {
-        *(PLUMBING | INDEX | MODEL | OTHER_ENCODERS),
-        *("agreement", "data", "executors", "search", "store"),
+        *(PLUMBING | INDEX | MODEL | NAMED_MODELS),
+        *("agreement", "data", "executors", "models.text_encoder", "search", "store"),
     },
     "forum": {
-        *(PLUMBING | INDEX | MODEL),
+        *(PLUMBING | INDEX | MODEL | NAMED_MODELS),
         *("data", "executors", "models.text_encoder", "readers", "records", "search", "store"),
     },
     "batch": {
-        *("types", "errors", "executors", "files", "forum", "index", "progress", "readers", "records", "store", "text"),
+        *("types", "errors", "executors", "files", "forum", "index", "models.encoder_settings", "progress"),
+        *("readers", "records", "store", "text"),
     },
     "deduplication": {
         *("types", "errors", "executors", "files", "forum", "progress", "readers", "records", "text"),
@@ -89,12 +93,13 @@ ALLOWED: dict[str, set[str]] = {
         *(PLUMBING - {"processes"} | MODEL),
         *("evaluation", "forum", "index", "models.term_weighting", "search", "store"),
     },
-    "training": {*(PLUMBING | MODEL | FORUM), "data", "models.text_encoder", "store"},
+    "training": {*(PLUMBING | MODEL | NAMED_MODELS | FORUM), "data", "models.text_encoder", "store"},
     "papers": {*(PLUMBING | MODEL | FORUM), "models.term_weighting", "readers", "training"},
     "follow": {"types", "errors", "files", "progress", "web", "readers", "store", "forum"},
     "server": {*BASE, "follow", "files", "processes", "schemas", "operations", "text", "store", "search", "forum"},
     "cli": {
         *(PLUMBING | MODEL | FORUM),
+        "models.encoder_settings",
         *(
             "addresses",
             "agreement",

@@ -43,7 +43,7 @@ epochs = 1
 
 @pytest.fixture(autouse=True)
 def no_general_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("askalike.index.encoder_settings.general_folder", lambda: None)
+    monkeypatch.setattr("askalike.models.encoder_settings.general_folder", lambda: None)
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ def test_without_marks_texts_alone_are_learned_from_and_nothing_is_compared(
 def general(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the package carry an encoder."""
     tiny_general(tmp_path / "packaged")
-    for user in ("askalike.index.text_questions", "askalike.index.encoder_settings"):
+    for user in ("askalike.models.text_questions", "askalike.models.encoder_settings"):
         monkeypatch.setattr(f"{user}.general_folder", lambda: tmp_path / "packaged")
 
 
@@ -261,7 +261,7 @@ def test_a_way_leads_back_to_the_general_model(
     monkeypatch.chdir(tmp_path)
     run("encode", forum, "--model", "./general")
     assert (forum / "model").is_dir()
-    monkeypatch.setattr("askalike.index.encoder_settings.general_folder", lambda: None)
+    monkeypatch.setattr("askalike.models.encoder_settings.general_folder", lambda: None)
     done = run("encode", forum, "--model", "general")
     assert done.code == 2
     assert "contains no encoder" in done.err

@@ -15,16 +15,16 @@ from tests.tiny_models import synonym_model
 from askalike import Forum, ForumSettings, Question
 from askalike.data import bundled_forum
 from askalike.index.catchup import Steps
-from askalike.index.text_questions import TextQuestions
 from askalike.index.vector_sets import VectorIndexer
 from askalike.index.word_indexer import fingerprint
 from askalike.index.words import WordIndex
+from askalike.models.text_questions import TextQuestions
 from askalike.store import ForumLayout, open_store
 
 
 @pytest.fixture
 def forum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("askalike.index.encoder_settings.general_folder", lambda: None)
+    monkeypatch.setattr("askalike.models.encoder_settings.general_folder", lambda: None)
     with Forum.create(tmp_path / "my.forum") as made:
         made.add([Question("wifi", "Wifi drops"), Question("printer", "Printer is offline")])
     return tmp_path / "my.forum"

@@ -26,7 +26,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "package" / "general"
     tiny_general(folder)
     for user in ("encoder_settings", "text_questions"):
-        monkeypatch.setattr(f"askalike.index.{user}.general_folder", lambda: folder)
+        monkeypatch.setattr(f"askalike.models.{user}.general_folder", lambda: folder)
     return folder
 
 
@@ -80,7 +80,7 @@ def test_a_forum_is_found_by_words_where_the_package_has_no_encoder(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for user in ("encoder_settings", "text_questions"):
-        monkeypatch.setattr(f"askalike.index.{user}.general_folder", lambda: None)
+        monkeypatch.setattr(f"askalike.models.{user}.general_folder", lambda: None)
     with Forum.open(path) as forum:
         assert "contains no encoder" in forum.indexes.state().problem
         assert {hit.question.id for hit in forum.similar("wifi")} == {"wifi", "other"}

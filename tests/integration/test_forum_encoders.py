@@ -13,7 +13,7 @@ from tests.embedding_server import EmbeddingServer, WordHashes, serving
 from askalike import Forum, Question
 from askalike.agreement import agreed_file
 from askalike.errors import EncoderError, SettingError
-from askalike.index.encoder_settings import EncoderSettings, agree
+from askalike.models.encoder_settings import EncoderSettings, agree
 from askalike.models.remote import Patience, RemoteEncoder
 from askalike.store import ForumLayout
 from askalike.types import Query
@@ -192,7 +192,7 @@ def test_a_forum_from_elsewhere_reads_no_folder_that_its_user_has_not_named(
     def refuse(*_: object) -> None:
         raise AssertionError("a folder was read")
 
-    monkeypatch.setattr("askalike.index.text_questions.read_folder", refuse)
+    monkeypatch.setattr("askalike.models.text_questions.read_folder", refuse)
     with Forum.open(tmp_path / "forum") as forum:
         assert "not agreed" in forum.similar("wifi")[0].notice
 

@@ -14,7 +14,7 @@ from tests.embedding_server import EmbeddingServer, serving
 
 from askalike import Forum, Link, Question
 from askalike.errors import EncoderError, NotLearnedError, SettingError
-from askalike.index.encoder_settings import RerankerSettings
+from askalike.models.encoder_settings import RerankerSettings
 from askalike.models.remote import Patience, RemoteReranker
 from askalike.server.app import build
 from askalike.server.settings import ServeSettings

@@ -30,7 +30,7 @@ class Phases(SilentProgress):
 
 @pytest.fixture(autouse=True)
 def no_general_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("askalike.index.encoder_settings.general_folder", lambda: None)
+    monkeypatch.setattr("askalike.models.encoder_settings.general_folder", lambda: None)
 
 
 @pytest.fixture

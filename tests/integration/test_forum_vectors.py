@@ -144,7 +144,7 @@ def test_a_query_without_a_telling_word_that_the_model_knows_has_no_neighbours(t
 
 
 def test_a_forum_without_a_model_is_searched_by_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("askalike.index.encoder_settings.general_folder", lambda: None)
+    monkeypatch.setattr("askalike.models.encoder_settings.general_folder", lambda: None)
     with Forum.create(tmp_path / "f") as forum:
         forum.add(WIFI)
         assert forum.similar("wifi")[0].components.keys() == {"bm25", "bm25_share", "same"}

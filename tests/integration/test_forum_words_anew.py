@@ -18,7 +18,7 @@ from askalike import Forum, ForumSettings, Query, Question
 from askalike.errors import ForumError
 from askalike.forum import indexes
 from askalike.forum.indexes import remove_indexes
-from askalike.index import encoder_settings
+from askalike.models import encoder_settings
 from askalike.progress import SilentProgress
 from askalike.store import ForumLayout, open_store
 from askalike.text.analyzer import Analyzer

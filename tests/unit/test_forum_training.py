@@ -22,9 +22,9 @@ from askalike.evaluation import components, evaluate, split_components
 from askalike.evaluation.forum.links import SPLIT_SEED, SPLITS, duplicate_task, keep_splits, kept_splits
 from askalike.forum import ForumSettings
 from askalike.forum.indexes import Indexes
-from askalike.index.encoder_settings import EncoderSettings
-from askalike.index.text_questions import TextQuestions
+from askalike.models.encoder_settings import EncoderSettings
 from askalike.models.encoders.model import Model
+from askalike.models.text_questions import TextQuestions
 from askalike.store import Store
 from askalike.training.recipe import Recipe, network_recipe
 from askalike.training.session import DevScore, compared, dev_score, forum_training, going_on

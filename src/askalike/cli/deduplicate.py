@@ -18,7 +18,7 @@ from askalike.deduplication import Deduplication, Removal, check_folder
 from askalike.deduplication import deduplicate as remove_repeats
 from askalike.files import writing_whole
 from askalike.forum.groups import DEFAULT_MINIMUM
-from askalike.index.encoder_settings import SHAPES
+from askalike.models.encoder_settings import SHAPES
 from askalike.records import Form, write_records
 from askalike.text.settings import TextSettings
 

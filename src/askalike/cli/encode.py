@@ -17,7 +17,7 @@ from askalike.cli.display import BarProgress, console, print_whole
 from askalike.cli.messages import print_json, safe
 from askalike.errors import SettingError
 from askalike.forum import Forum
-from askalike.index.encoder_settings import (
+from askalike.models.encoder_settings import (
     AGREED_VARIABLE,
     RERANKER_SHAPES,
     SHAPES,

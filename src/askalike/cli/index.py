@@ -29,7 +29,7 @@ from askalike.data import GENERAL_LANGUAGE
 from askalike.errors import EngineError, ForumNotFoundError, SettingError
 from askalike.forum import Forum, ForumSettings, ImportOptions, ImportReport
 from askalike.forum.forum import discard_if_empty
-from askalike.index.encoder_settings import SHAPES, EncoderSettings
+from askalike.models.encoder_settings import SHAPES, EncoderSettings
 from askalike.readers.detection import READERS, find_archive
 from askalike.readers.frame import ReadOptions
 from askalike.store import ForumLayout

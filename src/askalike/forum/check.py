@@ -41,14 +41,12 @@ from askalike.files import (
 )
 from askalike.forum.indexes import ForumSettings, remove_indexes
 from askalike.index.cursor import Cursor
-from askalike.index.encoder_settings import FILE as ENCODER_FILE
-from askalike.index.encoder_settings import fingerprint as model_fingerprint
-from askalike.index.encoder_settings import read_reranker, read_settings
 from askalike.index.local import LOCK_TIMEOUT_S
 from askalike.index.milvus.choice import engine_of
 from askalike.index.milvus.client import Milvus
 from askalike.index.milvus.vectors import MilvusSets
 from askalike.index.milvus.words import MilvusWords
+from askalike.index.model_source import fingerprint as model_fingerprint
 from askalike.index.segments import OWNED as LEXICAL_FILES
 from askalike.index.vector_set import OWNED as VECTOR_FILES
 from askalike.index.vector_set import (
@@ -63,6 +61,8 @@ from askalike.index.vector_set import (
 from askalike.index.vectors import VectorIndex
 from askalike.index.word_indexer import fingerprint
 from askalike.index.words import WordIndex, successor_of
+from askalike.models.encoder_settings import FILE as ENCODER_FILE
+from askalike.models.encoder_settings import read_reranker, read_settings
 from askalike.models.encoders.model import Model
 from askalike.models.folder import OWNED as MODEL_FILES
 from askalike.models.folder import ModelLayout

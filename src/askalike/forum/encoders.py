@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from askalike.errors import EncoderError
 from askalike.files import remove_file, replace_whole, sync_folder
-from askalike.index.encoder_settings import PROBED, EncoderSettings, RerankerSettings, read_reranker, read_settings
-from askalike.index.text_questions import is_same, loaded_reranker, taken
 from askalike.index.vector_set import VectorSet
+from askalike.models.encoder_settings import PROBED, EncoderSettings, RerankerSettings, read_reranker, read_settings
 from askalike.models.encoders.model import Model
 from askalike.models.text_encoder import TextEncoder
+from askalike.models.text_questions import is_same, loaded_reranker, taken
 from askalike.processes import one_blas_thread
 from askalike.search import Query, Reranker
 from askalike.search.reranker import checked_scores

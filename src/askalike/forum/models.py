@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from askalike.errors import EncoderError, NotLearnedError
 from askalike.forum.encoders import AnyEncoder, AnyReranker, take_encoder
 from askalike.forum.indexes import Indexes
-from askalike.index.encoder_settings import forget_encoder, general_settings, remove_own_model
+from askalike.index.model_source import forget_encoder, remove_own_model
 from askalike.index.vector_set import VectorSet
+from askalike.models.encoder_settings import general_settings
 from askalike.models.encoders.model import Model
 from askalike.search import RANKERS
 from askalike.search.rankers import MEANING, RERANKER

@@ -43,22 +43,17 @@ from askalike.files import (
 )
 from askalike.index.catchup import EntryWriter, Index
 from askalike.index.checked_file import unread
-from askalike.index.encoder_settings import FILE as ENCODER_FILE
-from askalike.index.encoder_settings import (
-    EncoderSettings,
-    ModelSource,
-    describe,
-    fingerprint,
-    read_settings,
-)
+from askalike.index.model_source import ModelSource, describe, fingerprint
 from askalike.index.segments import OWNED as INDEX_FILES
 from askalike.index.segments import writing
-from askalike.index.text_questions import TextQuestions, loaded, problem_of
 from askalike.index.vectors import VectorIndex
+from askalike.models.encoder_settings import FILE as ENCODER_FILE
+from askalike.models.encoder_settings import EncoderSettings, read_settings
 from askalike.models.encoders.model import Model
 from askalike.models.folder import MAX_BYTES
 from askalike.models.folder import OWNED as MODEL_FILES
 from askalike.models.text_encoder import TextEncoder
+from askalike.models.text_questions import TextQuestions, loaded, problem_of
 from askalike.processes import one_blas_thread
 from askalike.types import Question
 

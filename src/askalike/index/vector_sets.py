@@ -35,15 +35,7 @@ from askalike.executors import Executor, Numbered, Task
 from askalike.executors.processes import Processes
 from askalike.files import holding
 from askalike.index.catchup import Steps, catch_up, pending
-from askalike.index.encoder_settings import FILE as ENCODER_FILE
-from askalike.index.encoder_settings import (
-    EncoderSettings,
-    ModelSource,
-    name_encoder,
-    read_settings,
-    wanted_model,
-)
-from askalike.index.text_questions import TextQuestions, taken
+from askalike.index.model_source import ModelSource, name_encoder, wanted_model
 from askalike.index.vector_set import (
     Current,
     Indexes,
@@ -60,7 +52,10 @@ from askalike.index.vector_set import (
     read_current,
     remove_sets,
 )
+from askalike.models.encoder_settings import FILE as ENCODER_FILE
+from askalike.models.encoder_settings import EncoderSettings, read_settings
 from askalike.models.text_encoder import TextEncoder
+from askalike.models.text_questions import TextQuestions, taken
 from askalike.progress import Progress
 from askalike.store import ForumLayout, Store
 from askalike.text.settings import TextSettings

@@ -52,9 +52,9 @@ from askalike.evaluation.forum.tasks import (
     rerank,
 )
 from askalike.forum import Forum
-from askalike.index.encoder_settings import ModelSource, fingerprint, own_model, wanted_model
-from askalike.index.text_questions import TextQuestions, loaded
+from askalike.index.model_source import ModelSource, fingerprint, own_model, wanted_model
 from askalike.models.encoders.model import Model
+from askalike.models.text_questions import TextQuestions, loaded
 from askalike.progress import Progress, SilentProgress
 from askalike.store import ForumLayout
 from askalike.training.corpus import TrainingData

@@ -27,7 +27,7 @@ import filelock
 
 from askalike.errors import BusyForumError
 from askalike.files import Owned, remove_owned, replace_whole
-from askalike.index.encoder_settings import fingerprint
+from askalike.index.model_source import fingerprint
 from askalike.models.folder import OWNED, refuse_foreign
 from askalike.training.corpus import TrainingData
 

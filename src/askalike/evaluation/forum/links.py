@@ -38,7 +38,7 @@ from askalike.errors import DamagedForumError, EvaluationError
 from askalike.evaluation import split_components
 from askalike.files import replace_whole
 from askalike.forum import Forum
-from askalike.index.encoder_settings import own_model
+from askalike.index.model_source import own_model
 from askalike.index.vector_set import parse_current, read_current
 from askalike.store import ForumLayout
 from askalike.text.markup import plain_text

@@ -6,13 +6,13 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from askalike.data import general_folder
 from askalike.errors import EncoderError, MissingExtraError, ModelError, SettingError
-from askalike.index.encoder_settings import (
+from askalike.models.encoder_settings import (
     AGREED_VARIABLE,
     PROBED,
     EncoderSettings,
@@ -33,8 +33,10 @@ from askalike.models.text_encoder import (
 )
 from askalike.models.transformer import CrossEncoder, Transformer
 from askalike.models.transformer_folder import read_folder
-from askalike.search import Reranker
 from askalike.types import Question
+
+if TYPE_CHECKING:
+    from askalike.models.remote import RemoteReranker
 
 PROBE: Final = "How do I find an earlier question that asks the same?"
 LEAST_AGREEMENT: Final = 0.99
@@ -157,7 +159,7 @@ def problem_of(settings: EncoderSettings) -> EncoderError | None:
     if needs_agreement(settings) and not is_agreed(settings):
         return EncoderError(
             f"the forum names the encoder {settings.agreement}, which you have not agreed to use",
-            f'agree with "askalike encode FORUM --model {settings.written}{_key_option(settings)}" or'
+            f'agree with "askalike encode FORUM --model {settings.written}{settings.key_option}" or'
             f' {AGREED_VARIABLE}="{settings.agreement}", {_ELSEWHERE}',
         )
     if settings.kind == "general":
@@ -199,7 +201,7 @@ def loaded(settings: EncoderSettings) -> TextEncoder:
     return encoder
 
 
-def loaded_reranker(settings: RerankerSettings, *, is_named: bool) -> Reranker:
+def loaded_reranker(settings: RerankerSettings, *, is_named: bool) -> CrossEncoder | RemoteReranker:
     """Return a reranker.
 
     Args:
@@ -211,7 +213,7 @@ def loaded_reranker(settings: RerankerSettings, *, is_named: bool) -> Reranker:
     if not is_named and not is_agreed(settings):
         raise EncoderError(
             f"the forum names the reranker {settings.agreement}, which you have not agreed to use",
-            f'agree with "askalike encode FORUM --reranker {settings.written}{_key_option(settings)}" or'
+            f'agree with "askalike encode FORUM --reranker {settings.written}{settings.key_option}" or'
             f' {AGREED_VARIABLE}="{settings.agreement}"',
         )
     if settings.kind != "cross-encoder":
@@ -223,10 +225,6 @@ def loaded_reranker(settings: RerankerSettings, *, is_named: bool) -> Reranker:
         return CrossEncoder(read_folder(Path(settings.target), is_of_pairs=True))
     except (ModelError, MissingExtraError) as error:
         raise EncoderError(error.message, error.hint) from error
-
-
-def _key_option(settings: EncoderSettings | RerankerSettings) -> str:
-    return f" --key-variable {settings.key_variable}" if settings.key_variable else ""
 
 
 def _missing(error: MissingExtraError) -> EncoderError:

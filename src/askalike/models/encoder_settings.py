@@ -11,23 +11,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Final, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from msgspec import Meta
 
 from askalike import agreement
-from askalike.data import GENERAL_LANGUAGE, general_folder
-from askalike.errors import DamagedModelError, EncoderError, ModelError, SettingError
-from askalike.files import remove_file, remove_owned, replace_whole, sync_folder
-from askalike.models.encoders.settings import ModelSettings
-from askalike.models.folder import OWNED, Manifest, ModelLayout, refuse_foreign
+from askalike.data import general_folder
+from askalike.errors import EncoderError, SettingError
 from askalike.models.general import read_manifest
 from askalike.settings import check_fields
-from askalike.store import ForumLayout
 
 Kind = Literal["general", "sentence-transformers", "fastembed", "openai", "python"]
 RerankerKind = Literal["cross-encoder", "cohere"]
@@ -58,8 +53,42 @@ Kept = Annotated[int, Meta(ge=1, le=65_536)]
 Characters = Annotated[int, Meta(ge=1, le=16_777_216)]
 
 
+class _NamedModel:
+    """What an encoder and a reranker have in common: how their user names them, and how they are stored."""
+
+    __slots__ = ()
+
+    kind: str
+    target: str
+    model: str
+    key_variable: str
+
+    @property
+    def written(self) -> str:
+        """Return it as a user names it."""
+        return _written(self)
+
+    @property
+    def agreement(self) -> str:
+        """Return what a user agrees to: the model as it is named, and the variable whose value is sent to it."""
+        return f"{self.written} {self.key_variable}".strip()
+
+    @property
+    def key_option(self) -> str:
+        """Return the option of a command that names the variable again."""
+        return f" --key-variable {self.key_variable}" if self.key_variable else ""
+
+    def to_bytes(self) -> bytes:
+        """Return the content of the file that keeps it."""
+        return json.dumps(asdict(self), indent=1).encode()  # type: ignore[call-overload]
+
+
+def _written(named: _NamedModel) -> str:
+    return f"{named.kind}:{named.target}" + (f"#{named.model}" if named.model else "")
+
+
 @dataclass(frozen=True, slots=True)
-class EncoderSettings:
+class EncoderSettings(_NamedModel):
     """An encoder, and how it is asked.
 
     Args:
@@ -126,16 +155,9 @@ class EncoderSettings:
     @property
     def written(self) -> str:
         """Return it as a user names it."""
-        if self.kind == "general":
-            return "general"
-        if self.kind == "python":
-            return self.name
-        return f"{self.kind}:{self.target}" + (f"#{self.model}" if self.model else "")
-
-    @property
-    def agreement(self) -> str:
-        """Return what a user agrees to: the encoder as it is named, and the variable whose value is sent to it."""
-        return f"{self.written} {self.key_variable}".strip()
+        if self.kind in ("general", "python"):
+            return self.name if self.kind == "python" else "general"
+        return _written(self)
 
     @property
     def fingerprint(self) -> str:
@@ -158,10 +180,6 @@ class EncoderSettings:
         names = [field.name for field in fields(self) if field.name not in apart]
         return all(getattr(self, name) == getattr(other, name) for name in names)
 
-    def to_bytes(self) -> bytes:
-        """Return the content of ``encoder.json``."""
-        return json.dumps(asdict(self), indent=1).encode()
-
     @classmethod
     def from_bytes(cls, content: bytes) -> EncoderSettings:
         """Return what ``encoder.json`` says.
@@ -173,7 +191,7 @@ class EncoderSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class RerankerSettings:
+class RerankerSettings(_NamedModel):
     """What puts the best hits of a forum in its order, as ``reranker.json`` keeps it.
 
     Args:
@@ -211,20 +229,6 @@ class RerankerSettings:
         if kind != "cohere" or not model:
             raise SettingError(f"there is no reranker {written[:200]!r}", f"expected {RERANKER_SHAPES}")
         return cls("cohere", address.rstrip("/"), model, key_variable)
-
-    @property
-    def written(self) -> str:
-        """Return it as a user names it."""
-        return f"{self.kind}:{self.target}" + (f"#{self.model}" if self.model else "")
-
-    @property
-    def agreement(self) -> str:
-        """Return what a user agrees to, as ``EncoderSettings.agreement``."""
-        return f"{self.written} {self.key_variable}".strip()
-
-    def to_bytes(self) -> bytes:
-        """Return the content of ``reranker.json``."""
-        return json.dumps(asdict(self), indent=1).encode()
 
 
 _Settings = TypeVar("_Settings", EncoderSettings, RerankerSettings)
@@ -313,144 +317,34 @@ def _check_address(address: str) -> None:
         )
 
 
-def json_object(settings: EncoderSettings) -> Mapping[str, Any]:
-    """Return what may be shown of an encoder."""
-    return {name: value for name, value in asdict(settings).items() if name not in ("probe", "format")}
-
-
-MODEL_VERSION = 1
-"""Raised whenever the same question and model give another vector than before, so that vectors are made anew."""
-
-_MEND = "put a whole model there, or delete the folder"
-
-
-@dataclass(frozen=True, slots=True)
-class ModelSource:
-    """A model's folder, or a text encoder.
-
-    Args:
-        folder: of the model; of the forum where a text encoder makes the vectors.
-        name: "own", or what the encoder calls itself.
-        fingerprint: of its content, and of how questions are encoded.
-        encoder: the text encoder, None for the forum's own model.
-    """
-
-    folder: Path
-    name: str
-    fingerprint: str
-    encoder: EncoderSettings | None = None
-
-    @property
-    def shown(self) -> str:
-        """Return its name with its kind and size."""
-        return f"{self.name} ({describe(self.folder)})" if self.encoder is None else self.encoder.shown
-
-
-def wanted_model(layout: ForumLayout, language: str) -> ModelSource | None:
-    """Return the encoder that was named for the forum, else its own model, else the package's encoder where that reads
-    the forum's language, else None.
+def bundled_settings() -> EncoderSettings | None:
+    """Return the package's encoder, None where the package contains none.
 
     Raises:
-        ModelError: a model is there and its manifest cannot be read.
-        EncoderError: an encoder was named, and its settings cannot be read.
+        DamagedModelError: its manifest cannot be read.
     """
-    named = read_settings(layout.encoder)
-    own = own_model(layout) if named is None else None
-    if own is not None:
-        return own
-    if named is None and language == GENERAL_LANGUAGE and general_folder() is not None:
-        named = general_settings()
-    return None if named is None else ModelSource(layout.folder, named.name, named.fingerprint, named)
-
-
-def own_model(layout: ForumLayout) -> ModelSource | None:
-    """Return the forum's own model, if it has one.
-
-    Raises:
-        ModelError: its manifest cannot be read.
-    """
-    own = ModelLayout(layout.model)
-    folder = own.folder if own.folder.is_dir() else own.replaced  # replaced: see models.folder
-    return ModelSource(folder, "own", fingerprint(folder)) if folder.is_dir() else None
+    folder = general_folder()
+    if folder is None:
+        return None
+    manifest = read_manifest(folder)
+    return EncoderSettings(
+        "general",
+        name=manifest.name,
+        dimensions=manifest.dimensions,
+        width=manifest.dimensions,
+        precision="int8",
+        max_characters=GENERAL_CHARACTERS,
+    )
 
 
 def general_settings() -> EncoderSettings:
     """Return the package's encoder.
 
     Raises:
-        SettingError: the package carries none.
+        SettingError: the package contains none.
         DamagedModelError: its manifest cannot be read.
     """
-    folder = general_folder()
-    if folder is None:
+    settings = bundled_settings()
+    if settings is None:
         raise SettingError("the package contains no encoder", f"name another: {SHAPES}")
-    manifest = read_manifest(folder)
-    size = manifest.dimensions
-    return EncoderSettings(
-        "general",
-        name=manifest.name,
-        dimensions=size,
-        width=size,
-        precision="int8",
-        max_characters=GENERAL_CHARACTERS,
-    )
-
-
-def name_encoder(layout: ForumLayout, settings: EncoderSettings) -> None:
-    """Let the forum be encoded with a text encoder from now on; the vectors before answer until its own are made."""
-    replace_whole(layout.encoder, settings.to_bytes())
-
-
-def forget_encoder(layout: ForumLayout) -> None:
-    """Let the forum be encoded with its own model or the general one again."""
-    remove_file(layout.encoder)
-    sync_folder(layout.folder)
-
-
-def remove_own_model(layout: ForumLayout) -> None:
-    """Take the forum's own model and encoder away; what answers now does until other vectors are made.
-
-    Raises:
-        ModelExistsError: its folder is a link, or holds something else too.
-    """
-    forget_encoder(layout)
-    own = ModelLayout(layout.model)
-    going = own.folder.with_name(f".{own.folder.name}.going")
-    for folder in (own.folder, own.replaced, going):
-        refuse_foreign(folder)
-    remove_owned(going, OWNED)
-    if own.folder.is_dir():
-        remove_owned(own.replaced, OWNED)
-        own.folder.rename(going)
-    elif own.replaced.is_dir():
-        own.replaced.rename(going)
-    sync_folder(layout.folder)
-    remove_owned(going, OWNED)
-
-
-def fingerprint(folder: Path) -> str:
-    """Return a short name of a model's content, by what its manifest says of its files; they are checked when read.
-
-    A forum's text settings are no part of it: a model reads texts in its own way.
-
-    Raises:
-        ModelError: the manifest cannot be read.
-    """
-    path = ModelLayout(folder).manifest
-    try:
-        manifest = Manifest.from_bytes(path.read_bytes())
-    except OSError as error:
-        raise ModelError(f"{path} cannot be read: {error.strerror or error}", _MEND) from error
-    except DamagedModelError as error:
-        raise DamagedModelError(f"{path}: {error.message}", _MEND) from error
-    described = json.dumps([MODEL_VERSION, sorted(manifest.files.items())])
-    return hashlib.blake2b(described.encode(), digest_size=8).hexdigest()
-
-
-def describe(folder: Path) -> str:
-    """Return the kind and size of the model in a folder, as in "rcnn, 400 dimensions"."""
-    try:
-        settings = ModelSettings.from_json(json.loads(ModelLayout(folder).config.read_bytes()))
-    except (OSError, ValueError, SettingError):
-        return "cannot be read"
-    return f"{settings.encoder.kind}, {settings.encoder.hidden_size} dimensions"
+    return settings
