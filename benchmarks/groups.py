@@ -1,8 +1,8 @@
 """Whether questions of one group ask the same, read by hand; and what groups cost with 225,000 questions.
 
-Command: ``python -m benchmarks.groups``; ``--reading``, ``--slicer`` or ``--cost`` for a part. One language model read
-pairs of groups (``groups-judged.jsonl``) by the guide of the judged pools, without being told any probability; of two
-readings the mean counts, and 1.75 is enough. By how the pairs were drawn:
+Command: ``python -m benchmarks.groups``; ``--reading``, ``--slicer``, ``--announcements`` or ``--cost`` for a part. One
+language model read pairs of groups (``groups-judged.jsonl``) by the guide of the judged pools, without being told any
+probability; of two readings the mean counts, and 1.75 is enough. By how the pairs were drawn:
 
 - ``shown``: of the groups of travel that were shown, 120 of 164 pairs; ``from 0.6``: 50 of the others that a minimum of
   0.6 adds. They were drawn after what links count was chosen, and no choice was made by them. ``newly shown``: all that
@@ -13,6 +13,9 @@ readings the mean counts, and 1.75 is enough. By how the pairs were drawn:
 - ``slicer``: of the groups of the Slicer forum, which has no duplicate links; ``slicer, afresh``: 45 of the 66 pairs
   that were not read when what one author posts again was set apart, which was chosen by the others.
 
+Announcements are taken of all pairs of the Slicer forum that were read, with and without those that one author posted
+more than two weeks apart, and of the topics that are called the same but for days and numbers.
+
 The cost is taken over Reddit's questions with pairs drawn at random, since comparing them all takes hours: chains of 3
 to 12 questions, five times as many likely pairs for a question as travel has.
 """
@@ -21,6 +24,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import resource
 import shutil
 import time
@@ -31,10 +35,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import numpy as np
 from recipes.folders import WORK, need_data
 
-from askalike import Forum, ForumSettings, Link
-from askalike.forum.groups import DEFAULT_MINIMUM
+from askalike import Forum, ForumSettings, Link, Question
+from askalike.forum.groups import DEFAULT_MINIMUM, differ_in_names, is_posted_again
+from askalike.readers.detection import choose
+from askalike.readers.frame import ReadContext
 from askalike.search.thresholds import wilson
 from askalike.store.pairs import Pair
 from benchmarks.record import option_parser, stamp, write
@@ -42,6 +49,11 @@ from benchmarks.record import option_parser, stamp, write
 JUDGED = Path(__file__).with_name("groups-judged.jsonl")
 MINIMA = (0.6, 0.7, 0.8)
 LEAST_GRADE = 1.75
+LEAST_SERIES = 10
+MONTH = re.compile(
+    r"\b(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]*|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+)
+"""Months and days of the week; topics of a series are called the same without them."""
 CHAINS = 0.31
 Ends = tuple[str, str]
 
@@ -63,7 +75,7 @@ def compared(name: str, archive: str, *, has_links: bool) -> Forum:
 
 def within(forum: Forum, minimum: float) -> set[Ends]:
     """Return the pairs within groups."""
-    groups = [group for group in forum.groups.find(minimum) if group.kind != "recurring"]
+    groups = forum.groups.find(minimum)
     return {(min(pair), max(pair)) for group in groups for pair in combinations(group.members, 2)}
 
 
@@ -109,7 +121,7 @@ def reading() -> dict[str, Any]:
             "both 2 or 3, or neither": sum((one[0] >= 2) == (one[1] >= 2) for one in twice),
         },
         "kinds": Counter(group.kind for group in groups),
-        "largest": max(len(group.members) for group in groups if group.kind != "recurring"),
+        "largest": max(len(group.members) for group in groups),
     }
 
 
@@ -121,6 +133,38 @@ def slicer() -> dict[str, Any]:
     forum = compared("groups-slicer.forum", "slicer-discourse/topics.jsonl.gz", has_links=True)
     shown = within(forum, DEFAULT_MINIMUM)
     return share(shown, grades, groups=len(forum.groups.find()), afresh=share(shown & afresh, grades))
+
+
+def announcements() -> dict[str, Any]:
+    """Return what it brings to keep apart what one author posts again, and titles of different days."""
+    archive = need_data("slicer-discourse/topics.jsonl.gz")
+    questions = {
+        record.id: record for record in choose(archive).read(archive, ReadContext()) if isinstance(record, Question)
+    }
+    judged = [json.loads(line) for line in JUDGED.read_text(encoding="utf-8").splitlines()]
+    judged = [one for one in judged if one["forum"] == "slicer"]
+    is_same = np.array([fmean(one["grades"]) >= LEAST_GRADE for one in judged])
+    is_again = np.array([is_posted_again(questions[one["first"]], questions[one["second"]]) for one in judged])
+    rng = np.random.default_rng(0)
+    draws = (rng.integers(0, len(judged), len(judged)) for _ in range(10_000))
+    gains = [is_same[draw][~is_again[draw]].mean() - is_same[draw].mean() for draw in draws]
+    dated: dict[str, list[Question]] = {}
+    for question in questions.values():
+        dated.setdefault(" ".join(re.findall(r"[a-z]+", MONTH.sub("", question.title.casefold()))), []).append(question)
+    pairs = [pair for titles in dated.values() for pair in combinations(titles, 2) if len(titles) >= LEAST_SERIES]
+    return {
+        "pairs": len(judged),
+        "posted again": int(is_again.sum()),
+        "of these grade 2 or 3": int(is_same[is_again].sum()),
+        "share with them": float(is_same.mean()),
+        "share without them": float(is_same[~is_again].mean()),
+        "gain": float(is_same[~is_again].mean() - is_same.mean()),
+        "gain, interval": np.percentile(gains, [2.5, 97.5]).tolist(),
+        "pairs of one title but for days and numbers": len(pairs),
+        "of these kept apart": sum(
+            differ_in_names(first.title, second.title) or is_posted_again(first, second) for first, second in pairs
+        ),
+    }
 
 
 def cost() -> dict[str, Any]:
@@ -181,11 +225,12 @@ def main() -> None:
     parser = option_parser(__doc__)
     parser.add_argument("--reading", action="store_true")
     parser.add_argument("--slicer", action="store_true")
+    parser.add_argument("--announcements", action="store_true")
     parser.add_argument("--cost", action="store_true")
     wanted = parser.parse_args()
     kept = Path("results/groups.json")
     body = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
-    parts = {"reading": reading, "slicer": slicer, "cost": cost}
+    parts = {"reading": reading, "slicer": slicer, "announcements": announcements, "cost": cost}
     body = {name: body[name] for name in parts if name in body}
     chosen = [name for name in parts if getattr(wanted, name)]
     for name in chosen or parts:

@@ -228,7 +228,7 @@ class Client:
         return self._call(operations.LOG, query=query)
 
     def groups(self, cursor: str | None = None, limit: int = 20, minimum: float = 0.85) -> GroupsPage:
-        """Return a page of groups of questions that ask the same, largest first, announcements last."""
+        """Return a page of groups of questions that ask the same, largest first."""
         return self._call(operations.GROUPS, query={"limit": limit, "minimum": minimum, "cursor": cursor})
 
     def helped(self, identifier: str) -> HelpedCount:

@@ -248,8 +248,8 @@ def _repeats(forum: Forum, minimum: float, progress: Progress) -> list[_Repeat]:
     if minimum < 1 and forum.indexes.is_wanted():
         forum.encode(progress=progress)
     forum.pairs.compare(progress=progress, is_exact=minimum == 1)
-    same_texts = forum.pairs.store.texts("hash")
-    groups = [] if minimum == 1 else [node.nums for node in forum.groups.nodes(minimum) if not node.is_recurring]
+    same_texts = forum.pairs.store.texts()
+    groups = [] if minimum == 1 else [node.nums for node in forum.groups.nodes(minimum)]
     ages = _ages(forum, {num for nums in (*same_texts, *groups) for num in nums})
     kept_of: dict[int, int] = {}
     for nums in (*same_texts, *groups):  # a group holds all questions with the text of one of it

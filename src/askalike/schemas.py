@@ -535,7 +535,7 @@ class ShownGroup(Struct, frozen=True):
 
 
 class GroupsPage(Struct, frozen=True):
-    """A page of groups, largest first, recurring announcements last."""
+    """A page of groups, largest first."""
 
     groups: tuple[ShownGroup, ...]
     next: str | None

@@ -502,9 +502,9 @@ def _table_html(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f"<table><thead><tr>{heading}</tr></thead><tbody>{body}</tbody></table>"
 
 
-GroupKind = Literal["same question", "same text", "linked", "recurring"]
+GroupKind = Literal["same question", "same text", "linked"]
 """``same text``: all have one text but for markup, case and white space; ``linked``: people linked some of
-it as duplicates, or joined it by judgements alone; ``recurring``: an announcement at regular dates."""
+it as duplicates, or joined it by judgements alone."""
 
 
 @dataclass(frozen=True, slots=True)

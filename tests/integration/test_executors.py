@@ -19,7 +19,7 @@ from askalike import Forum, ForumSettings, Query, Question
 from askalike.data import bundled_forum, general_folder
 from askalike.executors import Task
 from askalike.executors.processes import Processes
-from askalike.forum.groups import hashes_by_number
+from askalike.forum.groups import text_hashes
 from askalike.forum.pairs import side_by_side
 from askalike.index.catchup import Steps
 from askalike.index.word_indexer import WordIndexer
@@ -162,7 +162,7 @@ def test_many_texts_are_read_as_one_process_reads_them(tmp_path: Path, monkeypat
             forum.add(twice)
             assert forum.pairs.read_texts()
             store = forum.pairs.store
-            found.append((store.texts("hash"), store.texts("template"), store.among(None, 0.0)))
+            found.append((store.texts(), store.among(None, 0.0)))
     assert found[0] == found[1]
     assert sorted(found[0][0]) == [[num, num + 60] for num in range(1, 61)]
 
@@ -281,5 +281,5 @@ def test_a_script_without_a_guard_may_index(tmp_path: Path) -> None:
 
 def test_hashes_need_no_processes_for_few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subprocess, "Popen", refused)
-    task = Task(hashes_by_number, "askalike.forum.groups", "", lambda _: {})
+    task = Task(text_hashes, "askalike.forum.groups", "", lambda _: {})
     assert [num for *_, found in Processes(2).map(task, PARTS, 60) for num in found] == list(range(1, 61))

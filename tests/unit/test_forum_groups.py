@@ -64,12 +64,6 @@ def test_copies_join_first_and_the_first_of_them_speaks_for_all() -> None:
     assert linked(Evidence(texts=[[1, 2, 3]], different=[(1, 2), (1, 3)])) == [(2, 3)]
 
 
-def test_announcements_are_a_group_of_their_own_and_in_no_other() -> None:
-    pairs = [Pair(1, 2, 0.9), Pair(4, 5, 0.95), Pair(1, 5, 0.9)]
-    nodes = Linkage(Evidence(pairs, occasions=[[1, 2, 3, 4]]), 0.5).nodes
-    assert [(node.nums, node.is_recurring) for node in nodes] == [((1, 2, 3, 4), True)]
-
-
 def test_linked_pairs_that_nobody_compared_are_lacking() -> None:
     assert lacking(Evidence(linked=[(1, 2)]), 0.5) == [(1, 2)]
     assert lacking(Evidence([Pair(1, 2, 0.01)], linked=[(1, 2)]), 0.5) == []
@@ -278,26 +272,10 @@ def test_judgements_and_deletions_count_at_once(forum: Forum) -> None:
     assert groups(forum) == [{"a", "c"}, {"d", "e"}]
 
 
-def test_a_meeting_that_is_announced_every_week_is_set_apart(forum: Forum) -> None:
-    first = datetime(2019, 5, 12, tzinfo=UTC)
-    days = [first + timedelta(days=7 * week) for week in range(6)]
+def test_meetings_of_different_days_are_no_group(forum: Forum) -> None:
+    days = [datetime(2019, 5, 12, tzinfo=UTC) + timedelta(days=7 * week) for week in range(6)]
     forum.add([Question(f"m{at}", f"Weekly meeting {day:%Y-%m-%d}", created=day) for at, day in enumerate(days)])
-    odd = [first + timedelta(days=day) for day in (0, 1, 40, 300)]
-    forum.add([Question(f"x{at}", f"Printer shows error {at + 400}", created=day) for at, day in enumerate(odd)])
-    assert forum.pairs.advance(LONG) == 0
-    *others, last = forum.groups.find(0.5)
-    assert (set(last.members), last.kind, last.weakest) == ({f"m{at}" for at in range(6)}, "recurring", None)
-    assert all(one.kind != "recurring" for one in others)
-
-
-def test_one_title_every_week_with_another_text_each_time_is_set_apart_and_one_text_is_not(forum: Forum) -> None:
-    days = [datetime(2019, 5, 12, tzinfo=UTC) + timedelta(days=7 * week) for week in range(5)]
-    plays = ("band", "circus", "parade", "market", "match")
-    forum.add([Question(f"w{at}", "What goes on this weekend", plays[at], created=day) for at, day in enumerate(days)])
-    forum.add([Question(f"k{at}", "Kettle boils over", "every time", created=day) for at, day in enumerate(days)])
-    assert forum.pairs.advance(LONG) == 0
-    kinds = {group.kind: set(group.members) for group in forum.groups.find(0.5) if group.members[0][0] in "wk"}
-    assert kinds == {"recurring": {f"w{at}" for at in range(5)}, "same text": {f"k{at}" for at in range(5)}}
+    assert not any(identifier.startswith("m") for group in groups(forum) for identifier in group)
 
 
 def test_a_minimum_below_even_odds_is_refused(forum: Forum) -> None:

@@ -91,8 +91,8 @@ def duplicates(
     which each may repeat every other come as one row. Every question is compared with all others once, and again after
     it has changed: what was compared is kept, so that Ctrl-C loses nothing.
 
-    With --groups, links and judgements count too; the largest groups come first, announcements at regular dates last,
-    and of each group the question to answer the others by.
+    With --groups, links and judgements count too; the largest groups come first, and of each group the question
+    to answer the others by.
     """
     form = form_of(as_json, as_csv, as_parquet)
     start = moment(since, "--since")

@@ -40,7 +40,6 @@ class Evidence:
         same: must-links: judged duplicates; the first count most.
         different: cannot-links.
         texts: questions with the same text.
-        occasions: questions that announce the same again and again.
         linked: duplicate links; ``pairs`` have what these make of the probabilities.
     """
 
@@ -48,7 +47,6 @@ class Evidence:
     same: list[Ends] = field(default_factory=list)
     different: list[Ends] = field(default_factory=list)
     texts: list[list[int]] = field(default_factory=list)
-    occasions: list[list[int]] = field(default_factory=list)
     linked: list[Ends] = field(default_factory=list)
 
 
@@ -76,14 +74,12 @@ class Node:
         height: the probability of the least likely pair of it that nothing but its probability joins; 1 where none is.
         weakest: that pair, the lesser number first.
         parts: what it was joined from; () where that was at once.
-        is_recurring: an announcement, again and again.
     """
 
     nums: tuple[int, ...]
     height: float = 1.0
     weakest: Ends | None = None
     parts: tuple[Node, ...] = ()
-    is_recurring: bool = False
 
     def cut(self, minimum: float) -> Iterator[Node]:
         """Yield the groups of two and more questions of which no pair is below a minimum."""
@@ -155,14 +151,9 @@ class Linkage:
             for place, other in enumerate(text[1:], start=1):
                 fitting = (num for num in text[: min(place, MOST_REFUSED)] if not self._units.are_apart(num, other))
                 self._units.unite(next(fitting, other), other)
-        recurring = set()
-        for occasions in evidence.occasions:
-            for other in occasions[1:]:
-                self._units.unite(occasions[0], other)
-            recurring.add(occasions[0])
         for pair in evidence.pairs:
             self._units.of(pair.first), self._units.of(pair.second)
-        self._leaves = [Node(tuple(unit), is_recurring=not recurring.isdisjoint(unit)) for unit in self._units.all()]
+        self._leaves = [Node(tuple(unit)) for unit in self._units.all()]
         self._at = {num: place for place, leaf in enumerate(self._leaves) for num in leaf.nums}
         first = {num: text[0] for text in evidence.texts for num in text}
         speakers: dict[Ends, int] = {}
@@ -180,7 +171,7 @@ class Linkage:
         scores_of: dict[Ends, dict[Ends, float]] = {}
         for pair in pairs:
             units = self._at[pair.first], self._at[pair.second]
-            if units[0] == units[1] or any(self._leaves[unit].is_recurring for unit in units):
+            if units[0] == units[1]:
                 continue
             scores = scores_of.setdefault((min(units), max(units)), {})
             ends = _ordered(self.speaker[pair.first], self.speaker[pair.second])
@@ -238,12 +229,11 @@ def lacking(evidence: Evidence, minimum: float) -> list[Ends]:
     linked = Linkage(evidence, minimum)
     nums = {node.nums[0]: node.nums for node in linked.nodes}
     group = {num: node.nums[0] for node in linked.nodes for num in node.nums}
-    apart = {num for node in linked.nodes if node.is_recurring for num in node.nums}
     compared: dict[Ends, set[Ends]] = {}
     lost = {_ordered(group.get(first, first), group.get(other, other)) for first, other in evidence.different}
     for pair in evidence.pairs:
         groups = _ordered(group.get(pair.first, pair.first), group.get(pair.second, pair.second))
-        if groups[0] != groups[1] and apart.isdisjoint((pair.first, pair.second)):
+        if groups[0] != groups[1]:
             compared.setdefault(groups, set()).add(_ordered(linked.speaker[pair.first], linked.speaker[pair.second]))
             if pair.score < minimum:
                 lost.add(groups)
@@ -253,7 +243,6 @@ def lacking(evidence: Evidence, minimum: float) -> list[Ends]:
         for first, other in evidence.linked
         if _ordered(group.get(first, first), group.get(other, other)) not in lost
         and group.get(first, first) != group.get(other, other)
-        and apart.isdisjoint((first, other))
         and (ends := _ordered(linked.speaker.get(first, first), linked.speaker.get(other, other))) not in known_ends
     ]
     for (first, other), known in compared.items():

@@ -37,7 +37,7 @@ from askalike.executors import Executor, Numbered, Task
 from askalike.executors.processes import Processes
 from askalike.files import holding
 from askalike.forum.duplicates import Duplicate
-from askalike.forum.groups import HASHED, HASHING, LEAST, MOST_PARTIAL, EvidenceReader, HashesByNumber
+from askalike.forum.groups import HASHED, HASHING, LEAST, MOST_PARTIAL, EvidenceReader, TextHashes
 from askalike.forum.indexes import ForumSettings, Indexes, stored_text_settings
 from askalike.forum.linkage import MOST_REFUSED, Ends, lacking
 from askalike.progress import Progress, SilentProgress
@@ -431,10 +431,10 @@ class Pairs:
             if is_over():
                 break
 
-    def _keep_texts(self, nums: list[int], hashes: HashesByNumber) -> None:
+    def _keep_texts(self, nums: list[int], hashes: TextHashes) -> None:
         """Keep what texts are known by, and find the questions that say the same as others do."""
         with self.store.writing() as store:
-            store.put_texts({num: hashes.get(num, (None, None)) for num in nums})
+            store.put_texts({num: hashes.get(num) for num in nums})
             for num in nums:
                 copies = store.copies(num, 2)
                 if len(copies) == 2:  # it is the first of several, or one of those after it

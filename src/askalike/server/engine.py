@@ -272,17 +272,16 @@ class Engine:
         return PairsPage(shown, ended, self.progress())
 
     def groups(self, cursor: str | None, limit: int, minimum: float) -> GroupsPage:
-        """Return a page of groups, largest first, announcements last."""
+        """Return a page of groups, largest first."""
         nodes = self.forum.groups.nodes(minimum, is_waiting=False)
         if cursor:
-            is_recurring, size, first = map(int, read_cursor(cursor, 3))
-            place = (bool(is_recurring), -size, first)
-            nodes = [node for node in nodes if (node.is_recurring, -len(node.nums), node.nums[0]) > place]
+            size, first = map(int, read_cursor(cursor, 2))
+            nodes = [node for node in nodes if (-len(node.nums), node.nums[0]) > (-size, first)]
         page = nodes[:limit]
         shown = tuple(map(self._group, self.forum.groups.describe(page)))
         last = None
         if len(nodes) > limit:
-            last = make_cursor(int(page[-1].is_recurring), len(page[-1].nums), page[-1].nums[0])
+            last = make_cursor(len(page[-1].nums), page[-1].nums[0])
         return GroupsPage(shown, last, self.progress())
 
     def progress(self) -> Compared:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from askalike.errors import DamagedForumError
 from askalike.store.sqlite_file import Schema, SqliteFile
@@ -31,9 +31,8 @@ CREATE TABLE pairs (
 ) WITHOUT ROWID;
 CREATE INDEX pairs_by_score ON pairs (score DESC, first, second);
 CREATE INDEX pairs_by_second ON pairs (second);
-CREATE TABLE texts (num INTEGER PRIMARY KEY, hash BLOB NOT NULL, template BLOB);
+CREATE TABLE texts (num INTEGER PRIMARY KEY, hash BLOB NOT NULL);
 CREATE INDEX texts_by_hash ON texts (hash, num);
-CREATE INDEX texts_by_template ON texts (template, num) WHERE template IS NOT NULL;
 CREATE TABLE unread (num INTEGER PRIMARY KEY);
 CREATE TABLE touched (num INTEGER PRIMARY KEY, version INTEGER NOT NULL);
 CREATE INDEX touched_by_version ON touched (version)
@@ -54,7 +53,7 @@ class DamagedPairsError(DamagedForumError):
 
 _SCHEMA: Final = Schema(
     _TABLES.split(";"),
-    format=5,
+    format=6,
     remedy="it is rebuilt when the service, or Forum.pairs.advance, runs",
     damaged=DamagedPairsError,
 )
@@ -187,18 +186,17 @@ class PairStore:
         wanted = f"SELECT num, {first} FROM texts WHERE num IN ({{}})"
         return {num: least for part in _parts(nums) for num, least in self._rows(wanted.format(part))}
 
-    def texts(self, name: Literal["hash", "template"], nums: Iterable[int] | None = None) -> list[list[int]]:
-        """Return the questions that have a text, or its template, in common, two at least, each list ascending.
+    def texts(self, nums: Iterable[int] | None = None) -> list[list[int]]:
+        """Return the questions that have a text in common, two at least, each list ascending.
 
         Args:
             nums: only those with one of these among them; None for all.
         """
         if nums is None:
-            shared = f"(SELECT {name} FROM texts WHERE {name} IS NOT NULL GROUP BY {name} HAVING count(*) > 1)"
-            found_rows = self._rows(f"SELECT {name}, num FROM texts WHERE {name} IN {shared} ORDER BY {name}, num")
+            shared = "(SELECT hash FROM texts GROUP BY hash HAVING count(*) > 1)"
+            found_rows = self._rows(f"SELECT hash, num FROM texts WHERE hash IN {shared} ORDER BY hash, num")
         else:
-            shared = f"(SELECT {name} FROM texts WHERE num IN ({{}}) AND {name} IS NOT NULL)"
-            wanted = f"SELECT {name}, num FROM texts WHERE {name} IN {shared}"
+            wanted = "SELECT hash, num FROM texts WHERE hash IN (SELECT hash FROM texts WHERE num IN ({}))"
             found_rows = sorted({row for part in _parts(nums) for row in self._rows(wanted.format(part))})
         listed = ([num for _, num in rows] for _, rows in groupby(found_rows, key=lambda row: row[0]))
         return [nums_of for nums_of in listed if len(nums_of) > 1]
@@ -275,15 +273,13 @@ class PairStore:
         self._run("DELETE FROM texts")
         self._run("DELETE FROM unread")
 
-    def put_texts(self, texts: Mapping[int, tuple[bytes | None, bytes | None]]) -> None:
-        """Keep what the texts of questions are known by, and what the title of each has in common with those that
-        differ in dates and numbers alone; None for one that has gone, or has no words.
-        """
-        nums = [(num,) for num in texts]
+    def put_texts(self, hashes: Mapping[int, bytes | None]) -> None:
+        """Keep what the texts of questions are known by; None for one that has gone, or has no words."""
+        nums = [(num,) for num in hashes]
         self._run("DELETE FROM texts WHERE num = ?", *nums)
         self._run("DELETE FROM unread WHERE num = ?", *nums)
-        self._touch(texts)
-        self._run("INSERT INTO texts VALUES (?, ?, ?)", *((num, *known) for num, known in texts.items() if known[0]))
+        self._touch(hashes)
+        self._run("INSERT INTO texts VALUES (?, ?)", *(row for row in hashes.items() if row[1]))
 
     def _touch(self, nums: Iterable[int]) -> None:
         self._run(f"INSERT OR REPLACE INTO touched SELECT ?, {_VERSION}", *((num,) for num in nums))

@@ -14,7 +14,7 @@ const LISTED = 12;
 const LONGEST_TRAIL = 6;
 const SHOWN_LINKS = 3;
 const SHOWN_GROUPS = 5;
-const KINDS = { "same text": "the same text", linked: "linked by people", recurring: "at regular dates" };
+const KINDS = { "same text": "the same text", linked: "linked by people" };
 const LINK_GROUPS = [
   ["Marked a duplicate of", (one) => one.kind === "duplicate" && one.direction === "to"],
   ["Its duplicates", (one) => one.kind === "duplicate" && one.direction === "from"],
