@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from recipes.folders import MINILM, WORK, need_data
 
-from askalike.cli.display import BarProgress
+from askalike.cli.messages import BarProgress
 from askalike.evaluation.significance import bootstrap_difference
 from askalike.forum import Forum, ForumSettings, ImportOptions
 from askalike.models.encoder_settings import EncoderSettings

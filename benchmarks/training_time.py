@@ -18,7 +18,7 @@ from typing import Final
 import torch
 from recipes.folders import need_data
 
-from askalike.cli.display import BarProgress
+from askalike.cli.messages import BarProgress
 from askalike.forum import Forum, ForumSettings
 from askalike.training.corpus import TrainingData
 from askalike.training.encoder import TrainingRun, train_encoder

@@ -9,7 +9,7 @@ import pytest
 
 from askalike.errors import DamagedInputError, FormatError, UnsafeInputError
 from askalike.readers.detection import READERS
-from askalike.readers.files import first_bzip2_bytes, joined_blocks, needed_file, stored_file, text_lines
+from askalike.readers.files import first_bytes, joined_blocks, needed_file, stored_file, text_lines
 from askalike.readers.frame import ReadContext
 
 LAYOUTS: dict[str, tuple[str, str]] = {
@@ -37,8 +37,8 @@ def test_a_small_bzip2_file_that_unpacks_to_much_is_handed_on_in_small_blocks(tm
     sizes = [len(block) for block in joined_blocks([file, file], ReadContext())]
     assert sum(sizes) == 6_000_000
     assert max(sizes) <= 1 << 18
-    assert first_bzip2_bytes(file, 10) == bytes(10)
-    assert first_bzip2_bytes(tmp_path / "gone.bz2") == b""
+    assert first_bytes(file, 10) == bytes(10)
+    assert first_bytes(tmp_path / "gone.bz2") == b""
 
 
 def test_released_files_are_found_plain_or_packed_and_never_outside(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_a_name_comes_before_a_number_as_author(tmp_path: Path) -> None:
     ("bad", "reason"),
     [
         (row(PostTypeId=1, Title="no id"), "no Id"),
-        (row(Id=7, PostTypeId=1, Title=" ", Body=" "), "Title and Body are empty"),
+        (row(Id=7, PostTypeId=1, Title=" ", Body=" "), "title and body are empty"),
         (row(Id=7, PostTypeId=1, Body="<p></p>"), "the title is empty, and the body is html without text"),
         (row(Id=7, PostTypeId=2, Body="x"), "no ParentId"),
         (row(Id=7, PostTypeId=2, ParentId=1, Body=""), "the answer is empty"),

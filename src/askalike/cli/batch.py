@@ -10,8 +10,8 @@ import typer
 
 from askalike import batch as batches
 from askalike.cli.arguments import JsonOption, same_again, telling_how_to_go_on
-from askalike.cli.display import BarProgress, print_whole
-from askalike.cli.messages import print_json
+from askalike.cli.display import print_whole
+from askalike.cli.messages import BarProgress, print_json
 from askalike.executors import CLUSTERS
 from askalike.forum.groups import DEFAULT_MINIMUM
 

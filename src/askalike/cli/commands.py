@@ -23,7 +23,7 @@ GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "index": ("index", "Read an archive into a forum, or read it again."),
         "search": ("search", "Find the earlier questions most similar to a new one."),
         "similar": ("search", "Find the questions most similar to one of the forum."),
-        "show": ("search", "Show a question with its answers, links and judgements."),
+        "show": ("show", "Show a question with its answers, links and judgements."),
         "duplicates": ("duplicates", "List pairs of the forum's questions that may be duplicates."),
         "deduplicate": ("deduplicate", "Remove repeated questions from a table."),
         "judge": ("judge", "Store whether two questions are duplicates."),

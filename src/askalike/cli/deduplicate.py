@@ -11,9 +11,9 @@ from typing import Annotated, Final
 import typer
 
 from askalike.cli.arguments import JsonOption, column_mapping, known_markup, same_again, telling_how_to_go_on
-from askalike.cli.display import BarProgress, console, print_records, print_whole
+from askalike.cli.display import console, print_records, print_whole
 from askalike.cli.encode import default_encoder
-from askalike.cli.messages import print_json, safe
+from askalike.cli.messages import BarProgress, print_json, safe
 from askalike.deduplication import Deduplication, Removal, check_folder
 from askalike.deduplication import deduplicate as remove_repeats
 from askalike.files import writing_whole

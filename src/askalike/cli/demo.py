@@ -9,8 +9,8 @@ from typing import Annotated, Final
 import typer
 
 from askalike.cli.arguments import JsonOption, command
-from askalike.cli.display import BarProgress, console, print_hits, print_whole
-from askalike.cli.messages import print_json
+from askalike.cli.display import console, print_hits, print_whole
+from askalike.cli.messages import BarProgress, print_json
 from askalike.data import bundled_forum
 from askalike.errors import ForumNotFoundError, SettingError
 from askalike.forum import Forum, ImportOptions

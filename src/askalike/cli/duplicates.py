@@ -20,8 +20,8 @@ from askalike.cli.arguments import (
     same_again,
     telling_how_to_go_on,
 )
-from askalike.cli.display import BarProgress, console, print_file, print_records, print_whole
-from askalike.cli.messages import messages, print_json, safe
+from askalike.cli.display import console, print_file, print_records, print_whole
+from askalike.cli.messages import BarProgress, messages, print_json, safe
 from askalike.errors import SettingError
 from askalike.forum import Duplicate, Forum
 from askalike.forum.duplicates import MemberRow, PairRow, folded, member_rows, pair_rows

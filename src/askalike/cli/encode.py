@@ -13,8 +13,8 @@ import typer
 
 from askalike.agreement import agreed_file
 from askalike.cli.arguments import ForumArgument, JsonOption, command, same_again, telling_how_to_go_on
-from askalike.cli.display import BarProgress, console, print_whole
-from askalike.cli.messages import print_json, safe
+from askalike.cli.display import console, print_whole
+from askalike.cli.messages import BarProgress, print_json, safe
 from askalike.errors import SettingError
 from askalike.forum import Forum
 from askalike.models.encoder_settings import (

@@ -11,8 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from askalike.cli.arguments import ForumArgument, JsonOption
-from askalike.cli.display import BarProgress, console, print_aligned
-from askalike.cli.messages import messages, print_json, safe
+from askalike.cli.display import console, print_aligned
+from askalike.cli.messages import BarProgress, messages, print_json, safe
 from askalike.errors import EvaluationError, SettingError
 from askalike.evaluation import (
     PROTOCOLS,

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from askalike.cli.arguments import CsvOption, ForumArgument, JsonOption, ParquetOption, command, form_of
-from askalike.cli.display import BarProgress, print_file, print_whole
-from askalike.cli.messages import print_json
+from askalike.cli.display import print_file, print_whole
+from askalike.cli.messages import BarProgress, print_json
 from askalike.errors import SettingError
 from askalike.forum import Forum
 from askalike.forum.exchange import records_of

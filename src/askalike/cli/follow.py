@@ -17,8 +17,8 @@ import typer
 
 from askalike.agreement import agree, is_agreed
 from askalike.cli.arguments import ForumArgument, JsonOption
-from askalike.cli.display import BarProgress, console, print_records
-from askalike.cli.messages import messages, print_json, safe
+from askalike.cli.display import console, print_records
+from askalike.cli.messages import BarProgress, messages, print_json, safe
 from askalike.errors import BusyForumError, DatabaseError, ForumNotFoundError, SettingError
 from askalike.files import holding
 from askalike.follow.follower import FIRST_REST_S, LONGEST_REST_S, Follower, Rhythm, retry_in_s

@@ -22,9 +22,9 @@ from askalike.cli.arguments import (
     same_again,
     telling_how_to_go_on,
 )
-from askalike.cli.display import BarProgress, console, print_whole
+from askalike.cli.display import console, print_whole
 from askalike.cli.encode import DEFAULT_VARIABLE, default_encoder, use_named
-from askalike.cli.messages import print_json, safe
+from askalike.cli.messages import BarProgress, print_json, safe
 from askalike.data import GENERAL_LANGUAGE
 from askalike.errors import EngineError, ForumNotFoundError, SettingError
 from askalike.forum import Forum, ForumSettings, ImportOptions, ImportReport

@@ -10,8 +10,8 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from askalike.cli.arguments import ForumArgument, JsonOption
-from askalike.cli.display import BarProgress, console, print_aligned, print_whole
-from askalike.cli.messages import print_json, safe
+from askalike.cli.display import console, print_aligned, print_whole
+from askalike.cli.messages import BarProgress, print_json, safe
 from askalike.forum import CheckReport, Finding, Forum, Info
 from askalike.store import SourceCounts
 from askalike.store.rows import from_microseconds

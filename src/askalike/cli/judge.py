@@ -21,8 +21,8 @@ from rich.table import Table
 from rich.text import Text
 
 from askalike.cli.arguments import ForumArgument, JsonOption, command, same_again, telling_how_to_go_on
-from askalike.cli.display import BarProgress, console, likely, print_whole
-from askalike.cli.messages import print_json, safe
+from askalike.cli.display import console, likely, print_whole
+from askalike.cli.messages import BarProgress, print_json, safe
 from askalike.errors import SettingError
 from askalike.forum import Duplicate, Forum
 from askalike.forum.labels import curve_lines

@@ -1,17 +1,23 @@
-"""What every command says: notes and errors, JSON, and text that cannot harm a terminal. Loading it costs little."""
+"""What every command says: notes, errors and progress, JSON, and text that cannot harm a terminal.
+
+rich is loaded when something is shown; who asks for JSON does not wait for it.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 import sys
+import time
 import unicodedata
 from datetime import UTC, datetime
 from functools import cached_property
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress, TaskID
 
 _ODD_BYTE = re.compile("[\udc80-\udcff]")  # as Python reads a byte of a path that is no UTF-8
 _UNSEEN = {"Cc", "Cf", "Cs"}
@@ -52,13 +58,79 @@ class Messages:
         """Say a sentence that came with a result."""
         self.say(text if self.is_json else f"note: {text}", "note")
 
-    @property
-    def has_bars(self) -> bool:
-        """Return whether progress may be drawn."""
-        return not self.is_quiet and not self.is_json
-
 
 messages = Messages()
+
+
+class BarProgress:
+    """Shows each phase of long work as one line; nothing is drawn when the error stream is no terminal."""
+
+    def __init__(self) -> None:
+        self._bars = None if messages.is_quiet or messages.is_json or not sys.stderr.isatty() else _bars()
+        self._task: TaskID | None = None
+        self._phase = ""
+        self._began_s = 0.0
+
+    def __enter__(self) -> BarProgress:
+        if self._bars is not None:
+            self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self._finish()
+        if self._bars is not None:
+            self._bars.stop()
+
+    def start(self, phase: str, total: int, unit: str) -> None:
+        """Begin a phase; the one before is shown as done."""
+        self._finish()
+        self._phase, self._began_s = safe(phase), time.monotonic()
+        if self._bars is not None:
+            self._task = self._bars.add_task(self._phase, total=total or None, unit=unit, rate="")
+        if messages.is_json:
+            messages.say(self._phase, "progress", total=total, unit=unit)
+
+    def advance(self, count: int) -> None:
+        """Move the current phase on."""
+        if self._bars is not None and self._task is not None:
+            task = self._bars.tasks[self._task]
+            self._bars.update(self._task, advance=count, rate=_rate(task.speed, task.fields["unit"]))
+
+    def notice(self, text: str) -> None:
+        """Show a sentence above the bars."""
+        messages.note(safe(text))
+
+    def _finish(self) -> None:
+        if not self._phase:
+            return
+        if messages.is_verbose:
+            spent_s = time.monotonic() - self._began_s
+            messages.say(f"{self._phase}: {spent_s:.2f} s", "debug", seconds=round(spent_s, 3))
+        if self._bars is not None and self._task is not None:
+            self._bars.update(self._task, completed=self._bars.tasks[self._task].total or 0)
+        self._phase, self._task = "", None
+
+
+def _bars() -> Progress:
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=28),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[rate]}", style="dim", markup=False),
+        TimeRemainingColumn(compact=True),
+        console=messages.console,
+    )
+
+
+def _rate(speed: float | None, unit: str) -> str:
+    if not speed:
+        return ""
+    return f"{speed / 1e6:.1f} MB/s" if unit == "bytes" else f"{speed:,.0f} {unit}/s"
 
 
 def safe(text: str) -> str:

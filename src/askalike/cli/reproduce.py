@@ -20,8 +20,8 @@ from rich.table import Table
 import askalike
 from askalike._version import __version__
 from askalike.cli.arguments import JsonOption
-from askalike.cli.display import BarProgress, console, print_aligned
-from askalike.cli.messages import messages, print_json
+from askalike.cli.display import console, print_aligned
+from askalike.cli.messages import BarProgress, messages, print_json
 from askalike.errors import SettingError
 from askalike.papers.harness import Compared, Options, Paper, Part, RowResult, SeedMean
 

@@ -1,4 +1,7 @@
-"""``askalike search``, ``similar`` and ``show``: earlier questions that ask the same, and a question in full."""
+"""``askalike search`` and ``similar``: earlier questions that ask the same.
+
+rich is loaded where hits are printed: programs that ask for JSON do not wait for it.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +12,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from askalike.cli.arguments import ForumArgument, JsonOption, body_text, command, moment
-from askalike.cli.display import BarProgress, console, print_result, print_whole
-from askalike.cli.messages import messages, print_json, safe
+from askalike.cli.messages import BarProgress, messages, print_json, safe
 from askalike.errors import InputError, SettingError
 from askalike.forum import Forum, ForumSettings
 from askalike.index.vector_sets import VectorsState
 from askalike.search import RANKER_NAMES, RANKERS
-from askalike.text.markup import plain_text
-from askalike.types import Answer, Filters, Order, Query, Question, SearchResult
+from askalike.types import Filters, Order, Query, Question, SearchResult
 
 SETTINGS = ForumSettings()
 
@@ -126,11 +126,11 @@ def search(
         order=order,
         language=query_language,
     )
-    show = partial(print_result, is_all=everything or minimum is not None, has_scores=explain)
+    show = None if as_json else _printer(is_all=everything or minimum is not None, has_scores=explain)
     if batch is not None:
-        _search_many(forum, batch, query, run, None if as_json else show)
+        _search_many(forum, batch, query, run, show)
     else:
-        _search(forum, query, None if as_json else show)
+        _search(forum, query, show)
 
 
 def similar(
@@ -144,7 +144,13 @@ def similar(
 
     Neither it nor what people judged different from it is shown.
     """
-    _search(forum, Query("", k=k, own=identifier), None if as_json else partial(print_result, is_all=everything))
+    _search(forum, Query("", k=k, own=identifier), None if as_json else _printer(is_all=everything))
+
+
+def _printer(*, is_all: bool, has_scores: bool = False) -> Callable[[SearchResult], None]:
+    from askalike.cli.display import print_result
+
+    return partial(print_result, is_all=is_all, has_scores=has_scores)
 
 
 def _search(forum: Path, query: Query, show: Callable[[SearchResult], None] | None) -> None:
@@ -166,6 +172,8 @@ def _search(forum: Path, query: Query, show: Callable[[SearchResult], None] | No
     if show is None:
         print_json(result.hits)
     elif no_match:
+        from askalike.cli.display import print_whole
+
         print_whole(no_match)
     else:
         show(result)
@@ -194,6 +202,8 @@ def _search_many(
     if show is None:
         print_json([{"query": it.id, "hits": result.hits} for it, result in zip(questions, results, strict=True)])
     elif run is None:
+        from askalike.cli.display import console
+
         for question, result in zip(questions, results, strict=True):
             console.rule(f"{safe(question.id)}: “{safe(question.title)}”", align="left", style="dim")
             show(result)
@@ -284,63 +294,3 @@ def _unencoded(state: VectorsState) -> str:
     if state.model and state.next_model:
         return safe(f"the previous model is in use: {count} by the new one, {state.next_model}")
     return f"{count}, and found by words only"
-
-
-def show(
-    forum: ForumArgument,
-    identifier: Annotated[str, typer.Argument(metavar="ID", help="The question's id.")],
-    as_json: JsonOption = False,
-) -> None:
-    """Show a question with its answers, links and judgements."""
-    with Forum.open(forum) as opened:
-        question, answers = opened.question(identifier), opened.answers(identifier)
-        links = opened.store.links_of(identifier)
-        judgements = [it for it in opened.store.judgements() if identifier in (it.question_id, it.candidate_id)]
-        others = {end for link in links for end in (link.source_id, link.target_id)}
-        others |= {end for it in judgements for end in (it.question_id, it.candidate_id)}
-        titles = {other: opened.question(other).title for other in others - {identifier}}
-    if as_json:
-        print_json({"question": question, "answers": answers, "links": links, "judgements": judgements})
-        return
-    console.print(Text(safe(question.title) or "(no title)", style="bold"))
-    console.print(Text(" · ".join(map(safe, _details(question))), style="dim"))
-    _print_text(question)
-    for link in links:
-        is_source = link.source_id == identifier
-        other = link.target_id if is_source else link.source_id
-        relation = "related to" if link.kind == "related" else "duplicate of" if is_source else "duplicate:"
-        print_whole(f"{relation} {safe(other)}: {safe(titles[other])}")
-    for judgement in judgements:
-        other = judgement.candidate_id if judgement.question_id == identifier else judgement.question_id
-        by = f" by {safe(judgement.by)}" if judgement.by else ""
-        print_whole(f"judged {judgement.verdict}{by} beside {safe(other)}: {safe(titles[other])}")
-    for answer in answers:
-        console.print()
-        console.print(Text(" · ".join(map(safe, _details(answer))), style="yellow"))
-        _print_text(answer)
-
-
-def _details(post: Question | Answer) -> Iterator[str]:
-    if isinstance(post, Answer):
-        yield "accepted answer" if post.is_accepted else "answer"
-    yield post.id
-    if post.created is not None:
-        yield post.created.date().isoformat()
-    if post.author:
-        yield f"by {post.author}"
-    if post.score is not None:
-        yield f"{post.score:+d}"
-    if isinstance(post, Question):
-        if post.tags:
-            yield " ".join(f"[{tag}]" for tag in post.tags)
-        if post.language:
-            yield f"in {post.language}{' (detected)' if post.is_language_detected else ''}"
-        if post.closed is not None:
-            yield f"closed {post.closed.date().isoformat()}"
-        if post.url:
-            yield post.url
-
-
-def _print_text(post: Question | Answer) -> None:
-    for line in plain_text(post.body, post.markup).splitlines():
-        console.print(Text(safe(line)))

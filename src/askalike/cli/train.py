@@ -9,8 +9,8 @@ from typing import Annotated, Any, Final
 import typer
 
 from askalike.cli.arguments import ForumArgument, JsonOption, command, same_again, telling_how_to_go_on
-from askalike.cli.display import BarProgress, print_whole
-from askalike.cli.messages import print_json, safe
+from askalike.cli.display import print_whole
+from askalike.cli.messages import BarProgress, print_json, safe
 from askalike.evaluation import Comparison
 from askalike.forum import Forum, ForumSettings
 from askalike.forum.forum import size_bytes

@@ -29,8 +29,8 @@ from askalike.follow.site import (
     thread_reading,
 )
 from askalike.readers.frame import ReadContext
-from askalike.readers.values import check_has_text, identifier, moment, one_line, tags, text, whole_number
-from askalike.types import Answer, Link, Question, Record
+from askalike.readers.values import Unreadable, identifier, read_answer, read_question
+from askalike.types import Link, Record
 from askalike.web import FailedError, RefusedError
 
 API: Final = "https://api.github.com"
@@ -317,43 +317,35 @@ class GitHub:
     ) -> Iterator[Record]:
         """Yield an issue, its comments and its links, as GitHub's API gives them; raise Unreadable for the issue."""
         number = identifier(issue.get("number"), "number")
-        title, body = one_line(issue.get("title"), "title", context), text(issue.get("body"), "body", context)
-        check_has_text(title, body, "markdown")
-        yield Question(
-            id=number,
-            title=title,
-            body=body,
-            markup="markdown",
-            tags=tags(issue.get("labels"), context),
-            created=moment(issue.get("created_at"), context),
-            closed=moment(issue.get("closed_at"), context),
-            score=whole_number(as_object(issue.get("reactions")).get("+1"), context),
-            url=one_line(issue.get("html_url"), "url", context),
-            author=one_line(as_object(issue.get("user")).get("login"), "login", context),
-        )
+        fields = {
+            "title": issue.get("title"),
+            "body": issue.get("body"),
+            "tags": issue.get("labels"),
+            "closed": issue.get("closed_at"),
+            "url": issue.get("html_url"),
+            **_written(issue),
+        }
+        yield read_question(number, fields, "markdown", context)
         for comment in comments:
-            body = text(comment.get("body"), "body", context)
             original = self.duplicate_of(comment)
             if original and original != number:
                 yield Link(number, original, "duplicate")
-            if not body.strip():
-                context.reject("comments", 0, str(comment.get("id"))[:40], "a comment is empty")
-                continue
-            yield Answer(
-                id=identifier(comment.get("id"), "comment's id"),
-                question_id=number,
-                body=body,
-                markup="markdown",
-                created=moment(comment.get("created_at"), context),
-                score=whole_number(as_object(comment.get("reactions")).get("+1"), context),
-                author=one_line(as_object(comment.get("user")).get("login"), "login", context),
-                is_accepted=comment.get("is_answer") is True,
-            )
+            fields = {"body": comment.get("body"), "accepted": comment.get("is_answer"), **_written(comment)}
+            try:
+                yield read_answer(identifier(comment.get("id"), "comment's id"), number, fields, "markdown", context)
+            except Unreadable as error:
+                context.reject("comments", 0, str(comment.get("id"))[:40], str(error))
 
     def duplicate_of(self, comment: Mapping[str, Any]) -> str:
         """Return the issue of this repository of which a member's comment says that its own is a duplicate, or ""."""
         match = self._duplicate.match(str(comment.get("body") or ""))
         return match[1] if match and comment.get("author_association") in _MEMBERS else ""
+
+
+def _written(row: Mapping[str, Any]) -> dict[str, object]:
+    """Return who wrote an issue or a comment, when, and how it is liked, under our names."""
+    likes = as_object(row.get("reactions")).get("+1")
+    return {"created": row.get("created_at"), "score": likes, "author": as_object(row.get("user")).get("login")}
 
 
 def repository_of(address: str) -> str:

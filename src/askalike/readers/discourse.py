@@ -6,7 +6,6 @@ counted as skipped, and so are posts that were hidden. A category becomes the fi
 
 from __future__ import annotations
 
-import codecs
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -23,11 +22,10 @@ from askalike.readers.files import (
 )
 from askalike.readers.frame import ReadContext, regular_size
 from askalike.readers.jsonl import load_object
-from askalike.readers.values import Unreadable, check_has_text, identifier, moment, one_line, tags, text, whole_number
+from askalike.readers.values import Unreadable, identifier, one_line, read_answer, read_question, tags
 from askalike.types import Answer, Link, Markup, Question, Record
 
 _SPACE = re.compile(r"[ \t\r\n]*")
-_NEAR_CHARS = 64  # longer than any number, word or escape that a block could cut
 _HINT = "fetch the file again from where it came"
 
 
@@ -36,30 +34,73 @@ def read_json_items(path: Path, name: str, context: ReadContext) -> Iterator[tup
 
     Raises:
         DamagedInputError: empty, truncated, mis-encoded, or not JSON; names file and line.
-        UnsafeInputError: one item is larger than ``limits.document_bytes``, or nested too deep.
+        UnsafeInputError: a document is larger than ``limits.document_bytes``, or nested too deep.
     """
     if plain_suffix(path) in (".jsonl", ".ndjson"):
         yield from _lines(path, name, context)
         return
-    window = _Window(path, name, context)
-    is_list = window.skip("[")
-    while True:
-        if is_list and window.skip("]"):
-            break
-        line = window.line
-        item = window.value()
+    text, at, line = _document(path, name, context), 0, 1
+    decode = json.JSONDecoder().raw_decode
+
+    def damaged(what: str) -> DamagedInputError:
+        return DamagedInputError(f"{name}, line {line}: {what}", _HINT)
+
+    def skip(character: str) -> bool:
+        """Step over white space, and over this character where it comes next."""
+        nonlocal at, line
+        space = _SPACE.match(text, at)
+        end = space.end() if space else at
+        is_next = text[end : end + 1] == character and character != ""
+        end += is_next
+        at, line = end, line + text.count("\n", at, end)
+        return is_next
+
+    is_list = skip("[")
+    while not (is_list and skip("]")):
+        skip("")
+        try:
+            item, end = decode(text, at)
+        except RecursionError as error:
+            raise UnsafeInputError(f"{name}, line {line}: JSON nested too deep", _HINT) from error
+        except ValueError as error:
+            raise damaged(_fault(error, text)) from error
         if isinstance(item, dict):
             yield line, item
         else:
             context.reject(name, line, "", f"a JSON {type(item).__name__}, expected an object")
+        at, line = end, line + text.count("\n", at, end)
+        if is_list and not skip(","):
+            if skip("]"):
+                break
+            raise damaged("expected a comma or the end of the list")
         if not is_list:
             break
-        if not window.skip(","):
-            if window.skip("]"):
-                break
-            raise window.damaged("expected a comma or the end of the list")
-    if not window.is_at_end():
-        raise window.damaged("there is more after the end of the JSON document")
+    skip("")
+    if at < len(text):
+        raise damaged("there is more after the end of the JSON document")
+
+
+def _document(path: Path, name: str, context: ReadContext) -> str:
+    """Return the text of a JSON document, which is held whole."""
+    content, limit = bytearray(), context.options.limits.document_bytes
+    for block in read_blocks(path, name, context):
+        content += block
+        if len(content) > limit:
+            message = f"{name}: a JSON document longer than {limit:,} bytes"
+            raise UnsafeInputError(message, "give the topics as JSON Lines, one object a line")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = 1 + content.count(b"\n", 0, error.start)
+        raise DamagedInputError(f"{name}, line {line}: not UTF-8", "convert the file to UTF-8") from error
+
+
+def _fault(error: ValueError, text: str) -> str:
+    """Return what is wrong with a JSON text, in words."""
+    if not isinstance(error, json.JSONDecodeError):
+        return f"not JSON: {error}"
+    is_cut = error.msg.startswith("Unterminated string") or not text[error.pos :].strip()
+    return f"{'the file ends too early' if is_cut else 'not JSON'}: {error.msg}"
 
 
 def _lines(path: Path, name: str, context: ReadContext) -> Iterator[tuple[int, dict[str, object]]]:
@@ -73,96 +114,6 @@ def _lines(path: Path, name: str, context: ReadContext) -> Iterator[tuple[int, d
             context.reject(name, number, "", str(error))
             continue
         yield number, item
-
-
-class _Window:
-    """The part of a JSON text that is not yet decoded; it grows until one value is whole, and then moves on."""
-
-    def __init__(self, path: Path, name: str, context: ReadContext) -> None:
-        self.name = name
-        self.line = 1
-        self._limit = context.options.limits.document_bytes
-        self._blocks = read_blocks(path, name, context)
-        self._decode = codecs.getincrementaldecoder("utf-8-sig")().decode
-        self._scan = json.JSONDecoder().raw_decode
-        self._text = ""
-        self._at = 0
-        self._is_done = False
-
-    def skip(self, character: str) -> bool:
-        """Step over white space, and over this character where it comes next."""
-        if self.is_at_end() or self._text[self._at] != character:
-            return False
-        self._step(self._at + 1)
-        return True
-
-    def is_at_end(self) -> bool:
-        """Step over white space, and say whether nothing is left."""
-        while True:
-            space = _SPACE.match(self._text, self._at)
-            self._step(space.end() if space else self._at)
-            if self._at < len(self._text):
-                return False
-            if not self._more(1):
-                return True
-
-    def value(self) -> object:
-        """Decode the value that comes next, reading on until it is whole."""
-        if self.is_at_end():
-            raise self.damaged("the file ends too early, expected a JSON value")
-        while True:
-            try:
-                value, end = self._scan(self._text, self._at)
-            except RecursionError as error:
-                raise UnsafeInputError(f"{self.name}, line {self.line}: JSON nested too deep", _HINT) from error
-            except ValueError as error:
-                if _is_mistake(error, len(self._text)):
-                    raise self.damaged(f"not JSON: {_plain(error)}") from error
-                waiting = len(self._text) - self._at
-                if waiting > self._limit:
-                    message = f"{self.name}, line {self.line}: one JSON item longer than {self._limit:,} characters"
-                    raise UnsafeInputError(message, "give the topics as one JSON object a line") from error
-                if not self._more(waiting):  # doubling keeps the repeated scans linear in all
-                    raise self.damaged(f"the file ends too early: {_plain(error)}") from error
-            else:
-                self._step(end)
-                return value
-
-    def damaged(self, what: str) -> DamagedInputError:
-        """Return the error that names file and line."""
-        return DamagedInputError(f"{self.name}, line {self.line}: {what}", _HINT)
-
-    def _step(self, to: int) -> None:
-        self.line += self._text.count("\n", self._at, to)
-        self._at = to
-
-    def _more(self, characters: int) -> bool:
-        """Drop what was decoded and read at least so many characters more; say whether there were any."""
-        parts = [self._text[self._at :]]
-        size = 0
-        while size < characters and not self._is_done:
-            block = next(self._blocks, b"")
-            self._is_done = not block
-            try:
-                parts.append(self._decode(block, final=self._is_done))
-            except UnicodeDecodeError as error:
-                line = self.line + sum(part.count("\n") for part in parts) + block.count(b"\n", 0, error.start)
-                message = f"{self.name}, line {line}: not UTF-8"
-                raise DamagedInputError(message, "convert the file to UTF-8") from error
-            size += len(parts[-1])
-        self._text, self._at = "".join(parts), 0
-        return size > 0
-
-
-def _is_mistake(error: ValueError, length: int) -> bool:
-    """Say whether more text cannot mend this: the fault is neither an open string nor near the end of the text."""
-    if not isinstance(error, json.JSONDecodeError):
-        return True
-    return error.pos < length - _NEAR_CHARS and not error.msg.startswith("Unterminated string")
-
-
-def _plain(error: ValueError) -> str:
-    return error.msg if isinstance(error, json.JSONDecodeError) else str(error)
 
 
 _SUFFIXES = (".json", ".jsonl", ".ndjson")
@@ -297,22 +248,18 @@ class _Topic:
         first = next((post for post in self.posts if post.get("post_number") == 1), {})
         if not first and "title" not in data:
             return None
-        title = one_line(data.get("title"), "title", context)
-        body, markup = _body({} if first.get("hidden") is True else first, context)
-        check_has_text(title, body, markup, "title and first post are empty")
+        body, markup = _body({} if first.get("hidden") is True else first)
         slug = one_line(data.get("slug"), "slug", context) or "-"
-        return Question(
-            id=topic_id,
-            title=title,
-            body=body,
-            markup=markup,
-            tags=tuple(dict.fromkeys([*self._category(), *tags(data.get("tags"), context)])),
-            created=moment(data.get("created_at") or first.get("created_at"), context),
-            closed=moment(self._closed(), context),
-            score=_likes(first, context),
-            url=context.address(topic_id, f"/t/{slug}/{{id}}"),
-            author=one_line(first.get("username"), "username", context),
-        )
+        fields = {
+            "title": data.get("title"),
+            "body": body,
+            "tags": [*self._category(), *tags(data.get("tags"), context)],
+            "created": data.get("created_at") or first.get("created_at"),
+            "closed": self._closed(),
+            "score": _likes(first),
+            "author": first.get("username"),
+        }
+        return read_question(topic_id, fields, markup, context, f"/t/{slug}/{{id}}")
 
     def _closed(self) -> object:
         """Return when a closed topic was closed: a post of the system says so; else it was after the last post."""
@@ -359,12 +306,15 @@ class _Topic:
             yield answer
 
     def _answer(self, topic_id: str, post_id: str, post: _Object, is_accepted: bool) -> Answer:
-        body, markup = _body(post, self.context)
-        if not body.strip():
-            raise Unreadable("the post is empty")
-        author = one_line(post.get("username"), "name", self.context)
-        created, score = moment(post.get("created_at"), self.context), _likes(post, self.context)
-        return Answer(post_id, topic_id, body, markup, created, score, author, is_accepted)
+        body, markup = _body(post)
+        fields = {
+            "body": body,
+            "created": post.get("created_at"),
+            "score": _likes(post),
+            "author": post.get("username"),
+            "accepted": is_accepted,
+        }
+        return read_answer(post_id, topic_id, fields, markup, self.context)
 
     def _links(self, topic_id: str) -> Iterator[Link]:
         links = _objects(_object(self.data.get("details")).get("links"))
@@ -395,20 +345,18 @@ class _Topic:
             self.context.skipped["post that the topic's file does not hold"] += missing
 
 
-def _body(post: _Object, context: ReadContext) -> tuple[str, Markup]:
+def _body(post: _Object) -> tuple[object, Markup]:
     """Return the post as written (Markdown) where the file has it, else as shown (HTML)."""
-    if isinstance(post.get("raw"), str):
-        return text(post["raw"], "raw", context), "markdown"
-    return text(post.get("cooked"), "cooked", context), "html"
+    return (post["raw"], "markdown") if isinstance(post.get("raw"), str) else (post.get("cooked"), "html")
 
 
-def _likes(post: _Object, context: ReadContext) -> int | None:
+def _likes(post: _Object) -> object:
     if "like_count" in post:
-        return whole_number(post["like_count"], context)
+        return post["like_count"]
     if not isinstance(post.get("actions_summary"), list):
         return None
     likes = [action.get("count", 0) for action in _objects(post["actions_summary"]) if action.get("id") == _LIKE]
-    return whole_number(likes[0], context) if likes else 0
+    return likes[0] if likes else 0
 
 
 def _object(value: object) -> _Object:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
 import gzip
 import io
 import os
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, BinaryIO, cast
+from typing import IO, BinaryIO, Final, cast
 
 from askalike.errors import DamagedInputError, FormatError, InputError, UnsafeInputError
 from askalike.readers.frame import Limits, ReadContext
@@ -19,6 +20,11 @@ _BLOCK_BYTES = 1 << 18
 _SNIFF_BYTES = 1 << 16
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _FETCH_AGAIN = "fetch the file again from where it came"
+_UNPACKERS: Final[Mapping[str, Callable[[IO[bytes]], IO[bytes]]]] = {
+    ".gz": lambda stored: cast("IO[bytes]", gzip.GzipFile(fileobj=stored)),
+    ".bz2": bz2.BZ2File,
+}
+"""Ending of a name → what unpacks the file, block by block."""
 
 
 class _Counted(io.RawIOBase):
@@ -45,7 +51,7 @@ class _Counted(io.RawIOBase):
 class _Capped(io.RawIOBase):
     """The unpacked bytes of a file, of which only so many are believed."""
 
-    def __init__(self, unpacked: gzip.GzipFile, path: Path, limits: Limits) -> None:
+    def __init__(self, unpacked: IO[bytes], path: Path, limits: Limits) -> None:
         self._unpacked = unpacked
         self._name, self._packed = path.name, path.stat().st_size
         self._limits = limits
@@ -71,28 +77,34 @@ def plain_suffix(path: Path) -> str:
     return Path(name).suffix
 
 
+def _unpacker(path: Path) -> tuple[str, Callable[[IO[bytes]], IO[bytes]] | None]:
+    """Return how a file is packed, in words, and what unpacks it; None for one that is not packed."""
+    ending = path.suffix.lower()
+    return {".gz": "gzip", ".bz2": "bzip2"}.get(ending, ""), _UNPACKERS.get(ending)
+
+
 @contextmanager
-def _gzip_damage_named(where: str) -> Iterator[None]:
+def _damage_named(where: str, packing: str) -> Iterator[None]:
     try:
         yield
     except EOFError as error:
-        raise DamagedInputError(f"{where}: the gzip file ends too early", _FETCH_AGAIN) from error
-    except gzip.BadGzipFile as error:
+        raise DamagedInputError(f"{where}: the {packing} file ends too early", _FETCH_AGAIN) from error
+    except (OSError, zlib.error) as error:
+        if not packing:
+            raise
         if "Not a gzipped file" in str(error):
             what = f"{where}: damaged gzip data (other bytes stand in it or behind it)"
             raise DamagedInputError(what, "unpack the file, and look at what it holds") from error
-        raise DamagedInputError(f"{where}: damaged gzip data ({error})", _FETCH_AGAIN) from error
-    except zlib.error as error:
-        raise DamagedInputError(f"{where}: damaged gzip data ({error})", _FETCH_AGAIN) from error
+        raise DamagedInputError(f"{where}: damaged {packing} data ({error})", _FETCH_AGAIN) from error
 
 
 @contextmanager
 def open_bytes(path: Path, context: ReadContext) -> Iterator[BinaryIO]:
-    """Open a file for bytes, unpacking ``.gz``; progress counts the bytes as they are stored.
+    """Open a file for bytes, unpacking ``.gz`` and ``.bz2``; progress counts the bytes as they are stored.
 
     Raises:
         InputError: the file is not there, may not be read, or is no file (opening a pipe could wait for ever).
-        DamagedInputError: while reading: the gzip stream is truncated or damaged.
+        DamagedInputError: while reading: its packing is truncated or damaged.
         UnsafeInputError: while reading: it unpacks to more than ``limits`` allow.
     """
     if path.exists() and not path.is_file() and not path.is_dir():
@@ -103,8 +115,9 @@ def open_bytes(path: Path, context: ReadContext) -> Iterator[BinaryIO]:
         hint = "look at the path and its permissions"
         raise InputError(f"{path} cannot be opened: {error.strerror}", hint) from error
     with io.BufferedReader(_Counted(raw, context.advance), _BLOCK_BYTES) as stream:
-        if path.name.lower().endswith(".gz"):
-            with gzip.GzipFile(fileobj=stream) as unpacked, _gzip_damage_named(path.name):
+        packing, unpack = _unpacker(path)
+        if unpack is not None:
+            with unpack(cast("IO[bytes]", stream)) as unpacked, _damage_named(path.name, packing):
                 yield cast("BinaryIO", _Capped(unpacked, path, context.options.limits))
         else:
             yield cast("BinaryIO", stream)
@@ -114,12 +127,12 @@ def read_blocks(path: Path, name: str, context: ReadContext) -> Iterator[bytes]:
     """Yield a file's bytes, unpacked, in blocks; the last may be short.
 
     Raises:
-        DamagedInputError: the file is empty, or its gzip stream is truncated or damaged; names file and line.
+        DamagedInputError: the file is empty, or its packing is truncated or damaged; names file and line.
     """
-    line, is_empty = 1, True
+    line, is_empty, packing = 1, True, _unpacker(path)[0]
     with open_bytes(path, context) as stream:
         while True:
-            with _gzip_damage_named(f"{name}, line {line}"):
+            with _damage_named(f"{name}, line {line}", packing):
                 block = stream.read(_BLOCK_BYTES)
             if not block:
                 break
@@ -162,26 +175,15 @@ def first_bytes(path: Path, count: int = _SNIFF_BYTES) -> bytes:
         if not path.is_file():
             return b""
         with path.open("rb") as stream:
-            if path.name.lower().endswith(".gz"):
-                return _first_unpacked(stream, count).removeprefix(_BYTE_ORDER_MARK)
-            return stream.read(count).removeprefix(_BYTE_ORDER_MARK)
-    except (OSError, EOFError, zlib.error):
+            _, unpack = _unpacker(path)
+            file = stream if unpack is None else unpack(stream)
+            first = b""
+            with contextlib.suppress(OSError, EOFError, zlib.error):  # what came before the damage is returned
+                while len(first) < count and (block := file.read1(count - len(first))):  # type: ignore[attr-defined]
+                    first += block
+            return first.removeprefix(_BYTE_ORDER_MARK)
+    except OSError:
         return b""
-
-
-def _first_unpacked(stream: IO[bytes], count: int) -> bytes:
-    """Return the first unpacked bytes of gzip data, as many as can be had before something else follows."""
-    unpacked = b""
-    with gzip.GzipFile(fileobj=stream) as file:
-        while len(unpacked) < count:
-            try:
-                block = file.read1(count - len(unpacked))
-            except (OSError, EOFError, zlib.error):
-                break
-            if not block:
-                break
-            unpacked += block
-    return unpacked
 
 
 def member(folder: Path, *names: str) -> Path | None:
@@ -232,57 +234,10 @@ def text_lines(path: Path, name: str, context: ReadContext) -> Iterator[tuple[in
             yield number, text
 
 
-class BlockStream:
-    """Blocks as something to read from: every call returns the next block, whatever size is asked for."""
-
-    def __init__(self, blocks: Iterator[bytes]) -> None:
-        self._blocks = blocks
-
-    def read(self, size: int = -1) -> bytes:
-        """Return the next block, b"" at the end."""
-        return next(self._blocks, b"")
-
-
 def joined_blocks(paths: Sequence[Path], context: ReadContext) -> Iterator[bytes]:
-    """Yield the unpacked bytes of all files, one after the other.
-
-    Raises:
-        DamagedInputError: a file is empty, or its packing is damaged or ends too early; names the file.
-        UnsafeInputError: a file unpacks to more than ``limits`` allow.
-    """
+    """Yield the unpacked bytes of all files, one after the other, as ``read_blocks`` yields each."""
     for path in paths:
-        blocks = read_blocks(path, path.name, context)
-        yield from _unpack_bzip2(blocks, path, context.options.limits) if path.suffix.lower() == ".bz2" else blocks
-
-
-def first_bzip2_bytes(path: Path, count: int = 1 << 14) -> bytes:
-    """Return the first unpacked bytes of a bzip2 file; b"" for whatever cannot be read."""
-    try:
-        with bz2.BZ2File(path) as stream:
-            return stream.read(count)
-    except (OSError, EOFError):
-        return b""
-
-
-def _unpack_bzip2(blocks: Iterator[bytes], path: Path, limits: Limits) -> Iterator[bytes]:
-    """Unpack all streams of a bzip2 file (parallel packers write many), never more than a block at a time."""
-    unpacker = bz2.BZ2Decompressor()
-    name, packed, total = path.name, path.stat().st_size, 0
-    for block in blocks:
-        while block or not (unpacker.needs_input or unpacker.eof):
-            if unpacker.eof:
-                unpacker = bz2.BZ2Decompressor()
-            try:
-                unpacked = unpacker.decompress(block, _BLOCK_BYTES)
-            except OSError as error:
-                raise DamagedInputError(f"{name}: damaged bzip2 data ({error})", _FETCH_AGAIN) from error
-            block = unpacker.unused_data if unpacker.eof else b""
-            if unpacked:
-                total += len(unpacked)
-                limits.check_unpacked(name, total, packed)
-                yield unpacked
-    if not unpacker.eof:
-        raise DamagedInputError(f"{name}: the bzip2 file ends too early", _FETCH_AGAIN)
+        yield from read_blocks(path, path.name, context)
 
 
 def stored_file(folder: Path, name: str) -> Path | None:
@@ -292,6 +247,13 @@ def stored_file(folder: Path, name: str) -> Path | None:
         UnsafeInputError: it is a symbolic link that leads out of the folder.
     """
     return member(folder, name, f"{name}.gz")
+
+
+def file_named(path: Path, name: str) -> Path | None:
+    """Return the file of this name, plain or packed, that a path is or that its folder holds, or None."""
+    if path.is_dir():
+        return stored_file(path, name)
+    return path if path.is_file() and path.name in (name, f"{name}.gz") else None
 
 
 def needed_file(folder: Path, name: str, hint: str) -> Path:

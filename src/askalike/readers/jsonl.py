@@ -28,15 +28,9 @@ from askalike.readers.values import (
     MadeIds,
     Unreadable,
     are_escaped,
-    check_has_text,
     identifier,
-    language,
-    moment,
-    one_line,
-    person,
-    tags,
-    text,
-    whole_number,
+    read_answer,
+    read_question,
 )
 from askalike.text.markup import unescaped
 from askalike.types import Answer, Link, LinkKind, Markup, Question, Record
@@ -259,30 +253,17 @@ class _Lines:
         yield from links
 
     def _question(self, question_id: str, data: dict[str, object]) -> Question:
-        context = self.context
-        title = one_line(_plain(data.get("title"), self.style.has_escaped_titles), "title", context)
-        body = self._text(data, "body")
+        fields = self._fields(data)
+        fields["title"] = _plain(fields.get("title"), self.style.has_escaped_titles)
         markup = _markup(data.get("markup"), self.markup)
-        check_has_text(title, body, markup)
-        question = Question(
-            id=question_id,
-            title=title,
-            body=body,
-            markup=markup,
-            tags=tags(data.get("tags"), context),
-            created=moment(data["created"] if "created" in data else data.get("date"), context),
-            closed=moment(data.get("closed"), context),
-            score=whole_number(data.get("score"), context),
-            url=one_line(data.get("url"), "url", context) or context.address(question_id, "/questions/{id}"),
-            author=person(data.get("author"), "author", context),
-            language=language(data.get("language"), "language", context),
-            is_language_detected=data.get("is_language_detected") is True,
-        )
+        question = read_question(question_id, fields, markup, self.context, "/questions/{id}")
         return question if question_id else replace(question, id=self.made_ids.of(question))
 
-    def _text(self, data: dict[str, object], name: str) -> str:
-        value = data["body"] if "body" in data else data.get("text")
-        return text(_plain(value, self.style.has_escaped_texts), name, self.context)
+    def _fields(self, data: dict[str, object]) -> dict[str, object]:
+        """Return a record's values; ``text`` is taken for its body, and ``date`` for when it was written."""
+        body = data["body"] if "body" in data else data.get("text")
+        created = data["created"] if "created" in data else data.get("date")
+        return {**data, "body": _plain(body, self.style.has_escaped_texts), "created": created}
 
     def _answers(self, question: Question, position: int, data: object, number: int) -> Iterator[Answer]:
         context = self.context
@@ -293,19 +274,8 @@ class _Lines:
             data = _with_our_names(data)
             if data.get("id") is not None:
                 answer_id = identifier(data["id"], "answer id")
-            body = self._text(data, "answer's body")
-            if not body.strip():
-                raise Unreadable("the answer is empty")
-            answer = Answer(
-                id=answer_id,
-                question_id=question.id,
-                body=body,
-                markup=_markup(data.get("markup"), question.markup),
-                created=moment(data["created"] if "created" in data else data.get("date"), context),
-                score=whole_number(data.get("score"), context),
-                author=person(data.get("author"), "author", context),
-                is_accepted=data.get("accepted") is True,
-            )
+            markup = _markup(data.get("markup"), question.markup)
+            answer = read_answer(answer_id, question.id, self._fields(data), markup, context)
         except Unreadable as error:
             context.reject(self.file, number, answer_id, str(error))
             return

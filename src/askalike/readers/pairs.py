@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import itemgetter
 from pathlib import Path
 
-from askalike.errors import DamagedInputError
-from askalike.readers.files import first_bytes, plain_suffix, read_lines
+from askalike.readers.files import first_bytes, plain_suffix, text_lines
 from askalike.readers.frame import ReadContext, Reader
-from askalike.readers.values import Unreadable, identifier
+from askalike.readers.values import Unreadable, identifier, read_each
 from askalike.types import Link, LinkKind, Record
 
 _KINDS: dict[str, LinkKind] = {
@@ -41,7 +41,7 @@ class PairsReader(Reader):
 
     def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
         """Yield a link a line; a line without a kind is a duplicate."""
-        return iter(read_links(path, path.name, "duplicate", context))
+        return read_links(path, path.name, "duplicate", context)
 
 
 def read_links(path: Path, name: str, default: LinkKind, context: ReadContext) -> Iterator[Link]:
@@ -55,34 +55,26 @@ def read_links(path: Path, name: str, default: LinkKind, context: ReadContext) -
         DamagedInputError: empty, not UTF-8, or a gzip stream is damaged; names file and line.
     """
     separator = _separator(path) or "\t"
-    for number, line in read_lines(path, name, context):
-        try:
-            cells = [cell.strip() for cell in line.decode("utf-8").split(separator)]
-        except UnicodeDecodeError as error:
-            raise DamagedInputError(f"{name}, line {number}: not UTF-8", "convert the file to UTF-8") from error
-        if cells == [""]:
-            context.skipped["blank line"] += 1
-        elif number == 1 and _is_header(cells):
-            continue
-        else:
-            yield from _links(cells, name, number, default, context)
+
+    def rows() -> Iterator[tuple[int, list[str]]]:
+        for number, line in text_lines(path, name, context):
+            cells = [cell.strip() for cell in line.split(separator)]
+            if number > 1 or not _is_header(cells):
+                yield number, cells
+
+    return read_each(rows(), lambda cells: _link(cells, default), name, context, itemgetter(0))
 
 
-def _links(cells: list[str], name: str, number: int, default: LinkKind, context: ReadContext) -> Iterator[Link]:
-    try:
-        if len(cells) not in (2, 3):
-            raise Unreadable(f"{len(cells)} cells, expected two ids and a kind")
-        source, target = identifier(cells[0], "duplicate id"), identifier(cells[1], "original id")
-        kind = _KINDS.get(cells[2].lower()) if len(cells) == 3 else default
-        if kind is None:
-            raise Unreadable(f"the kind is {cells[2][:40]!r}, expected one of {', '.join(_KINDS)}")
-        if source == target:
-            raise Unreadable("a question linked to itself")
-    except Unreadable as error:
-        context.reject(name, number, cells[0][:100], str(error))
-        return
-    context.records_in += 1
-    yield Link(source, target, kind)
+def _link(cells: list[str], default: LinkKind) -> Link:
+    if len(cells) not in (2, 3):
+        raise Unreadable(f"{len(cells)} cells, expected two ids and a kind")
+    source, target = identifier(cells[0], "duplicate id"), identifier(cells[1], "original id")
+    kind = _KINDS.get(cells[2].lower()) if len(cells) == 3 else default
+    if kind is None:
+        raise Unreadable(f"the kind is {cells[2][:40]!r}, expected one of {', '.join(_KINDS)}")
+    if source == target:
+        raise Unreadable("a question linked to itself")
+    return Link(source, target, kind)
 
 
 def _separator(path: Path) -> str | None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from askalike.errors import FormatError
 from askalike.readers.files import first_bytes, open_bytes, plain_suffix, stored_file
 from askalike.readers.frame import Limits, ReadContext, regular_size
-from askalike.readers.values import Unreadable, check_has_text, identifier, moment, one_line, tags, text, whole_number
+from askalike.readers.values import Unreadable, identifier, read_answer, read_each, read_question
 from askalike.readers.xml import read_xml
 from askalike.types import Answer, Link, LinkKind, Question, Record
 
@@ -32,6 +32,15 @@ _OTHER_POSTS = {
     "7": "wiki placeholder",
     "8": "privilege wiki",
 }
+_ATTRIBUTES = {
+    "title": "Title",
+    "body": "Body",
+    "tags": "Tags",
+    "created": "CreationDate",
+    "closed": "ClosedDate",
+    "score": "Score",
+}
+"""Our name → the attribute of a row."""
 _LINK_KINDS: dict[str, LinkKind] = {"1": "related", "3": "duplicate"}
 
 
@@ -147,46 +156,25 @@ def _read_posts(path: Path, name: str, context: ReadContext) -> Iterator[Record]
 
 def _post(row: dict[str, str], kind: str, context: ReadContext) -> Question | Answer:
     post_id = identifier(row.get("Id"), "Id")
-    body = text(row.get("Body"), "Body", context)
-    created = moment(row.get("CreationDate"), context)
-    score = whole_number(row.get("Score"), context)
-    author = one_line(row.get("OwnerDisplayName") or row.get("OwnerUserId"), "author", context)
+    fields = {name: row.get(attribute) for name, attribute in _ATTRIBUTES.items()}
+    fields["author"] = row.get("OwnerDisplayName") or row.get("OwnerUserId")
     if kind == "2":
-        if not body.strip():
-            raise Unreadable("the answer is empty")
-        return Answer(post_id, identifier(row.get("ParentId"), "ParentId"), body, "html", created, score, author)
+        return read_answer(post_id, identifier(row.get("ParentId"), "ParentId"), fields, "html", context)
     if kind != "1":
         raise Unreadable(f"the PostTypeId is {kind[:40]!r}, expected a number")
-    title = one_line(row.get("Title"), "Title", context)
-    check_has_text(title, body, "html", "Title and Body are empty")
-    return Question(
-        id=post_id,
-        title=title,
-        body=body,
-        markup="html",
-        tags=tags(row.get("Tags"), context),
-        created=created,
-        closed=moment(row.get("ClosedDate"), context),
-        score=score,
-        url=context.address(post_id, "/questions/{id}"),
-        author=author,
-    )
+    return read_question(post_id, fields, "html", context, "/questions/{id}")
 
 
 def _read_links(path: Path, context: ReadContext) -> Iterator[Link]:
-    for line, row in _rows(path, _LINKS, "postlinks", context):
-        kind = _LINK_KINDS.get(row.get("LinkTypeId", ""))
-        try:
-            source, target = (
-                identifier(row.get("PostId"), "PostId"),
-                identifier(row.get("RelatedPostId"), "RelatedPostId"),
-            )
-            if kind is None:
-                raise Unreadable(f"the LinkTypeId is {row.get('LinkTypeId', '')[:40]!r}, expected 1 or 3")
-            if source == target:
-                raise Unreadable("a post linked to itself")
-        except Unreadable as error:
-            context.reject(_LINKS, line, row.get("Id", "")[:100], str(error))
-            continue
-        context.records_in += 1
-        yield Link(source, target, kind)
+    rows = _rows(path, _LINKS, "postlinks", context)
+    return read_each(rows, _link, _LINKS, context, lambda row: row.get("Id", ""))
+
+
+def _link(row: dict[str, str]) -> Link:
+    source, target = identifier(row.get("PostId"), "PostId"), identifier(row.get("RelatedPostId"), "RelatedPostId")
+    kind = _LINK_KINDS.get(row.get("LinkTypeId", ""))
+    if kind is None:
+        raise Unreadable(f"the LinkTypeId is {row.get('LinkTypeId', '')[:40]!r}, expected 1 or 3")
+    if source == target:
+        raise Unreadable("a post linked to itself")
+    return Link(source, target, kind)

@@ -24,15 +24,11 @@ from askalike.readers.values import (
     MadeIds,
     Unreadable,
     are_escaped,
-    check_has_text,
     identifier,
-    language,
-    moment,
-    one_line,
     person,
+    read_answer,
+    read_question,
     tags,
-    text,
-    whole_number,
 )
 from askalike.text.markup import unescaped
 from askalike.types import Answer, Link, Markup, Question, Record
@@ -585,34 +581,17 @@ class _Rows:
         return f"post of type {kind[:40]}"
 
     def _question(self, question_id: str, cells: dict[str, object]) -> Question:
-        context = self.context
-        title = one_line(cells.get("title"), "title", context)
-        body = text(cells.get("body"), "body", context)
-        check_has_text(title, body, self.style.markup)
-        url = one_line(cells.get("url"), "url", context)
-        question = Question(
-            id=question_id,
-            title=title,
-            body=body,
-            markup=self.style.markup,
-            tags=tags(cells.get("tags"), context),
-            created=moment(cells.get("created"), context),
-            closed=moment(cells.get("closed"), context),
-            score=whole_number(cells.get("score"), context),
-            url=url or context.address(question_id, "/questions/{id}"),
-            author=self._author(cells),
-            language=language(cells.get("language"), "language", context),
-        )
+        fields = {**cells, "author": self._author(cells)}
+        question = read_question(question_id, fields, self.style.markup, self.context, "/questions/{id}")
         return question if question_id else replace(question, id=self.made_ids.of(question))
 
     def _answer(self, answer_id: str, question_id: str, cells: dict[str, object], column: str) -> Answer:
-        body = text(cells.get(column), column, self.context)
-        if not body.strip():
-            raise Unreadable("the answer is empty")
         if column == "answer":  # date, score and author of the row are the question's
-            return Answer(answer_id, question_id, body, self.style.markup)
-        created, score = moment(cells.get("created"), self.context), whole_number(cells.get("score"), self.context)
-        return Answer(answer_id, question_id, body, self.style.markup, created, score, self._author(cells))
+            fields: dict[str, object] = {"body": cells["answer"]}
+        else:
+            fields = {name: cells.get(name) for name in ("body", "created", "score")}
+            fields["author"] = self._author(cells)
+        return read_answer(answer_id, question_id, fields, self.style.markup, self.context)
 
     def _accepted_id(self, cells: dict[str, object]) -> str:
         try:

@@ -20,18 +20,19 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
-from typing import Final
+from typing import Final, TypeVar
 
 from askalike.errors import SettingError
 from askalike.readers.frame import ReadContext
 from askalike.text.characters import normalised
 from askalike.text.markup import plain_text
-from askalike.types import Markup, Question, language_code
+from askalike.types import Answer, Markup, Question, language_code
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _ID_CHARS = 1_000
+_REJECT_ID_CHARS = 100
 _MILLISECONDS_FROM = 100_000_000_000  # as seconds this is the year 5138; such numbers count milliseconds
 _DIGITS = re.compile(r"-?\d{9,}(\.\d+)?")
 _ANGLED = re.compile(r"<([^<>]+)>")
@@ -65,11 +66,8 @@ def text(value: object, name: str, context: ReadContext) -> str:
     return _UNSTORABLE.sub("\ufffd", value)
 
 
-def check_has_text(title: str, body: str, markup: Markup, reason: str = "title and body are empty") -> None:
+def check_has_text(title: str, body: str, markup: Markup) -> None:
     """Refuse a question in which nothing can be read: ``<p></p>`` without a title is as empty as no body.
-
-    Args:
-        reason: what is said where the body holds nothing at all.
 
     Raises:
         Unreadable: neither the title nor the body has text.
@@ -77,7 +75,7 @@ def check_has_text(title: str, body: str, markup: Markup, reason: str = "title a
     if title:
         return
     if not body.strip():
-        raise Unreadable(reason)
+        raise Unreadable("title and body are empty")
     if not normalised(plain_text(body, markup)).strip():
         raise Unreadable(f"the title is empty, and the body is {markup} without text")
 
@@ -110,6 +108,87 @@ def language(value: object, name: str, context: ReadContext) -> str:
     except SettingError:
         context.repair("languages that are no codes, left out")
         return ""
+
+
+def read_question(
+    question_id: str, fields: Mapping[str, object], markup: Markup, context: ReadContext, path: str = ""
+) -> Question:
+    """Return a question whose values stand under our names.
+
+    Args:
+        path: where sites of the format have it, as ``ReadContext.address`` takes it.
+
+    Raises:
+        Unreadable: it has no text, or a value that is no text where one is expected.
+    """
+    title = one_line(fields.get("title"), "title", context)
+    body = text(fields.get("body"), "body", context)
+    check_has_text(title, body, markup)
+    return Question(
+        id=question_id,
+        title=title,
+        body=body,
+        markup=markup,
+        tags=tags(fields.get("tags"), context),
+        created=moment(fields.get("created"), context),
+        closed=moment(fields.get("closed"), context),
+        score=whole_number(fields.get("score"), context),
+        url=one_line(fields.get("url"), "url", context) or context.address(question_id, path),
+        author=person(fields.get("author"), "author", context),
+        language=language(fields.get("language"), "language", context),
+        is_language_detected=fields.get("is_language_detected") is True,
+    )
+
+
+def read_answer(
+    answer_id: str, question_id: str, fields: Mapping[str, object], markup: Markup, context: ReadContext
+) -> Answer:
+    """Return an answer whose values stand under our names.
+
+    Raises:
+        Unreadable: it is empty, or a value is no text where one is expected.
+    """
+    body = text(fields.get("body"), "answer", context)
+    if not body.strip():
+        raise Unreadable("the answer is empty")
+    return Answer(
+        id=answer_id,
+        question_id=question_id,
+        body=body,
+        markup=markup,
+        created=moment(fields.get("created"), context),
+        score=whole_number(fields.get("score"), context),
+        author=person(fields.get("author"), "author", context),
+        is_accepted=fields.get("accepted") is True,
+    )
+
+
+Item = TypeVar("Item")
+Value = TypeVar("Value")
+
+
+def read_each(
+    items: Iterable[tuple[int, Item]],
+    read: Callable[[Item], Value],
+    file: str,
+    context: ReadContext,
+    id_of: Callable[[Item], str] = lambda item: "",
+) -> Iterator[Value]:
+    """Yield what each item of a file is read as, and count it; what is ``Unreadable`` is rejected.
+
+    Args:
+        items: each with its line.
+        file: what rejects call it.
+        id_of: by which a reject names the item.
+    """
+    for line, item in items:
+        try:
+            value = read(item)
+        except Unreadable as error:
+            context.reject(file, line, id_of(item)[:_REJECT_ID_CHARS], str(error))
+            continue
+        context.records_in += 1
+        yield value
 
 
 def _as_string(value: object, name: str) -> str:

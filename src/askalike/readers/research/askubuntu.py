@@ -12,9 +12,9 @@ from pathlib import Path
 
 from askalike.errors import DamagedInputError, FormatError
 from askalike.evaluation.files import read_askubuntu
-from askalike.readers.files import first_bytes, needed_file, stored_file, text_lines
+from askalike.readers.files import file_named, first_bytes, needed_file, stored_file, text_lines
 from askalike.readers.frame import ReadContext, regular_size
-from askalike.readers.values import Unreadable, one_line
+from askalike.readers.values import Unreadable, one_line, read_each
 from askalike.readers.values import text as checked
 from askalike.types import Judged, Link, Question, Record
 
@@ -49,12 +49,12 @@ class AskUbuntuReader:
 
     def matches(self, path: Path) -> bool:
         """Say whether this is, or holds, a ``text_tokenized.txt`` of three fields."""
-        texts = _texts_file(path)
+        texts = file_named(path, _TEXTS)
         return texts is not None and first_bytes(texts).split(b"\n", 1)[0].count(b"\t") == 2
 
     def size_bytes(self, path: Path) -> int:
         """Return the stored size of the texts and the training pairs."""
-        files = (_texts_file(path), stored_file(_folder(path), _TRAIN))
+        files = (file_named(path, _TEXTS), stored_file(_folder(path), _TRAIN))
         return sum(regular_size(file) for file in files if file is not None)
 
     def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
@@ -83,13 +83,13 @@ def training_pairs(path: Path, context: ReadContext | None = None) -> Iterator[T
     """
     context = context or ReadContext()
     file = needed_file(path, _TRAIN, "give the folder of the released set")
-    for line, text in text_lines(file, file.name, context):
-        fields = text.split("\t")
-        if len(fields) != 3 or not fields[0] or not fields[1].split():
-            context.reject(file.name, line, fields[0], "expected id, similar ids and random ids, split by tabs")
-            continue
-        context.records_in += 1
-        yield TrainingQuery(fields[0], tuple(fields[1].split()), tuple(fields[2].split()))
+    return read_each(_split_lines(file, context), _training_query, file.name, context, lambda fields: fields[0])
+
+
+def _training_query(fields: list[str]) -> TrainingQuery:
+    if len(fields) != 3 or not fields[0] or not fields[1].split():
+        raise Unreadable("expected id, similar ids and random ids, split by tabs")
+    return TrainingQuery(fields[0], tuple(fields[1].split()), tuple(fields[2].split()))
 
 
 def heldout_ids(path: Path, context: ReadContext | None = None) -> tuple[str, ...]:
@@ -111,53 +111,45 @@ def load_askubuntu(path: Path, split: str, context: ReadContext) -> Judged:
     qrels, run = read_askubuntu(annotations)
     context.records_in += len(run)
     wanted = {document for candidates in run.values() for document, _ in candidates} | run.keys()
-    found: dict[str, Question] = {}
+    judged: dict[str, Question] = {}
     for question in _questions(texts, context):
-        if question.id in found:
+        if question.id in judged:
             raise DamagedInputError(f"{texts.name} has the id {question.id!r} twice", "make the ids unique")
         if question.id in wanted:
-            found[question.id] = question
-    missing = sorted(wanted - found.keys())
+            judged[question.id] = question
+    missing = sorted(wanted - judged.keys())
     if missing:
         raise DamagedInputError(
             f"{texts.name} lacks {len(missing)} of the questions that {annotations.name} names, first {missing[0]!r}",
             "fetch both files from the same release",
         )
-    documents = {document: found[document] for candidates in run.values() for document, _ in candidates}
-    return Judged(f"askubuntu-{split}", {query: found[query] for query in run}, documents, run, qrels)
+    documents = {document: judged[document] for candidates in run.values() for document, _ in candidates}
+    return Judged(f"askubuntu-{split}", {query: judged[query] for query in run}, documents, run, qrels)
 
 
 def _questions(file: Path, context: ReadContext) -> Iterator[Question]:
-    for line, text in text_lines(file, file.name, context):
-        fields = text.split("\t")
+    def question(fields: list[str]) -> Question:
         if len(fields) != 3 or not fields[0]:
-            context.reject(file.name, line, fields[0], f"{len(fields)} fields, expected id, title and body")
-            continue
-        try:
-            title, body = one_line(fields[1], "title", context), checked(fields[2], "body", context).strip()
-            question = Question(fields[0], title, body, url=context.address(fields[0], "/questions/{id}"))
-        except Unreadable as error:
-            context.reject(file.name, line, fields[0], str(error))
-            continue
-        context.records_in += 1
-        yield question
+            raise Unreadable(f"{len(fields)} fields, expected id, title and body")
+        title, body = one_line(fields[1], "title", context), checked(fields[2], "body", context).strip()
+        return Question(fields[0], title, body, url=context.address(fields[0], "/questions/{id}"))
+
+    return read_each(_split_lines(file, context), question, file.name, context, lambda fields: fields[0])
+
+
+def _split_lines(file: Path, context: ReadContext) -> Iterator[tuple[int, list[str]]]:
+    return ((line, text.split("\t")) for line, text in text_lines(file, file.name, context))
 
 
 def _folder(path: Path) -> Path:
     return path if path.is_dir() else path.parent
 
 
-def _texts_file(path: Path) -> Path | None:
-    if path.is_dir():
-        return stored_file(path, _TEXTS)
-    return path if path.is_file() and path.name in (_TEXTS, f"{_TEXTS}.gz") else None
-
-
 def _needed_texts(path: Path) -> Path:
-    found = _texts_file(path)
-    if found is None:
+    file = file_named(path, _TEXTS)
+    if file is None:
         raise FormatError(
             f"{path.name} holds no texts: {_TEXTS}.gz is missing",
             "put it beside the other files; scoring a run needs no texts, only dev.txt or test.txt",
         )
-    return found
+    return file

@@ -10,14 +10,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, cast
 
 from askalike.errors import FormatError
 from askalike.evaluation.files import read_semeval_gold
-from askalike.readers.files import BlockStream, first_bytes, folder_members, joined_blocks
+from askalike.readers.files import first_bytes, folder_members, open_bytes
 from askalike.readers.frame import ReadContext, regular_size
 from askalike.readers.values import moment
-from askalike.readers.xml import read_xml
+from askalike.readers.xml import XmlEvent, read_xml
 from askalike.types import Answer, Judged, Link, LinkKind, Question, Record
 
 GRADES = {"PerfectMatch": 2, "Relevant": 1, "Irrelevant": 0}
@@ -147,8 +146,7 @@ def _threads(file: Path, context: ReadContext) -> Iterator[_Thread]:
     original: dict[str, str] = {}
     thread = _Thread(0)
     comment: dict[str, str] = {}
-    stream = cast(BinaryIO, BlockStream(joined_blocks([file], context)))
-    for event in read_xml(stream, file.name, context.options.limits, context.repair):
+    for event in _events(file, context):
         if event.kind == "start":
             if event.tag == "OrgQuestion":
                 original = dict(event.attributes)
@@ -167,6 +165,11 @@ def _threads(file: Path, context: ReadContext) -> Iterator[_Thread]:
             comment[event.tag] = event.text.strip()
         elif event.tag == "Thread" and not _reject_broken(thread, file.name, context):
             yield thread
+
+
+def _events(file: Path, context: ReadContext) -> Iterator[XmlEvent]:
+    with open_bytes(file, context) as stream:
+        yield from read_xml(stream, file.name, context.options.limits, context.repair)
 
 
 def _reject_broken(thread: _Thread, file: str, context: ReadContext) -> bool:

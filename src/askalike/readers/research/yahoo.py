@@ -17,19 +17,19 @@ import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 
 from askalike.errors import DamagedInputError, FormatError, UnsafeInputError
 from askalike.readers.files import (
     first_bytes,
-    first_bzip2_bytes,
     folder_members,
     joined_blocks,
     text_lines,
 )
 from askalike.readers.frame import ReadContext, Reader, regular_size
 from askalike.readers.table import csv_rows
-from askalike.readers.values import Unreadable, identifier, moment, one_line
+from askalike.readers.values import Unreadable, identifier, moment, one_line, read_each
 from askalike.readers.values import text as checked
 from askalike.readers.xml import read_xml
 from askalike.text.markup import unescaped
@@ -56,8 +56,7 @@ class YahooReader:
         files = _files(path)
         if not files:
             return False
-        is_bzip2 = files[0].suffix.lower() == ".bz2"
-        return _OPEN in (first_bzip2_bytes(files[0]) if is_bzip2 else first_bytes(files[0]))
+        return _OPEN in first_bytes(files[0])
 
     def size_bytes(self, path: Path) -> int:
         """Return the stored size of all parts."""
@@ -256,15 +255,8 @@ class YahooLiveQaReader(Reader):
         Raises:
             DamagedInputError: the file is empty, truncated or not UTF-8.
         """
-        for line, text in text_lines(path, path.name, context):
-            fields = text.split("\t", 5)
-            try:
-                question = _liveqa_question(fields, context)
-            except Unreadable as error:
-                context.reject(path.name, line, fields[0], str(error))
-                continue
-            context.records_in += 1
-            yield question
+        lines = ((line, text.split("\t", 5)) for line, text in text_lines(path, path.name, context))
+        yield from read_each(lines, lambda fields: _liveqa_question(fields, context), path.name, context, itemgetter(0))
 
 
 def _liveqa_question(fields: list[str], context: ReadContext) -> Question:
