@@ -19,7 +19,7 @@ from benchmarks.kill import Versions, one_round, write_versions
 from tests.children import printed_by
 
 from askalike.data import bundled_forum
-from askalike.store import ForumLayout, sqlite_file, stored_faults
+from askalike.store import ForumLayout, stored_faults
 from askalike.store.sqlite import SqliteStore
 from askalike.types import Answer, Feedback, Link, Question, Record, Reject, Source
 
@@ -61,8 +61,8 @@ BY_HAND = Question("by hand", "kept")
 
 def kill_at_each_statement(folder: Path) -> None:
     """Load, in one child after the other, and kill each of them at a later statement; one comes to the end."""
-    sqlite_file._WRITING = (*sqlite_file._WRITING, "synchronous = OFF")  # type: ignore[misc]  # no power fails
-    with closing(SqliteStore.create(folder / "made" / "archive.sqlite", {})) as store:
+    SqliteStore.create(folder / "made" / "archive.sqlite", {}).close()
+    with closing(opened(folder / "made")) as store:
         if (folder / "full").exists():
             store.load(BEFORE, DUMP, reject_nothing)
     for place in range(1, 10_000):
@@ -77,6 +77,11 @@ def kill_at_each_statement(folder: Path) -> None:
             print(place)
             return
         assert os.WTERMSIG(status) == signal.SIGKILL
+
+
+def opened(folder: Path) -> SqliteStore:
+    """Open an archive without waiting for the disk: no power fails here."""
+    return SqliteStore(folder / "archive.sqlite", synchronous="OFF")
 
 
 def reject_nothing(reject: Reject) -> None:
@@ -103,7 +108,7 @@ def load_until(folder: Path, place: int) -> None:
             thread.submit(write).result()
         yield from AFTER[4:]
 
-    with closing(SqliteStore(folder / "archive.sqlite")) as store:
+    with closing(opened(folder)) as store:
         store.connection.set_trace_callback(count)
         store.load(records(), DUMP, lambda _: None)
 
@@ -112,7 +117,7 @@ def check_loaded(folder: Path, *, is_whole: bool, is_full: bool) -> None:
     """Check that an archive is the old one or the new one, holds what was acknowledged, and is loaded again."""
     old = {f"old{number}" for number in range(4)} if is_full else set()
     new = {"old0", "old1", "old2", *(f"new{number}" for number in range(5))}
-    with closing(SqliteStore(folder / "archive.sqlite")) as store:
+    with closing(opened(folder)) as store:
         for is_again in (False, True):
             titles = {question.id: question.title for _, question in store.all_questions()}
             assert (titles.pop(BY_HAND.id, None) is not None) or not (folder / "acknowledged").exists()

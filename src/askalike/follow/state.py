@@ -98,7 +98,7 @@ class State:
     """
 
     def __init__(self, layout: ForumLayout, *, is_durable: bool = False) -> None:
-        self._file = SqliteFile(layout.follow, _SCHEMA, is_durable=is_durable)
+        self._file = SqliteFile(layout.follow, _SCHEMA, synchronous="FULL" if is_durable else "NORMAL")
         if not layout.follow.is_file() or not self._file.is_made():  # a process may have been killed while it made it
             self.close()
             hint = "say which with askalike follow FORUM --from ADDRESS"

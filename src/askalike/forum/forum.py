@@ -550,7 +550,7 @@ class Forum:
             InputError: an id is taken, or a value cannot be stored; nothing is stored then.
             UnknownIdError: an end of a link is not there; nothing is stored then.
         """
-        self.store.add_questions(self._told(questions), _several(links, Link))
+        self.store.add_questions(self._with_languages(questions), _several(links, Link))
         self.catch_up()
 
     def edit(self, questions: Question | Iterable[Question]) -> None:
@@ -559,12 +559,12 @@ class Forum:
         Raises:
             UnknownIdError: there is no such question; nothing is stored then.
         """
-        self.store.edit_questions(self._told(questions))
+        self.store.edit_questions(self._with_languages(questions))
         self.catch_up()
 
     def put(self, questions: Question | Iterable[Question]) -> None:
         """Add questions, or replace those whose id the forum holds."""
-        self.store.put_questions(self._told(questions))
+        self.store.put_questions(self._with_languages(questions))
         self.catch_up()
 
     def put_unindexed(
@@ -577,7 +577,7 @@ class Forum:
         Raises:
             UnknownIdError, InputError: as ``delete`` and ``put``; nothing is changed then.
         """
-        return self.store.put_questions(self._told(questions), _several(gone, str))
+        return self.store.put_questions(self._with_languages(questions), _several(gone, str))
 
     def delete(self, ids: str | int | Iterable[str | int]) -> None:
         """Delete questions with their answers, links and judgements.
@@ -610,8 +610,8 @@ class Forum:
         """
         return self.store.add_feedback(Feedback(_id(question_id), _id(candidate_id), verdict, by, draw=draw or Draw()))
 
-    def _told(self, questions: Question | Iterable[Question]) -> Sequence[Question]:
-        """Return questions with the languages that they are in, where nobody has said them."""
+    def _with_languages(self, questions: Question | Iterable[Question]) -> Sequence[Question]:
+        """Return questions with the languages that are detected, where nobody has said them."""
         return list(map(self.indexes.language_tagger(), _listed(questions)))
 
     # -- keeping the indexes in step ---------------------------------------------------------------------------

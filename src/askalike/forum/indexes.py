@@ -353,7 +353,7 @@ class Indexes:
         """
         before = self._begun
         try:
-            with self._locked(LOCK_TIMEOUT_S if is_waiting else 0):
+            with self._locked(LOCK_TIMEOUT_S if is_waiting else 0), self._store.checked_once():
                 if self._finished > before:  # another thread began after this one had stored its changes
                     return True
                 self._begun += 1

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 from askalike.store.layout import OpenedFile
 from askalike.store.staging import Staging
+
+CHECKED_FOR_S: Final = 1.0
 
 
 class Cursor(Protocol):
@@ -49,30 +52,34 @@ class Database(ABC):
     """What the forum was opened by; None where a database is opened by itself."""
 
     _reading: ClassVar = threading.local()
-    """Of each thread, the store whose folder was checked for all that it reads now."""
+    """Of each thread, ``checked``: a store, and until when its folder counts as checked."""
 
     def check_folder(self) -> None:
-        """Return where the forum's folder stands where it was opened; every write asks, and every read for itself.
+        """Return where the forum's folder stands where it was opened; every access asks.
 
         Raises:
             ForumNotFoundError: it was moved, deleted or replaced.
         """
-        if self._opened is not None and getattr(self._reading, "store", None) is not self:
+        store, until_s = getattr(self._reading, "checked", (None, 0.0))
+        if self._opened is not None and (store is not self or time.monotonic() > until_s):
             self._opened.check()
+            if store is self:
+                self._reading.checked = (self, time.monotonic() + CHECKED_FOR_S)
 
     @contextlib.contextmanager
     def checked_once(self) -> Iterator[None]:
-        """Check the folder once for all that this thread reads within.
+        """Check the folder once for all that this thread does within a second.
 
         Raises:
             ForumNotFoundError: as ``check_folder``.
         """
-        self.check_folder()
-        outer, self._reading.store = getattr(self._reading, "store", None), self
+        outer = getattr(self._reading, "checked", (None, 0.0))
+        self._reading.checked = (self, 0.0)
         try:
+            self.check_folder()
             yield
         finally:
-            self._reading.store = outer
+            self._reading.checked = outer
 
     @property
     @abstractmethod

@@ -13,6 +13,16 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 """What the folder of one of several forums may be called, which is part of its address."""
 
 
+class _Place:
+    """A path in a forum's folder; nothing need be there."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, layout: ForumLayout | None, _: object = None) -> Path:
+        return Path(self._name) if layout is None else layout.folder / self._name
+
+
 @dataclass(frozen=True, slots=True)
 class ForumLayout:
     """Where things are in a forum's folder.
@@ -34,7 +44,7 @@ class ForumLayout:
           index.lock          held by the one process that writes indexes
           pairs.sqlite        pairs that may ask the same, made anew at need; pairs.lock: held by who compares
           follow.sqlite       what follows a living forum: its cursor, what it holds, webhooks that came; follow.lock:
-                              held by who follows
+                              held by who follows; writeback.lock: by who writes decisions back
           keys.json           hashes of the keys of the service, where some were made
           parts.json          which questions train, stop and test models, once one was trained
           learned.json        the marks that the forum's own model has learned
@@ -45,6 +55,27 @@ class ForumLayout:
 
     folder: Path
 
+    archive = _Place("archive.sqlite")
+    attached = _Place("archive.json")
+    engine = _Place("engine.json")
+    lexical = _Place("lexical")
+    model = _Place("model")
+    encoder = _Place("encoder.json")
+    reranker = _Place("reranker.json")
+    vectors = _Place("vectors")
+    follow = _Place("follow.sqlite")
+    follow_lock = _Place("follow.lock")
+    writeback_lock = _Place("writeback.lock")
+    lock = _Place("index.lock")
+    words_lock = _Place("words.lock")
+    pairs = _Place("pairs.sqlite")
+    pairs_lock = _Place("pairs.lock")
+    keys = _Place("keys.json")
+    parts = _Place("parts.json")
+    learned = _Place("learned.json")
+    training = _Place("training")
+    rejects = _Place("rejects.jsonl")
+
     def __post_init__(self) -> None:
         """Raise ForumError where the folder's name is no UTF-8: not every store below can open such a path."""
         try:
@@ -54,109 +85,9 @@ class ForumLayout:
                 f"the forum's path {str(self.folder)!r} is not UTF-8", "choose a folder with another name"
             ) from error
 
-    @property
-    def archive(self) -> Path:
-        """Return the SQLite file."""
-        return self.folder / "archive.sqlite"
-
-    @property
-    def attached(self) -> Path:
-        """Return the file that names the database that holds the forum's records; it need not be there."""
-        return self.folder / "archive.json"
-
-    @property
-    def engine(self) -> Path:
-        """Return the file that names the engine that finds questions; it need not be there."""
-        return self.folder / "engine.json"
-
     def is_forum(self) -> bool:
         """Return whether the folder holds a forum, or stands for one in a database."""
         return self.archive.is_file() or self.attached.is_file()
-
-    @property
-    def lexical(self) -> Path:
-        """Return the folder of the lexical index."""
-        return self.folder / "lexical"
-
-    @property
-    def model(self) -> Path:
-        """Return the folder of the forum's own model; it need not be there."""
-        return self.folder / "model"
-
-    @property
-    def encoder(self) -> Path:
-        """Return the file that names the forum's text encoder; it need not be there."""
-        return self.folder / "encoder.json"
-
-    @property
-    def reranker(self) -> Path:
-        """Return the file that names the forum's reranker; it need not be there."""
-        return self.folder / "reranker.json"
-
-    @property
-    def vectors(self) -> Path:
-        """Return the folder of the sets of vectors."""
-        return self.folder / "vectors"
-
-    @property
-    def follow(self) -> Path:
-        """Return the file of what follows a living forum; it need not be there."""
-        return self.folder / "follow.sqlite"
-
-    @property
-    def follow_lock(self) -> Path:
-        """Return the file that who follows a living forum locks."""
-        return self.folder / "follow.lock"
-
-    @property
-    def writeback_lock(self) -> Path:
-        """Return the file that who writes decisions back to a living forum locks."""
-        return self.folder / "writeback.lock"
-
-    @property
-    def lock(self) -> Path:
-        """Return the file that the writer of the indexes locks."""
-        return self.folder / "index.lock"
-
-    @property
-    def words_lock(self) -> Path:
-        """Return the file that who makes a word index beside the one that answers locks."""
-        return self.folder / "words.lock"
-
-    @property
-    def pairs(self) -> Path:
-        """Return the file of the pairs that may ask the same; it need not be there."""
-        return self.folder / "pairs.sqlite"
-
-    @property
-    def pairs_lock(self) -> Path:
-        """Return the file that who compares questions locks."""
-        return self.folder / "pairs.lock"
-
-    @property
-    def keys(self) -> Path:
-        """Return the file of the service's keys; it need not be there."""
-        return self.folder / "keys.json"
-
-    @property
-    def parts(self) -> Path:
-        """Return the file that keeps the parts of the duplicate links; it need not be there."""
-        return self.folder / "parts.json"
-
-    @property
-    def learned(self) -> Path:
-        """Return the file that says what the own model has learned; it need not be there."""
-        return self.folder / "learned.json"
-
-    @property
-    def training(self) -> Path:
-        """Return the folder that a training of the forum's own model works in; it need not be there."""
-        return self.folder / "training"
-
-    @property
-    def rejects(self) -> Path:
-        """Return the file that keeps what the last load could not read."""
-        return self.folder / "rejects.jsonl"
 
 
 class OpenedFile:

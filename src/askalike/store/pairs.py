@@ -117,7 +117,7 @@ class PairStore:
     """
 
     def __init__(self, path: Path, check_folder: Callable[[], None] = lambda: None) -> None:
-        self._file = SqliteFile(path, _SCHEMA, check_folder, is_durable=False, is_rebuilt=True)
+        self._file = SqliteFile(path, _SCHEMA, check_folder, synchronous="NORMAL", is_rebuilt=True)
 
     def close(self) -> None:
         """Close every connection."""

@@ -17,7 +17,15 @@ from askalike.files import narrow, sync_folder, writing_named
 from askalike.store import sqlite_file, tables
 from askalike.store.base import Store
 from askalike.store.layout import OpenedFile, not_found
-from askalike.store.sqlite_file import Connection, Schema, SqliteFile, copy_content, open_reader, roll_back
+from askalike.store.sqlite_file import (
+    Connection,
+    Schema,
+    SqliteFile,
+    Synchronous,
+    copy_content,
+    open_reader,
+    roll_back,
+)
 from askalike.store.staging import Staging
 
 SCHEMA: Final = Schema(
@@ -34,16 +42,20 @@ TRUNCATE_TIMEOUT_S: Final = 0.2
 
 
 class SqliteStore(Store):
-    """A store in one file."""
+    """A store in one file.
+
+    Args:
+        synchronous: as ``SqliteFile`` takes it.
+    """
 
     ordered_join = "CROSS JOIN"
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, synchronous: Synchronous = "FULL") -> None:
         if not path.is_file():
             raise not_found(path)
         self.path = path
         self._opened = OpenedFile(path)
-        self._file = SqliteFile(path, SCHEMA, self.check_folder)
+        self._file = SqliteFile(path, SCHEMA, self.check_folder, synchronous=synchronous)
         if not self._file.is_made():
             self.close()
             raise ForumNotFoundError(f"the forum at {path.parent} was not created completely", "create it again")

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from askalike.errors import BusyForumError, DamagedForumError, DiskFullError, ForumError
 from askalike.files import is_full, narrow, shortage, sync_file, writing_named
@@ -28,6 +28,8 @@ BUSY_TIMEOUT_S: Final = 30.0
 
 FAULTS: Final = (sqlite3.Error, UnicodeDecodeError)
 """What SQLite raises; the second where it quotes a damaged name in what it says."""
+
+Synchronous = Literal["FULL", "NORMAL", "OFF"]
 
 _UNTRUSTED: Final = "trusted_schema = OFF"
 _READING: Final = (_UNTRUSTED, "cache_size = -65536", "mmap_size = 1073741824", "temp_store = FILE")
@@ -98,8 +100,8 @@ class SqliteFile:
 
     Args:
         check: asked before each access; raises ForumNotFoundError where another forum stands at the path by now.
-        is_durable: a commit returns only when its pages are on disk, so that what was acknowledged survives a lost
-            power supply as it does a killed process.
+        synchronous: with "FULL" a commit returns when its pages are on disk, so that what was acknowledged survives
+            a lost power supply; with the others it survives a killed process.
         is_rebuilt: the file can be made anew at any time: it is made where it is not there (in memory, where nothing
             may be written), and one that another process has put in its place is followed.
     """
@@ -110,7 +112,7 @@ class SqliteFile:
         schema: Schema,
         check: Callable[[], None] = lambda: None,
         *,
-        is_durable: bool = True,
+        synchronous: Synchronous = "FULL",
         is_rebuilt: bool = False,
     ) -> None:
         self.path: Final = path
@@ -119,7 +121,7 @@ class SqliteFile:
         self.was_damaged = False
         """Whether damage was met."""
         self._check = check
-        self._synchronous = "FULL" if is_durable else "NORMAL"
+        self._synchronous = synchronous
         self._is_rebuilt = is_rebuilt
         self._threads = ThreadConnections(self._open)
         self._turn = threading.Lock()
