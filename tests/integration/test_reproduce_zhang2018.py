@@ -172,7 +172,6 @@ def test_both_autoencoders_are_trained_once_and_scored_beside_their_controls(
         assert rows["attention-full"]["reported"]["test2016"] == [77.79, 85.76]
         said = {(one["better"], one["worse"]) for one in found["compared"]}
         assert {("attention-full", "words-full"), ("attention-base", "untrained-base")} <= said
-    assert json.loads((out / "gru-15-seed1" / "examples.json").read_bytes())
     assert not list(out.glob("*/*.safetensors")), "checkpoints are cleared when the model is there"
     code, shown, told = run("reproduce", "zhang2018", *words, "--only", "attention", "--only", "words-full")
     assert code == 0

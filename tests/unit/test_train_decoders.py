@@ -26,7 +26,6 @@ Array = NDArray[np.float64]
 SIZE = 6
 LENGTHS = [3, 1, 5, 3]  # of the texts that were read; one step more is written
 DECODERS: dict[str, Any] = {"attention": AttentionDecoder, "gru": ConditionalGruDecoder}
-every_decoder = pytest.mark.parametrize("kind", DECODERS)
 every_depth = pytest.mark.parametrize("layers", [1, 2])
 
 
@@ -143,19 +142,6 @@ def test_the_conditional_gru_is_a_gru_that_reads_the_mean_at_every_step(layers: 
         ]
         expected, _ = core(torch.cat([text, mean.expand(len(text), -1)], dim=1), torch.stack(first))
         torch.testing.assert_close(states, expected, atol=1e-5, rtol=1e-5)
-
-
-@every_decoder
-@every_depth
-def test_word_by_word_is_the_same_as_all_at_once(kind: str, layers: int) -> None:
-    decoder = made(kind, layers)
-    read, words = texts(LENGTHS, 1), texts([4] * len(LENGTHS), 2)
-    expected = torch.stack(decoded(decoder, read, words), dim=1)
-    memory = decoder.begin(EncodedTexts(*packed(read)))
-    for step in range(4):
-        assert all(len(part) == len(LENGTHS) for part in memory)
-        states, memory = decoder.go_on(torch.stack([text[step] for text in words]), memory)
-        torch.testing.assert_close(states, expected[step], atol=1e-5, rtol=1e-5)
 
 
 def test_the_first_values_of_attention_are_those_of_the_paper() -> None:

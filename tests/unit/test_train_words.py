@@ -186,7 +186,7 @@ def test_words_are_trained_on_the_texts(tmp_path: Path) -> None:
     found = make_words(settings, source(), None, tmp_path, (0, Heard()))
     assert found.embedding.shape == (5, 5)
     np.testing.assert_allclose(np.linalg.norm(found.embedding[1:], axis=1).mean(), 1, rtol=1e-5)
-    assert [text.partition(":")[0] for text in told] == [f"word2vec, epoch {epoch} of 2" for epoch in range(3)]
+    assert told == ["word2vec, epoch 1 of 2", "word2vec, epoch 2 of 2"]
     again = make_words(settings, source(), None, tmp_path, (0, Heard()))
-    assert len(told) == 3
+    assert len(told) == 2
     assert np.array_equal(again.embedding, found.embedding)

@@ -71,7 +71,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import exp, inf, sqrt
-from typing import Final, NamedTuple, TypeAlias, cast
+from typing import Final, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -85,7 +85,7 @@ from askalike.models.encoders.networks.encoder import build, mean
 from askalike.models.encoders.networks.packing import Packing
 from askalike.models.encoders.settings import EncoderConfig, Kind
 from askalike.training.corpus import Corpus, Texts
-from askalike.training.objectives import Example, Objective, TextNetwork, held_out_questions, in_batches, random_stream
+from askalike.training.objectives import Objective, TextNetwork, held_out_questions, in_batches, random_stream
 from askalike.training.recipe import DecodingOptions, ReconstructionOptions
 
 END: Final = 0
@@ -242,10 +242,6 @@ def _items(corpus: Corpus, context: str) -> NDArray[np.int64]:
     return np.asarray(found[(lengths[found[:, 0]] > 0) & (lengths[found[:, 1]] > 0)])
 
 
-DecoderState: TypeAlias = tuple[Tensor, ...]
-"""What a decoder keeps of texts that it writes word by word: tensors (B, …), a row for each text."""
-
-
 class EncodedTexts(NamedTuple):
     """What an encoder has read.
 
@@ -271,14 +267,6 @@ class Decoder(nn.Module):
         """
         raise NotImplementedError
 
-    def begin(self, read: EncodedTexts) -> DecoderState:
-        """Return what to go on from before the first word, texts in the order of the batch."""
-        raise NotImplementedError
-
-    def go_on(self, words: Tensor, memory: DecoderState) -> tuple[Tensor, DecoderState]:
-        """Return the states (B, D) after one more word (B, D_in) of every text, and what to go on from."""
-        raise NotImplementedError
-
 
 class ConditionalGruDecoder(Decoder):
     """As many layers of GRU as the encoder has, of the same sizes.
@@ -298,21 +286,10 @@ class ConditionalGruDecoder(Decoder):
 
     def forward(self, words: Tensor, packing: Packing, read: EncodedTexts) -> Tensor:
         """Return the states (M, D) of texts that are known already, all at once."""
-        condition, start = self.begin(read)
+        condition = mean(read.states, read.packing)  # (B, D)
+        start = self.first(condition).tanh().view(len(condition), -1, condition.shape[1])  # (B, layers, D)
         inputs = torch.cat([words, condition[packing.order[packing.place]]], dim=1)
         return self.network.go_on(inputs, packing, start)[0]
-
-    def begin(self, read: EncodedTexts) -> DecoderState:
-        """Return c (B, D) and the first states (B, layers, D)."""
-        condition = mean(read.states, read.packing)
-        return condition, self.first(condition).tanh().view(len(condition), -1, condition.shape[1])
-
-    def go_on(self, words: Tensor, memory: DecoderState) -> tuple[Tensor, DecoderState]:
-        """Return the states (B, D) after one more word (B, D_in) of every text, and what to go on from."""
-        condition, carry = memory
-        packing = Packing.of(torch.ones(len(words), dtype=torch.int64)).to(words.device)
-        states, carry = self.network.go_on(torch.cat([words, condition], dim=1), packing, carry)
-        return states, (condition, carry)
 
 
 _SPREAD: Final = 0.1  # position-wise weights begin uniform in ± this
@@ -393,36 +370,9 @@ class AttentionDecoder(Decoder):
         source, bars = _padded(read.states, read.packing), _bars(read)
         states = _padded(words, packing)
         later = words.new_full((states.shape[1], states.shape[1]), -inf).triu(1)[None]
-        for layer in self._layers():
+        for layer in cast("list[_Layer]", list(self.layers)):
             states = layer(states, layer.written.seen(states, later), layer.read.seen(source, bars))
         return states.flatten(0, 1).index_select(0, _rows(packing))
-
-    def begin(self, read: EncodedTexts) -> DecoderState:
-        """Return bars, K and V of what was read (B, layers, 2, T, D), and those of what was written: nothing yet."""
-        source, bars = _padded(read.states, read.packing), _bars(read)
-        found = torch.stack([_stacked(layer.read.seen(source, bars)) for layer in self._layers()], dim=1)
-        return bars, found, found[:, :, :, :0]
-
-    def go_on(self, words: Tensor, memory: DecoderState) -> tuple[Tensor, DecoderState]:
-        """Return the states (B, D) after one more word (B, D) of every text, and what to go on from."""
-        bars, read, written = memory
-        states, none, found = words[:, None], words.new_zeros(1, 1, 1), []
-        for number, layer in enumerate(self._layers()):
-            found.append(torch.cat([written[:, number], _stacked(layer.written.seen(states, none))], dim=2))
-            states = layer(states, _unstacked(found[-1], none), _unstacked(read[:, number], bars))
-        return states[:, 0], (bars, read, torch.stack(found, dim=1))
-
-    def _layers(self) -> list[_Layer]:
-        return cast("list[_Layer]", list(self.layers))
-
-
-def _stacked(seen: _Seen) -> Tensor:
-    """Return K and V as one tensor.  # (B, 2, T, D)"""
-    return torch.stack([seen.keys, seen.values], dim=1)
-
-
-def _unstacked(both: Tensor, bars: Tensor) -> _Seen:
-    return _Seen(both[:, 0], both[:, 1], bars)
 
 
 def _bars(read: EncodedTexts) -> Tensor:
@@ -455,7 +405,6 @@ DECODERS: Final[Mapping[Kind, Callable[[EncoderConfig, int], Decoder]]] = {
 """Kind of the encoder → its decoder, made with (the encoder's config, seed)."""
 
 _POOL: Final = 50  # batches whose texts are sorted by length
-_EXAMPLES: Final = 10
 
 
 class Reconstruction(Objective):
@@ -508,46 +457,6 @@ class Reconstruction(Objective):
         value = perplexity(self.output, (self._written(batch) for batch in self._alike(self.kept_out)))
         self.train(was_training)
         return {} if value is None else {"perplexity": value}
-
-    def examples(self) -> list[Example]:
-        """Return the first held-out texts, and what is written of each."""
-        rows = self.kept_out[:_EXAMPLES]
-        read = [self.corpus.texts[row].tolist() for row in rows]
-        return list(map(Example, read, self.reconstruct(rows)))
-
-    @torch.no_grad()
-    def reconstruct(self, rows: NDArray[np.int64]) -> list[list[int]]:
-        """Return the ids that are written for each text: at every step the most probable word, until the end.
-
-        What has no end is cut at 1.5 times the words of the text and five more.
-
-        Args:
-            rows: of texts that have words.
-        """
-        was_training = self.training
-        self.eval()
-        texts = [text for batch in in_batches(rows, self._options.batch_size) for text in self._greedy(batch)]
-        self.train(was_training)
-        return texts
-
-    def _greedy(self, rows: NDArray[np.int64]) -> list[list[int]]:
-        written_words: list[list[int]] = [[] for _ in rows]
-        lengths = self.corpus.texts.starts[rows + 1] - self.corpus.texts.starts[rows]
-        most = lengths + lengths // 2 + 5
-        left = np.arange(len(rows))
-        memory = self.decoder.begin(self._read(rows))
-        words = self.network.embedding.new_zeros(len(rows), self.network.embedding.shape[1])
-        while len(left):
-            states, memory = self.decoder.go_on(words, memory)
-            numbers = self.output.predict(states).cpu().numpy()
-            for place, number in zip(left, numbers, strict=True):
-                if number != END:
-                    written_words[place].append(int(number) - 1)
-            is_going = (numbers != END) & (np.array([len(written_words[place]) for place in left]) < most[left])
-            kept = torch.from_numpy(np.flatnonzero(is_going)).to(words.device)
-            left, memory = left[is_going], tuple(part[kept] for part in memory)
-            words = self.network.words(torch.from_numpy(numbers[is_going] - 1).to(words.device))
-        return written_words
 
     def _alike(self, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         """Return batches of texts of like length."""

@@ -27,7 +27,7 @@ from askalike.progress import Progress, SilentProgress
 from askalike.settings import check_fields
 from askalike.training.corpus import Corpus, TrainingData, WordSource, dev_measures
 from askalike.training.decoders import Decoding, Reconstruction
-from askalike.training.loop import StageContext, run_stage, write_examples
+from askalike.training.loop import StageContext, run_stage
 from askalike.training.objectives import Contrastive, MaxMargin, Objective, TextNetwork
 from askalike.training.recipe import (
     DecodingOptions,
@@ -78,7 +78,7 @@ def train_encoder(recipe: Recipe, data: TrainingData, run: TrainingRun) -> Model
     with _arithmetic(recipe):
         words, corpus, network = _begin(recipe, data, run)
         beginning = _beginning(data, words, network, run.seed)
-        _run_stages(recipe, corpus, words.vocabulary, network, run, device, beginning)
+        _run_stages(recipe, corpus, network, run, device, beginning)
         return _model(recipe, words.vocabulary, network, data, corpus)
 
 
@@ -111,7 +111,6 @@ def _begin(recipe: Recipe, data: TrainingData, run: TrainingRun) -> tuple[Initia
 def _run_stages(
     recipe: Recipe,
     corpus: Corpus,
-    vocabulary: Vocabulary,
     network: TextNetwork,
     run: TrainingRun,
     device: torch.device,
@@ -139,7 +138,6 @@ def _run_stages(
         )
         objective = _objective(stage, network, corpus, run.seed)
         run_stage(objective, stage.loop, _judge(network, corpus), context)
-        write_examples(objective.examples(), vocabulary, run.folder)
         has_trained = True
     if not has_trained:
         raise SettingError(

@@ -15,7 +15,7 @@ import csv
 import io
 import json
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from math import isfinite
 from pathlib import Path
@@ -28,9 +28,8 @@ from torch import Tensor, nn
 
 from askalike.errors import DamagedModelError, ModelError
 from askalike.files import replace_whole
-from askalike.models.vocabulary import UNKNOWN, Vocabulary
 from askalike.progress import Progress, SilentProgress
-from askalike.training.objectives import Example, Trainable
+from askalike.training.objectives import Trainable
 from askalike.training.recipe import LOWER_IS_BETTER, LoopSettings, SgdSettings
 
 COLUMNS = ("stage", "epoch", "step", "measure", "value")
@@ -98,22 +97,6 @@ def _lines(entries: Iterable[Entry]) -> str:
         (entry.stage, entry.epoch, entry.step, entry.measure, f"{entry.value:.6g}") for entry in entries
     )
     return text.getvalue()
-
-
-_FILE: Final = "examples.json"
-_UNKNOWN_WORD: Final = "[unknown]"
-
-
-def write_examples(examples: Sequence[Example], vocabulary: Vocabulary, folder: Path) -> None:
-    """Write the words that were read and written, one text a line each; no file where there is no example."""
-    if not examples:
-        return
-
-    def words(ids: Iterable[int]) -> str:
-        return " ".join(_UNKNOWN_WORD if number == UNKNOWN else vocabulary.words[number - 1] for number in ids)
-
-    shown = [{"read": words(example.read), "written": words(example.written)} for example in examples]
-    replace_whole(folder / _FILE, (json.dumps(shown, ensure_ascii=False, indent=2) + "\n").encode())
 
 
 CLEARED_EVERY: Final = 64

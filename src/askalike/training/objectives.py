@@ -40,7 +40,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import torch
@@ -179,13 +179,6 @@ def _title_and_body(questions: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate([2 * questions, 2 * questions + 1])
 
 
-class Example(NamedTuple):
-    """A text that was read, and what was written of it, as ids."""
-
-    read: list[int]
-    written: list[int]
-
-
 class Trainable(nn.Module):
     """A loss over batches, with the parameters that make it smaller: all that the training loop knows of."""
 
@@ -209,10 +202,6 @@ class Objective(Trainable):
         super().__init__()
         self.network = network
         self.corpus = corpus
-
-    def examples(self) -> list[Example]:
-        """Return what the network makes of a few texts that are kept out of training, nothing by default."""
-        return []
 
 
 def random_stream(seed: int, epoch: int) -> np.random.Generator:

@@ -1,9 +1,5 @@
 """The words of a model and their first vectors: trained by gensim, read from a file, drawn, or those of another model.
 
-While vectors are trained, the skip-gram loss is measured on a small fixed sample of the text: gensim adds its loss up
-in one float32, which stops growing on millions of words; a fixed sample is exact, costs nothing, and is comparable from
-epoch to epoch.
-
 Source: Mikolov et al. 2013, "Distributed Representations of Words and Phrases and their Compositionality".
 """
 
@@ -12,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -70,24 +65,6 @@ class Word2VecSettings:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class Word2VecEpoch:
-    """What is known after a pass over the texts.
-
-    Args:
-        number: passes done; 0 before the first.
-        of: passes in all.
-        word_count: known words that were read up to now.
-        loss: mean skip-gram loss on a fixed sample of the texts, in nats (``negative_sampling_loss``); NaN where no two
-            known words stand side by side. CBOW trains another loss, so that there it only shows a direction.
-    """
-
-    number: int
-    of: int
-    word_count: int
-    loss: float
-
-
 def train_word2vec(
     texts: Texts,
     size: int,
@@ -95,7 +72,7 @@ def train_word2vec(
     *,
     seed: int,
     workers: int = 1,
-    on_progress: Callable[[Word2VecEpoch], None] | None = None,
+    on_epoch: Callable[[int], object] = lambda _: None,
 ) -> NDArray[np.float32]:
     """Return a vector for each id, (V, D) float32.
 
@@ -112,7 +89,7 @@ def train_word2vec(
         size: ids of the vocabulary, V.
         seed: 0 to 2³² − 1.
         workers: training threads, ≥ 1.
-        on_progress: called before the first pass and after each.
+        on_epoch: called with the passes done, before the first and after each.
 
     Raises:
         SettingError: seed or workers out of range, or no word to train on.
@@ -143,29 +120,16 @@ def train_word2vec(
         dict(zip(occurring.tolist(), counts[occurring].tolist(), strict=True)), corpus_count=sentences.count
     )
 
-    def spread(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return gensim's rows at their ids.  # (V, D)"""
-        vectors = np.zeros((size, settings.size), np.float32)
-        vectors[occurring] = rows
-        return vectors
-
-    probe = draw_probe(texts, counts, settings.negative, seed)
-
-    def report(done: int) -> None:
-        if on_progress is not None:
-            loss = math.nan
-            if probe.words.size:
-                loss = negative_sampling_loss(probe, spread(model.wv.vectors), spread(model.syn1neg))
-            on_progress(Word2VecEpoch(done, settings.epochs, done * known, loss))
-
     model.train(
         sentences,
         total_examples=sentences.count,
         total_words=known,
         epochs=settings.epochs,
-        callbacks=[_Callback(report)],
+        callbacks=[_Callback(on_epoch)],
     )
-    return spread(model.wv.vectors)
+    vectors = np.zeros((size, settings.size), np.float32)
+    vectors[occurring] = model.wv.vectors
+    return vectors
 
 
 def _gensim() -> Any:
@@ -192,7 +156,7 @@ class _Sentences:
 class _Callback:
     """What gensim calls during training."""
 
-    def __init__(self, report: Callable[[int], None]) -> None:
+    def __init__(self, report: Callable[[int], object]) -> None:
         self._report, self._done = report, 0
 
     def on_train_begin(self, model: Any) -> None:
@@ -207,67 +171,6 @@ class _Callback:
 
     def on_train_end(self, model: Any) -> None:
         pass
-
-
-_LOOK = 20  # places of a large corpus that are looked at for each pair wanted
-
-
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """Pairs of words that stand side by side, and words drawn at random.
-
-    Args:
-        words: (P,) ids.
-        contexts: (P,) ids of their right neighbours.
-        negatives: (P, K) ids, drawn by count to the power of 3/4.
-    """
-
-    words: NDArray[np.int32]
-    contexts: NDArray[np.int32]
-    negatives: NDArray[np.int32]
-
-
-def draw_probe(texts: Texts, counts: NDArray[np.int64], negatives: int, seed: int, size: int = 2000) -> Probe:
-    """Return a sample of texts with these counts of ids: neighbours with a vector; empty where there are none."""
-    random = np.random.default_rng(seed)
-    ids = texts.ids
-    places = np.arange(max(len(ids) - 1, 0))
-    if places.size > _LOOK * size:
-        places = np.unique(random.integers(places.size, size=_LOOK * size))
-    is_inside = ~np.isin(places + 1, texts.starts)
-    places = places[is_inside & (ids[places] != UNKNOWN) & (ids[places + 1] != UNKNOWN)]
-    places = random.permutation(places)[:size]
-    weights = counts.astype(np.float64) ** 0.75
-    weights[UNKNOWN] = 0.0
-    drawn = (
-        random.choice(len(weights), (places.size, negatives), p=weights / weights.sum())
-        if places.size
-        else np.zeros((0, negatives), np.int32)
-    )
-    return Probe(ids[places], ids[places + 1], drawn.astype(np.int32))
-
-
-def negative_sampling_loss(probe: Probe, vectors: NDArray[np.float32], outputs: NDArray[np.float32]) -> float:
-    """Return the mean of −log σ(u_c·v) − Σ_k log σ(−u_k·v), in nats, ≥ 0.
-
-    Before training, all outputs being zero, it is (1 + K) log 2.
-
-    Source: Mikolov et al. 2013, "Distributed Representations of Words and Phrases", equation 4.
-
-    Args:
-        probe: P pairs with K negatives each.
-        vectors: (V, D) v of each id.
-        outputs: (V, D) u of each id.
-
-    >>> probe = Probe(np.array([1]), np.array([2]), np.array([[1, 2]]))
-    >>> vectors, outputs = np.array([[0, 0], [1, 0], [0, 1]]), np.array([[0, 0], [-1, 0], [2, 3]])
-    >>> round(negative_sampling_loss(probe, vectors, outputs), 4)  # log(1 + e^-2) + log(1 + e^-1) + log(1 + e^2)
-    2.5671
-    """
-    states = vectors[probe.words].astype(np.float64)  # (P, D)
-    right = np.einsum("pd,pd->p", states, outputs[probe.contexts])  # (P,)
-    wrong = np.einsum("pd,pkd->pk", states, outputs[probe.negatives])  # (P, K)
-    return float((np.logaddexp(0, -right) + np.logaddexp(0, wrong).sum(axis=1)).mean())
 
 
 _RARE: Final = 1000  # known words, the rarest, whose mean stands for unknown ones
@@ -406,14 +309,14 @@ def _found(
 def _word2vec(
     settings: WordSettings, source: WordSource, vocabulary: Vocabulary, seed: int, progress: Progress
 ) -> NDArray[np.float32]:
-    def on_progress(epoch: Word2VecEpoch) -> None:
-        if epoch.number:
+    def on_epoch(done: int) -> None:
+        if done:
             progress.advance(1)
-        progress.notice(f"word2vec, epoch {epoch.number} of {epoch.of}: loss {epoch.loss:.4f}")
+            progress.notice(f"word2vec, epoch {done} of {settings.epochs}")
 
     progress.start("word vectors", settings.epochs, "epochs")
     texts, chosen = source.words.over(vocabulary), Word2VecSettings(size=settings.size, epochs=settings.epochs)
-    return train_word2vec(texts, len(vocabulary), chosen, seed=seed, workers=settings.workers, on_progress=on_progress)
+    return train_word2vec(texts, len(vocabulary), chosen, seed=seed, workers=settings.workers, on_epoch=on_epoch)
 
 
 def _extended(settings: WordSettings, source: WordSource, start: Model, seed: int) -> InitialWords:

@@ -8,9 +8,8 @@
     gru          a recurrent autoencoder
     attention    the paper's autoencoder
 
-    out/attention-50000-seed0/log.csv        loss and held-out perplexity by epoch
-    out/attention-50000-seed0/examples.json  held-out texts, and what the decoder made of them
-    out/attention-50000-seed0/model/         the encoder with its word vectors and their frequencies
+    out/attention-50000-seed0/log.csv  loss and held-out perplexity by epoch
+    out/attention-50000-seed0/model/   the encoder with its word vectors and their frequencies
 """
 
 from __future__ import annotations

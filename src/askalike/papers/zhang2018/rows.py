@@ -108,6 +108,7 @@ COMPARED: Final[Sequence[tuple[str, str]]] = (
     ("untrained-full", "words-full"),
     ("attention-base-cosine", "attention-base"),
     ("attention-full-cosine", "attention-full"),
+    ("attention-base-cosine", "gru-base-cosine"),
     ("attention-base-cosine", "untrained-base-cosine"),
     ("attention-base-cosine", "word2vec-base-cosine"),
     ("attention-clamped", "attention-full"),
