@@ -51,9 +51,6 @@ def test_probabilities_follow_the_labels(forum: Forum) -> None:
     report = forum.thresholds.label(labels_of(0))
     assert (report.pairs, report.same, report.in_forum, report.stored, report.left_out) == (100, 0, 100, 100, ())
     assert likely() < before
-    assert report.before is not None
-    assert report.after is not None
-    assert report.after.log_loss < report.before.log_loss
     assert [judged.draw.by for judged in forum.store.judgements()] == ["label"] * 100
     assert forum.thresholds.label(labels_of(0)).stored == 0, "labels that are there are not stored again"
     assert forum.thresholds.label(labels_of("1")).stored == 100, "a label that was corrected is"
@@ -91,7 +88,7 @@ def test_titles_are_found_and_other_texts_are_measured_alone(forum: Forum) -> No
     )
     assert (report.pairs, report.same, report.in_forum, report.stored) == (3, 2, 1, 1)
     assert report.likely[1] > report.likely[2]
-    assert (report.after, len(forum)) == (None, 200)
+    assert len(forum) == 200
     assert report.curve[0].shown == 3
     assert report.curve[0].precision == pytest.approx(2 / 3)
     assert report.curve[0].recall == 1.0
@@ -126,7 +123,7 @@ def test_rows_that_say_nothing_are_named(forum: Forum, form: str, tmp_path: Path
 
 def test_no_labels_say_nothing(forum: Forum) -> None:
     report = forum.thresholds.label([])
-    assert (report.pairs, report.curve, report.before, report.after) == (0, (), None, None)
+    assert (report.pairs, report.curve) == (0, ())
     assert report.threshold(Promise("precision", 0.9)).minimum is None
 
 
@@ -148,12 +145,10 @@ def test_the_command_shows_the_curve_and_what_is_proved(run: Run, forum: Forum, 
     assert shown.code == 0
     assert "100 labelled pairs, 100 of them the same; 100 are pairs of the forum's questions" in shown.out
     assert "█" * 20 in shown.out
-    assert "log loss" in shown.out
     assert "rests on 100 labelled pairs" in shown.out
     found = run("threshold", forum.path, "--labels", path, "--recall", 0.9, "--json").json
     assert (found["promise"], found["is_proved"], found["pairs"], found["stored"]) == ("recall", True, 100, 0)
     assert found["curve"][0]["precision"] == 1.0
-    assert found["before"]["bins"][0]["judged"] > 0
 
 
 # -- worked examples -------------------------------------------------------------------------------------------

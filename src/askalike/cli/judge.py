@@ -257,8 +257,6 @@ def _by_labels(forum: Path, labels: Path, kind: Literal["precision", "recall"], 
         print_whole(f"{len(report.left_out):,} rows were left out, the first is row {first.row}: {safe(first.reason)}")
     for line in curve_lines(report):
         print_whole(line)
-    if report.before and report.after:
-        print_whole(f"log loss   {report.before.log_loss:.3f} before these labels, {report.after.log_loss:.3f} after")
     for line in _lines(least, str(forum)):
         print_whole(line)
 

@@ -22,26 +22,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import FormatError, SettingError
-from askalike.forum.calibrations import MOST_VERDICTS
 from askalike.forum.exchange import archive_of
 from askalike.forum.indexes import Indexes
 from askalike.readers.fields import plain_name
 from askalike.readers.frame import ReadContext
 from askalike.readers.table import Row, Table, open_table
-from askalike.search.calibration import Update, posterior
 from askalike.search.scorer import probability
 from askalike.search.thresholds import (
     Floats,
     Promise,
     Threshold,
     about_labels,
-    bins,
     components,
     labelled_threshold,
     share_at,
 )
 from askalike.store import Store
-from askalike.types import Draw, Feedback, ReliabilityBin, Verdict
+from askalike.types import Draw, Feedback, Verdict
 
 COLUMNS: Final = (
     (("question1", "qid1", "id1", "question", "id", "title1"), "question1"),
@@ -52,7 +49,6 @@ COLUMNS: Final = (
 
 SAME: Final = frozenset({"1", "1.0", "true", "yes", "y", "duplicate", "same"})
 DIFFERENT: Final = frozenset({"0", "0.0", "false", "no", "n", "different"})
-FOLDS: Final = 5
 GRID: Final = (*(round(step / 20, 2) for step in range(20)), 0.99)
 """Probabilities at which the curve is told."""
 
@@ -94,19 +90,6 @@ class CurvePoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
-    """How right probabilities are.
-
-    Args:
-        log_loss: the mean of -ln of the probability of what was said of each pair; lower is better.
-        bins: the pairs by their probability.
-    """
-
-    log_loss: float
-    bins: tuple[ReliabilityBin, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class LabelReport:
     """What labels say of a forum's probabilities.
 
@@ -116,9 +99,6 @@ class LabelReport:
         stored: how many judgements are new.
         left_out: rows that were not measured.
         curve: by the probabilities that the forum says from now on.
-        before: the probabilities without judgements.
-        after: each with the judgements that the other four fifths make; pairs that share a question are in one fifth.
-            None where there are too few.
         likely, is_same, clusters: of each pair, what ``threshold`` is proved with.  # (N,)
     """
 
@@ -128,8 +108,6 @@ class LabelReport:
     stored: int
     left_out: tuple[UnusedLabel, ...]
     curve: tuple[CurvePoint, ...]
-    before: Calibration | None
-    after: Calibration | None
     likely: Floats = field(repr=False)
     is_same: NDArray[np.bool_] = field(repr=False)
     clusters: NDArray[np.int64] = field(repr=False)
@@ -173,8 +151,6 @@ def take_labels(store: Store, indexes: Indexes, labels: Any) -> LabelReport:
         stored,
         tuple(sorted(left_out, key=lambda unused: unused.row)),
         tuple(_curve(likely, is_same, clusters)),
-        _calibration(probability(logits), is_same) if usable else None,
-        _cross_fitted(logits, is_same, clusters, np.array([all(pair) for pair in ends], dtype=np.bool_)),
         likely,
         is_same,
         clusters,
@@ -294,29 +270,6 @@ def _curve(likely: Floats, is_same: NDArray[np.bool_], clusters: NDArray[np.int6
         if shown:
             precision, recall = tell("precision", minimum=minimum), tell("recall", minimum=minimum)
             yield CurvePoint(minimum, shown, precision.value, precision.low, precision.high, recall.value)
-
-
-def _calibration(likely: Floats, is_same: NDArray[np.bool_]) -> Calibration:
-    inside = np.clip(np.where(is_same, likely, 1 - likely), 1e-9, 1.0)
-    pairs = list(zip(likely.tolist(), is_same.tolist(), strict=True))
-    return Calibration(float(-np.log(inside).mean()), bins(pairs))
-
-
-def _cross_fitted(
-    logits: Floats, is_same: NDArray[np.bool_], clusters: NDArray[np.int64], is_stored: NDArray[np.bool_]
-) -> Calibration | None:
-    """Return how right each probability is after the labels of the other folds, as many as count at a time."""
-    if len(np.unique(clusters)) < FOLDS:
-        return None
-    drawn = np.random.default_rng(0).permutation(np.flatnonzero(is_stored))
-    folds = clusters % FOLDS
-    moved = logits.copy()
-    for fold in range(FOLDS):
-        is_in = folds == fold
-        others = drawn[~is_in[drawn]][:MOST_VERDICTS]
-        update: Update = posterior(logits[others].tolist(), is_same[others].tolist())
-        moved[is_in] = update.moved(logits[is_in])
-    return _calibration(probability(moved), is_same)
 
 
 BAR: Final = 20

@@ -211,24 +211,37 @@ def drawn_threshold(
         likely, is_same = np.append(likely, middles), np.append(is_same, np.ones(len(middles)))
     else:
         weights = (sizes / np.maximum(counts, 1))[strata]
-    at = np.argsort(-likely, kind="stable")
-    likely, is_same, weights = likely[at], is_same[at], weights[at]
-    places = [place for place in range(len(likely)) if place == len(likely) - 1 or likely[place + 1] < likely[place]]
-    taken: tuple[float | None, Share] = (None, UNKNOWN)
+    are_same = is_same > 0
+
+    def share_from(minimum: float) -> Share:
+        is_shown = likely >= minimum
+        if promise.kind == "precision":
+            return weighted_share(is_same[is_shown], weights[is_shown])
+        return weighted_share(is_shown[are_same].astype(float), weights[are_same])
+
+    return _last_that_keeps(promise, likely, share_from)
+
+
+def _last_that_keeps(
+    promise: Promise, likely: Floats, share_from: Callable[[float], Share]
+) -> tuple[float | None, Share]:
+    """Try thresholds from the safe end on; return the last before the first that fails, and the share there.
+
+    The safe end of a precision is the greatest probability from which on there are enough pairs to prove it, that of a
+    recall the least. Where the first fails, its share is returned without a threshold.
+    """
+    minima, counts = np.unique(likely, return_counts=True)
     if promise.kind == "precision":
-        places = [place for place in places if place + 1 >= 2 * needed(promise.share)]
-        shares = (weighted_share(is_same[: place + 1], weights[: place + 1]) for place in places)
-    else:
-        places.reverse()
-        are_same = is_same > 0
-        shares = (
-            weighted_share((likely[are_same] >= likely[place]).astype(float), weights[are_same]) for place in places
-        )
-    for place, share in zip(places, shares, strict=True):  # from the safe end on
+        shown = np.cumsum(counts[::-1])
+        minima = minima[::-1][shown >= 2 * needed(promise.share)]
+    proven: tuple[float | None, Share] = (None, UNKNOWN)
+    for place in np.unique(np.linspace(0, len(minima) - 1, MOST_TRIED).astype(int)) if len(minima) else ():
+        minimum = float(minima[place])
+        share = share_from(minimum)
         if share.low < promise.share:
-            return taken if taken[0] is not None else (None, share)
-        taken = float(likely[place]), share
-    return taken
+            return proven if proven[0] is not None else (None, share)
+        proven = minimum, share
+    return proven
 
 
 def expected_threshold(promise: Promise, likely: Floats, weights: Floats) -> tuple[float | None, Share]:
@@ -314,23 +327,11 @@ def labelled_threshold(
 ) -> tuple[float | None, Share]:
     """Return the threshold that labelled pairs prove for pairs like them, and the share there; None where none.
 
-    Thresholds are tried from the safe end, as ``search.thresholds`` does it.
-
     Args:
         likely: probabilities of the pairs.  # (N,)
         clusters: of each pair, its component.  # (N,)
     """
-    at = np.argsort(-likely, kind="stable")
-    likely, is_same, clusters = likely[at], is_same[at], clusters[at]
-    ends = np.flatnonzero(np.append(likely[1:] < likely[:-1], True)) if len(likely) else np.array([], dtype=np.int64)
-    ends = ends[ends + 1 >= 2 * needed(promise.share)] if promise.kind == "precision" else ends[::-1]
-    proven: tuple[float | None, Share] = (None, UNKNOWN)
-    for place in ends[np.unique(np.linspace(0, len(ends) - 1, MOST_TRIED).astype(int))] if len(ends) else ():
-        share = share_at(promise.kind, likely, is_same, clusters, float(likely[place]))
-        if share.low < promise.share:
-            return proven if proven[0] is not None else (None, share)
-        proven = float(likely[place]), share
-    return proven
+    return _last_that_keeps(promise, likely, lambda minimum: share_at(promise.kind, likely, is_same, clusters, minimum))
 
 
 def share_at(

@@ -16,7 +16,7 @@ from typing import Any, Final
 from askalike.errors import InputError
 from askalike.store import judgements, rows, writes
 from askalike.store.database import Connection, Database
-from askalike.store.staging import COMPARED, POSTS, Staging
+from askalike.store.staging import COMPARED, Staging
 from askalike.store.values import MANUAL_SOURCE, LoadCounts, LoadReport
 from askalike.store.writes import PostKind
 from askalike.types import Answer, Feedback, Link, LogEntry, Question, Record, Reject, Source
@@ -31,12 +31,12 @@ _FIND_CHANGES: Final = {
     f"changed_{table}": f"INSERT INTO changed_{table} SELECT place, known.num FROM staged_{table} AS staged"
     f" LEFT JOIN {table} AS known ON known.id = staged.id WHERE known.num IS NULL OR known.digest <> staged.digest"
     " ORDER BY place"
-    for table in POSTS
+    for table in rows.POSTS
 }
 _FIND_GONE: Final = {
     table: f"INSERT INTO gone_{table} SELECT {', '.join(COMPARED[f'gone_{table}'])} FROM {table} AS known"
     f" WHERE source = ? AND NOT EXISTS (SELECT 1 FROM staged_{table} AS staged WHERE {same})"
-    for table, same in {**dict.fromkeys(POSTS, "staged.id = known.id"), "links": _SAME_LINK}.items()
+    for table, same in {**dict.fromkeys(rows.POSTS, "staged.id = known.id"), "links": _SAME_LINK}.items()
 }
 _NEW_LINKS: Final = f"FROM staged_links AS staged WHERE NOT EXISTS (SELECT 1 FROM links AS known WHERE {_SAME_LINK})"
 _LOG: Final = "INSERT INTO changes (at_us, kind, operation, id, num)"
@@ -203,7 +203,7 @@ class _Load:
     def _refuse_contested(self, connection: Connection) -> None:
         """Refuse ids that another source has with other content."""
         count, owner, example = 0, "", ""
-        for table in POSTS:
+        for table in rows.POSTS:
             for row in connection.execute(
                 f"SELECT name, count(*) AS times, min(place) AS first FROM {self._edited(table)}"
                 " JOIN sources ON sources.num = known.source WHERE name <> ? GROUP BY name ORDER BY times DESC",
@@ -230,7 +230,7 @@ class _Load:
         """Add what is new and edit what differs, each logged; what another source has too stays with it."""
         execute = connection.execute
         table = f"{kind}s"
-        columns = ("digest", *POSTS[table])
+        columns = ("digest", *rows.POSTS[table])
         now_us = time.time_ns() // 1000
         last = execute(f"SELECT coalesce(max(num), 0) FROM {table}").fetchone()[0]
         edited = execute(

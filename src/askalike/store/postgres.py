@@ -273,15 +273,13 @@ class PostgresStore(Store):
 
     def faults(self, on_rows: Callable[[int], None]) -> Iterator[str]:
         """Yield each question and answer that is not what was written."""
-        for kind, columns in (("question", rows.QUESTION_COLUMNS), ("answer", rows.ANSWER_COLUMNS)):
+        for table, columns in rows.POSTS.items():
             last = 0
-            wanted = f"SELECT num, digest, {', '.join(columns)} FROM {kind}s WHERE num > ? ORDER BY num LIMIT 500"
+            wanted = f"SELECT num, digest, {', '.join(columns)} FROM {table} WHERE num > ? ORDER BY num LIMIT 500"
             while batch := self.rows(wanted, (last,)):
-                for row in batch:
-                    if rows.digest(row[column] for column in columns) != row["digest"]:
-                        yield f"{kind} {row['id']!r} (number {row['num']}) does not hold what was written"
+                yield from filter(None, (rows.post_fault(table, row) for row in batch))
                 last = batch[-1]["num"]
-                on_rows(len(batch) if kind == "question" else 0)
+                on_rows(len(batch) if table == "questions" else 0)
 
     def contents(self) -> Contents:
         """Return what a check compares indexes with."""

@@ -32,6 +32,7 @@ QUESTION_COLUMNS = (
     *("language", "is_language_detected"),
 )
 ANSWER_COLUMNS = ("id", "question_id", "body", "markup", "created_us", "score", "author", "is_accepted")
+POSTS = {"questions": QUESTION_COLUMNS, "answers": ANSWER_COLUMNS}
 MAX_ID_CHARACTERS = 512
 MAX_TEXT_CHARACTERS = 16 * 1024 * 1024
 """SQLite keeps no row of more than a billion bytes."""
@@ -246,6 +247,24 @@ def answer_of(row: Mapping[str, Any]) -> Answer:
         author=row["author"],
         is_accepted=bool(row["is_accepted"]),
     )
+
+
+def post_fault(table: str, row: Any) -> str:
+    """Return what is wrong with a stored question or answer, "" where it is as it was written.
+
+    Args:
+        row: of one of ``POSTS``, with its number and digest.
+    """
+    name = f"{table[:-1]} {row['id']!r} (number {row['num']})"
+    try:
+        if digest(row[column] for column in POSTS[table]) != row["digest"]:
+            return f"{name} does not hold what was written"
+        (question_of if table == "questions" else answer_of)(row)
+    except UnicodeEncodeError:
+        return f"{name} does not hold what was written"
+    except (DamagedForumError, ValueError, TypeError, OverflowError) as error:
+        return f"{name} cannot be read: {error}"
+    return ""
 
 
 def _check_id(value: str, what: str) -> None:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Final, get_args
 
-from askalike.errors import DamagedForumError
 from askalike.store import rows
 from askalike.store.layout import ForumLayout
 from askalike.store.sqlite import SCHEMA
@@ -23,10 +22,6 @@ from askalike.store.values import FIGURES, Contents
 from askalike.types import DrawnBy, LinkKind, LogKind, Verdict, WriteState
 
 _MOST_MESSAGES: Final = 100
-_POSTS: Final[dict[str, tuple[str, tuple[str, ...], Callable[[Mapping[str, Any]], object]]]] = {
-    "question": ("questions", rows.QUESTION_COLUMNS, rows.question_of),
-    "answer": ("answers", rows.ANSWER_COLUMNS, rows.answer_of),
-}
 _KINDS: Final = (
     ("links", "kind", get_args(LinkKind)),
     ("feedback", "verdict", get_args(Verdict)),
@@ -86,7 +81,7 @@ def stored_faults(
 
 def _count_rows(connection: sqlite3.Connection) -> int:
     try:
-        return sum(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table, *_ in _POSTS.values())
+        return sum(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in rows.POSTS)
     except sqlite3.Error:
         return 0
 
@@ -100,11 +95,11 @@ def _faults(connection: sqlite3.Connection, on_rows: Callable[[int], None]) -> I
     except (sqlite3.Error, UnicodeError) as error:
         yield f"it cannot be read as a database: {error}"
         return
-    for kind in _POSTS:
+    for table in rows.POSTS:
         try:
-            yield from _posts(connection, kind, on_rows)
+            yield from _posts(connection, table, on_rows)
         except sqlite3.Error as error:
-            yield f"its {kind}s cannot be read to the end: {error}"
+            yield f"its {table} cannot be read to the end: {error}"
     for table, column, known in _KINDS:
         try:
             odd = f"SELECT count(*) FROM {table} WHERE {column} NOT IN ({', '.join('?' * len(known))})"
@@ -131,22 +126,11 @@ def _structure(connection: sqlite3.Connection) -> Iterator[str]:
             yield f"the setting {key!r} is {value[:100]!r}, which is no JSON"
 
 
-def _posts(connection: sqlite3.Connection, kind: str, on_rows: Callable[[int], None]) -> Iterator[str]:
-    table, columns, read = _POSTS[kind]
-    for row in connection.execute(f"SELECT num, digest, {', '.join(columns)} FROM {table} ORDER BY num"):
+def _posts(connection: sqlite3.Connection, table: str, on_rows: Callable[[int], None]) -> Iterator[str]:
+    for row in connection.execute(f"SELECT num, digest, {', '.join(rows.POSTS[table])} FROM {table} ORDER BY num"):
         on_rows(1)
-        name = f"{kind} {row['id']!r} (number {row['num']})"
-        try:
-            is_written = rows.digest(row[column] for column in columns) == row["digest"]
-        except UnicodeEncodeError:
-            is_written = False
-        if not is_written:
-            yield f"{name} does not hold what was written"
-            continue
-        try:
-            read(row)
-        except (DamagedForumError, ValueError, TypeError, OverflowError) as error:
-            yield f"{name} cannot be read: {error}"
+        if fault := rows.post_fault(table, row):
+            yield fault
 
 
 def pair_faults(layout: ForumLayout, last_change: Callable[[int], int | None]) -> Iterator[str]:

@@ -10,15 +10,14 @@ from askalike.store import rows
 from askalike.store.sqlite_file import open_scratch
 from askalike.types import Answer, Link, Question
 
-POSTS: Final = {"questions": rows.QUESTION_COLUMNS, "answers": rows.ANSWER_COLUMNS}
 STAGED: Final = {
-    **{table: ("place", "digest", *columns) for table, columns in POSTS.items()},
+    **{table: ("place", "digest", *columns) for table, columns in rows.POSTS.items()},
     "links": ("source_id", "target_id", "kind"),
 }
 """The columns of ``staged_questions`` and so on; ``place`` is the place in the stream."""
 COMPARED: Final = {
-    **{f"changed_{table}": ("place", "num") for table in POSTS},
-    **{f"gone_{table}": ("num",) for table in POSTS},
+    **{f"changed_{table}": ("place", "num") for table in rows.POSTS},
+    **{f"gone_{table}": ("num",) for table in rows.POSTS},
     "gone_links": STAGED["links"],
 }
 """The columns of what a load finds: the places of what is not in the store as it was read, with the numbers of what is
@@ -36,7 +35,7 @@ class Staging:
         self.path = path
         self._connection = open_scratch(path)
         execute = self._connection.execute
-        for table, columns in POSTS.items():
+        for table, columns in rows.POSTS.items():
             rest = ", ".join(columns[1:])
             execute(f"CREATE TABLE staged_{table} (place INTEGER PRIMARY KEY, digest, id NOT NULL UNIQUE, {rest})")
         key = ", ".join(STAGED["links"])

@@ -19,7 +19,6 @@ PostKind = Literal["question", "answer"]
 
 
 OF_PAIR = "((question_id = ? AND candidate_id = ?) OR (question_id = ? AND candidate_id = ?))"
-_TABLE_OF = {"question": ("questions", rows.QUESTION_COLUMNS), "answer": ("answers", rows.ANSWER_COLUMNS)}
 
 
 def source_number(connection: Connection, name: str, form: str) -> int:
@@ -97,7 +96,8 @@ def _put(
 
     A record stays with the source that it came from first.
     """
-    table, columns = _TABLE_OF[kind]
+    table = f"{kind}s"
+    columns = rows.POSTS[table]
     fresh = rows.digest(values)
     known = connection.execute(f"SELECT num, digest FROM {table} WHERE id = ?", (identifier,)).fetchone()
     if known is None:
@@ -249,7 +249,7 @@ def replace_threads(
 def _put_owned(
     connection: Connection, kind: PostKind, identifier: str, values: tuple[rows.Value, ...], source: int
 ) -> Operation | None:
-    table, _ = _TABLE_OF[kind]
+    table = f"{kind}s"
     owner = connection.execute(
         f"SELECT name FROM {table} JOIN sources ON sources.num = source WHERE id = ? AND source <> ?",
         (identifier, source),
