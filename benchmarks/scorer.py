@@ -21,7 +21,7 @@ from recipes.scorer.pairs import ARCHIVES, HANDWRITTEN, JUDGED, QUORA, Pairs, al
 
 from askalike.evaluation.significance import bootstrap_difference, randomisation_test
 from askalike.search.differences import DIFFERENCES
-from askalike.search.features import COSINE, FEATURES, WORDS, Floats
+from askalike.search.features import ANSWERS, COSINE, FEATURES, WORDS, Floats
 from askalike.search.scorer import FORMAT, VECTORS, VERSIONS, Scorer, probability, read_scorers
 from askalike.search.scorer import WORDS as BY_WORDS
 from benchmarks.record import RESULTS, option_parser, write
@@ -34,9 +34,10 @@ GROUPS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "one cosine": ((COSINE,), ()),
     "+ shared words": ((COSINE, *WORDS), ()),
     "+ differences": ((COSINE, *WORDS), DIFFERENCES),
-    "without shared words": ((COSINE,), DIFFERENCES),
+    "without shared words": ((COSINE, ANSWERS), DIFFERENCES),
+    "without answers": ((COSINE, *WORDS), DIFFERENCES),
     **{
-        f"without {name}": ((COSINE, *WORDS), tuple(other for other in DIFFERENCES if other != name))
+        f"without {name}": ((COSINE, *WORDS, ANSWERS), tuple(other for other in DIFFERENCES if other != name))
         for name in DIFFERENCES
     },
 }

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.search.differences import DIFFERENCES
-from askalike.search.features import COSINE, FEATURES, Floats
+from askalike.search.features import ANSWERS, COSINE, FEATURES, Floats
 from askalike.search.features import WORDS as WORD_FEATURES
 from askalike.search.scorer import FORMAT, VECTORS, VERSIONS, WORDS, Scorer, probability
 from askalike.search.thresholds import BETWEEN_FORUMS
@@ -26,7 +26,7 @@ from recipes.scorer.pairs import ARCHIVES, HANDWRITTEN, JUDGED, OTHER_FORM, QUOR
 
 COMMAND: Final = "python -m recipes.scorer"
 WEIGHTS: Final = REPOSITORY / "src" / "askalike" / "data" / "scorer.json"
-ALIKE: Final = {WORDS: WORD_FEATURES, VECTORS: (COSINE, *WORD_FEATURES)}
+ALIKE: Final = {WORDS: (*WORD_FEATURES, ANSWERS), VECTORS: (COSINE, *WORD_FEATURES, ANSWERS)}
 FREE_OFFSET: Final = 5.0
 """Standard deviation of the offset of sets of which half of the pairs are the same, as of no forum's candidates."""
 PENALTY: Final = 10.0

@@ -128,7 +128,10 @@ class Site:
         prepared = self.analyzer.prepare(query.title, query.body, query.markup)
         counts.look_up([*prepared.title, *prepared.body])
         asked = Query(query.title, query.body, markup=query.markup)
-        features = self.scoring.features([Compared(asked, counts, candidates, cosines)])
+        numbers = self.forum.store.nums_by_id([question.id for question in candidates if question.id])
+        texts = self.engine.texts(list(numbers.values()))  # with the words of their answers
+        compared = [texts.get(numbers.get(question.id, 0), question) for question in candidates]
+        features = self.scoring.features([Compared(asked, counts, compared, cosines)])
         return Pairs(
             self.name, kind, detail, self.name, features, np.array(grades, dtype=float), self._bm25(asked, candidates)
         )

@@ -409,12 +409,12 @@ class Match:
 
     Args:
         word: as the hit's text writes it.
-        field: where it occurs: "title" or "body".
+        field: where it occurs: "title" or "body"; or "answer", where the question itself lacks it.
         weight: its share of the lexical score, ≥ 0.
     """
 
     word: str
-    field: Literal["title", "body"]
+    field: Literal["title", "body", "answer"]
     weight: float
 
 
@@ -604,8 +604,9 @@ class SearchResult:
         seconds: how long each stage took.
         notice: why words alone answered, though the forum has vectors, and what mends it; or how much is indexed
             so far; or "".
-        least: the forum's threshold: of 20 titles of other subjects, 19 have no hit that is as likely; None where the
-            ranker gives scores alone.
+        least: the forum's threshold: of 20 titles of other subjects, 19 have no hit that is as likely; or the
+            likelihood of a less likely hit that has every informative word of the title. None where the ranker gives
+            scores alone.
         is_read: the encoder reads the question's language.
     """
 

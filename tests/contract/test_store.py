@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
@@ -312,7 +313,6 @@ def test_what_is_said_of_a_question_is_logged_for_those_who_ask_for_it(store: St
     start, numbers = store.last_change(), store.nums_by_id(["a", "b"])
     store.put_links([Link("a", "b")])
     store.add_feedback(Feedback("b", "a", "duplicate"))
-    store.put_answers([Answer("x", "a", "b")])
     assert store.changes(start, 10) == []
     found = store.changes(start, 10, ("question", "link", "feedback"))
     assert [(change.kind, change.num) for change in found] == [
@@ -320,6 +320,36 @@ def test_what_is_said_of_a_question_is_logged_for_those_who_ask_for_it(store: St
         ("feedback", numbers["b"]),
         ("feedback", numbers["a"]),
     ]
+
+
+def answered(store: Store, after: int) -> list[tuple[str, int]]:
+    return [(change.operation, change.num) for change in store.changes(after, 1000, ("answer",))]
+
+
+def test_a_change_of_an_answer_is_logged_under_its_question(store: Store) -> None:
+    store.put_questions([Question("a", "one"), Question("x", "two"), Question("c", "three")])
+    a, c = (store.nums_by_id([identifier])[identifier] for identifier in ("a", "c"))
+    steps: list[tuple[Callable[[], object], list[tuple[str, int]]]] = [
+        (lambda: store.add_answers([Answer("x", "a", "b")]), [("add", a)]),
+        (lambda: store.put_answers([Answer("x", "a", "b")]), []),
+        (lambda: store.put_answers([Answer("x", "c", "b")]), [("edit", c), ("delete", a)]),
+        (lambda: store.delete_answers(["x"]), [("delete", c)]),
+        (lambda: store.replace_threads([thread(1, "t", "y")], [], SITE), [("add", c + 1)]),
+        (lambda: store.replace_threads([thread(1, "t")], [], SITE), [("delete", c + 1)]),
+    ]
+    for step, expected in steps:
+        last = store.last_change()
+        step()
+        assert answered(store, last) == expected
+    for answers, expected in (
+        ([Answer("p", "d", "b"), Answer("q", "d", "b"), Answer("r", "e", "b")], {"d": 2, "e": 1}),
+        ([Answer("p", "d", "b"), Answer("q", "d", "b"), Answer("r", "e", "b")], {}),
+        ([Answer("p", "e", "b"), Answer("q", "d", "other")], {"d": 2, "e": 2}),
+    ):
+        last = store.last_change()
+        store.load([Question("d", "t"), Question("e", "t"), *answers], DUMP, no_reject)
+        numbers = {num: identifier for identifier, num in store.nums_by_id(["d", "e"]).items()}
+        assert Counter(numbers[num] for _, num in answered(store, last)) == expected
 
 
 def test_an_index_follows_any_store(store: Store, tmp_path: Path) -> None:
@@ -332,6 +362,9 @@ def test_an_index_follows_any_store(store: Store, tmp_path: Path) -> None:
     assert catch_up(store, indexer, SilentProgress()) == 3
     assert index.numbers() == store.numbers()
     assert index.document_frequency(analyzer.terms("scanner")[0]) == 1
+    store.put_answers([Answer("x", "q0", "wifi")])
+    assert catch_up(store, indexer, SilentProgress()) == 1
+    assert index.document_frequency("wifi") == 1
     assert catch_up(store, indexer, SilentProgress()) == 0
 
 

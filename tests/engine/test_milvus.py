@@ -16,7 +16,7 @@ from tests.milvus_server import stop_milvus
 from tests.postgres_server import new_database, server_address
 from tests.tiny_models import synonym_model
 
-from askalike import Filters, Forum, ForumSettings, Question
+from askalike import Answer, Filters, Forum, ForumSettings, Question
 from askalike.errors import EngineError, ForumError, SettingError
 from askalike.forum.check import check_forum
 from askalike.index.milvus.choice import check_engine
@@ -164,6 +164,17 @@ def test_counts_follow_edits_and_deletes_exactly(forum: Forum) -> None:
     forum.delete("4")
     assert words_of(forum).frequencies(["wifi", "printer", "drop"]) == {"wifi": 1, "printer": 3}
     assert check_forum(forum.path, SilentProgress()).is_sound
+
+
+def test_a_word_that_only_an_answer_has_is_found_and_counted(forum: Forum) -> None:
+    forum.store.put_answers([Answer("a", "1", "Change the channel."), Answer("b", "2", "Wifi, channel.")])
+    forum.catch_up()
+    assert ids(forum, "channel") == ["1", "2"]
+    assert words_of(forum).frequencies(["wifi", "channel"]) == {"wifi": 1, "channel": 2}
+    forum.store.delete_answers(["a"])
+    forum.catch_up()
+    assert ids(forum, "channel") == ["2"]
+    assert words_of(forum).frequencies(["channel"]) == {"channel": 1}
 
 
 def test_a_question_that_the_engine_lacks_is_found_by_the_check(forum: Forum) -> None:

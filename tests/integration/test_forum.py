@@ -21,7 +21,7 @@ import filelock
 import numpy as np
 import pytest
 
-from askalike import Answer, Filters, Forum, ImportOptions, Link, Query, Question, TextSettings
+from askalike import Answer, Filters, Forum, ForumSettings, ImportOptions, Link, Query, Question, TextSettings
 from askalike.errors import (
     BusyForumError,
     DamagedForumError,
@@ -412,3 +412,25 @@ def test_settings_of_a_newer_version_are_refused(small: Forum) -> None:
         connection.execute("INSERT INTO settings VALUES ('accents', 'true')")
     with pytest.raises(ForumVersionError, match="accents"):
         Forum.open(small.path)
+
+
+def test_a_word_that_only_an_answer_has_finds_its_question(tmp_path: Path) -> None:
+    title = "What is the German beer purity law?"
+    others = [Question(f"q{number}", f"Which beer number {number} is strong?", "A lager.") for number in range(40)]
+    with Forum.create(tmp_path / "f", settings=ForumSettings(has_vectors=False)) as forum:
+        forum.add([Question("law", title), *others])
+        forum.store.put_answers([Answer("a", "law", "<p>The <b>Reinheitsgebot</b> of 1516.</p>", "html")])
+        forum.catch_up()
+        result = forum.search("Reinheitsgebot")
+        assert [hit.question.id for hit in result.likely_hits] == ["law"]
+        assert [(match.word, match.field) for match in result.hits[0].matched] == [("Reinheitsgebot", "answer")]
+        assert not result.is_new
+        forum.store.delete_answers(["a"])
+        forum.catch_up()
+        assert forum.search("Reinheitsgebot").hits == ()
+
+
+def test_operators_alone_find_their_title(tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "f", settings=ForumSettings(has_vectors=False)) as forum:
+        forum.add([Question("1", "What does `!==` do?"), Question("2", "What does == do?")])
+        assert [hit.question.id for hit in forum.search("!==").likely_hits] == ["1"]

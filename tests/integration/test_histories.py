@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.embedding_server import WordHashes
 
-from askalike import Forum, ForumSettings, Question
+from askalike import Answer, Forum, ForumSettings, Question
 from askalike.data import bundled_forum
 from askalike.types import Draw, Source
 
@@ -21,10 +21,13 @@ Row = dict[str, Any]
 
 def rows(first: int, last: int) -> list[Row]:
     lines = bundled_forum().read_text(encoding="utf-8").splitlines()[first:last]
-    return [{name: row[name] for name in ("id", "title", "body", "tags")} for row in map(json.loads, lines)]
+    return [{name: row[name] for name in ("id", "title", "body", "tags", "answers")} for row in map(json.loads, lines)]
 
 
-QUERIES = [row["title"] for row in rows(0, 150)[::9]]
+QUERIES = [
+    *(row["title"] for row in rows(0, 150)[::9]),
+    *(row["answers"][0]["body"][:60] for row in rows(0, 150)[::15] if row["answers"]),
+]
 
 
 def load(forum: Forum, records: Sequence[Row]) -> None:
@@ -34,7 +37,9 @@ def load(forum: Forum, records: Sequence[Row]) -> None:
 
 
 def edited(record: Row) -> Row:
-    return {**record, "title": f"{record['title']} again"}
+    """Return a record with another title, without its first answer, and with another last one."""
+    answers = [{**answer, "body": f"{answer['body']} Or buy a cable."} for answer in record.get("answers", ())[1:]]
+    return {**record, "title": f"{record['title']} again", "answers": answers}
 
 
 def loaded_again_and_again(forum: Forum) -> None:
@@ -62,6 +67,10 @@ def written_by_hand(forum: Forum) -> None:
     forum.add([Question("late", "printer is offline", "since the update")])
     forum.edit(Question(rows(7, 8)[0]["id"], "another title"))
     forum.delete("late")
+    forum.store.put_answers([Answer("late", rows(9, 10)[0]["id"], "Buy a scanner.")])
+    forum.store.delete_answers([rows(1, 2)[0]["answers"][0]["id"]])
+    forum.catch_up()
+    forum.store.delete_answers(["late"])
     load(forum, rows(0, 150))
 
 

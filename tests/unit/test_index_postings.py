@@ -52,6 +52,7 @@ def drawn(numbers: range, seed: int = 0) -> Table:
             draw.sample(["Wifi", "home"], draw.randint(0, 2)),
             draw.choice([None, draw.randint(-5, 5)]),
             f"text {num} {seed}".encode(),
+            terms(draw.choice([0, 20])),
         )
         for num in numbers
     }
@@ -84,9 +85,12 @@ def queries(count: int, seed: int = 1) -> list[dict[str, float]]:
 
 def scores_by_hand(entries: Table, weights: dict[str, float], fields: FieldWeights = FIELDS) -> dict[int, float]:
     """Return the scores of the formula, one entry and one term after the other."""
-    counts = {num: (Counter(one.title), Counter([*one.title, *one.body])) for num, one in entries.items()}
+    counts = {
+        num: (Counter(one.title), Counter([*one.title, *one.body]), Counter(one.answers))
+        for num, one in entries.items()
+    }
     scores: dict[int, float] = {}
-    for field, weight in enumerate((fields.title, fields.text)):
+    for field, weight in enumerate((fields.title, fields.text, fields.answers)):
         lengths = {num: sum(of[field].values()) for num, of in counts.items()}
         mean = max(1, sum(lengths.values())) / max(1, len(lengths))
         for term, factor in weights.items():
@@ -166,8 +170,9 @@ def test_an_index_follows_hundreds_of_changes(tmp_path: Path, monkeypatch: pytes
         assert index.texts(range(1, 301)) == {num: one.text for num, one in sorted(entries.items())}
         for term in WORDS[1:6]:
             having = {num for num, one in entries.items() if term in one.title or term in one.body}
-            assert {num for num, _ in index.search({term: 1.0}, FIELDS, 1_000)} == having
-            assert index.document_frequency(term) == len(having)
+            answered = {num for num, one in entries.items() if term in one.answers}
+            assert {num for num, _ in index.search({term: 1.0}, FIELDS, 1_000)} == having | answered
+            assert index.document_frequency(term) == len(having or answered)
         for filters in (Filters(tags=("wifi",)), Filters(tags=("wifi", "home")), Filters(exclude_tags=("home",))):
             expected = admitted_by_hand(entries, filters)
             assert (index.all_admitted(filters), index.count_admitted(filters)) == (expected, len(expected))
@@ -353,7 +358,7 @@ def test_a_writer_may_be_killed_at_every_step(tmp_path: Path) -> None:
         assert index.numbers() == sorted(entries if index.cursor.applied == 0 else after)
         write(index, *put, gone=[7])  # what its cursor does not name is done again
         for term in WORDS[1:6]:
-            having = {num for num, one in after.items() if term in one.title or term in one.body}
+            having = {num for num, one in after.items() if term in (*one.title, *one.body, *one.answers)}
             assert {num for num, _ in index.search({term: 1.0}, FIELDS, 1_000)} == having
         assert {path.name for path in folder.glob("*.words")} <= index._now.manifest.names()
     assert killed >= 8

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike import Forum, ForumSettings, Question
+from askalike import Answer, Forum, ForumSettings, Question
 from askalike.data import bundled_forum
 from askalike.index.cursor import Cursor
 from askalike.index.words import IndexEntry, WordIndex
@@ -79,15 +79,23 @@ def kept(forum: Forum, num: int) -> object:
     return unpacked(forum.indexes.words.index.snapshot().texts([num]).get(num, b""))
 
 
-def read(question: Question) -> object:
-    return TextReader(Analyzer(TextSettings())).read(question.title, question.body, question.markup)[0]
+def read(question: Question, *answers: Answer) -> object:
+    reader = TextReader(Analyzer(TextSettings()))
+    text = reader.read(question.title, question.body, question.markup)[0]
+    return reader.with_answers(text, [term for one in answers for term in reader.terms_of(one.body, one.markup)])
 
 
 def test_what_is_kept_follows_every_change(forum: Forum) -> None:
     (num,) = forum.store.nums_by_id(["q1001"]).values()
-    assert kept(forum, num) == read(forum.question("q1001"))
+    assert kept(forum, num) == read(forum.question("q1001"), *forum.answers("q1001"))
     forum.edit(Question("q1001", TITLE, "since the update"))
+    forum.store.delete_answers([answer.id for answer in forum.answers("q1001")])
+    forum.catch_up()
     assert kept(forum, num) == read(Question("q1001", TITLE, "since the update"))
+    answers = [Answer(f"x{number}", "q1001", f"word{number}", score=-number) for number in range(4)]
+    forum.store.put_answers(answers)
+    forum.catch_up()
+    assert kept(forum, num) == read(Question("q1001", TITLE, "since the update"), *answers[:3])
     forum.delete("q1001")
     assert kept(forum, num) is None
 
@@ -111,4 +119,5 @@ def test_without_what_is_kept_a_search_finds_the_same(forum: Forum, monkeypatch:
     assert Forum.check(forum.path).is_sound
     with Forum.open(forum.path, settings=ForumSettings(has_vectors=False)) as again:
         assert again.similar(TITLE, "The laptop loses the wireless connection.") == expected
-        assert kept(again, last) == read(again.store.questions_by_num([last])[last])
+        question = again.store.questions_by_num([last])[last]
+        assert kept(again, last) == read(question, *again.answers(question.id)[:3])

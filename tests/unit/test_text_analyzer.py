@@ -193,6 +193,12 @@ def test_a_word_within_text_without_spaces_is_there(word: str, title: str) -> No
     assert {letter for start, end in spans for letter in title[start:end]} >= set(word)
 
 
+def test_operators_that_stand_alone_are_words() -> None:
+    assert _terms("What does `!==` do?") == ["what", "!=="]
+    assert _terms("(== vs ===)") == ["==", "vs", "==="]
+    assert _terms("wait ... -- ok ***** :-) = /") == ["wait", "ok"]
+
+
 def test_short_korean_words_keep_what_looks_like_a_particle() -> None:
     assert _terms("사과 회의", language="none") == ["사과", "회의"]
 
@@ -202,11 +208,14 @@ def test_short_korean_words_keep_what_looks_like_a_particle() -> None:
     [
         ("french", "déjà problème réinitialiser téléphone sécurité sécurités préféré"),
         ("german", "zurücksetzen Größe Möglichkeiten früher übertragen"),
+        ("hungarian", "nyomtató hálózat képernyő jelszó billentyűzet frissítések útválasztó beállításai"),
         ("italian", "perché città qualità possibilità velocità"),
         ("polish", "zresetować połączenie dźwięk"),
         ("portuguese", "atualização atualizações configuração conexões senão não impressão"),
+        ("romanian", "rețeaua tastatură actualizări funcționează aplicație informații mașină"),
         ("spanish", "contraseña canción configuración instalación rápidamente"),
         ("swedish", "återställa lösenord skärm"),
+        ("turkish", "bağlantı dosyaları sürücüler hataları ayarları yazıcıyı güncelleme çalışmıyor"),
     ],
 )
 def test_words_have_the_same_terms_without_their_accents(language: str, words: str) -> None:

@@ -176,11 +176,16 @@ def _details(hit: Hit) -> Text:
     line = Text(" · ".join(parts), style="dim")
     if hit.via is not None:
         line.append(f"\nfound through {safe(hit.via.id)}: {safe(hit.via.title)}")
-    words = list(dict.fromkeys(safe(match.word).lower() for match in hit.matched))
-    if words:
-        more = f" and {len(words) - MATCHED_WORDS} more" if len(words) > MATCHED_WORDS else ""
-        line.append("\nmatched: " + ", ".join(words[:MATCHED_WORDS]) + more, style="green")
-    elif hit.components.get("cosine", 0.0) > 0:
+    answered = [match for match in hit.matched if match.field == "answer"]
+    for what, matched in (
+        ("matched", [match for match in hit.matched if match not in answered]),
+        ("found in an answer", answered),
+    ):
+        words = list(dict.fromkeys(safe(match.word).lower() for match in matched))
+        if words:
+            more = f" and {len(words) - MATCHED_WORDS} more" if len(words) > MATCHED_WORDS else ""
+            line.append(f"\n{what}: " + ", ".join(words[:MATCHED_WORDS]) + more, style="green")
+    if not hit.matched and hit.components.get("cosine", 0.0) > 0:
         line.append("\nmatched by meaning, no shared word", style="magenta")
     return line
 

@@ -41,6 +41,7 @@ from askalike.index.milvus.engine import EngineWords
 from askalike.index.milvus.vectors import MilvusSets
 from askalike.index.vector_set import VectorSet, forget_sets, lock_of_makers
 from askalike.index.vector_sets import AT_ONCE, Vectors, VectorsState
+from askalike.index.word_indexer import INDEXED
 from askalike.index.words import FieldWeights, WordIndex, successor_of
 from askalike.models.text_encoder import READ_OF_PAIRS
 from askalike.processes import one_blas_thread
@@ -419,7 +420,7 @@ class Indexes:
     def behind(self) -> int:
         """Return how many changes the word index has not seen."""
         self.words.index.refresh()
-        return pending(self.words.index.cursor, self._store)
+        return pending(self.words.index.cursor, self._store, INDEXED)
 
     @property
     def is_up(self) -> bool:

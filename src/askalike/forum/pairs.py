@@ -637,13 +637,14 @@ def _as_query(question: Question, k: int) -> Query:
 
 
 def _plain(searcher: Searcher, query_of: Mapping[int, Query]) -> Searcher:
-    """Return a searcher for questions that are held, as they are written, before what people judged.
+    """Return a searcher for questions that are held, as they are written, before what people judged or answered.
 
     Args:
-        asked: the number of each, and the query that is made of it.
+        query_of: the number of each, and the query that is made of it.
     """
-    scoring = None if searcher.scoring is None else replace(searcher.scoring, update=UNMOVED)
-    searcher = replace(searcher, speller_of=no_speller, scoring=scoring)
+    scoring = replace(searcher.scoring or Scoring(searcher.analyzer), update=UNMOVED, reads_answers=False)
+    engine = searcher.engine.without_answers()
+    searcher = replace(searcher, engine=engine, speller_of=no_speller, scoring=scoring)
     stored = None if searcher.encoder is None else searcher.engine.stored_vectors(list(query_of))
     if stored is None:
         return replace(searcher, encoder=None)
@@ -702,7 +703,8 @@ def _compared(
     """Return the probabilities of these others; see ``Scoring.are_linked``."""
     query = searcher.with_language(query)
     plain = _plain(searcher, {num: query})
-    scoring = replace(plain.scoring or Scoring(plain.analyzer), are_linked=are_linked)
+    assert plain.scoring is not None
+    scoring = replace(plain.scoring, are_linked=are_linked)
     return replace(plain, scoring=scoring).likelihoods(query, others)
 
 

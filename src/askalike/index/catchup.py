@@ -16,6 +16,7 @@ from askalike.executors import Executor, Numbered, Task
 from askalike.index.cursor import Cursor
 from askalike.progress import Progress
 from askalike.store import Store
+from askalike.store.values import QUESTIONS, RecordKind
 from askalike.types import Question
 
 
@@ -78,6 +79,13 @@ class Indexer(Protocol[_Writer, _Entries]):
         """Return how many questions it takes at a time."""
 
     @property
+    def kinds(self) -> Sequence[RecordKind]:
+        """Return the kinds of records whose changes it follows."""
+
+    def read(self, log: Store, questions: Numbered) -> Numbered:
+        """Return what its task is given of questions."""
+
+    @property
     def index(self) -> Index:
         """Return its index."""
 
@@ -96,9 +104,9 @@ class Indexer(Protocol[_Writer, _Entries]):
         """Add what was made of questions under their numbers, or replace what has these numbers."""
 
 
-def pending(cursor: Cursor, log: Store) -> int:
-    """Return how many questions or changes an index has not seen."""
-    changes = log.count_changes(cursor.applied)
+def pending(cursor: Cursor, log: Store, kinds: Sequence[RecordKind] = QUESTIONS) -> int:
+    """Return how many questions or changes of these kinds an index has not seen."""
+    changes = log.count_changes(cursor.applied, kinds)
     return changes if cursor.is_complete else max(changes, log.count_questions(cursor.scanned))
 
 
@@ -131,8 +139,9 @@ def _scan(log: Store, indexer: Indexer[_Writer, _Entries], writer: _Writer, prog
     total = log.count_questions(cursor.scanned)
     progress.start(indexer.phase, total, "questions")
     done = uncommitted = 0
-    batches = ((None, batch) for batch in _in_batches(log.newest_questions(cursor.scanned), indexer.steps.batch))
-    for _, batch, entries in indexer.executor.map(indexer.task, batches, total):
+    in_batches = _in_batches(log.newest_questions(cursor.scanned), indexer.steps.batch)
+    batches = ((batch, indexer.read(log, batch)) for batch in in_batches)
+    for batch, _, entries in indexer.executor.map(indexer.task, batches, total):
         indexer.put(writer, batch, entries)
         progress.advance(len(batch))
         done += len(batch)
@@ -156,14 +165,16 @@ def _replay(
     """Apply the changes that the index has not seen; each question is taken in its newest state."""
     cursor, step = indexer.index.cursor, indexer.steps.changes
     last = log.last_change()  # before counting: no change up to it may be passed over
-    left = waiting = log.count_changes(cursor.applied)
+    left = waiting = log.count_changes(cursor.applied, indexer.kinds)
     if most_changes is not None:
         left = min(waiting, most_changes)
     elif waiting > step:
         progress.start(indexer.phase, waiting, "changes")
     done = 0
-    steps = _steps(log, cursor.applied, left, indexer.steps)
-    for step_done, batch, entries in indexer.executor.map(indexer.task, steps, left):
+    steps = _steps(log, cursor.applied, left, indexer.steps, indexer.kinds)
+    read = ((step, indexer.read(log, step.questions)) for step in steps)
+    for step_done, _, entries in indexer.executor.map(indexer.task, read, left):
+        batch = step_done.questions
         writer.remove(step_done.gone)
         if batch:
             indexer.put(writer, batch, entries)
@@ -175,7 +186,7 @@ def _replay(
                 writer.commit(cursor)
                 progress.advance(step_done.changes)
     if last > cursor.applied and (most_changes is None or most_changes >= waiting):
-        writer.commit(replace(cursor, applied=last))  # changes of answers and links, which need no work
+        writer.commit(replace(cursor, applied=last))  # changes of other kinds, which need no work
     return done
 
 
@@ -184,27 +195,27 @@ class _Step:
     """Changes whose newest questions are in this batch and in those before it.
 
     Args:
+        questions: in their newest state.
         gone: numbers of questions that are there no longer.
         changes: how many, 0 where the next batch belongs to them too.
         applied: the last of them.
     """
 
+    questions: Numbered
     gone: Sequence[int]
     changes: int
     applied: int
 
 
-def _steps(log: Store, applied: int, left: int, steps: Steps) -> Iterator[tuple[_Step, Numbered]]:
+def _steps(log: Store, applied: int, left: int, steps: Steps, kinds: Sequence[RecordKind]) -> Iterator[_Step]:
     """Yield the questions of ``left`` changes after ``applied``, in batches."""
-    while left > 0 and (changes := log.changes(applied, min(steps.changes, left))):
+    while left > 0 and (changes := log.changes(applied, min(steps.changes, left), kinds)):
         nums = list(dict.fromkeys(change.num for change in changes))
         questions = log.questions_by_num(nums)
         left -= len(changes)
         applied = changes[-1].seq
         batches = list(_in_batches(iter(questions.items()), steps.batch))
         for batch in batches[:-1]:
-            yield _Step((), 0, applied), batch
-        yield (
-            _Step([num for num in nums if num not in questions], len(changes), applied),
-            batches[-1] if batches else [],
-        )
+            yield _Step(batch, (), 0, applied)
+        gone = [num for num in nums if num not in questions]
+        yield _Step(batches[-1] if batches else [], gone, len(changes), applied)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -25,7 +25,7 @@ from askalike.executors import Executor
 from askalike.files import IS_WINDOWS, holding
 from askalike.index.catchup import catch_up
 from askalike.index.vectors import VectorSnapshot
-from askalike.index.word_indexer import WordEntries, WordIndexer, fingerprint
+from askalike.index.word_indexer import INDEXED, WordEntries, WordIndexer, fingerprint
 from askalike.index.words import FieldWeights, WordIndex, WordSnapshot, replaced_of, successor_of
 from askalike.processes import one_blas_thread
 from askalike.progress import Progress
@@ -33,7 +33,6 @@ from askalike.search import Candidate
 from askalike.search.engine import DuplicateLinks, Engine, Needed, TermStatistics
 from askalike.search.texts import Text, unpacked
 from askalike.store import ForumLayout, Store
-from askalike.store.values import RecordKind
 from askalike.text.analyzer import Analyzer
 from askalike.types import Answer, Filters, Question
 
@@ -47,16 +46,12 @@ MAX_STATES: Final = 100
 MAX_CHANGES: Final = 500
 """After more changes all is looked up anew."""
 
-_ANSWERS: Final[tuple[RecordKind, ...]] = ("answer",)
 _States = tuple[bool | None, bool | None, tuple[str, ...]]
 """Whether questions are answered, whether closed, and their languages."""
 
 
 class QuestionStates:
-    """Which questions of a store are answered, closed or in a language; of changed questions alone it is read anew.
-
-    Where an answer has come or gone, all that are (not) answered are: its log does not name its question.
-    """
+    """Which questions of a store are answered, closed or in a language; of changed questions alone it is read anew."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -78,11 +73,9 @@ class QuestionStates:
         """Return what is known with what has changed since."""
         if not known:
             return {}
-        changes = self._store.changes(before, MAX_CHANGES)
+        changes = self._store.changes(before, MAX_CHANGES, INDEXED)
         if len(changes) == MAX_CHANGES:
             return {}
-        if self._store.changes(before, 1, _ANSWERS):
-            known = {key: numbers for key, numbers in known.items() if key[0] is None}
         changed = sorted({change.num for change in changes})
         if not changed:
             return known
@@ -129,6 +122,10 @@ class LocalEngine(Records):
     def statistics(self, terms: Collection[str]) -> TermStatistics:
         """Return how many questions are in the index, and how many have each of these terms."""
         return TermStatistics(self.index.entries, self.index.document_frequencies(terms))
+
+    def without_answers(self) -> LocalEngine:
+        """Return what finds questions by their titles and bodies alone."""
+        return replace(self, fields=replace(self.fields, answers=0.0))
 
     def lexical(self, weights: Mapping[str, float], limit: int, filters: Filters) -> list[Candidate]:
         """Return the best entries of the lexical index."""

@@ -9,7 +9,8 @@ with k₁ = 1.2, b = .75, and lengths kept as one byte keeps them, as in Lucene.
 beside each posting, its *impact*. A query's scores are one sparse product, exact and without pruning, of all entries
 at once.
 
-An entry has three fields: the title, the text (title and body joined), and its tags, by which filters ask.
+An entry has four fields: the title, the text (title and body joined), its best answers, and its tags, by which filters
+ask.
 
 Source: Robertson and Zaragoza 2009, The probabilistic relevance framework: BM25 and beyond; Anh, de Kretser and Moffat
 2001, Vector-space ranking with effective early termination (impacts); lengths in a byte as Lucene's SmallFloat.
@@ -47,7 +48,7 @@ B: Final = 0.75
 
 WORDS: Final = "words"
 """The kind of file that a segment is."""
-TITLE, TEXT, TAGS = FIELDS = range(3)
+TITLE, TEXT, ANSWERS, TAGS = FIELDS = range(4)
 NO_MOMENT: Final = -(2**63)
 """In the place of the moment when a question was asked that has none."""
 
@@ -177,12 +178,13 @@ class Collector:
         tags: Sequence[str] = (),
         created_us: int | None = None,
         text: bytes = b"",
+        answers: Sequence[str] = (),
     ) -> None:
         """Take an entry, in place of the one with its number."""
         self._places[num] = len(self._created)
         self._created.append(NO_MOMENT if created_us is None else created_us)
         self._texts.append(text)
-        for field, terms in enumerate((title, body, [tag_term(tag) for tag in dict.fromkeys(tags)])):
+        for field, terms in enumerate((title, body, answers, [tag_term(tag) for tag in dict.fromkeys(tags)])):
             self._tokens[field].extend(map(self._ids.__getitem__, terms))
             self._lengths[field].append(len(terms))
 

@@ -45,7 +45,7 @@ from askalike.index.checked_file import (
 )
 from askalike.index.cursor import CURSOR_FILE, Cursor, has_cursor, read_cursor_file
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 LOCK_FILE: Final = "write.lock"
 SMALL: Final = 512
 """Below this, writing anew costs no more than the file does."""

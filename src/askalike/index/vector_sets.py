@@ -58,6 +58,7 @@ from askalike.models.text_encoder import TextEncoder
 from askalike.models.text_questions import TextQuestions, taken
 from askalike.progress import Progress
 from askalike.store import ForumLayout, Store
+from askalike.store.values import QUESTIONS
 from askalike.text.settings import TextSettings
 from askalike.types import Question
 
@@ -97,6 +98,7 @@ class VectorIndexer:
     """A set of vectors, and what makes them."""
 
     phase = "encoding"
+    kinds = QUESTIONS
 
     def __init__(
         self,
@@ -124,6 +126,10 @@ class VectorIndexer:
         order = [str(self.vectors.folder.resolve()), encoder, self.vectors.languages, self._text.to_json()]
         module = "" if is_here else __name__
         return Task(self._encode, module, json.dumps(order), self._unpacked, has_threads=settings is not None)
+
+    def read(self, log: Store, questions: Numbered) -> Numbered:
+        """Return the questions: nothing else of them is encoded."""
+        return questions
 
     def _encode(self, questions: Numbered) -> EncodedVectors:
         """Return the numbers and vectors of questions.

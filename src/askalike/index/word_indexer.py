@@ -1,4 +1,5 @@
-"""The word index as one that follows a store: questions become its terms, tags, moments and texts to compare."""
+"""The word index as one that follows a store: questions and their best answers become its terms, tags, moments and
+texts to compare."""
 
 from __future__ import annotations
 
@@ -7,6 +8,8 @@ import json
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from typing import Protocol
 
 import msgspec
@@ -15,13 +18,19 @@ from askalike.executors import Executor, Numbered, Task
 from askalike.executors.processes import Processes
 from askalike.index.catchup import EntryWriter, Index, Steps
 from askalike.index.words import IndexEntry
-from askalike.search.texts import reader_of
+from askalike.search.texts import ANSWER_CHARACTERS, MOST_ANSWERS, beginning, reader_of
+from askalike.store import Store
 from askalike.store.rows import to_microseconds
+from askalike.store.values import RecordKind
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
+from askalike.types import Question
 
-ANALYSIS_VERSION = 5
+ANALYSIS_VERSION = 6
 """Raised whenever the same question gives another index entry than before, so that indexes are built anew."""
+
+INDEXED: tuple[RecordKind, ...] = ("question", "answer")
+"""The kinds of records that words are of."""
 
 STEPS = Steps(batch=1_000, scan=50_000, changes=5_000)
 
@@ -52,6 +61,7 @@ class WordIndexer:
     """A word index and the analyzer that prepares its entries."""
 
     phase = "indexing"
+    kinds = INDEXED
 
     def __init__(
         self,
@@ -75,22 +85,36 @@ class WordIndexer:
         order = json.dumps(self.analyzer.settings.to_json())
         return Task(partial(entries_of, self.analyzer), __name__, order, _DECODER.decode)
 
+    def read(self, log: Store, questions: Numbered) -> Numbered:
+        """Return questions, each followed by the beginnings of its best answers, as bodies under its number."""
+        answers = log.answers_of([question.id for _, question in questions])
+        posts: list[tuple[int, Question]] = []
+        for num, question in questions:
+            posts.append((num, question))
+            for answer in answers.get(question.id, ())[:MOST_ANSWERS]:
+                body = beginning(answer.body, ANSWER_CHARACTERS)
+                posts.append((num, Question(question.id, "", body, answer.markup)))
+        return posts
+
     def put(self, writer: WordEntryWriter, questions: Numbered, entries: Sequence[IndexEntry]) -> None:
         """Write entries."""
         for entry in entries:
             writer.put(entry)
 
 
-def entries_of(analyzer: Analyzer, questions: Numbered) -> list[IndexEntry]:
-    """Return what is indexed of questions."""
+def entries_of(analyzer: Analyzer, posts: Numbered) -> list[IndexEntry]:
+    """Return what is indexed of questions, each followed by its answers."""
     entries = []
-    for num, question in questions:
-        read = reader_of(analyzer.of(question.language)).read
-        text, _, terms = read(question.title, question.body, question.markup, is_whole=True)
+    for num, of_question in groupby(posts, key=itemgetter(0)):
+        question, *answers = (post for _, post in of_question)
+        reader = reader_of(analyzer.of(question.language))
+        text, _, terms = reader.read(question.title, question.body, question.markup, is_whole=True)
         if analyzer.settings.languages:
             text = text._replace(language=question.language)
+        answered = [term for answer in answers for term in reader.terms_of(answer.body, answer.markup)]
+        text = reader.with_answers(text, answered)
         created = to_microseconds(question.created)
-        entries.append(IndexEntry(num, terms.title, terms.body, question.tags, created, text.packed()))
+        entries.append(IndexEntry(num, terms.title, terms.body, question.tags, created, text.packed(), answered))
     return entries
 
 

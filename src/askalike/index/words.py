@@ -1,4 +1,4 @@
-"""The word index: BM25 over titles and whole texts, in segments fed with the project's own terms.
+"""The word index: BM25 over titles, whole texts and best answers, in segments fed with the project's own terms.
 
 ``score = Σ_field weight(field) · Σ_t weight(t) · idf_field(t) · saturated(f_field, l_field)``, see ``postings``.
 Document frequencies are those of what is there now, whatever was there before. Mean lengths are, too, up to ``EXACT``
@@ -24,6 +24,7 @@ from askalike.files import foreign_in, is_link, remove_owned, sync_folder
 from askalike.index.checked_file import FileEntry
 from askalike.index.cursor import Cursor
 from askalike.index.postings import (
+    ANSWERS,
     FIELDS,
     NO_MOMENT,
     TAGS,
@@ -67,18 +68,21 @@ _MAX_REMEMBERED: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class FieldWeights:
-    """How much a match counts: ``score = title · BM25_title + text · BM25_text``, text being title and body joined.
+    """How much a match counts: ``score = title · BM25_title + text · BM25_text + answers · BM25_answers``.
 
-    A word of the title counts in both. Joined text was better on every forum measured than a body of its own.
+    Text is title and body joined: a word of the title counts in both. Joined text was better on every forum measured
+    than a body of its own.
     """
 
     title: float = 0.25
     text: float = 1.0
+    answers: float = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """What is indexed of one question: terms of title and body, exact tags, moment of asking; as it is compared."""
+    """What is indexed of one question: terms of title, body and best answers, exact tags, moment of asking; as it is
+    compared."""
 
     num: int
     title: Sequence[str]
@@ -86,6 +90,7 @@ class IndexEntry:
     tags: Sequence[str] = ()
     created_us: int | None = None
     text: bytes = b""
+    answers: Sequence[str] = ()
 
 
 def best(sums: NDArray[np.float32], nums: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
@@ -177,7 +182,9 @@ class WordCommit(Commit[WordPart]):
         places = [part.segment.places(hashes) for part in self.parts]
         by_term = list(zip(*(each.tolist() for each in places), strict=True))
         factors = []
-        for field, weight in ((TEXT, fields.text), (TITLE, fields.title)):
+        for field, weight in ((ANSWERS, fields.answers), (TEXT, fields.text), (TITLE, fields.title)):
+            if not weight:
+                continue
             counts = [self.frequency(field, at, term) for at, term in zip(by_term, terms, strict=True)]
             rarities = idf(self.entries, np.array(counts, np.int64))
             factors.append((field, (weight * rarities * [by_hash[term] for term in terms]).astype(np.float32)))
@@ -278,7 +285,7 @@ class WordSnapshot:
         excluded: Collection[int] = (),
         among: frozenset[int] | None = None,
     ) -> list[tuple[int, float]]:
-        """Return the best entries: ``score = Σ_t weight(t) · (title · BM25_title(t) + text · BM25_text(t))``.
+        """Return the best entries, by ``score = Σ_f weight(f) · Σ_t weight(t) · BM25_f(t)``.
 
         Args:
             weights: term → weight > 0.
@@ -331,17 +338,18 @@ class WordSnapshot:
         return numbers
 
     def document_frequency(self, term: str) -> int:
-        """Return in how many entries the term occurs, in the title or the body."""
+        """Return in how many entries the term occurs; see ``document_frequencies``."""
         return self.document_frequencies([term]).get(term, 0)
 
     def document_frequencies(self, terms: Iterable[str]) -> dict[str, int]:
-        """Return the terms that occur → in how many entries."""
+        """Return the terms that occur → in how many entries, in title or body; of those in none, in answers."""
         now, names = self._now, list(terms)
         hashes = np.fromiter(map(hash_of, names), np.uint64, len(names))
         places = np.array([part.segment.places(hashes) for part in now.parts], np.int64)  # (parts, terms)
         counts = {}
         for at in np.flatnonzero((places >= 0).any(axis=0)).tolist():
-            if count := now.frequency(TEXT, places[:, at].tolist(), int(hashes[at])):
+            in_parts, term = places[:, at].tolist(), int(hashes[at])
+            if count := now.frequency(TEXT, in_parts, term) or now.frequency(ANSWERS, in_parts, term):
                 counts[names[at]] = count
         return counts
 
@@ -369,7 +377,7 @@ class WordWriter(SegmentWriter[WordCommit]):
 
     def put(self, entry: IndexEntry) -> None:
         """Add an entry, or replace the one with its number."""
-        self._collector.put(entry.num, entry.title, entry.body, entry.tags, entry.created_us, entry.text)
+        self._collector.put(entry.num, entry.title, entry.body, entry.tags, entry.created_us, entry.text, entry.answers)
         if self._collector.tokens >= MAX_TOKENS:
             self._sort()
 

@@ -38,6 +38,9 @@ DEEPER: Final = 4
 """Where the best of the weighted sum alone are read, so many times more are asked of words than are candidates. It
 takes hardly longer, and tells of most that meaning found what they have by words, and of the others how little."""
 
+BY_WORDS: Final = 3
+"""So many of the best by words are compared, however far their meaning is: a rare word may be all that was asked."""
+
 OFFSET: Final = "judged_different"
 """The component of a hit whose question has an offset (``search.calibration.offset``)."""
 
@@ -198,9 +201,9 @@ def needed_by_words(
 
 
 def keep_best_of_sum(table: Candidates, weight: float, count: int) -> None:
-    """Keep the ``count`` best by the weighted sum, by key where equal; one without a vector is known by its words.
+    """Keep the ``count`` best by the weighted sum, by key where equal, the ``BY_WORDS`` best by words among them.
 
-    For that one words weigh as much as beside askalike's own models.
+    One without a vector is known by its words, which weigh as much as beside askalike's own models.
     """
     bm25 = table.components["bm25"]
     cosine = table.components.get("cosine", np.zeros(len(bm25)))
@@ -209,7 +212,13 @@ def keep_best_of_sum(table: Candidates, weight: float, count: int) -> None:
     weights = np.where(cosine != 0, weight, min(weight, OWN))
     table.scores = weights * cosine + (1.0 - weights) * share
     table.components["bm25_share"] = share
-    _order(table, count)
+    _order(table)
+    if len(table.keys) > count:
+        shares = table.components["bm25_share"]
+        of_words = np.argsort(-shares, kind="stable")[: min(BY_WORDS, count // 4)]
+        of_words = of_words[shares[of_words] > 0]
+        others = np.setdiff1d(np.arange(len(shares)), of_words)[: count - len(of_words)]
+        table.take(np.sort(np.concatenate([of_words, others])))
 
 
 def _order(table: Candidates, count: int | None = None, minimum: float = 0.0) -> None:

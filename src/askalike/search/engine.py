@@ -74,6 +74,9 @@ class CandidateSource(Protocol):
     def lexical(self, weights: Mapping[str, float], limit: int, filters: Filters) -> list[Candidate]:
         """Return the questions that match weighted terms best, by score descending; fewer than ``limit``: no more."""
 
+    def without_answers(self) -> Engine:
+        """Return what finds questions by their titles and bodies alone."""
+
     def count(self, filters: Filters) -> int:
         """Return how many questions satisfy the filters."""
 

@@ -9,9 +9,10 @@ from askalike.search.candidates import OFFSET, Candidates
 from askalike.search.engine import Engine
 from askalike.search.query import QueryTerm
 from askalike.search.rankers import PROBABILITY
+from askalike.search.texts import ANSWER_CHARACTERS, MOST_ANSWERS, beginning
 from askalike.text.analyzer import Analyzer
 from askalike.text.markup import readable
-from askalike.types import Hit, Match, Query, Question
+from askalike.types import Answer, Hit, Match, Query, Question
 
 MAX_BODY_CHARACTERS: Final = 50_000
 """Only so much of a body is looked at for the words to show; the score has seen all of it."""
@@ -21,10 +22,13 @@ INFORMATIVE_SHARE: Final = 0.25
 
 MOST_MISSING: Final = 5
 
+_FIELDS: Final = ("title", "body", "answer")
+
 
 def explain(engine: Engine, analyzer: Analyzer, tables: Sequence[Candidates]) -> list[list[Hit]]:
     """Return the rows of each table as hits: with what matched, the best answer, and what it is a duplicate of."""
-    ids = list(dict.fromkeys(question.id for table in tables for question in table.questions))
+    shown = [question for table in tables for question in (*table.questions, *table.via) if question is not None]
+    ids = list(dict.fromkeys(question.id for question in shown))
     answers = engine.answers(ids) if ids else {}
     unread = [question.id for table in tables if table.links is None for question in table.questions]
     links = engine.duplicate_links(unread) if unread else None
@@ -39,13 +43,13 @@ def explain(engine: Engine, analyzer: Analyzer, tables: Sequence[Candidates]) ->
             zip(table.questions, table.via, table.scores.tolist(), strict=True)
         ):
             source = via or question  # what was found: its words are those that matched
-            matched = matches(source, terms, analyzer.of(source.language))
+            matched = matches(source, answers.get(source.id, ()), terms, analyzer.of(source.language))
             reading = analyzer.asked(source.language, table.query.language)
             if reading not in words_of:
                 words_of[reading] = informative_words(table.query, terms, reading)
             listed = sorted(
                 (match for same_term in matched.values() for match in same_term),
-                key=lambda match: (-match.weight, match.field != "title", match.word),
+                key=lambda match: (-match.weight, _FIELDS.index(match.field), match.word),
             )
             missing = dict.fromkeys(word for term, word in words_of[reading].items() if term not in matched)
             components = {
@@ -83,10 +87,13 @@ def shown_terms(table: Candidates, analyzer: Analyzer) -> dict[str, QueryTerm]:
     return {term: weighed for term, weighed in table.terms.items() if term not in idle}
 
 
-def matches(question: Question, terms: Mapping[str, QueryTerm], analyzer: Analyzer) -> dict[str, list[Match]]:
+def matches(
+    question: Question, answers: Sequence[Answer], terms: Mapping[str, QueryTerm], analyzer: Analyzer
+) -> dict[str, list[Match]]:
     """Return the terms of the query that a question has → a ``Match`` for each field, in the question's own spelling.
 
-    A match's weight is ``weight(t) · idf(t)``: its part of the score before term frequency and length count.
+    Its best answers are looked at for those that it lacks itself. A match's weight is ``weight(t) · idf(t)``: its part
+    of the score before term frequency and length count.
     """
     body = readable(question.body[:MAX_BODY_CHARACTERS], question.markup, with_code=analyzer.settings.with_code)
     texts: tuple[tuple[Literal["title", "body"], str], ...] = (("title", question.title), ("body", body))
@@ -94,6 +101,11 @@ def matches(question: Question, terms: Mapping[str, QueryTerm], analyzer: Analyz
     for place, text in texts:
         for term, word in analyzer.first_among(text, terms.keys()).items():
             matched.setdefault(term, []).append(Match(word, place, terms[term].weight * terms[term].idf))
+    for answer in answers[:MOST_ANSWERS]:
+        body = beginning(answer.body, ANSWER_CHARACTERS)
+        text = readable(body, answer.markup, with_code=analyzer.settings.with_code)
+        for term, word in analyzer.first_among(text, terms.keys() - matched.keys()).items():
+            matched[term] = [Match(word, "answer", terms[term].weight * terms[term].idf)]
     return matched
 
 

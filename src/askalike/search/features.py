@@ -9,6 +9,8 @@ body's beginning alone. With S the words of both texts, Q and C those of each::
     candidate's title in text           Σ_{t ∈ title(C) ∩ Q} idf / Σ_{t ∈ title(C)} idf
     texts                               √ of the cosine of both, in weights w idf
     same title, same text               1 where they are, less where that is of few informative words
+    title in answers                    Σ_{t ∈ title(Q) ∩ A} idf / Σ_{t ∈ title(Q)} idf, A being the words of the
+                                        candidate's best answers that are not in C
     numbers, negation, opposites,       1 where the titles differ in one, times how near they are otherwise:
     names, direction                    see ``differences``
 
@@ -47,7 +49,8 @@ outage, does not make it a word that says nothing."""
 
 COSINE: Final = "cosine"
 WORDS: Final = ("title in text", "candidate's title in text", "texts", "same title", "same text")
-FEATURES: Final = (COSINE, *WORDS, *DIFFERENCES)
+ANSWERS: Final = "title in answers"
+FEATURES: Final = (COSINE, *WORDS, ANSWERS, *DIFFERENCES)
 
 _LEAST: Final = 1e-300
 
@@ -96,7 +99,19 @@ def features(
     for place in np.flatnonzero(shares).tolist():
         query, candidate = queries[query_at[place]].text, candidates[text_at[place]]
         differing[place] = differences(query, candidate, analyzers[text_at[place]], float(shares[place]))
-    return np.concatenate([cosines[:, None], by_words, differing], axis=1)
+    answered = np.zeros((len(query_at), 1))
+    for place in np.flatnonzero([bool(candidates[at].answers) for at in text_at]).tolist():
+        answered[place] = _in_answers(queries[query_at[place]], candidates[text_at[place]].answers)
+    return np.concatenate([cosines[:, None], by_words, answered, differing], axis=1)
+
+
+def _in_answers(query: ReadQuery, answers: bytes) -> float:
+    """Return the share of a query's title that a candidate's answers have, and the candidate has not."""
+    title = query.text.title
+    terms = [title[start : start + HASH_BYTES] for start in range(0, len(title), HASH_BYTES)]
+    rarities = [rarity(frequency, query.questions) for frequency in query.frequencies[: len(terms)]]
+    shared = sum(value for term, value in zip(terms, rarities, strict=True) if term in answers)
+    return shared / sum(rarities) if shared else 0.0
 
 
 def _by_words(

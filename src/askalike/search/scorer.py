@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from askalike.errors import DamagedModelError
 from askalike.search.calibration import UNMOVED, Update
 from askalike.search.differences import DIFFERENCES
-from askalike.search.features import FEATURES, Floats, ReadQuery, features
+from askalike.search.features import ANSWERS, FEATURES, Floats, ReadQuery, features
 from askalike.search.query import TermCounts
 from askalike.search.texts import Text, reader_of
 from askalike.text.analyzer import Analyzer
@@ -153,6 +153,7 @@ class Scoring:
         offsets: of the questions that draw wrong matches again and again, by their numbers.
         version: which weights score pairs of texts that both have a vector.
         are_linked: the pairs are linked as duplicates, so that what differs in their titles says nothing.
+        reads_answers: words of a candidate's answers count; for whether two questions ask the same they do not.
     """
 
     analyzer: Analyzer
@@ -160,6 +161,7 @@ class Scoring:
     offsets: Mapping[int, float] = field(default_factory=dict)
     version: str = WORDS
     are_linked: bool = False
+    reads_answers: bool = True
 
     @property
     def threshold(self) -> float:
@@ -229,6 +231,8 @@ class Scoring:
         rows = self.features(compared)
         if self.are_linked:
             rows[:, -len(DIFFERENCES) :] = 0
+        if not self.reads_answers:
+            rows[:, FEATURES.index(ANSWERS)] = 0
         by_words = scorers()[WORDS].logits(rows)
         has_vectors = rows[:, 0] != 0
         return np.where(has_vectors, scorers()[VECTORS].logits(rows), by_words)

@@ -26,7 +26,7 @@ from askalike.search.reranker import Reranker, rerank
 from askalike.search.scorer import Compared, Scoring, probability
 from askalike.search.settings import MAX_HITS, SearchSettings
 from askalike.text.analyzer import Analyzer
-from askalike.types import Correction, Order, Query, SearchResult, Stage
+from askalike.types import Correction, Hit, Order, Query, SearchResult, Stage
 
 SPARE = 5
 """Half as many again as are asked for, and so many more, are looked at: duplicates of one original fall together."""
@@ -89,7 +89,7 @@ class Searcher:
                 table.ranker.reads_vectors,
                 seconds,
                 table.notice,
-                self.threshold if table.ranker.name == PROBABILITY else None,
+                self._least(table, hits) if table.ranker.name == PROBABILITY else None,
                 self._is_read(table),
             )
             for table, hits in zip(tables, hits_of, strict=True)
@@ -99,6 +99,16 @@ class Searcher:
     def threshold(self) -> float:
         """Return the least probability by which 19 of 20 titles of other subjects find nothing."""
         return (self.scoring or Scoring(self.analyzer)).threshold
+
+    def _least(self, table: Candidates, hits: Sequence[Hit]) -> float:
+        """Return the threshold, or the probability of a less likely hit with every informative word of the title.
+
+        A word or two are no title as the threshold was made of: who types them wants what has them.
+        """
+        analyzer = self.analyzer.of(table.query.language)
+        wanted = set(analyzer.informative(analyzer.terms(table.query.title)))
+        matched = ((hit, {term for match in hit.matched for term in analyzer.terms(match.word)}) for hit in hits)
+        return min([self.threshold, *(hit.likelihood or 0.0 for hit, terms in matched if wanted and wanted <= terms)])
 
     def _is_read(self, table: Candidates) -> bool:
         """Return whether the encoder knows the language of a query, where one is asked."""

@@ -2,7 +2,8 @@
 
 Two texts are compared by which terms they share, by how many either has alone, and by what differs in their titles. So
 of the title and the beginning of the body this is kept: the hash of each distinct term, one of all terms in their
-order, and the title's words as they are written. Nothing here depends on an encoder.
+order, and the title's words as they are written; and of its best answers the hash of each distinct term that these
+lack. Nothing here depends on an encoder.
 
 Hashes have 48 bits: in one search of three thousand million, one of 1,600 terms of candidates has by chance the hash of
 another one's among 60 of the query.
@@ -11,8 +12,10 @@ another one's among 60 of the query.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import accumulate
 from typing import Final, NamedTuple
 from zlib import crc32
 
@@ -25,11 +28,17 @@ from askalike.types import Markup
 BODY_CHARACTERS: Final = 600
 """Only so much of a body is compared."""
 
+MOST_ANSWERS: Final = 3
+"""So many answers of a question are read, the best."""
+
+ANSWER_CHARACTERS: Final = 2_000
+"""Only so much of each."""
+
 MOST_WORDS: Final = 40
 """Only so many words of a title are looked at one by one."""
 
 HASH_BYTES: Final = 6
-_HEAD: Final = struct.Struct("<III8s8s")
+_HEAD: Final = struct.Struct("<IIII8s8s")
 _SUM_BYTES: Final = 4
 _MOST_HASHES: Final = 1 << 17
 
@@ -43,6 +52,7 @@ class Text(NamedTuple):
         title_order, body_order: hashes of all terms in their order.
         written: the first ``MOST_WORDS`` words of the title as they are written, joined by spaces.
         language: of a question of a forum in several; by it the query is read that this one is compared with.
+        answers: hashes of the terms of its best answers that title and body lack.
     """
 
     title: bytes
@@ -51,12 +61,14 @@ class Text(NamedTuple):
     body_order: bytes
     written: str
     language: str = ""
+    answers: bytes = b""
 
     def packed(self) -> bytes:
         """Return what ``unpacked`` reads: a checksum, the lengths of the parts, and these."""
         written = self.written.encode()
-        head = _HEAD.pack(len(self.title), len(self.body), len(written), self.title_order, self.body_order)
-        content = b"".join((head, self.title, self.body, written, self.language.encode()))
+        sizes = (len(self.title), len(self.body), len(written), len(self.answers))
+        head = _HEAD.pack(*sizes, self.title_order, self.body_order)
+        content = b"".join((head, self.title, self.body, written, self.answers, self.language.encode()))
         return crc32(content).to_bytes(_SUM_BYTES, "little") + content
 
 
@@ -66,13 +78,12 @@ def unpacked(packed: bytes) -> Text | None:
         return None
     if crc32(memoryview(packed)[_SUM_BYTES:]) != int.from_bytes(packed[:_SUM_BYTES], "little"):
         return None
-    title, body, written, title_order, body_order = _HEAD.unpack_from(packed, _SUM_BYTES)
+    *sizes, title_order, body_order = _HEAD.unpack_from(packed, _SUM_BYTES)
     rest = packed[_SUM_BYTES + _HEAD.size :]
-    body += title
-    written += body
-    return Text(
-        rest[:title], rest[title:body], title_order, body_order, rest[body:written].decode(), rest[written:].decode()
-    )
+    ends = list(accumulate(sizes))
+    title, body, written, answers = (rest[end - size : end] for end, size in zip(ends, sizes, strict=True))
+    language = rest[ends[-1] :].decode()
+    return Text(title, body, title_order, body_order, written.decode(), language, answers)
 
 
 @lru_cache(1 << 12)
@@ -114,9 +125,7 @@ class TextReader:
             is_whole: all terms of a long body are wanted too, not only those of its beginning.
         """
         is_cut = len(body) > BODY_CHARACTERS
-        begun = body[:BODY_CHARACTERS].rsplit(None, 1)[0] if is_cut else body  # no half word
-        shown = readable(begun, markup, with_code=self.analyzer.settings.with_code) if body else ""
-        terms, rest = self.analyzer.terms(title), self.analyzer.terms(shown)
+        terms, rest = self.analyzer.terms(title), self.terms_of(beginning(body, BODY_CHARACTERS), markup)
         prepared = Prepared(terms, rest)
         if is_cut and is_whole:
             prepared = self.analyzer.prepare(title, body, markup)
@@ -127,6 +136,25 @@ class TextReader:
         digests = [blake2b(order, digest_size=8).digest() for order in orders]
         text = Text(hashes[0], hashes[1], digests[0], digests[1], written_words(title))
         return Read(text, (*titled, *others), prepared)
+
+    def terms_of(self, body: str, markup: Markup) -> list[str]:
+        """Return the terms of a body."""
+        return self.analyzer.terms(readable(body, markup, with_code=self.analyzer.settings.with_code)) if body else []
+
+    def with_answers(self, text: Text, terms: Sequence[str]) -> Text:
+        """Return a text with the terms of its answers."""
+        known = hashes_of(text)
+        hashes = dict.fromkeys(map(hashed, self.analyzer.informative(terms)))
+        return text._replace(answers=b"".join(hash_ for hash_ in hashes if hash_ not in known))
+
+
+def beginning(body: str, characters: int) -> str:
+    """Return the first characters of a body, without half a word at the end.
+
+    >>> beginning("the printer is offline", 14)
+    'the printer'
+    """
+    return "".join(body[:characters].rsplit(None, 1)[:1]) if len(body) > characters else body
 
 
 def written_words(title: str) -> str:

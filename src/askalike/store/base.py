@@ -300,7 +300,7 @@ class Store(JudgementStore):
 
         A change of a link or a judgement is there while its first question is.
         """
-        counted = self.rows(  # only changes of questions have their number in the log
+        counted = self.rows(  # those of links and judgements have no number in the log
             "SELECT seq, operation, coalesce(changes.num, questions.num) AS num, kind FROM changes"
             " LEFT JOIN questions ON kind <> 'question' AND questions.id = changes.id"
             f" WHERE seq > ? AND kind IN ({', '.join('?' * len(kinds))})"
@@ -309,9 +309,11 @@ class Store(JudgementStore):
         )
         return [Change(*row) for row in counted]
 
-    def count_changes(self, after: int) -> int:
-        """Return how many changes of questions an index at ``after`` has not seen."""
-        return int(self.rows("SELECT count(*) FROM changes WHERE seq > ? AND kind = 'question'", (after,))[0][0])
+    def count_changes(self, after: int, kinds: Collection[RecordKind] = QUESTIONS) -> int:
+        """Return how many changes of these kinds an index at ``after`` has not seen."""
+        marks = ", ".join("?" * len(kinds))
+        counted = f"SELECT count(*) FROM changes WHERE seq > ? AND kind IN ({marks})"
+        return int(self.rows(counted, (after, *kinds))[0][0])
 
     def shorten_log(self) -> int:
         """Delete changes of questions and answers that a later one of the same makes needless; return how many.

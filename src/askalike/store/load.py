@@ -233,21 +233,29 @@ class _Load:
         columns = ("digest", *rows.POSTS[table])
         now_us = time.time_ns() // 1000
         last = execute(f"SELECT coalesce(max(num), 0) FROM {table}").fetchone()[0]
-        edited = execute(
-            f"{_LOG} SELECT ?, ?, 'edit', known.id, known.num FROM {self._edited(table)} ORDER BY place",
-            (now_us, kind),
-        ).rowcount
+        edited, logged = self._edited(table), writes.LOGGED[table]
+        staged = f"{self.store.ordered_join} staged_{table} AS staged ON staged.place = changed.place"
+        if kind == "answer":
+            execute(
+                f"{_LOG} SELECT ?, ?, 'delete', {logged.format('known')} FROM {edited} {staged}"
+                " WHERE staged.question_id <> known.question_id ORDER BY changed.place",
+                (now_us, kind),
+            )
         names = ", ".join(columns)
         values = ", ".join(f"staged.{name}" for name in columns)
         changes = ", ".join(f"{name} = excluded.{name}" for name in columns if name != "id")
         written = execute(
             f"INSERT INTO {table} (source, {names}) SELECT ?, {values} FROM changed_{table} AS changed"
-            f" {self.store.ordered_join} staged_{table} AS staged ON staged.place = changed.place"
-            f" WHERE true ORDER BY changed.place ON CONFLICT (id) DO UPDATE SET {changes}",
+            f" {staged} WHERE true ORDER BY changed.place ON CONFLICT (id) DO UPDATE SET {changes}",
             (number,),
         ).rowcount
-        execute(f"{_LOG} SELECT ?, ?, 'add', id, num FROM {table} WHERE num > ? ORDER BY num", (now_us, kind, last))
-        counts.edited, counts.added = edited, written - edited
+        counts.edited = execute(
+            f"{_LOG} SELECT ?, ?, 'edit', {logged.format('known')} FROM {edited} ORDER BY place", (now_us, kind)
+        ).rowcount
+        counts.added = execute(
+            f"{_LOG} SELECT ?, ?, 'add', {logged.format(table)} FROM {table} WHERE num > ? ORDER BY num",
+            (now_us, kind, last),
+        ).rowcount
         counts.unchanged -= written
 
     def _delete(self, connection: Connection, table: str) -> int:

@@ -19,6 +19,13 @@ PostKind = Literal["question", "answer"]
 
 
 OF_PAIR = "((question_id = ? AND candidate_id = ?) OR (question_id = ? AND candidate_id = ?))"
+_QUESTION_OF = {"question": "id", "answer": "question_id"}
+LOGGED = {
+    "questions": "{0}.id, {0}.num",
+    "answers": "{0}.question_id, (SELECT num FROM questions WHERE questions.id = {0}.question_id)",
+    "links": "{0}.source_id, NULL",
+}
+"""How the log names the question that a row of a table is about: its id and its number."""
 
 
 def source_number(connection: Connection, name: str, form: str) -> int:
@@ -30,7 +37,12 @@ def source_number(connection: Connection, name: str, form: str) -> int:
 def log_change(
     connection: Connection, kind: RecordKind, operation: Operation, identifier: str, num: int | None
 ) -> None:
-    """Append one entry to the change log."""
+    """Append one entry to the change log.
+
+    Args:
+        identifier: of the question that it is about.
+        num: that question's; None leaves it to whoever reads the log.
+    """
     connection.execute(
         "INSERT INTO changes (at_us, kind, operation, id, num) VALUES (?, ?, ?, ?, ?)",
         (time.time_ns() // 1000, kind, operation, identifier, num),
@@ -99,20 +111,29 @@ def _put(
     table = f"{kind}s"
     columns = rows.POSTS[table]
     fresh = rows.digest(values)
-    known = connection.execute(f"SELECT num, digest FROM {table} WHERE id = ?", (identifier,)).fetchone()
+    question = str(values[columns.index(_QUESTION_OF[kind])])
+    wanted = f"SELECT num, digest, {_QUESTION_OF[kind]} AS question FROM {table} WHERE id = ?"
+    known = connection.execute(wanted, (identifier,)).fetchone()
     if known is None:
         names = ", ".join((*columns, "source", "digest"))
         marks = ", ".join("?" * (len(columns) + 2))
-        added = f"INSERT INTO {table} ({names}) VALUES ({marks}) RETURNING num"
-        num = connection.execute(added, (*values, source, fresh)).fetchone()["num"]
-        log_change(connection, kind, "add", identifier, num)
+        connection.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", (*values, source, fresh))
+        _log_post(connection, kind, "add", question)
         return "add"
     if known["digest"] == fresh:
         return None
     assignments = ", ".join(f"{name} = ?" for name in (*columns, "digest"))
     connection.execute(f"UPDATE {table} SET {assignments} WHERE num = ?", (*values, fresh, known["num"]))
-    log_change(connection, kind, "edit", identifier, known["num"])
+    _log_post(connection, kind, "edit", question)
+    if known["question"] != question:  # an answer of another one
+        _log_post(connection, kind, "delete", known["question"])
     return "edit"
+
+
+def _log_post(connection: Connection, kind: PostKind, operation: Operation, question: str) -> None:
+    """Log what happened to a question that is there, or to an answer to one."""
+    row = connection.execute("SELECT num FROM questions WHERE id = ?", (question,)).fetchone()
+    log_change(connection, kind, operation, question, None if row is None else row["num"])
 
 
 def put_links(connection: Connection, links: Sequence[Link], *, is_claimed: bool = True) -> int:
@@ -195,9 +216,9 @@ def remove_question(connection: Connection, identifier: str) -> bool:
 
 def delete_answer(connection: Connection, identifier: str) -> bool:
     """Delete one answer and log it; return whether it was there: it may have gone with its question."""
-    gone = connection.execute("DELETE FROM answers WHERE id = ? RETURNING num", (identifier,)).fetchone()
+    gone = connection.execute("DELETE FROM answers WHERE id = ? RETURNING question_id", (identifier,)).fetchone()
     if gone is not None:
-        log_change(connection, "answer", "delete", identifier, gone["num"])
+        _log_post(connection, "answer", "delete", gone["question_id"])
     return gone is not None
 
 
@@ -214,7 +235,7 @@ def delete_link(connection: Connection, link: Link) -> bool:
 
 def delete_where(connection: Connection, table: str, condition: str, values: Sequence[object] = ()) -> int:
     """Delete rows of ``questions``, ``answers`` or ``links``, each logged; return how many."""
-    kind, logged = table.removesuffix("s"), "source_id, NULL" if table == "links" else "id, num"
+    kind, logged = table.removesuffix("s"), LOGGED[table].format(table)
     log = f"INSERT INTO changes (at_us, kind, operation, id, num) SELECT ?, ?, 'delete', {logged} FROM {table}"
     connection.execute(f"{log} WHERE {condition}", (time.time_ns() // 1000, kind, *values))
     return connection.execute(f"DELETE FROM {table} WHERE {condition}", values).rowcount

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,10 @@ class MilvusEngine(Records):
     def statistics(self, terms: Collection[str]) -> TermStatistics:
         """Return how many questions can be found, and how many have each of these terms."""
         return TermStatistics(self.words.entries, self.words.frequencies(terms))
+
+    def without_answers(self) -> MilvusEngine:
+        """Return what finds questions by their titles and bodies alone."""
+        return replace(self, fields=replace(self.fields, answers=0.0))
 
     def lexical(self, weights: Mapping[str, float], limit: int, filters: Filters) -> list[Candidate]:
         """Return the questions that match weighted terms best; which of equally good ones is Milvus' to choose."""

@@ -1,9 +1,9 @@
 """Words of questions in Milvus: its own BM25 function over our terms.
 
-The terms of a title, and those of title and body, are texts with spaces between them; Milvus splits them at the spaces
-and counts. A term of a query that weighs twice as much as another is asked for twice. The best by the whole text are
-scored by their titles too, since Milvus' hybrid search sums no scores as they are. In how many questions a term is,
-which Milvus does not tell, is kept in rows of its own.
+The terms of a title, those of title and body, and those of the best answers are texts with spaces between them; Milvus
+splits them at the spaces and counts. A term of a query that weighs twice as much as another is asked for twice. The
+best by the whole text and by answers are scored by the other fields too, since Milvus' hybrid search sums no scores as
+they are. In how many questions a term is, which Milvus does not tell, is kept in rows of its own.
 
 Source: Robertson, Zaragoza 2009, "The Probabilistic Relevance Framework", equation 3.15.
 """
@@ -37,8 +37,9 @@ UNIT: Final = 0.5
 """The least weight of a term in a query; the others are rounded to multiples."""
 DEEPER: Final = 2
 """So many times more are found by their texts as are wanted by both."""
-TITLE, TERMS = "title", "terms"
-"""The fields of the terms of a title, and of a whole question."""
+TITLE, TERMS, ANSWERS = "title", "terms", "answers"
+"""The fields of the terms of a title, of a whole question, and of its best answers."""
+_COUNTED: Final = [TERMS, ANSWERS]
 COUNTED_TOGETHER: Final = 5_000
 """Entries whose terms are counted in one step."""
 
@@ -78,10 +79,11 @@ class MilvusWords(MilvusIndex):
         entries = self.milvus.schema("num", "INT64")
         add_conditions(entries[0])
         add_field(entries[0], "text", "VARCHAR", max_length=65_535)
-        for field in (TITLE, TERMS):
+        for field in (TITLE, TERMS, ANSWERS):
             add_terms(*entries, field, K1, B)
         counts = self.milvus.schema("num", "INT64")
-        add_field(counts[0], "questions", "INT64")
+        for field in (TERMS, ANSWERS):
+            add_field(counts[0], field, "INT64")
         add_vector(*counts, **NOTHING)
         names = (f"{kind}_{self._fingerprint}" for kind in ("words", "terms"))
         self._begin(applied, dict(zip(names, (entries, counts), strict=True)))
@@ -99,13 +101,13 @@ class MilvusWords(MilvusIndex):
             yield MilvusWordWriter(self)
 
     def frequencies(self, terms: Iterable[str]) -> dict[str, int]:
-        """Return in how many questions each of these terms is, of those that occur.
+        """Return in how many questions each of these terms is, of those that occur; of what none has, in their answers.
 
         A writer that was killed may have counted some questions twice.
         """
         keys = {term_key(term): term for term in terms}
-        rows = self.milvus.get(self.terms, list(keys), ["questions"])
-        return {keys[row["num"]]: row["questions"] for row in rows}
+        rows = self.milvus.get(self.terms, list(keys), [TERMS, ANSWERS])
+        return {keys[row["num"]]: row[TERMS] or row[ANSWERS] for row in rows}
 
     def best(
         self, weights: Mapping[str, float], fields: FieldWeights, limit: int, expression: str
@@ -114,12 +116,22 @@ class MilvusWords(MilvusIndex):
         query = query_of(weights)
         if not query:
             return []
-        [texts] = self.milvus.search(self.collection, f"{TERMS}_bm25", [query], DEEPER * limit, expression)
-        among = listed("num in", (num for num, _ in texts))
-        titles = self.milvus.search(self.collection, f"{TITLE}_bm25", [query], len(texts), among)[0] if texts else ()
-        of_title = dict(titles)
-        scores = ((num, UNIT * (fields.text * score + fields.title * of_title.get(num, 0.0))) for num, score in texts)
-        return sorted(((num, score) for num, score in scores if score > 0), key=lambda row: (-row[1], row[0]))[:limit]
+        weight_of = {TERMS: fields.text, TITLE: fields.title, ANSWERS: fields.answers}
+        weight_of = {field: weight for field, weight in weight_of.items() if weight}
+        nums = set[int]()
+        for field in weight_of.keys() - {TITLE}:  # a word of a title is in the text
+            [found] = self.milvus.search(self.collection, f"{field}_bm25", [query], DEEPER * limit, expression)
+            nums.update(num for num, _ in found)
+        if not nums:
+            return []
+        scores: dict[int, float] = {}
+        for field, weight in weight_of.items():
+            among = listed("num in", sorted(nums))
+            [found] = self.milvus.search(self.collection, f"{field}_bm25", [query], len(nums), among)
+            for num, score in found:
+                scores[num] = scores.get(num, 0.0) + UNIT * weight * score
+        best = sorted((-score, num) for num, score in scores.items() if score > 0)
+        return [(num, -score) for score, num in best[:limit]]
 
     def texts(self, nums: Sequence[int]) -> dict[int, bytes]:
         """Return what these questions are compared by, as far as it is there."""
@@ -151,6 +163,7 @@ class MilvusWordWriter:
             "text": packed if len(packed) <= MAX_BYTES else "",
             TITLE: text_of(entry.title),
             TERMS: text_of((*entry.title, *entry.body)),
+            ANSWERS: text_of(entry.answers),
         }
         if len(self._rows) >= COUNTED_TOGETHER:
             self._send()
@@ -176,16 +189,17 @@ class MilvusWordWriter:
     def _count(self, nums: Sequence[int]) -> None:
         """Count the terms of the entries that are to be sent, and no longer those of what is there of these numbers."""
         milvus, index = self._index.milvus, self._index
-        change: Counter[int] = Counter()
-        for row in self._rows.values():
-            change.update(map(term_key, set(row[TERMS].split())))
-        for known in milvus.get(index.collection, nums, [TERMS]):
-            change.subtract(map(term_key, set(known[TERMS].split())))
-        keys = [key for key, difference in change.items() if difference]
-        counts = {row["num"]: row["questions"] for row in milvus.get(index.terms, keys, ["questions"])}
-        counts = {key: counts.get(key, 0) + change[key] for key in keys}
-        rows = (
-            {"num": key, "questions": count, NOTHING["name"]: [0.0, 0.0]} for key, count in counts.items() if count > 0
-        )
-        milvus.upsert(index.terms, rows)
-        milvus.delete(index.terms, [key for key, count in counts.items() if count <= 0])
+        change: Counter[tuple[int, str]] = Counter()
+        for rows, times in ((self._rows.values(), 1), (milvus.get(index.collection, nums, _COUNTED), -1)):
+            for row in rows:
+                for field in _COUNTED:
+                    for term in set(row[field].split()):
+                        change[term_key(term), field] += times
+        keys = list({key for (key, _), difference in change.items() if difference})
+        known = {row["num"]: row for row in milvus.get(index.terms, keys, _COUNTED)}
+        counts = {
+            key: {field: known.get(key, {}).get(field, 0) + change[key, field] for field in _COUNTED} for key in keys
+        }
+        left = {key: of_fields for key, of_fields in counts.items() if max(of_fields.values()) > 0}
+        milvus.upsert(index.terms, ({"num": key, **row, NOTHING["name"]: [0.0, 0.0]} for key, row in left.items()))
+        milvus.delete(index.terms, list(counts.keys() - left.keys()))

@@ -143,16 +143,17 @@ export function aboutLine(question, via = null) {
 
 /** Why it was found, folded: words and the scores. */
 function whyPart(hit) {
-  const matched = [...new Set(hit.matched.map((one) => one.word.toLowerCase()))];
+  const answered = distinctWords(hit.matched.filter((one) => one.field === "answer"));
+  const matched = distinctWords(hit.matched.filter((one) => one.field !== "answer"));
   const rows = [
-    matched.length
-      ? reason("Matched", matched.slice(0, SHOWN_WORDS), matched.length - SHOWN_WORDS)
-      : reason("Matched", ["no word, but the meaning"], 0),
-    hit.missing.length ? reason("Missing", hit.missing, 0) : null,
-    hit.components.judged_different ? reason("Less likely", ["people often judged it different from others"], 0) : null,
+    matched.length ? reason("Matched", matched) : null,
+    answered.length ? reason("Found in an answer", answered) : null,
+    hit.matched.length ? null : reason("Matched", ["no word, but the meaning"]),
+    hit.missing.length ? reason("Missing", hit.missing) : null,
+    hit.components.judged_different ? reason("Less likely", ["people often judged it different from others"]) : null,
   ];
   const scores = parts(hit.components);
-  if (scores) rows.push(reason("Scores", [scores], 0));
+  if (scores) rows.push(reason("Scores", [scores]));
   return h(
     "details",
     { class: "why" },
@@ -161,8 +162,13 @@ function whyPart(hit) {
   );
 }
 
-function reason(name, words, more) {
-  const shown = words.join(", ") + (more > 0 ? ` and ${more} more` : "");
+function distinctWords(matches) {
+  return [...new Set(matches.map((one) => one.word.toLowerCase()))];
+}
+
+function reason(name, words) {
+  const more = words.length - SHOWN_WORDS;
+  const shown = words.slice(0, SHOWN_WORDS).join(", ") + (more > 0 ? ` and ${more} more` : "");
   return h("div", { class: name.toLowerCase().replaceAll(" ", "-") }, h("dt", {}, name), h("dd", {}, shown));
 }
 
