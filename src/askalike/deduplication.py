@@ -28,12 +28,13 @@ from askalike.executors import Executor
 from askalike.files import writing_whole
 from askalike.forum import Forum
 from askalike.forum.encoders import AnyEncoder
+from askalike.forum.exchange import arrow_table
 from askalike.forum.groups import DEFAULT_MINIMUM, LEAST
 from askalike.forum.indexes import ForumSettings
 from askalike.progress import Progress, SilentProgress
 from askalike.readers.files import plain_suffix
 from askalike.readers.frame import ReadContext, ReadOptions
-from askalike.readers.table import Row, Table, choose_columns, is_headerless, open_table, row_questions
+from askalike.readers.table import Row, Table, batch_rows, choose_columns, is_headerless, open_table, row_questions
 from askalike.readers.values import Unreadable, check_has_text
 from askalike.records import batches
 from askalike.text.markup import plain_text
@@ -194,19 +195,8 @@ def deduplicate(
 def _source(data: Any, into: str | Path | None, context: ReadContext) -> _Source:
     if isinstance(data, str | os.PathLike):
         return _file_source(Path(data), None if into is None else Path(into), context)
-    if hasattr(data, "iloc"):
-        return _pandas_source(data, context)
-    if type(data).__module__.partition(".")[0] == "polars":
-        return _polars_source(data, context)
-    if hasattr(data, "column_names") and hasattr(data, "filter"):
-        names = list(map(str, data.column_names))
-        return _frame_source(
-            names,
-            data.num_rows,
-            lambda place: data.column(place).to_pylist(),
-            context,
-            lambda mask: data.filter(_boolean_array(mask)),
-        )
+    if any(hasattr(data, name) for name in ("iloc", "to_frame", "__arrow_c_stream__", "__dataframe__")):
+        return _frame_source(data, context)
     if isinstance(data, Iterable) and not isinstance(data, Mapping | bytes):
         return _list_source(list(data), context)
     raise SettingError(
@@ -305,73 +295,29 @@ def _shown_text(question: Question) -> str:
 # -- data frames and lists -------------------------------------------------------------------------------------
 
 
-def _pandas_source(frame: Any, context: ReadContext) -> _Source:
-    def values(column: Any) -> list[Any]:
-        cells = column.astype(object)
-        return [
-            cell.to_pydatetime() if hasattr(cell, "to_pydatetime") else cell
-            for cell in cells.where(column.notna(), None).tolist()
-        ]
-
-    def keep(mask: list[bool]) -> Any:
-        return frame.iloc[[row for row, is_kept in enumerate(mask) if is_kept]]
-
-    index = frame.index
-    if not hasattr(frame, "columns"):  # a series
-        return _frame_source(["title"], len(frame), lambda _: values(frame), context, keep, index.__getitem__)
-    names = list(map(str, frame.columns))
-    return _frame_source(
-        names, len(frame), lambda place: values(frame.iloc[:, place]), context, keep, index.__getitem__
-    )
-
-
-def _polars_source(frame: Any, context: ReadContext) -> _Source:
-    if not hasattr(frame, "columns"):  # a series
-        return _frame_source(["title"], len(frame), lambda _: frame.to_list(), context, lambda mask: frame.filter(mask))
-    if not hasattr(frame, "to_series"):
-        raise SettingError("a LazyFrame of polars was given", "collect it first: frame.collect()")
-    return _frame_source(
-        list(frame.columns),
-        len(frame),
-        lambda place: frame.to_series(place).to_list(),
-        context,
-        lambda mask: frame.filter(mask),
-    )
-
-
-def _frame_source(
-    names: Sequence[str],
-    count: int,
-    values: Callable[[int], list[Any]],
-    context: ReadContext,
-    keep: Callable[[list[bool]], Any],
-    label: Callable[[int], Any] = lambda _: None,
-) -> _Source:
-    """Return the source of a data frame.
-
-    Args:
-        values: the place of a column → its cells, None for a gap.
-        keep: whether each row is kept → the frame of these.
-        label: of a row where no column holds ids.
-    """
+def _frame_source(data: Any, context: ReadContext) -> _Source:
+    """Return the source of a frame or series of pandas or polars, or of a table that speaks Arrow."""
+    is_series, is_pandas = hasattr(data, "to_frame"), hasattr(data, "iloc")
+    whole = arrow_table(data.to_frame("title") if is_series else data)
+    names = ["title"] if is_series else whole.column_names[: data.shape[1]]  # what follows is an index of pandas
     columns = _text_columns(names, context, "the data frame")
     places = sorted(set(columns.values()))
-    cells = {place: values(place) for place in places}
-    ids = cells[columns["id"]] if "id" in columns else None
-    rows = (Row(number, part) for number, part in enumerate(zip(*(cells[place] for place in places), strict=True)))
-    table = Table([names[place] for place in places], rows)
+    read = whole.select(places)
     chosen = {name: places.index(place) for name, place in columns.items()}
+    ids = read.column(chosen["id"]).to_pylist() if "id" in columns else None
+    table = Table([names[place] for place in places], batch_rows(read.to_batches(_BATCH)))
+
+    def keep(removed: set[int]) -> Any:
+        kept = [row for row in range(whole.num_rows) if row not in removed]
+        if is_pandas:
+            return data.iloc[kept]
+        return data[kept] if type(data).__module__.partition(".")[0] == "polars" else whole.take(kept)
+
     return _Source(
         (question for _, question in row_questions(table, chosen, "the data frame", context)),
-        label if ids is None else ids.__getitem__,
-        lambda removed: keep([row not in removed for row in range(count)]),
+        ids.__getitem__ if ids is not None else data.index.__getitem__ if is_pandas else lambda _: None,
+        keep,
     )
-
-
-def _boolean_array(mask: list[bool]) -> Any:
-    import pyarrow
-
-    return pyarrow.array(mask, pyarrow.bool_())
 
 
 def _list_source(items: list[Any], context: ReadContext) -> _Source:

@@ -248,8 +248,8 @@ def frame_of(records: Iterable[Any], kind: type, library: FrameLibrary) -> Any:
     return table.to_pandas() if library == "pandas" else module.from_arrow(table)
 
 
-def archive_of(frame: Any, folder: Path) -> Path:
-    """Write a data frame to a file that the reader of tables takes, and return its path.
+def arrow_table(frame: Any) -> Any:
+    """Return a data frame as a table of pyarrow.
 
     Args:
         frame: with ``__arrow_c_stream__`` (pandas 2.2 and later, polars, pyarrow, DuckDB, …) or ``__dataframe__``.
@@ -260,16 +260,19 @@ def archive_of(frame: Any, folder: Path) -> Path:
     """
     pyarrow = _module("pyarrow")
     if hasattr(frame, "__arrow_c_stream__"):
-        table = pyarrow.table(frame)
-    elif hasattr(frame, "__dataframe__"):
-        table = _module("pyarrow.interchange").from_dataframe(frame)
-    else:
-        raise SettingError(
-            f"a {type(frame).__name__} is no data frame",
-            "expected one of pandas, polars, pyarrow or another that speaks Arrow",
-        )
+        return pyarrow.table(frame)
+    if hasattr(frame, "__dataframe__"):
+        return _module("pyarrow.interchange").from_dataframe(frame)
+    raise SettingError(
+        f"a {type(frame).__name__} is no data frame",
+        "expected one of pandas, polars, pyarrow or another that speaks Arrow",
+    )
+
+
+def archive_of(frame: Any, folder: Path) -> Path:
+    """Write a data frame to a file that the reader of tables takes, and return its path."""
     path = folder / "frame.parquet"
-    _module("pyarrow.parquet").write_table(table, path)
+    _module("pyarrow.parquet").write_table(arrow_table(frame), path)
     return path
 
 

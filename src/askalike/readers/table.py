@@ -8,7 +8,7 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -224,21 +224,29 @@ def _open_parquet(path: Path, name: str, context: ReadContext) -> Table:
     limits.check_unpacked(name, max(unpacked, _CELL_BYTES * cells), packed)
 
     def rows() -> Iterator[Row]:
-        number = decoded = 0
+        decoded = 0
         with file:
             try:
-                for batch in file.iter_batches(batch_size=_BATCH_ROWS):
-                    columns = [_values(_microseconds(column, pyarrow)) for column in batch.columns]
-                    decoded += sum(len(cell) for column in columns for cell in column if isinstance(cell, str | bytes))
+                for row in batch_rows(file.iter_batches(batch_size=_BATCH_ROWS)):
+                    decoded += sum(len(cell) for cell in row.cells if isinstance(cell, str | bytes))
                     limits.check_unpacked(name, decoded, packed)
-                    for row_cells in zip(*columns, strict=True):
-                        number += 1
-                        yield Row(number, row_cells)
+                    yield row
             except (pyarrow.ArrowException, OSError) as error:
                 raise _damaged_parquet(name, error) from error
         context.advance(packed)
 
     return Table(header, rows())
+
+
+def batch_rows(batches: Iterable[Any]) -> Iterator[Row]:
+    """Yield the rows of Arrow's record batches."""
+    import pyarrow
+
+    numbers = count(1)
+    for batch in batches:
+        columns = [_values(_microseconds(column, pyarrow)) for column in batch.columns]
+        for cells in zip(*columns, strict=True):
+            yield Row(next(numbers), cells)
 
 
 class BrokenCell:
