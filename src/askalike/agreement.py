@@ -15,7 +15,7 @@ from askalike.files import replace_whole
 
 def is_agreed(what: str, variable: str) -> bool:
     """Return whether this user has agreed to something, by a command or in the variable's list, parted by commas."""
-    return what in {one.strip() for one in os.environ.get(variable, "").split(",")} | set(_agreed())
+    return what in {agreement.strip() for agreement in os.environ.get(variable, "").split(",")} | set(_agreed())
 
 
 def agree(what: str) -> None:
@@ -39,7 +39,7 @@ def agreed_file() -> Path:
 
 def _agreed() -> list[str]:
     try:
-        found = json.loads(agreed_file().read_bytes())
+        agreements = json.loads(agreed_file().read_bytes())
     except (OSError, ValueError, RuntimeError):  # RuntimeError: there is no home
         return []
-    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+    return [agreement for agreement in agreements if isinstance(agreement, str)] if isinstance(agreements, list) else []

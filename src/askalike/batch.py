@@ -95,8 +95,8 @@ def pairs(source: Source, into: str | Path, minimum: float = DEFAULT_SCORE, **ho
     """
 
     def write(forum: Forum, file: BinaryIO, progress: Progress) -> int:
-        found = forum.pairs.duplicates(minimum, progress=progress)
-        return write_records(pair_rows(found), PairRow, "parquet", file)
+        duplicates = forum.pairs.duplicates(minimum, progress=progress)
+        return write_records(pair_rows(duplicates), PairRow, "parquet", file)
 
     return _write(source, into, "pairs.parquet", write, **how)
 
@@ -116,9 +116,9 @@ def groups(source: Source, into: str | Path, minimum: float = DEFAULT_MINIMUM, *
 
     def write(forum: Forum, file: BinaryIO, progress: Progress) -> int:
         forum.pairs.compare(progress=progress)
-        found = forum.groups.find(minimum)
-        write_records(member_rows(forum.store, found), MemberRow, "parquet", file)
-        return len(found)
+        likely_groups = forum.groups.find(minimum)
+        write_records(member_rows(forum.store, likely_groups), MemberRow, "parquet", file)
+        return len(likely_groups)
 
     return _write(source, into, "groups.parquet", write, **how)
 

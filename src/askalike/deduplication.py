@@ -336,10 +336,10 @@ def _list_source(items: list[Any], context: ReadContext) -> _Source:
         id_name = header[columns["id"]] if "id" in columns else None
         return _Source(questions, lambda row: (mappings[row] or {}).get(id_name), keep)
     if isinstance(named, Question):
-        asked = [_of_kind(item, Question, row) for row, item in enumerate(items)]
+        typed = [_of_kind(item, Question, row) for row, item in enumerate(items)]
         return _Source(
-            (_checked(question, row) for row, question in enumerate(asked)),
-            lambda row: None if asked[row] is None else asked[row].id,
+            (_checked(question, row) for row, question in enumerate(typed)),
+            lambda row: None if typed[row] is None else typed[row].id,
             keep,
         )
     if named is not None and not isinstance(named, str):

@@ -185,10 +185,10 @@ _REPARSE_POINT: Final = 0x400
 def is_link(path: Path) -> bool:
     """Return whether a path is a link, or anything else that leads to another folder, as a junction does."""
     try:
-        found = path.lstat()
+        status = path.lstat()
     except OSError:
         return False
-    return stat.S_ISLNK(found.st_mode) or bool(getattr(found, "st_file_attributes", 0) & _REPARSE_POINT)
+    return stat.S_ISLNK(status.st_mode) or bool(getattr(status, "st_file_attributes", 0) & _REPARSE_POINT)
 
 
 def remove_owned(folder: Path, owned: Owned) -> list[Path]:
@@ -229,14 +229,14 @@ def remove_file(path: Path) -> None:
 
 def foreign_in(folder: Path, owned: Owned) -> list[Path]:
     """Return what lies in a folder, at any depth, and has none of the package's names; links are not followed."""
-    found: list[Path] = []
+    foreign: list[Path] = []
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         inner = owned.folder(path.name)
         if inner is not None and path.is_dir() and not is_link(path):
-            found.extend(foreign_in(path, inner))
+            foreign.extend(foreign_in(path, inner))
         elif not owned.has_file(path.name) or (path.is_dir() and any(path.iterdir())):
-            found.append(path)
-    return found
+            foreign.append(path)
+    return foreign
 
 
 def _cleared(path: Path, owned: Owned, name: Path | str, parent: int | None) -> Iterator[Path]:
@@ -258,8 +258,8 @@ def _cleared(path: Path, owned: Owned, name: Path | str, parent: int | None) -> 
         return
     try:
         with os.scandir(path if here is None else here) as entries:
-            found = sorted(entries, key=lambda entry: entry.name)
-        for entry in found:
+            in_order = sorted(entries, key=lambda entry: entry.name)
+        for entry in in_order:
             yield from _removed(path / entry.name, owned, here)
     finally:
         if here is not None:

@@ -52,10 +52,10 @@ def side_by_side(work: Callable[[_Given], _Made], items: Iterable[_Given], threa
     waiting: deque[Future[_Made]] = deque()
     with ThreadPoolExecutor(threads, "side by side") as pool:
         try:
-            for one in chain(first, ahead):
+            for item in chain(first, ahead):
                 if len(waiting) > 2 * threads:
                     yield waiting.popleft().result()
-                waiting.append(pool.submit(work, one))
+                waiting.append(pool.submit(work, item))
             while waiting:
                 yield waiting.popleft().result()
         finally:

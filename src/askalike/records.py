@@ -53,12 +53,12 @@ def columns_of(kind: Any) -> dict[str, str]:
     >>> columns_of(Link)
     {'source_id': 'text', 'target_id': 'text', 'kind': 'text'}
     """
-    found = inspect.type_info(kind)
-    assert isinstance(found, inspect.StructType | inspect.DataclassType)
+    info = inspect.type_info(kind)
+    assert isinstance(info, inspect.StructType | inspect.DataclassType)
     kinds: dict[str, str] = {}
-    for field in found.fields:
+    for field in info.fields:
         types = field.type.types if isinstance(field.type, inspect.UnionType) else (field.type,)
-        kinds[field.encode_name] = next((_KINDS[type(one)] for one in types if type(one) in _KINDS), "text")
+        kinds[field.encode_name] = next((_KINDS[type(part)] for part in types if type(part) in _KINDS), "text")
     return kinds
 
 
@@ -127,8 +127,8 @@ def arrow_rows(records: Iterable[Any]) -> list[dict[str, Any]]:
     """Return records as Arrow takes them: moments stay moments."""
     from datetime import datetime
 
-    found = (msgspec.to_builtins(record, builtin_types=(datetime,)) for record in records)
-    return [{name: _cell(one) if isinstance(one, dict) else one for name, one in row.items()} for row in found]
+    rows = (msgspec.to_builtins(record, builtin_types=(datetime,)) for record in records)
+    return [{name: _cell(value) if isinstance(value, dict) else value for name, value in row.items()} for row in rows]
 
 
 def record_of(row: Mapping[str, object], kind: type[_Record]) -> _Record:

@@ -400,7 +400,7 @@ def hit_fields(hit: SimilarHit, fields: Sequence[str]) -> dict[str, Any]:
     for name, parts in wanted.items():
         value = to_builtins(getattr(hit, name), builtin_types=(datetime,))
         if "" not in parts and value is not None:
-            value = {key: held for key, held in value.items() if key in parts or (name == "question" and key in NAMED)}
+            value = {key: part for key, part in value.items() if key in parts or (name == "question" and key in NAMED)}
         named[name] = value
     return named
 

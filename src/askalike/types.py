@@ -39,8 +39,8 @@ _SAME_LANGUAGE: Final = {"nb": "no", "iw": "he", "in": "id", "fil": "tl", "cmn":
 """Other codes of a language → its own."""
 
 
-def language_code(given: str) -> str:
-    """Return the ISO 639 code of a language that was given as a code, BCP 47 tag or locale; "" of "".
+def language_code(written: str) -> str:
+    """Return the ISO 639 code of a language that is written as a code, BCP 47 tag or locale; "" of "".
 
     >>> language_code("de-AT"), language_code("pt_BR.UTF-8"), language_code(" EN ")
     ('de', 'pt', 'en')
@@ -48,9 +48,11 @@ def language_code(given: str) -> str:
     Raises:
         SettingError: it is none.
     """
-    code = _SUBTAG.split(given.strip().lower())[0]
+    code = _SUBTAG.split(written.strip().lower())[0]
     if code and not _LANGUAGE.fullmatch(code):
-        raise SettingError(f"the language is {given[:80]!r}", "expected an ISO 639 code such as de, or a tag as pt-BR")
+        raise SettingError(
+            f"the language is {written[:80]!r}", "expected an ISO 639 code such as de, or a tag as pt-BR"
+        )
     return _SAME_LANGUAGE.get(code, code)
 
 
@@ -225,7 +227,7 @@ class Thread:
 
     def __post_init__(self) -> None:
         check_fields(self, "thread ")
-        owners = {*(one.question_id for one in self.answers), *(one.source_id for one in self.links)}
+        owners = {*(part.question_id for part in self.answers), *(part.source_id for part in self.links)}
         if not owners <= {self.question.id}:
             raise ValueError(f"answers or links of {sorted(owners)} in the thread of {self.question.id}")
 
@@ -559,7 +561,8 @@ class GroupList(list[Group]):
         rows = []
         for group in self[:SHOWN_GROUPS]:
             titles = [
-                _linked_html(self._questions.get(one, Question(one, one))) for one in group.members[:SHOWN_MEMBERS]
+                _linked_html(self._questions.get(member, Question(member, member)))
+                for member in group.members[:SHOWN_MEMBERS]
             ]
             if len(group.members) > SHOWN_MEMBERS:
                 titles.append(f"and {len(group.members) - SHOWN_MEMBERS:,} more")

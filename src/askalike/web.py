@@ -109,8 +109,8 @@ class Web:
         until = self._clock() + timeout_s
         try:
             with self._opener.open(request, timeout=timeout_s) as answer:
-                found = self._read(answer, most_bytes, until)
-                return Answer(answer.status, lowered(answer.headers), found)
+                received = self._read(answer, most_bytes, until)
+                return Answer(answer.status, lowered(answer.headers), received)
         except urllib.error.HTTPError as error:
             with error:
                 if error.code == 304:

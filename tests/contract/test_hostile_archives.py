@@ -121,11 +121,6 @@ def _askubuntu(values: Values) -> str:
     return f"{_text(values['id'])}\t{_text(values['title'])}\t{_text(values['body'])}\n9\tHow?\tx\n"
 
 
-def _beir(values: Values) -> str:
-    one = _json(values)
-    return _dumps({"_id": one["id"], "title": one["title"], "text": one["body"]}) + '\n{"_id": "9", "text": "x"}\n'
-
-
 def _export(values: Values) -> str:
     one = _json(values)
     first = {name: one[name] for name in ("id", "title", "body", "score")} | {"created": one["date"]}
@@ -145,12 +140,11 @@ FORMATS: dict[str, tuple[str, Callable[[Values], str]]] = {
     "yahoo-liveqa": ("liveqa.txt", _liveqa),
     "yahoo-threads": ("threads.csv", _threads),
     "askubuntu": ("text_tokenized.txt", _askubuntu),
-    "beir": ("corpus.jsonl", _beir),
 }
 """Format → a file's name and the file, of one question with these values and a plain one."""
 
 FAMILIES = (
-    ("jsonl", "discourse", "beir", "askalike"),
+    ("jsonl", "discourse", "askalike"),
     ("stackexchange", "semeval", "yahoo"),
     ("table", "pairs", "yahoo-liveqa", "yahoo-threads", "askubuntu"),
 )

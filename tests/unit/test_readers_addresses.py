@@ -25,7 +25,6 @@ FILES: dict[str, dict[str, str]] = {
     "table": {"posts.csv": "id,title\n7,Why?\n"},
     "askubuntu": {"text_tokenized.txt": "7\tWhy?\tx\n"},
     "semeval": {"a.xml": SEMEVAL},
-    "beir": {"corpus.jsonl": '{"_id": "7", "title": "Why?", "text": "x"}\n'},
     "yahoo": {"a.xml": "<vespaadd><document><uri>7</uri><subject>Why?</subject></document></vespaadd>"},
     "yahoo-liveqa": {"a": "20130824170310AA7\tBooks\tArts\t2013-08-25\tWhy?\tx\n"},
 }
@@ -36,7 +35,7 @@ ESCAPES = dict.fromkeys(("stackexchange", "yahoo-liveqa"), "&amp;gt;") | {"yahoo
 def first_question(tmp_path: Path, name: str, site_url: str, told: list[str], title: str = "Why?") -> Question:
     for file, content in FILES[name].items():
         (tmp_path / file).write_text(content.replace("Why?", title), encoding="utf-8")
-    path = tmp_path if len(FILES[name]) > 1 or name in ("beir", "askubuntu") else tmp_path / next(iter(FILES[name]))
+    path = tmp_path if len(FILES[name]) > 1 or name == "askubuntu" else tmp_path / next(iter(FILES[name]))
     context = ReadContext(ReadOptions(site_url=site_url), notice=told.append)
     return next(record for record in READERS[name].read(path, context) if isinstance(record, Question))
 
@@ -69,7 +68,7 @@ def test_a_site_without_a_pattern_is_enough_where_the_format_knows_the_path(
     assert first_question(tmp_path, name, SITE, []).url == SITE + path
 
 
-@pytest.mark.parametrize("name", ["semeval", "beir", "yahoo", "yahoo-liveqa"])
+@pytest.mark.parametrize("name", ["semeval", "yahoo", "yahoo-liveqa"])
 def test_where_no_path_is_known_it_is_said_what_site_url_lacks(tmp_path: Path, name: str) -> None:
     told: list[str] = []
     assert first_question(tmp_path, name, SITE, told).url == ""

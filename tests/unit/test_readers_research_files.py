@@ -18,7 +18,6 @@ LAYOUTS: dict[str, tuple[str, str]] = {
     "yahoo-liveqa": ("liveqa.tsv", "20130824170310AAuRdbx\tBooks\tArts\t2013-08-25\tWhy?\tWell.\n"),
     "yahoo-threads": ("threads.csv", "subject,content,bestanswer,ans0\nb'Why?',,b'So.',b'So.'\n"),
     "askubuntu": ("text_tokenized.txt", "9\thow do i ?\tlike so .\n"),
-    "beir": ("corpus.jsonl", '{"_id": "1", "title": "a", "text": "b", "metadata": {}}\n'),
 }
 
 

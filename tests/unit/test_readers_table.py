@@ -148,6 +148,13 @@ def test_a_row_that_cannot_be_used_is_rejected_with_its_line(tmp_path: Path, row
     assert context.rejects.first[0].reason.startswith(reason)
 
 
+def test_a_corpus_of_beir_is_a_table(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.jsonl"
+    path.write_text('{"_id": "7", "title": "Why?", "text": "So.", "metadata": {}}\n', encoding="utf-8")
+    assert TableReader().matches(path)
+    assert list(TableReader().read(path, ReadContext())) == [Question("7", "Why?", "So.")]
+
+
 @pytest.mark.parametrize("accepted", ["x" * 2000, "2\x00"])
 def test_an_accepted_answer_whose_id_cannot_be_read_is_counted(tmp_path: Path, accepted: str) -> None:
     table = f"id,type,title,accepted_answer_id\n1,1,Why?,{accepted}\n"

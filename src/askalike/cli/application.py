@@ -63,11 +63,7 @@ _UsageError: type[Any] = typer.BadParameter.__bases__[0]
 
 
 def run_for_programs(words: list[str]) -> int:
-    """Run one command whose output a program reads, and return the exit code.
-
-    Raises:
-        SettingError: the command cannot be called so.
-    """
+    """Run one command whose output a program reads, and return the exit code."""
     try:
         return app(args=words, standalone_mode=False) or 0
     except _UsageError as error:

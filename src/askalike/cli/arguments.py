@@ -47,11 +47,7 @@ ParquetOption = Annotated[bool, typer.Option("--parquet", help="Write Parquet to
 
 
 def form_of(as_json: bool, as_csv: bool, as_parquet: bool) -> Form | None:
-    """Return the form that was asked for, None for a table to be read.
-
-    Raises:
-        SettingError: several were.
-    """
+    """Return the form that was asked for, None for a table to be read."""
     forms = [form for form, is_asked in zip(FORMS, (as_json, as_csv, as_parquet), strict=True) if is_asked]
     if len(forms) > 1:
         raise SettingError("--json, --csv and --parquet exclude each other", "give one of them")
@@ -62,11 +58,7 @@ MAX_BODY_BYTES = 16 * 1024 * 1024
 
 
 def moment(text: str | None, option: str) -> datetime | None:
-    """Return the moment that an option gives: a date or an ISO 8601 date and time, UTC unless it says otherwise.
-
-    Raises:
-        SettingError: it is neither, or beyond the first or last day of the calendar in UTC.
-    """
+    """Return the moment that an option gives: a date or an ISO 8601 date and time, UTC unless it says otherwise."""
     if text is None:
         return None
     try:
@@ -79,11 +71,7 @@ def moment(text: str | None, option: str) -> datetime | None:
 
 
 def body_text(text: str) -> str:
-    """Return the body that an option gives; "-" reads it from standard input.
-
-    Raises:
-        SettingError: standard input is larger than a body may be, or not UTF-8.
-    """
+    """Return the body that an option gives; "-" reads it from standard input."""
     if text != "-":
         return text
     raw = sys.stdin.buffer.read(MAX_BODY_BYTES + 1)
@@ -96,11 +84,7 @@ def body_text(text: str) -> str:
 
 
 def column_mapping(columns: list[str]) -> dict[str, str]:
-    """Return field → column, as the options ``--column FIELD=COLUMN`` give them.
-
-    Raises:
-        SettingError: one is written otherwise.
-    """
+    """Return field → column, as the options ``--column FIELD=COLUMN`` give them."""
     mapping: dict[str, str] = {}
     for column in columns:
         field, equals, name = column.partition("=")
@@ -113,11 +97,7 @@ def column_mapping(columns: list[str]) -> dict[str, str]:
 
 
 def known_markup(name: str) -> Markup | None:
-    """Return the markup of that name, None for "".
-
-    Raises:
-        SettingError: there is none of that name.
-    """
+    """Return the markup of that name, None for ""."""
     for known in get_args(Markup):
         if name == known:
             return cast(Markup, name)
@@ -154,7 +134,7 @@ STOPPED: Final = 130
 
 
 @contextmanager
-def telling_how_to_go_on(state: Callable[[], tuple[str, str]]) -> Iterator[None]:
+def interruptible(state: Callable[[], tuple[str, str]]) -> Iterator[None]:
     """Let Ctrl-C end the command with exit code 130.
 
     Args:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from askalike import batch as batches
-from askalike.cli.arguments import JsonOption, same_again, telling_how_to_go_on
+from askalike.cli.arguments import JsonOption, interruptible, same_again
 from askalike.cli.display import print_whole
 from askalike.cli.messages import BarProgress, print_json
 from askalike.executors import CLUSTERS
@@ -62,7 +62,7 @@ def batch(
     """
     named = source[0] if len(source) == 1 else source
     with (
-        telling_how_to_go_on(lambda: ("what is done is kept", same_again())),
+        interruptible(lambda: ("what is done is kept", same_again())),
         BarProgress() as progress,
     ):
         how = {"cluster": cluster, "model": model, "workers": workers, "language": language, "progress": progress}

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 
 import typer
 
-from askalike.cli.arguments import JsonOption, column_mapping, known_markup, same_again, telling_how_to_go_on
+from askalike.cli.arguments import JsonOption, column_mapping, interruptible, known_markup, same_again
 from askalike.cli.display import console, print_records, print_whole
 from askalike.cli.encode import default_encoder
 from askalike.cli.messages import BarProgress, print_json, safe
@@ -73,7 +73,7 @@ def deduplicate(
     if removed is not None:
         check_folder(removed)
     with (
-        telling_how_to_go_on(lambda: ("nothing was written", same_again())),
+        interruptible(lambda: ("nothing was written", same_again())),
         BarProgress() as progress,
     ):
         result = remove_repeats(

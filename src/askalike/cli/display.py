@@ -1,17 +1,4 @@
-"""How results and progress look on a terminal: rich text from untrusted words, or JSON; why a question was found. ::
-
-    cosine 0.82 · bm25 12.30, 91 % of the best
-    router▇0.83 drops▅0.57 the▁0.08
-
-    rank factor 0.97 · bm25 12.30
-    router▇ drop▅→disconnect 0.62 the▁
-
-    cosine 0.71 · bm25 12.30
-    router +0.21 drop +0.08 evening -0.02
-
-A bar is how much a word matters; an arrow leads from a word that the hit lacks to the one that stands for it best; a
-number with a sign is what the cosine loses without the word.
-"""
+"""How results look on a terminal: rich text from untrusted words, tables, files on standard output."""
 
 from __future__ import annotations
 
@@ -53,10 +40,6 @@ def print_records(
     Args:
         columns: what people are shown: heading → a record's cell.
         unbroken: headings of columns whose cells stay on one line, however narrow the terminal is.
-
-    Raises:
-        SettingError: Parquet is asked for on a terminal.
-        MissingExtraError: Parquet without pyarrow.
     """
     if form == "jsonl":
         print_json(list(records))
@@ -71,13 +54,20 @@ def print_records(
         print_aligned(table)
 
 
-def print_file(records: Iterable[Any], kind: type, form: Form) -> None:
-    """Write records to standard output as the content of a file.
+def plain_table(*names: str, right: Collection[str] = ()) -> Table:
+    """Return an empty table without lines; its cells stay on one line.
 
-    Raises:
-        SettingError: Parquet is asked for on a terminal.
-        MissingExtraError: Parquet without pyarrow.
+    Args:
+        right: names of the columns that are aligned to the right.
     """
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in names:
+        table.add_column(name, justify="right" if name in right else "left", no_wrap=True)
+    return table
+
+
+def print_file(records: Iterable[Any], kind: type, form: Form) -> None:
+    """Write records to standard output as the content of a file."""
     if form == "parquet" and sys.stdout.isatty():
         raise SettingError("Parquet is no text for a terminal", "write it to a file: > FILE.parquet")
     sys.stdout.flush()

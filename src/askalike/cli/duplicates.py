@@ -16,9 +16,9 @@ from askalike.cli.arguments import (
     JsonOption,
     ParquetOption,
     form_of,
+    interruptible,
     moment,
     same_again,
-    telling_how_to_go_on,
 )
 from askalike.cli.display import console, print_file, print_records, print_whole
 from askalike.cli.messages import BarProgress, messages, print_json, safe
@@ -106,7 +106,7 @@ def duplicates(
     if linked and len(chosen) > 1:
         raise SettingError(f"{chosen[0]} does not go with --linked", "leave one of them out")
     with (
-        telling_how_to_go_on(lambda: ("what was compared is kept", same_again())),
+        interruptible(lambda: ("what was compared is kept", same_again())),
         BarProgress() as progress,
         Forum.open(forum, progress=progress) as opened,
     ):

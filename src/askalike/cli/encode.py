@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_args
 import typer
 
 from askalike.agreement import agreed_file
-from askalike.cli.arguments import ForumArgument, JsonOption, command, same_again, telling_how_to_go_on
+from askalike.cli.arguments import ForumArgument, JsonOption, command, interruptible, same_again
 from askalike.cli.display import console, print_whole
 from askalike.cli.messages import BarProgress, print_json, safe
 from askalike.errors import SettingError
@@ -47,11 +47,7 @@ def is_text_encoder(written: str) -> bool:
 
 
 def use_named(forum: Forum, settings: EncoderSettings, progress: Progress) -> None:
-    """Let a forum be encoded with the text encoder that the user names, and keep that they agreed to it.
-
-    Raises:
-        EncoderError: it cannot be had.
-    """
+    """Let a forum be encoded with the text encoder that the user names, and keep that they agreed to it."""
     forum.models.use_encoder("general" if settings.kind == "general" else settings)
     keep_agreement(settings, progress)
 
@@ -68,11 +64,7 @@ def keep_agreement(settings: EncoderSettings | RerankerSettings, progress: Progr
 
 
 def _encoder_of(model: str, options: Mapping[str, Any]) -> EncoderSettings | None:
-    """Return the text encoder that the user names, None where they name a folder or nothing.
-
-    Raises:
-        SettingError: there is none of that name, or its options are given without it.
-    """
+    """Return the text encoder that the user names, None where they name a folder or nothing."""
     if is_text_encoder(model):
         if model == "general" and options:
             raise SettingError(f"{', '.join(options)} given for the bundled encoder", "leave them out")
@@ -87,13 +79,6 @@ def _encoder_of(model: str, options: Mapping[str, Any]) -> EncoderSettings | Non
             f"{', '.join(options)} given without a text encoder", f"name it with --model: one of {SHAPES}"
         )
     return None
-
-
-def _take_model(opened: Forum, model: str, named: EncoderSettings | None, progress: Progress) -> None:
-    if named is not None:
-        use_named(opened, named, progress)
-    elif model:
-        opened.models.use_model(model)
 
 
 def encode(
@@ -151,11 +136,14 @@ def encode(
     encoder_options = {name: value for name, value in options.items() if value is not None}
     named = _encoder_of(model, encoder_options)
     with (
-        telling_how_to_go_on(lambda: ("vectors encoded so far are kept", same_again())),
+        interruptible(lambda: ("vectors encoded so far are kept", same_again())),
         BarProgress() as progress,
         Forum.open(forum, progress=progress) as opened,
     ):
-        _take_model(opened, model, named, progress)
+        if named is not None:
+            use_named(opened, named, progress)
+        elif model:
+            opened.models.use_model(model)
         if reranker:
             opened.models.use_reranker(ranked_by)
         if ranked_by is not None:

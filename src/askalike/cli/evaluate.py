@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from askalike.cli.arguments import ForumArgument, JsonOption
-from askalike.cli.display import console, print_aligned
+from askalike.cli.display import console, plain_table, print_aligned
 from askalike.cli.messages import BarProgress, messages, print_json, safe
 from askalike.errors import EvaluationError, SettingError
 from askalike.evaluation import (
@@ -105,7 +105,7 @@ def interval(report: Report, measure: str) -> tuple[float, float] | None:
 
 def report_table(reports: dict[str, Report]) -> Table:
     """Return means times 100 with intervals, one row a run."""
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table = plain_table()
     table.add_column("run", overflow="fold", min_width=8)
     measures = next(iter(reports.values())).measures
     for name in (*measures, "queries"):
@@ -240,11 +240,7 @@ def _object(evaluation: ForumEvaluation) -> dict[str, Any]:
 
 
 def _prepare(folder: Path) -> None:
-    """Make the folder before hours are spent on what goes there.
-
-    Raises:
-        SettingError: it cannot be made or written to.
-    """
+    """Make the folder before hours are spent on what goes there."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()

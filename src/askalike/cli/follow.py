@@ -8,9 +8,10 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final
 
 import filelock
 import typer
@@ -123,9 +124,9 @@ def follow(
     layout = ForumLayout(forum)
     if write_back:
         kept = {"source": source, "key_variable": key_variable, "username": username, "api": api}
-        how = (link, tag, close, text)
-        sending = _Sending(send, retry, limit, rate or RATE)
-        _write_back(layout, address, kept, how, sending, status=status, as_json=as_json)
+        write_settings = partial(WriteSettings, link, tag, close, text)
+        sending = (send, retry, limit, rate or RATE)
+        _write_back(layout, address, kept, write_settings, sending, status=status, as_json=as_json)
         return
     if send or link or tag or close or text or retry or limit:
         raise SettingError("options of writing were given without --write-back", "say --write-back too")
@@ -178,34 +179,31 @@ def follow(
         raise typer.Exit(1)
 
 
-class _Sending(NamedTuple):
-    """Whether and how decisions are sent."""
-
-    is_on: bool
-    has_retries: bool
-    limit: int
-    rate: int
-
-
 def _write_back(
     layout: ForumLayout,
     address: str | None,
     options: dict[str, Any],
-    how: tuple[bool, str, bool, str],
-    sending: _Sending,
+    write_settings: Callable[[], WriteSettings],
+    sending: tuple[bool, bool, int, int],
     *,
     status: bool,
     as_json: bool,
 ) -> None:
+    """Show what would be written, or what was, or write it.
+
+    Args:
+        sending: whether to write, what was refused too, how many at most, and how many requests a minute.
+    """
+    is_sent, has_retries, limit, rate = sending
     with Forum.open(layout.folder) as opened, _stoppable() as clock:
         store = opened.store
         if status:
             _show_writes(store.outbox(), as_json)
             return
         settings = _changed_settings(_kept_settings(layout), address, options)
-        back = WriteBack(store, settings, WriteSettings(*how))
-        if not sending.is_on:
-            _show_waiting(back, back.waiting()[: sending.limit or None], as_json)
+        back = WriteBack(store, settings, write_settings())
+        if not is_sent:
+            _show_waiting(back, back.waiting()[: limit or None], as_json)
             return
         agreement = f"writeback {settings.address} {settings.key_variable}"
         if address is None and not is_agreed(agreement, WRITEBACK_AGREED):
@@ -213,14 +211,14 @@ def _write_back(
                 f"the forum's folder names {settings.address}, to which you have not said to write",
                 f"if it is what you want, say --to {settings.address}",
             )
-        target = open_target(settings, Pace(sending.rate, clock))
+        target = open_target(settings, Pace(rate, clock))
         with _alone(layout.writeback_lock, "writes back"), store.lock("writeback"), BarProgress() as progress:
             with suppress(OSError):
                 agree(agreement)
-            done = back.send(target, sending.limit, is_retried=sending.has_retries, progress=progress)
+            writes = back.send(target, limit, is_retried=has_retries, progress=progress)
         waits = len(back.waiting())
-    _show_writes(done, as_json)
-    if any(write.state != "done" for write in done) or (waits and not sending.limit):
+    _show_writes(writes, as_json)
+    if any(write.state != "done" for write in writes) or (waits and not limit):
         raise typer.Exit(1)
 
 
@@ -228,9 +226,6 @@ def _opened(path: Path, language: str, clock: Clock, *, is_patient: bool) -> For
     """Return the forum, a new one where there is none.
 
     While its database is away, as when a machine starts, it is tried again, less and less often.
-
-    Raises:
-        DatabaseError: the database is away, and is not waited for.
     """
     for failures in itertools.count():
         try:
@@ -264,11 +259,7 @@ def _kept_if_filled(forum: Forum, *, is_new: bool) -> Iterator[Forum]:
 
 @contextmanager
 def _alone(lock: Path, does: str) -> Iterator[None]:
-    """Hold the lock of the one that follows, or writes back.
-
-    Raises:
-        BusyForumError: another process does.
-    """
+    """Hold the lock of the one that follows, or writes back."""
     try:
         with holding(filelock.FileLock(lock), 0):
             yield
@@ -309,11 +300,7 @@ def _kept_settings(layout: ForumLayout) -> dict[str, Any]:
 
 
 def _changed_settings(kept: dict[str, Any], address: str | None, options: dict[str, Any]) -> FollowSettings:
-    """Return what was kept for this address, or for the one that is kept, with the options that are given.
-
-    Raises:
-        SettingError: there is no address, or a value cannot be used.
-    """
+    """Return what was kept for this address, or for the one that is kept, with the options that are given."""
     if address is None and not kept:
         raise SettingError(
             "this forum follows nothing yet", "name the site's address, such as https://forum.example.org"
@@ -326,11 +313,7 @@ def _changed_settings(kept: dict[str, Any], address: str | None, options: dict[s
 
 
 def _follow_settings(layout: ForumLayout, address: str | None, options: dict[str, Any]) -> FollowSettings:
-    """Return what is to be followed.
-
-    Raises:
-        SettingError: nothing was said so far, or another address than before.
-    """
+    """Return what is to be followed."""
     kept = _kept_settings(layout)
     settings = _changed_settings(kept, address, options)
     if kept and kept.get("address") != settings.address:

@@ -18,9 +18,9 @@ from askalike.cli.arguments import (
     JsonOption,
     column_mapping,
     command,
+    interruptible,
     known_markup,
     same_again,
-    telling_how_to_go_on,
 )
 from askalike.cli.display import console, print_whole
 from askalike.cli.encode import DEFAULT_VARIABLE, default_encoder, use_named
@@ -122,14 +122,15 @@ def index(
     find_archive(archive, form or None)  # a wrong path or format is said before a forum is made
     is_new = not ForumLayout(into).is_forum()
     with (
-        telling_how_to_go_on(lambda: _kept(into, is_new)),
+        interruptible(lambda: _kept(into, is_new)),
         BarProgress() as progress,
         _opened_or_made(into, language, code, settings, progress) as forum,
     ):
         if engine:
             forum.indexes.use_engine(engine)
-        if encode:
-            _take_encoder(forum, encoder, progress, is_new=is_new)
+        named = encoder or (default_encoder() if is_new else "")
+        if encode and named:
+            use_named(forum, EncoderSettings.parse(named), progress)
         report = forum.load(archive, options=options, progress=progress)
         vectors, model_language = forum.indexes.state(), forum.analyzer.settings.model_language
         is_in_its_language = _is_in_its_language(forum)
@@ -146,17 +147,6 @@ def index(
         if encode:
             for line in _about_language(model_language, report_fields, into):
                 print_whole(line)
-
-
-def _take_encoder(forum: Forum, named: str, progress: BarProgress, *, is_new: bool) -> None:
-    """Let a forum be encoded with what was named, or a new one with what the environment names.
-
-    Raises:
-        SettingError, EncoderError: it cannot be.
-    """
-    named = named or (default_encoder() if is_new else "")
-    if named:
-        use_named(forum, EncoderSettings.parse(named), progress)
 
 
 def reindex(
@@ -182,24 +172,17 @@ def reindex(
     settings = ForumSettings(has_vectors=encode)
     again = command(*(("encode", forum) if encode else ("reindex", forum, "--no-encode")))
     with (
-        telling_how_to_go_on(lambda: ("the archive is complete; what was indexed and encoded is kept", again)),
+        interruptible(lambda: ("the archive is complete; what was indexed and encoded is kept", again)),
         BarProgress() as progress,
-        _in_languages(forum, language, settings, progress),
-        Forum.reindex(forum, settings=settings, engine=engine, progress=progress) as opened,
     ):
-        indexed = opened.info().indexed
+        if language:
+            Forum.change_languages(forum, language.split(","), settings=settings, progress=progress).close()
+        with Forum.reindex(forum, settings=settings, engine=engine, progress=progress) as opened:
+            indexed = opened.info().indexed
     if as_json:
         print_json({"forum": str(forum), "indexed": indexed})
     else:
         console.print(f"{indexed:,} questions indexed")
-
-
-@contextmanager
-def _in_languages(forum: Path, named: str, settings: ForumSettings, progress: BarProgress) -> Iterator[None]:
-    """Change a forum's languages, where some are named."""
-    if named:
-        Forum.change_languages(forum, named.split(","), settings=settings, progress=progress).close()
-    yield
 
 
 def report_object(report: ImportReport, into: Path, seconds: float) -> dict[str, Any]:
@@ -288,9 +271,6 @@ def _opened_or_made(
 
     A forum that holds questions stays, whatever happens: what was loaded is on disk, and only indexing is not done. So
     does one that another process fills.
-
-    Raises:
-        SettingError: the forum is there, with another language or another treatment of code than was asked for.
     """
     try:
         forum = Forum.open(into, settings=settings, progress=progress)

@@ -20,7 +20,7 @@ from msgspec import to_builtins
 from rich.table import Table
 from rich.text import Text
 
-from askalike.cli.arguments import ForumArgument, JsonOption, command, same_again, telling_how_to_go_on
+from askalike.cli.arguments import ForumArgument, JsonOption, command, interruptible, same_again
 from askalike.cli.display import console, likely, print_whole
 from askalike.cli.messages import BarProgress, print_json, safe
 from askalike.errors import SettingError
@@ -77,7 +77,7 @@ def judge(
         example = command("judge", forum, "ID", "OTHER", "duplicate")
         raise SettingError("the queue is judged in a terminal, without --json", f"name a pair: {example}")
     with Forum.open(forum) as opened:
-        with telling_how_to_go_on(lambda: ("what was compared is kept", same_again())), BarProgress() as progress:
+        with interruptible(lambda: ("what was compared is kept", same_again())), BarProgress() as progress:
             opened.pairs.compare(progress=progress)
         judged = judge_queue(opened, by, _key)
     again = f"; to go on:\n  {same_again()}" if judged else ""

@@ -20,7 +20,7 @@ from rich.table import Table
 import askalike
 from askalike._version import __version__
 from askalike.cli.arguments import JsonOption
-from askalike.cli.display import console, print_aligned
+from askalike.cli.display import console, plain_table, print_aligned
 from askalike.cli.messages import BarProgress, messages, print_json
 from askalike.errors import SettingError
 from askalike.papers.harness import Compared, Options, Paper, Part, RowResult, SeedMean
@@ -36,11 +36,7 @@ OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def paper_named(name: str) -> Paper:
-    """Return a paper; what it needs is loaded now, since no other command needs it.
-
-    Raises:
-        SettingError: there is no such paper.
-    """
+    """Return a paper; what it needs is loaded now, since no other command needs it."""
     if name not in PAPERS:
         raise SettingError(f"there is no paper {name!r}", f"expected one of {', '.join(PAPERS)}")
     paper: Paper = importlib.import_module(f"askalike.papers.{name}.table").PAPER
@@ -146,9 +142,7 @@ def _list(paper: Paper, as_json: bool) -> None:
     if as_json:
         print_json([{"row": row.id, "system": row.system, "is_drawn": row.is_drawn} for row in paper.rows.values()])
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    for name in ("row", "system"):
-        table.add_column(name, no_wrap=True)
+    table = plain_table("row", "system")
     for row in paper.rows.values():
         table.add_row(row.id, row.system)
     print_aligned(table)
@@ -216,8 +210,7 @@ def _print(part: Part) -> None:
 
 def row_table(part: Part, task: str) -> Table:
     """Return a task's table: each row with its means and its p-value, and below it what was published of it."""
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("row", no_wrap=True)
+    table = plain_table("row")
     for name in ("seeds", *part.measures, "p"):
         is_measure = name in part.measures
         table.add_column(name, justify="right", no_wrap=not is_measure, min_width=9 if name == "map" else 5)
@@ -247,10 +240,8 @@ def _mean_cell(mean: SeedMean, *, has_interval: bool) -> str:
 
 def comparison_table(comparisons: Iterable[Compared]) -> Table:
     """Return a line for each comparison below the name of its task, differences times 100; it fits 80 columns."""
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("rows", no_wrap=True)
-    for name in ("difference", "interval", "p"):
-        table.add_column(name, justify="right", no_wrap=True)
+    numbers = ("difference", "interval", "p")
+    table = plain_table("rows", *numbers, right=numbers)
     by_task: dict[str, list[Compared]] = {}
     for comparison in comparisons:
         by_task.setdefault(comparison.task, []).append(comparison)

@@ -210,11 +210,7 @@ def _search_many(
 
 
 def questions_of(path: Path) -> list[Question]:
-    """Return the questions of a file: a title a line in a ``.txt``, else whatever can be indexed.
-
-    Raises:
-        InputError: it cannot be read, or holds no question.
-    """
+    """Return the questions of a file: a title a line in a ``.txt``, else whatever can be indexed."""
     if path.suffix == ".txt" and path.is_file():
         try:
             lines = path.read_text(encoding="utf-8-sig").split("\n")

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from askalike.cli.arguments import ForumArgument, JsonOption, command, same_again, telling_how_to_go_on
+from askalike.cli.arguments import ForumArgument, JsonOption, command, interruptible, same_again
 from askalike.cli.display import print_whole
 from askalike.cli.messages import BarProgress, print_json, safe
 from askalike.evaluation import Comparison
@@ -96,7 +96,7 @@ def train(
     checked_recipe(recipe, options)  # an error before the forum is read
     place = ForumLayout(forum).training
     with (
-        telling_how_to_go_on(lambda: (f"the work so far is kept in {place}", same_again())),
+        interruptible(lambda: (f"the work so far is kept in {place}", same_again())),
         Forum.open(forum, settings=ForumSettings()) as opened,
         TrainingSession(opened, recipe, options) as session,
     ):

@@ -24,7 +24,6 @@ from askalike.readers.frame import Reader
 from askalike.readers.jsonl import ARRAY_HINT, LINES_HINT, JsonlReader, load_object
 from askalike.readers.pairs import PairsReader
 from askalike.readers.research.askubuntu import AskUbuntuReader
-from askalike.readers.research.beir import BeirReader
 from askalike.readers.research.semeval import SemEvalReader
 from askalike.readers.research.yahoo import YahooLiveQaReader, YahooReader, YahooThreadsReader
 from askalike.readers.stackexchange import StackExchangeReader
@@ -64,7 +63,7 @@ def unrecognised(path: Path) -> Cause:
     if not start and path.name.lower().endswith(".gz"):
         return "it holds no gzip data, or nothing in it", "fetch the file again, or name it without .gz"
     looks: tuple[Callable[[Path, bytes], Cause], ...] = (_packed, _encoded, _json, _table)
-    return next((found for look in looks if (found := look(path, start))[0]), ("", ""))
+    return next((cause for look in looks if (cause := look(path, start))[0]), ("", ""))
 
 
 def _folder(path: Path) -> Cause:
@@ -85,8 +84,8 @@ def _packed(path: Path, start: bytes) -> Cause:
         return "it is a workbook of a spreadsheet", "save its sheet as CSV (UTF-8)"
     if start.startswith(b"\x1f\x8b"):
         return "it is packed by gzip, expected a name that ends in .gz", "name it so, as in posts.csv.gz"
-    found = next((kind for at, mark, kind in _PACKED if start[at:].startswith(mark)), "")
-    return (f"it is {found}", "unpack it first, and index what was in it") if found else ("", "")
+    kind = next((kind for at, mark, kind in _PACKED if start[at:].startswith(mark)), "")
+    return (f"it is {kind}", "unpack it first, and index what was in it") if kind else ("", "")
 
 
 def _encoded(path: Path, start: bytes) -> Cause:
@@ -152,7 +151,6 @@ _ALL: tuple[Reader, ...] = (
     YahooLiveQaReader(),
     YahooThreadsReader(),
     AskUbuntuReader(),
-    BeirReader(),
     JsonlReader(),
     TableReader(),
     PairsReader(),
@@ -168,7 +166,7 @@ GENERAL: tuple[str, ...] = ("jsonl", "table")
 """Formats that particular ones look like too, in the order in which they are taken when no particular one matches."""
 
 
-class Found(NamedTuple):
+class Archive(NamedTuple):
     """An archive.
 
     Args:
@@ -181,7 +179,7 @@ class Found(NamedTuple):
     left_out: tuple[str, ...] = ()
 
 
-def find_archive(path: Path, format_name: str | None = None) -> Found:
+def find_archive(path: Path, format_name: str | None = None) -> Archive:
     """Return the archive at a path with its reader, or the only one in a folder that is none itself.
 
     Raises:
@@ -191,7 +189,7 @@ def find_archive(path: Path, format_name: str | None = None) -> Found:
     _check_there(path)
     readers = list(READERS.values()) if format_name is None else [named(format_name)]
     if not path.is_dir() or any(_recognises(reader, path) for reader in readers):
-        return Found(path, choose(path, format_name))
+        return Archive(path, choose(path, format_name))
     members = _members(path)
     reader_of = {child: reader for child in members if (reader := _reader_of(child, readers)) is not None}
     if (
@@ -204,8 +202,8 @@ def find_archive(path: Path, format_name: str | None = None) -> Found:
         first = shlex.join(["askalike", "index", str(next(iter(reader_of))), "--into", "FORUM"])
         raise FormatError(f"{path} holds several archives: {listed}{more}", f"index one at a time, as with: {first}")
     for child, reader in reader_of.items():
-        return Found(child, reader, tuple(other.name for other in members if other != child))
-    return Found(path, choose(path, format_name))
+        return Archive(child, reader, tuple(other.name for other in members if other != child))
+    return Archive(path, choose(path, format_name))
 
 
 def _members(folder: Path) -> list[Path]:

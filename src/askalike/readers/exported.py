@@ -58,12 +58,7 @@ class ExportReader:
         return sum(regular_size(path / f"{name}.{form}") for name in TABLES for form in FORMS)
 
     def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
-        """Yield every record as it was written.
-
-        Raises:
-            FormatError: the manifest is none of this version.
-            DamagedInputError: a table is not there, or has not as many records as the manifest says.
-        """
+        """Yield every record as it was written."""
         manifest = _manifest(path)
         for name, kind in TABLES.items():
             if name in manifest.tables:
@@ -84,10 +79,10 @@ def _manifest(folder: Path) -> Manifest:
 def _records(folder: Path, name: str, kind: type, manifest: Manifest, context: ReadContext) -> Iterator[Record]:
     rows = {"jsonl": _json_lines, "csv": _csv, "parquet": _parquet}[manifest.form]
     met = 0
-    for line, made in rows(needed_file(folder, name, _AGAIN), name, kind, context):
+    for line, make in rows(needed_file(folder, name, _AGAIN), name, kind, context):
         met += 1
         try:
-            record = made()
+            record = make()
         except (ValueError, RecursionError, msgspec.MsgspecError) as error:
             context.reject(name, line, "", str(error))
             continue

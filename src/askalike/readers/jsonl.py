@@ -53,7 +53,7 @@ _HAS_TEXT = re.compile(rb'"(title|body)"\s*:')
 _HAS_ANSWERS = re.compile(rb'"(?:answers|comments)"\s*:\s*\[')
 _SAMPLE_BYTES = 4 << 20
 _BEGINS_ARRAY = re.compile(rb"\s*\[\s*(\{|$)")
-_MOST_NAMES_TOLD = 20
+_MAX_NOTICED = 20
 
 
 def _constant(name: str) -> float | None:
@@ -227,7 +227,7 @@ class _Lines:
         self.context = context
         self.made_ids = MadeIds()
         self.markup: Markup = context.options.markup or "markdown"
-        self.told: set[str] = set()
+        self.noticed: set[str] = set()
 
     def records(self, number: int, line: bytes) -> Iterator[Record]:
         """Yield a line's question, answers and links; reject what cannot be read."""
@@ -245,7 +245,7 @@ class _Lines:
             self.context.reject(self.file, number, question_id, str(error))
             return
         if not data.keys() <= _QUESTION_NAMES:
-            self._tell(data.keys() - _QUESTION_NAMES, "questions")
+            self._notice_unknown(data.keys() - _QUESTION_NAMES, "questions")
         self.context.records_in += 1 + len(links)
         yield question
         for position, answer in enumerate(answers, start=1):
@@ -280,7 +280,7 @@ class _Lines:
             context.reject(self.file, number, answer_id, str(error))
             return
         if not data.keys() <= _ANSWER_NAMES:
-            self._tell(data.keys() - _ANSWER_NAMES, "answers")
+            self._notice_unknown(data.keys() - _ANSWER_NAMES, "answers")
         context.records_in += 1
         yield answer
 
@@ -299,10 +299,10 @@ class _Lines:
             else:
                 yield Link(question_id, target, "related")
 
-    def _tell(self, names: set[str], kind: str) -> None:
-        fresh = sorted(name for name in names if f"{kind}.{name}" not in self.told)
-        if fresh and len(self.told) < _MOST_NAMES_TOLD:
-            self.told.update(f"{kind}.{name}" for name in fresh)
+    def _notice_unknown(self, names: set[str], kind: str) -> None:
+        fresh = sorted(name for name in names if f"{kind}.{name}" not in self.noticed)
+        if fresh and len(self.noticed) < _MAX_NOTICED:
+            self.noticed.update(f"{kind}.{name}" for name in fresh)
             self.context.notice(
                 f"{self.file}: fields of {kind} that are not known are left out: {', '.join(fresh)[:200]}"
             )

@@ -100,13 +100,13 @@ def _split_archive(folder: Path) -> list[Path] | None:
     return [posts[0], links] if links.is_file() else posts
 
 
-def _read_folder(folder: Path, given: Path, context: ReadContext, of_links: Path | None = None) -> Iterator[Record]:
+def _read_folder(folder: Path, archive: Path, context: ReadContext, of_links: Path | None = None) -> Iterator[Record]:
     posts, links = stored_file(folder, _POSTS), stored_file(of_links or folder, _LINKS)
     if posts is None:
-        raise FormatError(f"{given} holds no {_POSTS}", "give the dump of one site, or name another --format")
+        raise FormatError(f"{archive} holds no {_POSTS}", "give the dump of one site, or name another --format")
     yield from _read_posts(posts, _POSTS, context)
     if links is None:
-        context.notice(f"{given.name} has no {_LINKS}: marks of duplicates are not known")
+        context.notice(f"{archive.name} has no {_LINKS}: marks of duplicates are not known")
     else:
         yield from _read_links(links, context)
 

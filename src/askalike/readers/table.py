@@ -335,7 +335,7 @@ def choose_columns(header: Sequence[str], mapping: Mapping[str, str], file: str)
         SettingError: the mapping names a field that there is not, or a column that the table has not.
         FormatError: nothing is said or guessed for both title and body, or for an id that other columns refer to.
     """
-    columns = _said(header, mapping, file)
+    columns = _mapped_columns(header, mapping, file)
     if not is_headerless(mapping):
         guessed = fields_of(header)
         free = {name: at for name, at in guessed.items() if name not in mapping and at not in columns.values()}
@@ -360,7 +360,7 @@ def _refers(columns: Mapping[str, int]) -> str:
     return next(name for name in columns if name in _REFERENCES)
 
 
-def _said(header: Sequence[str], mapping: Mapping[str, str], file: str) -> dict[str, int]:
+def _mapped_columns(header: Sequence[str], mapping: Mapping[str, str], file: str) -> dict[str, int]:
     columns: dict[str, int] = {}
     for name, column in mapping.items():
         if name not in FIELDS:

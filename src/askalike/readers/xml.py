@@ -44,7 +44,7 @@ class _Events:
         self.limits = limits
         self.ready: list[XmlEvent] = []
         self.texts: list[list[str]] = []
-        self.held = 0  # characters in ``texts``
+        self.characters = 0  # characters in ``texts``
         self.calls = 0
         self.parser = self._parser()
 
@@ -72,7 +72,7 @@ class _Events:
     def _end(self, tag: str) -> None:
         self.calls += 1
         text = "".join(self.texts.pop())
-        self.held -= len(text)
+        self.characters -= len(text)
         self.ready.append(XmlEvent("end", tag, {}, text, self.parser.CurrentLineNumber))
 
     def _characters(self, text: str) -> None:
@@ -80,8 +80,8 @@ class _Events:
         if len(self.texts) == 1 and text.isspace():
             return  # line ends between the records would add up for as long as the root is open
         self.texts[-1].append(text)
-        self.held += len(text)
-        if self.held > self.limits.xml_token_bytes:
+        self.characters += len(text)
+        if self.characters > self.limits.xml_token_bytes:
             self._refuse(f"more than {self.limits.xml_token_bytes:,} characters inside one element")
 
     def _count_call(self, text: str) -> None:
@@ -225,9 +225,9 @@ def _feed(events: _Events, block: bytes, is_final: bool) -> None:
         events.parser.Parse(block, is_final)
     except expat.ExpatError as error:
         what = expat.ErrorString(error.code)
-        found = "the file ends too early" if is_final else "this is not well-formed XML"
+        fault = "the file ends too early" if is_final else "this is not well-formed XML"
         raise DamagedInputError(
-            f"{events.name}, line {error.lineno}: {found} ({what})",
+            f"{events.name}, line {error.lineno}: {fault} ({what})",
             "the file is truncated or mis-encoded; fetch it again from where it came",
         ) from error
     except (LookupError, ValueError) as error:  # an encoding that Python does not know, or one of several bytes

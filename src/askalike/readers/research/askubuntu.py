@@ -58,12 +58,7 @@ class AskUbuntuReader:
         return sum(regular_size(file) for file in files if file is not None)
 
     def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
-        """Yield all questions, then a link for every labelled pair, in file order.
-
-        Raises:
-            FormatError: there are no texts here.
-            DamagedInputError: a file is empty, truncated or not UTF-8.
-        """
+        """Yield all questions, then a link for every labelled pair, in file order."""
         yield from _questions(_needed_texts(path), context)
         if stored_file(_folder(path), _TRAIN) is None:
             context.notice(f"there is no {_TRAIN} beside the texts, so no question is marked as a duplicate")

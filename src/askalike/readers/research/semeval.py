@@ -56,13 +56,7 @@ class SemEvalReader:
         return sum(regular_size(file) for file in _files(path))
 
     def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
-        """Yield questions, answers and links in file order.
-
-        Raises:
-            FormatError: there is no such file here.
-            DamagedInputError: a file is empty, truncated or not well formed.
-            UnsafeInputError: a file declares entities or points outside.
-        """
+        """Yield questions, answers and links in file order."""
         files = _files(path)
         if not files:
             raise FormatError(f"{path.name} holds no SemEval Task 3 XML", 'expected <OrgQuestion ORGQ_ID="…">')
@@ -98,8 +92,8 @@ def load_semeval(path: Path, split: str, context: ReadContext) -> Judged:
             f"{path} has no file of split {split!r}",
             f"it has: {', '.join(present)}" if present else "give the folder of SemEval's XML files",
         )
-    found = _NAME.search(files[0].name)
-    name = f"semeval{found['year']}-{found['part'].lower()}" if found else files[0].name.removesuffix(".xml")
+    match = _NAME.search(files[0].name)
+    name = f"semeval{match['year']}-{match['part'].lower()}" if match else files[0].name.removesuffix(".xml")
     judged = Judged(name, {}, {}, {}, {})
     for file in files:
         for thread in _threads(file, context):
@@ -256,8 +250,8 @@ def _is_semeval(file: Path) -> bool:
 
 
 def _split_of(file: Path) -> str:
-    found = _NAME.search(file.name)
-    if found is None or "-input" in file.name:
+    match = _NAME.search(file.name)
+    if match is None or "-input" in file.name:
         return ""
-    part = found["part"].lower()
-    return f"test{found['year']}" if part == "test" else part
+    part = match["part"].lower()
+    return f"test{match['year']}" if part == "test" else part

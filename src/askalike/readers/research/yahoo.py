@@ -63,13 +63,7 @@ class YahooReader:
         return sum(regular_size(file) for file in _files(path))
 
     def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
-        """Yield every question followed by its answers.
-
-        Raises:
-            FormatError: there is no ``<vespaadd>`` in it, or a part is missing.
-            DamagedInputError: the stream is empty, cannot be unpacked, or ends too early.
-            UnsafeInputError: it declares entities, or one question is larger than the limit.
-        """
+        """Yield every question followed by its answers."""
         files = _files(path)
         if not files:
             raise FormatError(f"{path.name} holds no Yahoo! Answers XML", "give the file, or the folder of its parts")
@@ -104,36 +98,36 @@ def _parts(folder: Path, stem: str) -> list[Path]:
 def _check_parts(files: list[Path]) -> None:
     numbers = [int(part[1]) for file in files if (part := _PART.search(file.name))]
     if numbers != list(range(1, len(numbers) + 1)):
-        found = ", ".join(file.name for file in files)
-        raise FormatError(f"there are {found}, expected parts from 1 on without a gap", "put all parts in one folder")
+        names = ", ".join(file.name for file in files)
+        raise FormatError(f"there are {names}, expected parts from 1 on without a gap", "put all parts in one folder")
 
 
 def _elements(blocks: Iterator[bytes], name: str, limit: int) -> Iterator[tuple[int, bytes]]:
     """Yield (line, bytes) of every ``<vespaadd>`` element, and of what is no element, which then fails to parse."""
-    held = b""
-    while _OPEN not in held and len(held) <= limit and (block := next(blocks, b"")):
-        held += block
-    prologue, _, rest = held.partition(_OPEN)
-    _check_prologue(prologue, name, is_whole=prologue == held)
+    unread = b""
+    while _OPEN not in unread and len(unread) <= limit and (block := next(blocks, b"")):
+        unread += block
+    prologue, _, rest = unread.partition(_OPEN)
+    _check_prologue(prologue, name, is_whole=prologue == unread)
     declaration = b"".join(re.findall(rb"<\?xml[^>]*\?>", prologue)[:1])
-    line, held, block = 1 + prologue.count(b"\n"), _OPEN + rest, b"-"
+    line, unread, block = 1 + prologue.count(b"\n"), _OPEN + rest, b"-"
     while block:
-        while (end := held.find(_CLOSE)) >= 0:
+        while (end := unread.find(_CLOSE)) >= 0:
             stop = end + len(_CLOSE)
-            for start, piece in _pieces(held[:stop]):
-                yield line + held.count(b"\n", 0, start), declaration + piece
-            line += held.count(b"\n", 0, stop)
-            held = held[stop:]
-        if len(held) > limit:
+            for start, piece in _pieces(unread[:stop]):
+                yield line + unread.count(b"\n", 0, start), declaration + piece
+            line += unread.count(b"\n", 0, stop)
+            unread = unread[stop:]
+        if len(unread) > limit:
             raise UnsafeInputError(
                 f"{name}, line {line}: more than {limit:,} bytes without the end of a question",
                 "the file is damaged, or not Yahoo! Answers XML",
             )
         block = next(blocks, b"")
-        held += block
-    rest = held.lstrip()
+        unread += block
+    rest = unread.lstrip()
     if rest.rstrip() != (_ROOT_END if _ROOT in prologue else b""):
-        line += held.count(b"\n", 0, len(held) - len(rest))
+        line += unread.count(b"\n", 0, len(unread) - len(rest))
         raise DamagedInputError(
             f"{name}, line {line}: the file ends too early, or its root is not closed",
             "fetch it again; a part has to lie beside the other parts",
@@ -250,11 +244,7 @@ class YahooLiveQaReader(Reader):
         return _FIRST_LINE.match(first_bytes(path)) is not None
 
     def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
-        """Yield the questions in file order.
-
-        Raises:
-            DamagedInputError: the file is empty, truncated or not UTF-8.
-        """
+        """Yield the questions in file order."""
         lines = ((line, text.split("\t", 5)) for line, text in text_lines(path, path.name, context))
         yield from read_each(lines, lambda fields: _liveqa_question(fields, context), path.name, context, itemgetter(0))
 
@@ -290,11 +280,7 @@ class YahooThreadsReader(Reader):
         return head.startswith(b"subject,content,bestanswer,ans0") and re.search(rb"\n+\"?b[\"']", head) is not None
 
     def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
-        """Yield the threads in file order.
-
-        Raises:
-            DamagedInputError: the file is empty, truncated, not UTF-8, or no such table.
-        """
+        """Yield the threads in file order."""
         seen: set[str] = set()
         for line, row in _rows(path, context):
             try:
@@ -350,8 +336,8 @@ def _rows(path: Path, context: ReadContext) -> Iterator[tuple[int, list[str]]]:
     table = csv_rows(lines(), path.name, context.options.limits, strict=True)
     header = next(table, None)
     if header is None or list(header.cells[:3]) != _HEADER:
-        found = [str(cell)[:_SHOWN_CHARS] for cell in header.cells[:3]] if header else []
-        raise DamagedInputError(f"{path.name}, line 1: found {found}, expected {_HEADER}", "check the format")
+        names = [str(cell)[:_SHOWN_CHARS] for cell in header.cells[:3]] if header else []
+        raise DamagedInputError(f"{path.name}, line 1: found {names}, expected {_HEADER}", "check the format")
     for row in table:
         if row.problem:
             context.reject(path.name, line, "", row.problem)
