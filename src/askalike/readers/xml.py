@@ -148,9 +148,8 @@ def read_xml(
 
 
 _FORBIDDEN = bytes({*range(0x20)} - {0x09, 0x0A, 0x0D})
-_REFERENCES = re.compile(rb"(?:&#(?:[0-9]{1,9}|[xX][0-9a-fA-F]{1,8});)+")
-_HIGH_SURROGATE = re.compile(rb"&#(?:[xX]0*[dD][89abAB][0-9a-fA-F]{2}|0*5(?:529[6-9]|5[3-9]\d\d|6[0-2]\d\d|631\d));$")
-_LONGEST_REFERENCE = len("&#x0000D83D;")
+_REFERENCE = re.compile(rb"&#(?:([0-9]{1,9})|[xX]([0-9a-fA-F]{1,8}));")
+_LONGEST_REFERENCE = len("&#x0010FFFF;")
 _REPLACED = b"&#xFFFD;"
 _UNITS_OF_TWO_BYTES = (b"\xff\xfe", b"\xfe\xff", b"<\0", b"\0<")
 _KIND = "characters that XML does not allow, replaced by U+FFFD"
@@ -166,58 +165,30 @@ def _allowed_blocks(stream: BinaryIO, repair: Callable[[str], None]) -> Iterator
             yield block
             continue
         block = rest + block
-        cut = block.rfind(b"&#", max(0, len(block) - 2 * _LONGEST_REFERENCE))
-        if cut > 0 and (high := _HIGH_SURROGATE.search(block, max(0, cut - _LONGEST_REFERENCE), cut)):
-            cut = high.start()  # with the next it is one character
-        if cut < 0 and block.endswith(b"&"):
-            cut = len(block) - 1
-        rest = block[cut:] if cut >= 0 else b""
-        yield _allowed(block[:cut] if cut >= 0 else block, repair)
+        cut = block.rfind(b"&", max(0, len(block) - _LONGEST_REFERENCE))
+        is_cut = cut >= 0 and b";" not in block[cut:]
+        rest = block[cut:] if is_cut else b""
+        yield _allowed(block[:cut] if is_cut else block, repair)
     if rest:
         yield _allowed(rest, repair)
 
 
 def _allowed(block: bytes, repair: Callable[[str], None]) -> bytes:
     def replaced(match: re.Match[bytes]) -> bytes:
-        return _allowed_references(match[0], repair)
+        code = int(match[1]) if match[1] else int(match[2], 16)
+        is_allowed = code in (0x9, 0xA, 0xD) or 0x20 <= code < 0xD800 or 0xE000 <= code < 0xFFFE
+        if is_allowed or 0x10000 <= code < 0x110000:
+            return match[0]
+        repair(_KIND)
+        return _REPLACED
 
     if b"&#" in block:
-        block = _REFERENCES.sub(replaced, block)
+        block = _REFERENCE.sub(replaced, block)
     for code in set(block) & set(_FORBIDDEN):
         for _ in range(block.count(code)):
             repair(_KIND)
         block = block.replace(bytes([code]), _REPLACED)
     return block
-
-
-def _allowed_references(references: bytes, repair: Callable[[str], None]) -> bytes:
-    """Return references to characters that XML allows; those to a high and a low surrogate become one.
-
-    >>> _allowed_references(b"&#65;&#x1;&#xD83D;&#xDE00;", lambda kind: None)
-    b'&#65;&#xFFFD;&#x1F600;'
-    """
-    result: list[bytes] = []
-    high = 0
-    for reference in references.split(b";")[:-1]:
-        digits = reference[2:]
-        code = int(digits[1:], 16) if digits[:1] in b"xX" else int(digits)
-        if high and 0xDC00 <= code < 0xE000:
-            result[-1] = b"&#x%X;" % (0x10000 + ((high - 0xD800) << 10) + code - 0xDC00)
-            high = 0
-            continue
-        if high:
-            repair(_KIND)
-        high = code if 0xD800 <= code < 0xDC00 else 0
-        is_allowed = code in (0x9, 0xA, 0xD) or 0x20 <= code < 0xD800 or 0xE000 <= code < 0xFFFE
-        if is_allowed or 0x10000 <= code < 0x110000:
-            result.append(reference + b";")
-        else:
-            result.append(_REPLACED)
-            if not high:
-                repair(_KIND)
-    if high:
-        repair(_KIND)
-    return b"".join(result)
 
 
 def _feed(events: _Events, block: bytes, is_final: bool) -> None:
