@@ -165,10 +165,23 @@ def lowered(headers: Message | None) -> dict[str, str]:
     return {} if headers is None else {name.lower(): value for name, value in headers.items()}
 
 
-def pause_s(own_s: float, asked_s: float | None) -> float:
-    """Return how long to wait before the same request: what the service asked for, or about ``own_s``."""
-    jittered = own_s * random.uniform(0.75, 1.25)  # so that several do not come together again
-    return min(LONGEST_PAUSE_S, jittered if asked_s is None else max(asked_s, 0.0))
+def pause_s(
+    first_s: float,
+    failures: int,
+    asked_s: float | None = None,
+    longest_s: float = LONGEST_PAUSE_S,
+    longest_asked_s: float = LONGEST_PAUSE_S,
+) -> float:
+    """Return how long to wait after failures: what the service asked for, or twice as long each time.
+
+    Args:
+        first_s: after the first failure, about: so that several do not come together again.
+        failures: before the last one.
+        longest_s: where the service asks for nothing.
+    """
+    if asked_s is not None:
+        return min(max(asked_s, 0.0), longest_asked_s)
+    return min(longest_s, first_s * 2.0 ** min(failures, 20)) * random.uniform(0.75, 1.25)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

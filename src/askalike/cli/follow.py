@@ -22,7 +22,7 @@ from askalike.cli.display import console, print_records
 from askalike.cli.messages import BarProgress, messages, print_json, safe
 from askalike.errors import BusyForumError, DatabaseError, ForumNotFoundError, SettingError
 from askalike.files import holding
-from askalike.follow.follower import FIRST_REST_S, LONGEST_REST_S, Follower, Rhythm, retry_in_s
+from askalike.follow.follower import FIRST_REST_S, LONGEST_REST_S, Follower, Rhythm
 from askalike.follow.settings import FollowSettings, kind_of, open_site
 from askalike.follow.site import Clock, Pace, Stopped, as_object
 from askalike.follow.state import State
@@ -32,6 +32,7 @@ from askalike.forum.forum import discard_if_empty
 from askalike.store import ForumLayout
 from askalike.text.settings import TextSettings
 from askalike.types import Write
+from askalike.web import pause_s
 
 FOLLOW_AGREED: Final = "ASKALIKE_FOLLOW"
 """The environment variable that lists what may be followed, whichever forum names it: follow ADDRESS [VARIABLE]."""
@@ -239,7 +240,7 @@ def _opened(path: Path, language: str, clock: Clock, *, is_patient: bool) -> For
                 often = f"at least every {LONGEST_REST_S * 1.25:.0f} s"
                 messages.note(f"{safe(str(error))}; tried again until it answers, {often}")
         try:
-            clock.pause(retry_in_s(FIRST_REST_S, failures, LONGEST_REST_S, None))
+            clock.pause(pause_s(FIRST_REST_S, failures, longest_s=LONGEST_REST_S))
         except Stopped as stop:
             raise typer.Exit from stop
     raise AssertionError

@@ -11,7 +11,6 @@ key. That a list does not name a category never makes its topics private.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -27,7 +26,9 @@ from askalike.follow.site import (
     Reading,
     as_object,
     as_objects,
+    id_text,
     reading_context,
+    stamp_of,
     thread_reading,
 )
 from askalike.readers.discourse import topic_records
@@ -38,7 +39,6 @@ TOPICS_A_PAGE: Final = 100
 POSTS_A_REQUEST: Final = 50
 MAX_POSTS: Final = 5_000
 """Of one topic; the rest is left out, and named in its rejects."""
-_ID: Final = re.compile(r"[1-9][0-9]{0,17}")
 _LOGIN_PLACE: Final = re.compile(r"/(?:login|session|auth)\b")
 _TOPIC_PLACE: Final = re.compile(r"/t/(?:[^/?#]+/)?([0-9]+)(?:\.json)?(?:[/?#]|$)")
 _GONE: Final = (403, 404, 410)
@@ -116,7 +116,7 @@ class Discourse:
             posts = as_objects(self._list("/posts.json" + (f"?before={before}" if before else "")).get("latest_posts"))
             numbers = [_number(post.get("id")) for post in posts]
             newest = max([newest, *numbers])
-            topics |= {_id(post.get("topic_id")): None for post in posts if 0 < after < _number(post.get("id"))}
+            topics |= {id_text(post.get("topic_id")): None for post in posts if 0 < after < _number(post.get("id"))}
             if not numbers or (before := min(numbers)) <= after + 1:
                 return newest, [identifier for identifier in topics if identifier], True
         return newest, [identifier for identifier in topics if identifier], not after
@@ -142,18 +142,17 @@ class Discourse:
         stamps, hidden = {}, []
         for topic in topics:
             if self._is_listed_public(topic) is False:
-                hidden.append(_id(topic.get("id")))
+                hidden.append(id_text(topic.get("id")))
             else:
                 values = [*(topic.get(name) for name in _STAMPED), self._category_names.get(_category(topic), "")]
-                digest = hashlib.blake2b(json.dumps(values, sort_keys=True).encode(), digest_size=12)
-                stamps[_id(topic.get("id"))] = digest.hexdigest()
+                stamps[id_text(topic.get("id"))] = stamp_of(values)
         return stamps, tuple(hidden)
 
     def _topics(self, path: str) -> list[dict[str, Any]]:
         topics = as_object(self._list(path).get("topic_list")).get("topics")
         if not isinstance(topics, list):
             raise FailedError(f"{self.address}{path} answered without a list of topics")
-        return [topic for topic in as_objects(topics) if _id(topic.get("id"))]
+        return [topic for topic in as_objects(topics) if id_text(topic.get("id"))]
 
     def _list(self, path: str) -> dict[str, Any]:
         try:
@@ -181,7 +180,7 @@ class Discourse:
                 f"{self.address}/site.json names no category", "check that a Discourse site answers at this address"
             )
         rights = [[category.get(name) for name in ("id", "name", "read_restricted")] for category in categories]
-        return hashlib.blake2b(json.dumps(rights).encode(), digest_size=12).hexdigest()
+        return stamp_of(rights)
 
     def _lazy_categories(self) -> list[dict[str, Any]]:
         """Return the categories of ``/categories.json``, page by page, each with those within it."""
@@ -228,7 +227,7 @@ class Discourse:
         is_public = self._is_listed_public(topic)
         if is_public is None:
             try:
-                self._api_of_everybody.ask(f"/t/{_id(topic.get('id'))}.json")
+                self._api_of_everybody.ask(f"/t/{id_text(topic.get('id'))}.json")
             except (RefusedError, SourceError) as error:
                 raise Unreadable(f"no list names category {category}, and without the key the site {error}") from error
             is_public = self._is_category_open[category] = True
@@ -238,7 +237,7 @@ class Discourse:
 
     def read(self, identifier: str) -> Reading:
         """Return a topic with all its posts; none where it is deleted, unlisted, or not for everybody."""
-        if not _ID.fullmatch(identifier):
+        if not id_text(identifier):
             return Reading(None, is_there=False)
         path = f"/t/{identifier}.json"
         try:
@@ -257,7 +256,7 @@ class Discourse:
     def topic(self, identifier: str) -> dict[str, Any]:
         """Return a topic with its first posts; raise RefusedError where it is not there."""
         topic, _ = self.api.ask(f"/t/{identifier}.json")
-        if not isinstance(topic, dict) or _id(topic.get("id")) != identifier:
+        if not isinstance(topic, dict) or id_text(topic.get("id")) != identifier:
             raise FailedError(f"{self.address}/t/{identifier}.json answered something else than this topic")
         return topic
 
@@ -267,10 +266,10 @@ class Discourse:
 
     def add_posts(self, topic: dict[str, Any]) -> tuple[str, ...]:
         """Add to a topic the posts that its first answer leaves out; return what is left out for good."""
-        identifier = _id(topic.get("id"))
+        identifier = id_text(topic.get("id"))
         stream = as_object(topic.get("post_stream"))
-        posts = {_id(post.get("id")): post for post in as_objects(stream.get("posts"))}
-        ids = [_id(value) for value in stream["stream"]] if isinstance(stream.get("stream"), list) else []
+        posts = {id_text(post.get("id")): post for post in as_objects(stream.get("posts"))}
+        ids = [id_text(value) for value in stream["stream"]] if isinstance(stream.get("stream"), list) else []
         missing = [post_id for post_id in ids if post_id and post_id not in posts]
         for start in range(0, min(len(missing), MAX_POSTS), POSTS_A_REQUEST):
             query = "&".join(f"post_ids[]={post_id}" for post_id in missing[start : start + POSTS_A_REQUEST])
@@ -279,7 +278,7 @@ class Discourse:
             except RefusedError as error:
                 raise FailedError(f"the posts of {self.address}/t/{identifier} {error}") from error
             more = as_objects(as_object(as_object(answer).get("post_stream")).get("posts"))
-            posts |= {_id(post.get("id")): post for post in more}
+            posts |= {id_text(post.get("id")): post for post in more}
         own = [
             post
             for post_id, post in posts.items()
@@ -320,7 +319,7 @@ def event_ids(kind: str, payload: Any) -> tuple[str, ...]:
     if kind not in _EVENTS:
         return ()
     subject = as_object(as_object(payload).get(kind))
-    identifier = _id(subject.get("id" if kind == "topic" else "topic_id"))
+    identifier = id_text(subject.get("id" if kind == "topic" else "topic_id"))
     return (identifier,) if identifier else ()
 
 
@@ -333,13 +332,4 @@ def _category(topic: Mapping[str, Any]) -> str:
 
 
 def _number(value: object) -> int:
-    text = _id(value)
-    return int(text) if text else 0
-
-
-def _id(value: object) -> str:
-    """Return an id as digits, "" for what is none."""
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        return ""
-    text = str(value)
-    return text if _ID.fullmatch(text) else ""
+    return int(id_text(value) or 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -16,7 +15,7 @@ from askalike.progress import Progress, SilentProgress
 from askalike.readers.values import Unreadable
 from askalike.store import LoadReport
 from askalike.types import Source, Thread
-from askalike.web import FailedError
+from askalike.web import FailedError, pause_s
 
 BATCH: Final = 20
 """Threads that are read, and then stored together."""
@@ -242,7 +241,7 @@ class Follower:
             except Unreadable as error:
                 done.append((thread, True, (str(error),)))
             except FailedError as error:
-                retry_s = retry_in_s(_FIRST_RETRY_S, thread.tries, _LONGEST_RETRY_S, error.pause_s)
+                retry_s = pause_s(_FIRST_RETRY_S, thread.tries, error.pause_s, _LONGEST_RETRY_S, LONGEST_WAIT_S)
                 self._state.postpone(thread, self._clock.now() + retry_s, str(error))
                 if error.status in (0, 429, 503):
                     failure = error
@@ -361,7 +360,7 @@ class Follower:
     def _rest(self, error: FailedError | BusyForumError | DatabaseError, asked_s: float | None) -> float:
         """Ask nothing for a while, and return how long; the first of several failures is told."""
         now_s = self._clock.steady()
-        rest_s = retry_in_s(FIRST_REST_S, self._failures, LONGEST_REST_S, asked_s)
+        rest_s = pause_s(FIRST_REST_S, self._failures, asked_s, LONGEST_REST_S, LONGEST_WAIT_S)
         if not self._failures:
             self._failing_since_s = now_s
             often = (
@@ -380,10 +379,3 @@ class Follower:
             hint = "check the address, and that it answers; then run the same again: it goes on where it was"
             raise SourceError(f"{error}; tried {self._failures} times in a row", hint)
         return rest_s
-
-
-def retry_in_s(first_s: float, failures: int, longest_s: float, asked_s: float | None) -> float:
-    """Return how long to wait after failures: what was asked for, or twice as long each time, and not all at once."""
-    if asked_s is not None:
-        return min(max(asked_s, 0.0), LONGEST_WAIT_S)
-    return min(longest_s, first_s * 2.0 ** min(failures, 20)) * random.uniform(0.75, 1.25)

@@ -8,8 +8,6 @@ comments are left out.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
@@ -25,7 +23,9 @@ from askalike.follow.site import (
     Reading,
     as_object,
     as_objects,
+    id_text,
     reading_context,
+    stamp_of,
     thread_reading,
 )
 from askalike.readers.frame import ReadContext
@@ -37,7 +37,6 @@ API: Final = "https://api.github.com"
 PAGE_SIZE: Final = 100
 MAX_COMMENT_PAGES: Final = 50
 _REPOSITORY: Final = re.compile(r"[A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100}")
-_NUMBER: Final = re.compile(r"[1-9][0-9]{0,9}")
 _GONE: Final = (404, 410)
 _MEMBERS: Final = ("OWNER", "MEMBER", "COLLABORATOR")
 _EVENTS: Final = {
@@ -206,7 +205,11 @@ class GitHub:
 
     def _discussion_stamps(self, rows: list[dict[str, Any]]) -> dict[str, str]:
         fields = ("updatedAt", "title", "closed", "isAnswered", "category", "comments")
-        stamps = {number: _stamp(row, fields) for row in rows if (number := _number(row.get("number")))}
+        stamps = {
+            number: stamp_of([row.get(name) for name in fields])
+            for row in rows
+            if (number := id_text(row.get("number")))
+        }
         self._discussions |= stamps.keys()
         return stamps
 
@@ -214,7 +217,7 @@ class GitHub:
 
     def read(self, identifier: str) -> Reading:
         """Return an issue with all its comments; none where it was deleted, moved, or is a pull request."""
-        if not _NUMBER.fullmatch(identifier):
+        if not id_text(identifier):
             return Reading(None, is_there=False)
         if identifier in self._discussions and (reading := self._read_discussion(identifier)).thread is not None:
             return reading
@@ -228,7 +231,7 @@ class GitHub:
     def issue(self, identifier: str) -> dict[str, Any]:
         """Return an issue; raise RefusedError where it is not there, or was moved to another repository."""
         issue, _ = self.api.ask(f"/issues/{identifier}")
-        if not isinstance(issue, dict) or _number(issue.get("number")) != identifier:
+        if not isinstance(issue, dict) or id_text(issue.get("number")) != identifier:
             raise FailedError(f"{self.address}/issues/{identifier} answered something else than this issue")
         return issue
 
@@ -263,7 +266,7 @@ class GitHub:
         for page in range(MAX_COMMENT_PAGES):
             answer = self.ask_repository(_DISCUSSION, number=int(identifier), label=label, after=after)
             discussion = as_object(answer.get("discussion"))
-            if _number(discussion.get("number")) != identifier:
+            if id_text(discussion.get("number")) != identifier:
                 if page:
                     raise FailedError(f"{self.address}/discussions/{identifier} went away while it was read")
                 return
@@ -367,8 +370,8 @@ def event_ids(kind: str, payload: Any) -> tuple[str, ...]:
     (('3',), ())
     """
     issue = as_object(as_object(payload).get(_EVENTS.get(kind, "")))
-    number = None if "pull_request" in issue else _number(issue.get("number"))
-    return (number,) if number else ()
+    number = id_text(issue.get("number"))
+    return (number,) if number and "pull_request" not in issue else ()
 
 
 def next_query(headers: Mapping[str, str]) -> str | None:
@@ -390,18 +393,7 @@ def next_place(connection: Mapping[str, Any]) -> str | None:
 
 def _issue_stamps(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     return {
-        number: _stamp(row, ("updated_at", "comments", "state", "title"))
+        number: stamp_of([row.get(name) for name in ("updated_at", "comments", "state", "title")])
         for row in rows
-        if "pull_request" not in row and (number := _number(row.get("number")))
+        if "pull_request" not in row and (number := id_text(row.get("number")))
     }
-
-
-def _stamp(row: Mapping[str, Any], fields: tuple[str, ...]) -> str:
-    values = json.dumps([row.get(name) for name in fields])
-    return hashlib.blake2b(values.encode(), digest_size=12).hexdigest()
-
-
-def _number(value: object) -> str | None:
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        return None
-    return str(value) if _NUMBER.fullmatch(str(value)) else None

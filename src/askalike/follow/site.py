@@ -11,6 +11,7 @@ Requests have a distance in time, which grows where the site says that it is too
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import time
@@ -30,6 +31,7 @@ Cursor = Any
 MAX_LIST_PAGES: Final = 10
 """Pages of a list that one poll reads."""
 _MAX_BYTES: Final = 32 << 20
+_ID: Final = re.compile(r"[1-9][0-9]{0,17}")
 _TIMEOUT_S: Final = 30.0
 FIRST_LIMIT_S: Final = 60.0
 LONGEST_LIMIT_S: Final = 3_600.0
@@ -261,6 +263,22 @@ def thread_reading(records: Iterator[Record], context: ReadContext, *rejects: st
 def reading_context(site_url: str = "") -> ReadContext:
     """Return the context in which one thread is read."""
     return ReadContext(ReadOptions(site_url=site_url, limits=Limits(document_bytes=_MAX_BYTES)), Rejects())
+
+
+def id_text(value: object) -> str:
+    """Return the id of a thread or post as digits, "" for what is none.
+
+    >>> id_text(7), id_text("12"), id_text(True), id_text("a/b")
+    ('7', '12', '', '')
+    """
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        return ""
+    return str(value) if _ID.fullmatch(str(value)) else ""
+
+
+def stamp_of(values: object) -> str:
+    """Return a short text that differs when values of JSON do."""
+    return hashlib.blake2b(json.dumps(values, sort_keys=True).encode(), digest_size=12).hexdigest()
 
 
 def as_object(value: object) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from askalike.errors import SettingError, SourceError
 from askalike.follow.discourse import Discourse
 from askalike.follow.github import GitHub, next_place
 from askalike.follow.settings import FollowSettings
-from askalike.follow.site import Pace, Stopped, as_object, as_objects
+from askalike.follow.site import Pace, Stopped, as_object, as_objects, id_text
 from askalike.progress import Progress, SilentProgress
 from askalike.readers.values import Unreadable
 from askalike.store import Store
@@ -99,7 +99,7 @@ class DiscourseTarget(Discourse):
         return ""
 
     def _listed_topic(self, identifier: str) -> dict[str, Any]:
-        if not re.fullmatch(r"[1-9][0-9]{0,17}", identifier):
+        if not id_text(identifier):
             raise RefusedError(f"{identifier!r} is no topic of a Discourse")
         try:
             topic = self.topic(identifier)
@@ -176,7 +176,7 @@ class GitHubTarget(GitHub):
 
     def _thread(self, identifier: str, label: str) -> _GitHubThread:
         """Return an issue or a discussion; raise RefusedError where there is neither."""
-        if not re.fullmatch(r"[1-9][0-9]{0,9}", identifier):
+        if not id_text(identifier):
             raise RefusedError(f"{identifier!r} is no issue")
         try:
             issue = self.issue(identifier)
@@ -367,7 +367,7 @@ class WriteBack:
                 self._store.set_write(write.number, "waiting", str(error))
                 if tries == MAX_TRIES or (error.pause_s or 0.0) > LONGEST_ASKED_S:
                     return False
-                target.pace.clock.pause(error.pause_s or pause_s(_FIRST_PAUSE_S * 2**tries, None))
+                target.pace.clock.pause(error.pause_s or pause_s(_FIRST_PAUSE_S, tries))
             else:
                 self._store.set_write(write.number, "done", why)
                 return True

@@ -165,8 +165,7 @@ class RemoteEncoder(_Endpoint):
         return _joined([part for batch in batches(texts) for part in self._insisting(batch)], self._dimensions)
 
     def _insisting(self, texts: list[str]) -> Iterator[Array]:
-        own_s = self._patience.first_pause_s
-        for left in range(self._patience.tries - 1, -1, -1):
+        for failures in range(self._patience.tries):
             try:
                 yield self._answer(texts, self._patience.timeout_s)
                 return
@@ -177,10 +176,9 @@ class RemoteEncoder(_Endpoint):
                 yield from self._insisting(texts[len(texts) // 2 :])
                 return
             except FailedError as error:
-                if not left:
+                if failures == self._patience.tries - 1:
                     raise self._error(f"{error}, after {self._patience.tries} tries") from error
-                self._pause(pause_s(own_s, error.pause_s))
-                own_s *= 2
+                self._pause(pause_s(self._patience.first_pause_s, failures, error.pause_s))
 
     def _answer(self, texts: Sequence[str], timeout_s: float) -> Array:
         """Return the vectors of one request, checked.
