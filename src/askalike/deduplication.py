@@ -326,7 +326,7 @@ def _list_source(items: list[Any], context: ReadContext) -> _Source:
 
     named = next((item for item in items if not _is_gap(item)), None)
     if isinstance(named, Mapping):
-        mappings = [_of_kind(item, Mapping, row) for row, item in enumerate(items)]
+        mappings = [_checked_item(item, Mapping, row) for row, item in enumerate(items)]
         header = list(dict.fromkeys(str(key) for mapping in mappings for key in mapping or ()))
         columns = _text_columns(header, context, "the dictionaries")
         rows = (Row(number, [(mapping or {}).get(name) for name in header]) for number, mapping in enumerate(mappings))
@@ -336,7 +336,7 @@ def _list_source(items: list[Any], context: ReadContext) -> _Source:
         id_name = header[columns["id"]] if "id" in columns else None
         return _Source(questions, lambda row: (mappings[row] or {}).get(id_name), keep)
     if isinstance(named, Question):
-        typed = [_of_kind(item, Question, row) for row, item in enumerate(items)]
+        typed = [_checked_item(item, Question, row) for row, item in enumerate(items)]
         return _Source(
             (_checked(question, row) for row, question in enumerate(typed)),
             lambda row: None if typed[row] is None else typed[row].id,
@@ -346,7 +346,7 @@ def _list_source(items: list[Any], context: ReadContext) -> _Source:
         raise SettingError(
             f"a list of {type(named).__name__} was given", "expected texts, dictionaries or Questions in it"
         )
-    texts = [_of_kind(item, str, row) for row, item in enumerate(items)]
+    texts = [_checked_item(item, str, row) for row, item in enumerate(items)]
     cells = ((text or "").strip().partition("\n") for text in texts)
     table = Table(["title", "body"], (Row(number, (title, body)) for number, (title, _, body) in enumerate(cells)))
     questions = (question for _, question in row_questions(table, {"title": 0, "body": 1}, "the list", context))
@@ -357,7 +357,7 @@ def _is_gap(item: Any) -> bool:
     return item is None or (isinstance(item, float) and item != item)
 
 
-def _of_kind(item: Any, kind: type, row: int) -> Any:
+def _checked_item(item: Any, kind: type, row: int) -> Any:
     """Return an item of a list, None for a gap.
 
     Raises:

@@ -149,9 +149,9 @@ def follow(
     is_new = not layout.is_forum()
     with (
         _stoppable() as clock,
-        _kept_if_filled(_opened(forum, language, clock, is_patient=not once), is_new=is_new) as opened,
+        _discarding_if_empty(_opened(forum, language, clock, is_patient=not once), is_new=is_new) as opened,
     ):
-        with _alone(layout.follow_lock, "follows"), State.create(layout) as state, BarProgress() as progress:
+        with _sole_process(layout.follow_lock, "follows"), State.create(layout) as state, BarProgress() as progress:
             site = open_site(settings, Pace(settings.rate, clock))
             state.put(settings=settings.to_json())
             try:
@@ -201,7 +201,7 @@ def _write_back(
         if status:
             _show_writes(store.outbox(), as_json)
             return
-        settings = _changed_settings(_kept_settings(layout), address, options)
+        settings = _merged_settings(_stored_settings(layout), address, options)
         back = WriteBack(store, settings, write_settings())
         if not is_sent:
             _show_waiting(back, back.waiting()[: limit or None], as_json)
@@ -213,7 +213,7 @@ def _write_back(
                 f"if it is what you want, say --to {settings.address}",
             )
         target = open_target(settings, Pace(rate, clock))
-        with _alone(layout.writeback_lock, "writes back"), store.lock("writeback"), BarProgress() as progress:
+        with _sole_process(layout.writeback_lock, "writes back"), store.lock("writeback"), BarProgress() as progress:
             with suppress(OSError):
                 agree(agreement)
             writes = back.send(target, limit, is_retried=has_retries, progress=progress)
@@ -247,7 +247,7 @@ def _opened(path: Path, language: str, clock: Clock, *, is_patient: bool) -> For
 
 
 @contextmanager
-def _kept_if_filled(forum: Forum, *, is_new: bool) -> Iterator[Forum]:
+def _discarding_if_empty(forum: Forum, *, is_new: bool) -> Iterator[Forum]:
     """Give a forum; one that is new and stays empty, since its site refuses, is taken away again."""
     with forum:
         try:
@@ -259,7 +259,7 @@ def _kept_if_filled(forum: Forum, *, is_new: bool) -> Iterator[Forum]:
 
 
 @contextmanager
-def _alone(lock: Path, does: str) -> Iterator[None]:
+def _sole_process(lock: Path, does: str) -> Iterator[None]:
     """Hold the lock of the one that follows, or writes back."""
     try:
         with holding(filelock.FileLock(lock), 0):
@@ -293,14 +293,14 @@ def _stoppable() -> Iterator[Clock]:
 # -- settings --------------------------------------------------------------------------------------------------
 
 
-def _kept_settings(layout: ForumLayout) -> dict[str, Any]:
+def _stored_settings(layout: ForumLayout) -> dict[str, Any]:
     if not layout.follow.is_file():
         return {}
     with State(layout) as state:
         return as_object(state.get("settings"))
 
 
-def _changed_settings(kept: dict[str, Any], address: str | None, options: dict[str, Any]) -> FollowSettings:
+def _merged_settings(kept: dict[str, Any], address: str | None, options: dict[str, Any]) -> FollowSettings:
     """Return what was kept for this address, or for the one that is kept, with the options that are given."""
     if address is None and not kept:
         raise SettingError(
@@ -315,8 +315,8 @@ def _changed_settings(kept: dict[str, Any], address: str | None, options: dict[s
 
 def _follow_settings(layout: ForumLayout, address: str | None, options: dict[str, Any]) -> FollowSettings:
     """Return what is to be followed."""
-    kept = _kept_settings(layout)
-    settings = _changed_settings(kept, address, options)
+    kept = _stored_settings(layout)
+    settings = _merged_settings(kept, address, options)
     if kept and kept.get("address") != settings.address:
         with State(layout) as state:
             if state.get("cursor") is not None:

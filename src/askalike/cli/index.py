@@ -122,9 +122,9 @@ def index(
     find_archive(archive, form or None)  # a wrong path or format is said before a forum is made
     is_new = not ForumLayout(into).is_forum()
     with (
-        interruptible(lambda: _kept(into, is_new)),
+        interruptible(lambda: _state_after_stop(into, is_new)),
         BarProgress() as progress,
-        _opened_or_made(into, language, code, settings, progress) as forum,
+        _open_or_create(into, language, code, settings, progress) as forum,
     ):
         if engine:
             forum.indexes.use_engine(engine)
@@ -201,7 +201,7 @@ def report_object(report: ImportReport, into: Path, seconds: float) -> dict[str,
     }
 
 
-def _kept(into: Path, was_new: bool) -> tuple[str, str]:
+def _state_after_stop(into: Path, was_new: bool) -> tuple[str, str]:
     """Return what an import that was stopped leaves, and the command that goes on: reading is whole or not at all."""
     if not ForumLayout(into).is_forum():
         return "nothing has been stored; there is no forum yet", same_again()
@@ -264,7 +264,7 @@ def _is_in_its_language(forum: Forum) -> bool | None:
 
 
 @contextmanager
-def _opened_or_made(
+def _open_or_create(
     into: Path, language: str, with_code: bool | None, settings: ForumSettings, progress: BarProgress
 ) -> Iterator[Forum]:
     """Give the forum; one that was made for an archive that cannot be read is taken away again.

@@ -38,7 +38,7 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     words = sys.argv[1:]
     try:
-        _run(_taken(words))
+        _run(_without_message_options(words))
     except AskalikeError as error:
         if messages.is_verbose:
             traceback.print_exception(error)
@@ -80,7 +80,7 @@ def _run(words: list[str]) -> None:
         app(args=words)
 
 
-def _taken(words: list[str]) -> list[str]:
+def _without_message_options(words: list[str]) -> list[str]:
     """Return the command line without the options that every command has, which are taken note of."""
     end = words.index("--") if "--" in words else len(words)
     for name, option in MESSAGES.items():

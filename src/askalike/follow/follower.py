@@ -150,7 +150,7 @@ class Follower:
             self._read(1)
         elif self._state.due(1, now_s):
             self._read(3)
-        elif not self._look(now_s):
+        elif not self._sweep_or_recheck(now_s):
             return self._idle()
         self._index(is_due=False)
         return 0.0
@@ -174,7 +174,7 @@ class Follower:
         self._state.count(polls=1)
         self._end_failures()
 
-    def _look(self, now_s: float) -> bool:
+    def _sweep_or_recheck(self, now_s: float) -> bool:
         """Sweep a piece, or queue threads that were read long ago, in turn; return whether there was something."""
         self._is_sweep_next = not self._is_sweep_next
         for is_sweep in (self._is_sweep_next, not self._is_sweep_next):

@@ -338,7 +338,7 @@ class WriteBack:
         try:
             for write in wanted[: limit or None]:
                 target.pace.clock.pause(0)
-                if not self._do(target, write):
+                if not self._send_one(target, write):
                     break
                 tried.append(write.number)
                 progress.advance(1)
@@ -346,7 +346,7 @@ class WriteBack:
             pass
         return [write for write in self._store.outbox(address) if write.number in tried]
 
-    def _do(self, target: Target, write: Write) -> bool:
+    def _send_one(self, target: Target, write: Write) -> bool:
         """Do one write, or note why it cannot be done; return False where the run has to end."""
         for tries in range(1, MAX_TRIES + 1):
             if not self._store.set_write(write.number, "waiting", write.why, is_try=False):

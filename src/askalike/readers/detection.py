@@ -108,7 +108,7 @@ def _json(path: Path, start: bytes) -> Cause:
     except Unreadable:
         return "", ""
     if plain_suffix(path) in _JSON_LINES:
-        return _lacking(header, path)
+        return _missing_fields(header, path)
     if is_question_table(header):
         return "it holds JSON objects, expected them in a .jsonl file, one a line", "name it so, as in posts.jsonl"
     return "", ""
@@ -128,10 +128,10 @@ def _table(path: Path, start: bytes) -> Cause:
     if suffix not in _SEPARATED:
         is_table = len(header) > 1 and is_question_table(header)
         return ("it is a table, expected a name that ends in .csv or .tsv", "name it so") if is_table else ("", "")
-    return _lacking(header, path) if len(header) > 1 else ("", "")
+    return _missing_fields(header, path) if len(header) > 1 else ("", "")
 
 
-def _lacking(header: list[str], path: Path) -> Cause:
+def _missing_fields(header: list[str], path: Path) -> Cause:
     """Return what a table's columns do not tell."""
     try:
         choose_columns(header, {}, path.name)

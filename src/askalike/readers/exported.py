@@ -95,12 +95,12 @@ def _records(folder: Path, name: str, kind: type, manifest: Manifest, context: R
 
 def _json_lines(path: Path, name: str, kind: type, context: ReadContext) -> Iterator[_Unread]:
     decode: Callable[[bytes], Any] = msgspec.json.Decoder(kind).decode
-    for number, line in read_lines(path, name, _patient(context)) if regular_size(path) else ():
+    for number, line in read_lines(path, name, _with_long_lines(context)) if regular_size(path) else ():
         yield number, partial(decode, line)
 
 
 def _csv(path: Path, name: str, kind: type, context: ReadContext) -> Iterator[_Unread]:
-    long = _patient(context)
+    long = _with_long_lines(context)
     lines = (_decoded(line, name, number) for number, line in read_lines(path, name, long))
     rows = csv_rows(lines, name, long.options.limits, strict=True)
     header = [str(cell) for cell in next(rows, Row(1, [])).cells]
@@ -122,6 +122,6 @@ def _parquet(path: Path, name: str, kind: type, context: ReadContext) -> Iterato
         yield row.line, partial(record_of, dict(zip(table.header, row.cells, strict=True)), kind)
 
 
-def _patient(context: ReadContext) -> ReadContext:
+def _with_long_lines(context: ReadContext) -> ReadContext:
     limits = replace(context.options.limits, line_bytes=max(LONGEST_LINE, context.options.limits.line_bytes))
     return replace(context, options=replace(context.options, limits=limits))

@@ -111,7 +111,7 @@ class JsonlReader:
             if others:
                 context.notice(f"{path.name}: not read: {', '.join(sorted(others))[:200]}")
         numbered = read_lines(questions, questions.name, context)
-        sample = list(_first(numbered))
+        sample = list(_sample_lines(numbered))
         lines = _Lines(questions.name, _style(questions.name, sample, context), context)
         for number, line in chain(sample, numbered):
             if not line or line.isspace():
@@ -181,7 +181,7 @@ def _parts(folder: Path) -> tuple[list[Path], list[tuple[Path, LinkKind]]]:
     return [questions, *(table for table, _ in tables)], tables
 
 
-def _first(lines: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+def _sample_lines(lines: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
     """Yield the first lines, from which it is told how a file is written: not many, and not long ones."""
     left = _SAMPLE_BYTES
     for number, line in islice(lines, SAMPLED_TITLES):

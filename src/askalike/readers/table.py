@@ -341,7 +341,7 @@ def choose_columns(header: Sequence[str], mapping: Mapping[str, str], file: str)
         free = {name: at for name, at in guessed.items() if name not in mapping and at not in columns.values()}
         columns = {name: (columns | free)[name] for name in FIELDS if name in columns or name in free}
     if _lacks_id(columns) or not columns.keys() & {"title", "body"}:
-        missing = f"an id, and {_refers(columns)} refers to it" if _lacks_id(columns) else "a title or a body"
+        missing = f"an id, and {_referring_field(columns)} refers to it" if _lacks_id(columns) else "a title or a body"
         raise FormatError(
             f"{file}: no column is known to hold {missing}; the columns are {_listed(header)}",
             "say which is which, for example --column id=COLUMN --column title=COLUMN --column body=COLUMN",
@@ -356,7 +356,7 @@ def describe(header: Sequence[str], columns: Mapping[str, int]) -> str:
     return f"{taken}; left out: {_listed(rest)}" if rest else taken
 
 
-def _refers(columns: Mapping[str, int]) -> str:
+def _referring_field(columns: Mapping[str, int]) -> str:
     return next(name for name in columns if name in _REFERENCES)
 
 

@@ -85,7 +85,7 @@ class Share:
         if not self._is_over:
             self._counts[self._own] = count
 
-    def leaves_it(self) -> bool:
+    def leaves_to_others(self) -> bool:
         """Return whether a connection is left to another worker, which has fewer, this time."""
         if self._left == MAX_LEFT or self._counts[self._own] <= min(self._counts):
             self._left = 0

@@ -104,7 +104,7 @@ class Server(uvicorn.Server):
     def _accept(self, listening: socket.socket) -> None:
         loop = asyncio.get_running_loop()
         for _ in range(AT_ONCE):
-            if self._share is not None and self._share.leaves_it():
+            if self._share is not None and self._share.leaves_to_others():
                 loop.remove_reader(listening)
                 loop.call_later(LEFT_S, self._accept_from, listening)
                 return

@@ -81,7 +81,7 @@ class MaintenanceWorker:
         logged = ""
         while not self._stop.wait(pause_s):
             try:
-                with self._having_turn():
+                with self._holding_turn():
                     pause_s = SHORT_PAUSE_S if self.keep() else PAUSE_S
                 logged = ""
             except _Stopped:
@@ -94,7 +94,7 @@ class MaintenanceWorker:
                 pause_s = 10 * PAUSE_S
 
     @contextlib.contextmanager
-    def _having_turn(self) -> Iterator[None]:
+    def _holding_turn(self) -> Iterator[None]:
         """Wait for the turn, and hold it inside.
 
         Raises:

@@ -64,7 +64,7 @@ def run(settings: ServeSettings, on_start: Callable[[int], None] = lambda port: 
     listening = listen(settings.host, settings.port)
     on_start(listening[0].getsockname()[1])
     raise_limit()
-    few_arenas()
+    limit_arenas()
     keep_one_native_thread()
     set_up_logs(is_json=settings.has_json_log)
     if settings.workers == 1:
@@ -92,7 +92,7 @@ def check_open(settings: ServeSettings) -> None:
         )
 
 
-def few_arenas() -> None:
+def limit_arenas() -> None:
     """Let this process and those that it starts allocate from few arenas, unless the environment says how many.
 
     glibc gives nearly every thread an arena to allocate from, and what a thread frees stays in its own: a service that
