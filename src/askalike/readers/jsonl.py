@@ -10,7 +10,7 @@ import contextlib
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
@@ -22,7 +22,6 @@ from askalike.readers.files import first_bytes, member, plain_suffix, read_lines
 from askalike.readers.frame import ReadContext, regular_size
 from askalike.readers.pairs import read_links
 from askalike.readers.values import (
-    ESCAPED_TITLES,
     MADE_IDS,
     SAMPLED_TITLES,
     MadeIds,
@@ -211,11 +210,7 @@ def _style(name: str, sample: Sequence[tuple[int, bytes]], context: ReadContext)
         context.notice(f"{name}: {MADE_IDS}")
     if (is_said := context.options.is_html_escaped_twice) is not None:
         return _Style(has_ids, is_said, is_said)
-    titles = (data.get("title") for data in objects)
-    has_escaped_titles = are_escaped(title for title in titles if isinstance(title, str))
-    if has_escaped_titles:
-        context.notice(f"{name}: {ESCAPED_TITLES}")
-    return _Style(has_ids, has_escaped_titles, False)
+    return _Style(has_ids, are_escaped((data.get("title") for data in objects), name, context), False)
 
 
 class _Lines:
@@ -256,8 +251,7 @@ class _Lines:
         fields = self._fields(data)
         fields["title"] = _plain(fields.get("title"), self.style.has_escaped_titles)
         markup = _markup(data.get("markup"), self.markup)
-        question = read_question(question_id, fields, markup, self.context, "/questions/{id}")
-        return question if question_id else replace(question, id=self.made_ids.of(question))
+        return self.made_ids.named(read_question(question_id, fields, markup, self.context, "/questions/{id}"))
 
     def _fields(self, data: dict[str, object]) -> dict[str, object]:
         """Return a record's values; ``text`` is taken for its body, and ``date`` for when it was written."""

@@ -7,7 +7,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +18,6 @@ from askalike.readers.files import first_bytes, plain_suffix, read_lines
 from askalike.readers.frame import Limits, ReadContext, Reader
 from askalike.readers.jsonl import load_object
 from askalike.readers.values import (
-    ESCAPED_TITLES,
     MADE_IDS,
     SAMPLED_TITLES,
     MadeIds,
@@ -488,11 +487,7 @@ def _style(
 def _has_escaped_titles(name: str, sample: Sequence[Row], columns: dict[str, int], context: ReadContext) -> bool:
     if "title" not in columns or context.options.is_html_escaped_twice is not None:
         return False
-    cells = (row.cells[columns["title"]] for row in sample if not row.problem)
-    is_found = are_escaped(cell for cell in cells if isinstance(cell, str))
-    if is_found:
-        context.notice(f"{name}: {ESCAPED_TITLES}")
-    return is_found
+    return are_escaped((row.cells[columns["title"]] for row in sample if not row.problem), name, context)
 
 
 class _Rows:
@@ -591,7 +586,7 @@ class _Rows:
     def _question(self, question_id: str, cells: dict[str, object]) -> Question:
         fields = {**cells, "author": self._author(cells)}
         question = read_question(question_id, fields, self.style.markup, self.context, "/questions/{id}")
-        return question if question_id else replace(question, id=self.made_ids.of(question))
+        return self.made_ids.named(question)
 
     def _answer(self, answer_id: str, question_id: str, cells: dict[str, object], column: str) -> Answer:
         if column == "answer":  # date, score and author of the row are the question's

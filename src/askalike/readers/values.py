@@ -21,6 +21,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Final, TypeVar
 
@@ -330,20 +331,22 @@ _REFERENCE = re.compile(r"&(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1
 _BARE = re.compile("[<>&]")
 
 
-def are_escaped(titles: Iterable[str]) -> bool:
+def are_escaped(titles: Iterable[object], file: str, context: ReadContext) -> bool:
     """Say whether titles were escaped: several have a character reference, and none a sign that would be one.
 
-    >>> are_escaped(["AT&amp;T", "a &lt; b", "Why &quot;x&quot;?", "How?"])
+    >>> are_escaped(["AT&amp;T", "a &lt; b", "Why &quot;x&quot;?", "How?"], "a.csv", ReadContext())
     True
-    >>> are_escaped(["How does &gt; work in HTML?", "Tom & Jerry", "What is &amp;?", "And &lt;?", "&nbsp;"])
+    >>> are_escaped(["Does &gt; work?", "Tom & Jerry", "What is &amp;?", "And &lt;?"], "a.csv", ReadContext())
     False
     """
     matching = 0
     for title in titles:
-        rest, count = _REFERENCE.subn("", title)
+        rest, count = _REFERENCE.subn("", title) if isinstance(title, str) else ("", 0)
         if _BARE.search(rest):
             return False
         matching += count > 0
+    if matching >= _LEAST:
+        context.notice(f"{file}: {ESCAPED_TITLES}")
     return matching >= _LEAST
 
 
@@ -359,6 +362,10 @@ class MadeIds:
 
     def __init__(self) -> None:
         self._times: Counter[int] = Counter()
+
+    def named(self, question: Question) -> Question:
+        """Return a question that has an id, its own or one that is made."""
+        return question if question.id else replace(question, id=self.of(question))
 
     def of(self, question: Question) -> str:
         """Return a question's id.
