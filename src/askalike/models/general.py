@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import DamagedModelError
+from askalike.models.graph_weights import with_numbers
 from askalike.models.transformer import POOLINGS, Network, Pieces, normalised, session
 from askalike.models.transformer_folder import Array
 from askalike.models.wordpiece import WordPiece
@@ -88,13 +89,20 @@ def read_manifest(folder: Path) -> GeneralManifest:
 class GeneralEncoder:
     """Texts → vectors of length 1, the mean of their pieces' states; any thread may ask.
 
+    Args:
+        numbers: constants in place of those of the folder's graph.
+
     Raises:
-        DamagedModelError: a file of the folder is not as it was written.
+        DamagedModelError: a file of the folder is not as it was written, or the numbers are not of its graph.
     """
 
-    def __init__(self, folder: Path, *, threads: int | None = None) -> None:
+    def __init__(
+        self, folder: Path, *, threads: int | None = None, numbers: Mapping[str, NDArray[Any]] | None = None
+    ) -> None:
         manifest = read_manifest(folder)
         graph, vocabulary = (_content(folder, name, manifest) for name in (GRAPH_FILE, VOCABULARY_FILE))
+        if numbers is not None:
+            graph = with_numbers(graph, numbers)
         self.name = manifest.name
         self.dimensions = manifest.dimensions
         self._max_pieces = manifest.max_pieces
