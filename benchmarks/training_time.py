@@ -1,8 +1,8 @@
 """How long a model takes from nothing: pre-training on 200,000 questions, then fine-tuning on a forum of 19,047.
 
-Command: ``OMP_WAIT_POLICY=PASSIVE python -m benchmarks.training_time [--questions 200000]``. Pre-trains the default
+Command: ``OMP_WAIT_POLICY=PASSIVE python -m benchmarks.training_time [--questions 200000]``. Pre-trains a recurrent
 encoder on Reddit questions: word2vec, one epoch of the encoder-decoder of Lei et al. 2016, one epoch of title against
-body; then trains it on the 3D Slicer forum as ``askalike train`` does (title, body, answers) and encodes the forum.
+body; then trains it on the 3D Slicer forum (title, body, answers) and encodes the forum.
 Writes ``results/training-time.json``.
 """
 
@@ -20,6 +20,7 @@ from recipes.folders import need_data
 
 from askalike.cli.messages import BarProgress
 from askalike.forum import Forum, ForumSettings
+from askalike.models.encoders.settings import EncoderConfig
 from askalike.training.corpus import TrainingData
 from askalike.training.encoder import TrainingRun, train_encoder
 from askalike.training.recipe import (
@@ -28,9 +29,9 @@ from askalike.training.recipe import (
     LoopSettings,
     Recipe,
     StageSettings,
-    network_recipe,
+    WordSettings,
 )
-from askalike.training.session import forum_training, going_on
+from askalike.training.session import forum_training
 from benchmarks.record import option_parser, reddit_questions, write
 
 COMMAND: Final = "OMP_WAIT_POLICY=PASSIVE python -m benchmarks.training_time"
@@ -53,11 +54,14 @@ class Phases(dict[str, dict[str, float]]):
         print(name, self[name], flush=True)
 
 
-def default_recipe() -> Recipe:
-    """Return the recipe that a forum trains by where none is named."""
-    recipe = network_recipe("default")
-    assert isinstance(recipe, Recipe)
-    return recipe
+def forum_recipe() -> Recipe:
+    """Return the recipe of the forum's training."""
+    options = ContrastiveOptions(views={"title-body": 1.0, "answers": 1.0, "marked": 1.0}, batch_size=128)
+    loop = LoopSettings(epochs=8, patience=3, learning_rate=1e-3, schedule="linear")
+    stage = StageSettings("contrastive", options, loop, dropout=0.1)
+    encoder = EncoderConfig("rcnn", 200, 300, order=2, pooling="normalised-mean")
+    words = WordSettings(size=200, max_size=80_000, is_trained=True)
+    return Recipe(encoder, (stage,), words, arithmetic="bfloat16")
 
 
 def main() -> None:
@@ -71,7 +75,7 @@ def main() -> None:
         StageSettings("decoding", DecodingOptions(contexts=("title", "body"), batch_size=128), once, dropout=0.1),
         StageSettings("contrastive", ContrastiveOptions(views={"title-body": 1.0}), once, dropout=0.1),
     )
-    phases, recipe, model = Phases(), replace(default_recipe(), stages=stages), None
+    phases, recipe, model = Phases(), replace(forum_recipe(), stages=stages), None
     with tempfile.TemporaryDirectory() as work:
         with_body = (question for question in reddit_questions() if question.body)
         data = TrainingData(list(islice(with_body, options.questions)))
@@ -88,7 +92,7 @@ def main() -> None:
             phases.end("reading and indexing the forum")
             with BarProgress() as progress:
                 run = TrainingRun(Path(work) / "fine", start=model, progress=progress)
-                model = train_encoder(going_on(default_recipe(), model), training.data, run)
+                model = train_encoder(forum_recipe(), training.data, run)
             model.save(Path(work) / "tuned")
             forum.models.use_model(Path(work) / "tuned")
             phases.end("fine-tuning")

@@ -3,7 +3,8 @@
 It needs the dependency group ``recipes``, folders of all-MiniLM-L6-v2 and all-mpnet-base-v2 as sentence-transformers
 writes them, and the data sets (``ASKALIKE_DATA``). ``distill`` may be stopped and goes on; ``average`` joins students
 of several seeds; ``export`` writes the package's folder from a state, an exported folder, or MiniLM itself where none
-is named; ``evaluate`` writes ``results/encoder.json``.
+is named; ``evaluate`` writes ``results/encoder.json``; ``adapt`` trains it on forums and writes
+``results/adaptation.json``.
 """
 
 from __future__ import annotations
@@ -84,6 +85,19 @@ def run_evaluate(options: argparse.Namespace) -> None:
     write("encoder", f"python -m recipes.encoder evaluate {names}", evaluate(options.base, dict(options.encoders)))
 
 
+def run_adapt(options: argparse.Namespace) -> None:
+    """Adapt the bundled encoder to forums, judge it and write the result."""
+    from benchmarks.record import write
+
+    from recipes.encoder.adapt import FORUMS, adapt
+
+    forums = options.forums or FORUMS
+    seeds = " ".join(map(str, options.seeds))
+    named = " ".join(["python -m recipes.encoder adapt", *options.forums])
+    command = f"{named} --seeds {seeds} --questions {options.questions} --device {options.device}"
+    write("adaptation", command, adapt(forums, options.seeds, options.device, options.questions))
+
+
 def _pair(written: str) -> tuple[Path, str]:
     path, _, share = written.partition("=")
     return Path(path), share or "1"
@@ -122,6 +136,12 @@ def main() -> None:
         help="exported folders, states and others",
     )
     evaluating.set_defaults(run=run_evaluate)
+    adapting = stages.add_parser("adapt", help="adapt the bundled encoder to forums and judge it")
+    adapting.add_argument("forums", nargs="*", metavar="FORUM", help="all that are judged if omitted")
+    adapting.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    adapting.add_argument("--questions", type=int, default=6_000, help="learned from at most, the newest")
+    adapting.add_argument("--device", default="cpu")
+    adapting.set_defaults(run=run_adapt)
     for stage in (distilling, exporting, averaging, evaluating):
         stage.add_argument("--base", type=Path, default=MINILM, help="folder of all-MiniLM-L6-v2")
     options = parser.parse_args()

@@ -38,11 +38,11 @@ class JudgedQuery(NamedTuple):
     grades: Sequence[float]
 
 
-def judged_queries() -> list[JudgedQuery]:
-    """Return the queries of ``KINDS``."""
+def judged_queries(forums: Sequence[str] = ()) -> list[JudgedQuery]:
+    """Return the queries of ``KINDS``, of these forums or of all."""
     queries: list[JudgedQuery] = []
     rows = [row for row in graded() if row[0] in KINDS and any(row[4].values())]
-    for name in sorted({forum for _, forum, *_ in rows}):
+    for name in forums or sorted({forum for _, forum, *_ in rows}):
         with open_forum(name) as forum:
             for kind, _, identifier, form, grades in (row for row in rows if row[1] == name):
                 numbers = forum.store.nums_by_id([identifier, *grades])

@@ -23,7 +23,7 @@ from askalike.evaluation.files import FORMATS
 from askalike.evaluation.forum.evaluation import SYSTEMS
 from askalike.readers.detection import READERS
 from askalike.search.scorer import USUAL
-from askalike.training.recipe import network_recipe
+from askalike.training.recipe import read_recipe
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
@@ -69,7 +69,7 @@ def test_every_recipe_in_the_documents_can_be_used(tmp_path: Path) -> None:
     for number, block in enumerate(recipes):
         file = tmp_path / f"{number}.toml"
         file.write_text(block, encoding="utf-8")
-        network_recipe(file)
+        read_recipe(file)
 
 
 def typed_commands() -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ BASE = {"types", "errors", "settings", "_version"}
 PLUMBING = {*BASE, "files", "processes", "progress", "text"}
 SEGMENTS = {"index.cursor", "index.checked_file", "index.segments"}
 INDEX = {"index", "index.words", "index.postings", "index.vectors", *SEGMENTS}
-MODEL = {"models.folder", "models.vocabulary", "models.encoders"}
+MODEL = {"models.folder", "models.vocabulary", "models.encoders", "models.adapted"}
 TRANSFORMERS = {"models.transformer", "models.transformer_folder", "models.general"}
 OTHER_ENCODERS = {"models.text_encoder", "models.remote", *TRANSFORMERS}
 NAMED_MODELS = {"models.encoder_settings", "models.text_questions"}
@@ -55,7 +55,18 @@ ALLOWED: dict[str, set[str]] = {
         *("errors", "types", "processes"),
         *("models.text_encoder", "models.transformer_folder", "models.transformer_graph"),
     },
-    "models.general": {"errors", "models.transformer", "models.transformer_folder", "models.wordpiece"},
+    "models.graph_weights": {"errors"},
+    "models.general": {
+        "errors",
+        "models.graph_weights",
+        "models.transformer",
+        "models.transformer_folder",
+        "models.wordpiece",
+    },
+    "models.adapted": {
+        *("types", "errors", "data", "models.encoders", "models.folder", "models.general", "models.graph_weights"),
+        "models.text_encoder",
+    },
     "models.text_encoder": {"errors", "types", "text"},
     "models.encoder_settings": {"agreement", "data", "errors", "settings", "models.general"},
     "models.text_questions": {"data", "errors", "types", "models.encoder_settings", *OTHER_ENCODERS},
@@ -93,7 +104,10 @@ ALLOWED: dict[str, set[str]] = {
         *(PLUMBING - {"processes"} | MODEL),
         *("evaluation", "forum", "index", "models.term_weighting", "search", "store"),
     },
-    "training": {*(PLUMBING | MODEL | NAMED_MODELS | FORUM), "data", "models.text_encoder", "store"},
+    "training": {
+        *(PLUMBING | MODEL | NAMED_MODELS | FORUM),
+        *("data", "models.general", "models.graph_weights", "models.text_encoder", "models.wordpiece", "store"),
+    },
     "papers": {*(PLUMBING | MODEL | FORUM), "models.term_weighting", "readers", "training"},
     "follow": {"types", "errors", "files", "progress", "web", "readers", "store", "forum"},
     "server": {*BASE, "follow", "files", "processes", "schemas", "operations", "text", "store", "search", "forum"},

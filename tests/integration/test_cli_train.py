@@ -14,6 +14,7 @@ from tests.tiny_training import dev_score_of
 
 from askalike import Forum, Question
 from askalike.data import bundled_forum
+from askalike.text.settings import TextSettings
 from askalike.types import Link
 
 TINY = """
@@ -196,7 +197,8 @@ def test_without_marks_texts_alone_are_learned_from_and_nothing_is_compared(
 def general(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the package carry an encoder."""
     tiny_general(tmp_path / "packaged")
-    for user in ("askalike.models.text_questions", "askalike.models.encoder_settings"):
+    users = ("models.text_questions", "models.encoder_settings", "models.adapted", "training.session")
+    for user in (f"askalike.{name}" for name in users):
         monkeypatch.setattr(f"{user}.general_folder", lambda: tmp_path / "packaged")
 
 
@@ -208,6 +210,46 @@ def not_trained(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
         raise AssertionError("nothing is to be trained")
 
     return lambda: monkeypatch.setattr("askalike.training.encoder.train_encoder", fail)
+
+
+@pytest.mark.usefixtures("general")
+def test_by_default_the_bundled_encoder_is_adapted_and_goes_on_from_there(
+    run: Run, forum: Path, recipe: Path, dev_says: Callable[[float, float], None]
+) -> None:
+    dev_says(0.3, 0.4)
+    done = run("train", forum)
+    assert done.code == 0
+    assert "the bundled one, adapted; goes on from the package's weights" in done.out
+    assert "the new model is better on dev and is in use from now on" in done.out
+    found = run("info", forum, "--json").json
+    assert (found["model"], found["encoded"]) == ("adapted (the bundled encoder, trained on the forum)", 252)
+    assert len(run("search", forum, "wifi drops", "--ranker", "meaning", "--json").json) == 10
+    assert run("check", forum).code == 0
+    again = run("train", forum, "--from", "own", "--keep", "--json").json
+    assert (again["goes_on_from"], again["is_taken"]) == ("adapted", True)
+    done = run("train", forum, "--recipe", recipe, "--from", "own")
+    assert (done.code, "which is of another kind" in done.err) == (2, True)
+
+
+@pytest.mark.usefixtures("general")
+def test_without_duplicates_titles_that_find_their_own_bodies_decide(run: Run, tmp_path: Path) -> None:
+    subjects = ("wifi", "wireless", "printer", "the router", "is")
+    with Forum.create(tmp_path / "f") as made:
+        made.add([Question(str(number), f"{subjects[number % 5]} drops", f"{number} offline") for number in range(40)])
+    done = run("train", tmp_path / "f")
+    assert done.code == 0
+    assert "compared by how well the titles of 8 questions that are left out find their own bodies" in done.out
+    assert "MRR of a title's own body among those of 8 questions; duplicates are not in it" in done.out
+    assert run("train", tmp_path / "f", "--json").json["dev_after"]["cosine"] > 0
+
+
+@pytest.mark.usefixtures("general")
+def test_a_forum_in_another_language_is_not_adapted(run: Run, tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "f", text=TextSettings(language="german")) as made:
+        made.add([Question("1", "Das WLAN bricht ab", "Jeden Abend")])
+    done = run("train", tmp_path / "f")
+    assert (done.code, "the forum's language is german" in done.err) == (2, True)
+    assert "--recipe lei2016" in done.err
 
 
 @pytest.mark.usefixtures("general")

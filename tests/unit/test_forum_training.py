@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +22,10 @@ from askalike.evaluation.forum.links import SPLIT_SEED, SPLITS, duplicate_task, 
 from askalike.forum import ForumSettings
 from askalike.forum.indexes import Indexes
 from askalike.models.encoder_settings import EncoderSettings
-from askalike.models.encoders.model import Model
 from askalike.models.text_questions import TextQuestions
 from askalike.store import Store
-from askalike.training.recipe import Recipe, network_recipe
-from askalike.training.session import DevScore, compared, dev_score, forum_training, going_on
+from askalike.training.recipe import Recipe, read_recipe
+from askalike.training.session import DevScore, compared, dev_score, forum_training
 from askalike.training.work_folder import work_folder
 from askalike.types import Answer, Filters, Link, Query
 
@@ -70,7 +68,7 @@ def test_hard_negatives_are_never_of_the_same_group(homenet: Forum) -> None:
 
 
 def test_hard_negatives_are_as_many_as_the_stage_that_takes_most(homenet: Forum) -> None:
-    assert network_recipe("default").hard_negatives() == 0
+    assert read_recipe("default").hard_negatives() == 0
     stage = {"objective": "contrastive", "views": {"marked": 1.0}}
     stages = [{**stage, "hard_negatives": 3}, stage, {"objective": "max-margin"}]
     assert Recipe.from_mapping({"encoder": {"kind": "rcnn", "hidden_size": 8}, "stage": stages}).hard_negatives() == 3
@@ -213,16 +211,6 @@ def test_without_a_model_dev_is_ordered_by_the_probability_by_words(homenet: For
     assert words.search == pytest.approx(sum(places) / len(places))
     assert words.cosine == 0
     assert dev_score(dev, synonym_model(), homenet).cosine > 0
-
-
-def test_the_default_recipe_takes_over_what_the_model_before_has_settled() -> None:
-    made = synonym_model()
-    settings = replace(made.settings, reads="joined", word_limit=7, stems="english")
-    start = Model.build(settings, made.vocabulary, made.embedding(), made.parameters())
-    found = going_on(network_recipe("default"), start)
-    assert found.model_settings() == start.settings
-    assert found.words.size == 4
-    assert found.words.is_trained, "what is learned stays the recipe's choice"
 
 
 def test_a_work_folder_says_whether_the_plan_is_the_same(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from askalike.training.recipe import (
     StageSettings,
     WordSettings,
     network_recipe,
+    read_recipe,
     shipped_recipes,
 )
 from askalike.training.words import Word2VecSettings
@@ -109,4 +110,4 @@ def test_a_number_that_no_machine_could_train_is_named_with_its_range(
 
 def test_every_recipe_that_ships_is_within_the_ranges() -> None:
     for name in shipped_recipes():
-        network_recipe(name)
+        read_recipe(name)

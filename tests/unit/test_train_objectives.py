@@ -27,7 +27,6 @@ from askalike.training.decoders import (  # noqa: E402
 from askalike.training.objectives import (  # noqa: E402
     Contrastive,
     MaxMargin,
-    Objective,
     TextNetwork,
     info_nce,
     max_margin,
@@ -53,7 +52,7 @@ def network(corpus: Corpus, kind: Any = "gru", pooling: Any = "mean") -> TextNet
     return TextNetwork(build(config), embedding, is_embedding_trained=True)
 
 
-def objective(name: str, corpus: Corpus | None = None, kind: str = "gru", **options: Any) -> Objective:
+def objective(name: str, corpus: Corpus | None = None, kind: str = "gru", **options: Any) -> Any:
     corpus = corpus or tiny_corpus()
     return KINDS[name](network(corpus, kind), corpus, OBJECTIVES[name](**{**STAGES[name], **options}))
 
@@ -204,7 +203,7 @@ def test_the_loss_of_info_nce_is_that_of_views_taken_one_by_one() -> None:
         assert trained(batch).item() == pytest.approx(-(np.mean(forth) + np.mean(back)) / 2, rel=1e-4)
 
 
-def _view(trained: Objective, corpus: Corpus, rows: list[int]) -> Any:
+def _view(trained: Any, corpus: Corpus, rows: list[int]) -> Any:
     with torch.no_grad():
         vectors = [trained.network.encode(corpus.texts, np.array([row])).numpy()[0] for row in rows if row >= 0]
     total = np.sum(vectors, axis=0, dtype=np.float64)

@@ -17,11 +17,13 @@ from askalike.papers.lei2016.rows import ROWS
 from askalike.papers.lei2016.table import row_recipe
 from askalike.training.recipe import (
     SHIPPED,
+    Adaptation,
     ContrastiveOptions,
     DecodingOptions,
     LoopSettings,
     WordSettings,
     network_recipe,
+    read_recipe,
 )
 
 TEXT = """
@@ -74,7 +76,7 @@ def test_a_file_becomes_a_recipe(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", sorted(SHIPPED.glob("*.toml")), ids=lambda path: path.stem)
 def test_the_recipes_that_ship_can_be_used_by_name(path: Path) -> None:
-    assert network_recipe(path.stem) == network_recipe(path)
+    assert read_recipe(path.stem) == read_recipe(path)
 
 
 def test_a_recipe_that_is_not_there_is_named_with_those_that_ship() -> None:
@@ -160,9 +162,7 @@ def test_the_name_of_a_recipe_changes_with_every_choice() -> None:
 
 
 def test_reading_a_recipe_loads_no_torch() -> None:
-    program = (
-        "import sys; from askalike.training import recipe; recipe.network_recipe('default'); print([*sys.modules])"
-    )
+    program = "import sys; from askalike.training import recipe; recipe.read_recipe('default'); print([*sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "'torch'" not in done.stdout
     assert "'askalike.training.recipe'" in done.stdout
@@ -219,3 +219,25 @@ def test_a_gate_bias_is_part_of_a_recipes_name_and_needs_gates() -> None:
     plain_recipe = network_recipe("lei2016")
     assert row_recipe(ROWS["rcnn-last-bias"], plain_recipe, is_pretraining=False).gate_bias == 3.0
     assert row_recipe(ROWS["rcnn-last"], plain_recipe, is_pretraining=False).gate_bias == 0.0
+
+
+def test_the_default_adapts_the_bundled_encoder_and_is_no_network() -> None:
+    recipe = read_recipe("default")
+    assert isinstance(recipe, Adaptation)
+    assert [stage.loop.epochs for stage in recipe.stages] == [1]
+    with pytest.raises(SettingError, match="adapts the bundled encoder and trains no network"):
+        network_recipe("default")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('adapts = "other"', "adapts is 'other', but expected general"),
+        ('adapts = "general"', "contrastive stages alone"),
+        ('adapts = "general"\n[[stage]]\nobjective = "max-margin"', "contrastive stages alone"),
+    ],
+)
+def test_an_adaptation_that_cannot_be_is_refused(tmp_path: Path, content: str, said: str) -> None:
+    (tmp_path / "mine.toml").write_text(content, encoding="utf-8")
+    with pytest.raises(SettingError, match=said):
+        read_recipe(tmp_path / "mine.toml")

@@ -15,7 +15,7 @@ from askalike.evaluation import Comparison
 from askalike.forum import Forum, ForumSettings
 from askalike.forum.forum import size_bytes
 from askalike.store import ForumLayout
-from askalike.training.recipe import Recipe, shipped_recipes
+from askalike.training.recipe import Adaptation, Recipe, shipped_recipes
 from askalike.training.session import (
     DEFAULT,
     DevScore,
@@ -84,13 +84,13 @@ def train(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Train a model on a forum's own questions and answers.
+    """Adapt the bundled encoder to a forum's own questions and answers, or train a network on them with --recipe.
 
     It learns from answers and duplicate links too. A fifth of the duplicates (the dev split of askalike evaluate
-    --split) is kept apart: training stops by it, and by it the new model is compared with the one before, and taken
-    where it is better by more than chance brings. With fewer than 10 groups of duplicates there is no dev split: every
-    link is learned from, for as many epochs as the recipe says; where an encoder answered before, its own or the
-    bundled one, the new one is then taken with --keep alone. askalike encode FORUM --model general leads back.
+    --split) is kept apart: by it the new model is compared with the one before, and taken where it is better by more
+    than chance brings. With fewer than 10 groups of duplicates there is no dev split: every link is learned from, and
+    an adapted encoder is compared by how well titles find their own bodies among those of questions that were left
+    out; a network is then taken with --keep alone. askalike encode FORUM --model general leads back.
     """
     options = TrainingOptions(begin, hold_out, seed, device, threads, is_fresh=not resume, is_kept=keep)
     checked_recipe(recipe, options)  # an error before the forum is read
@@ -141,7 +141,9 @@ def plan_object(plan: TrainingPlan) -> dict[str, Any]:
     }
 
 
-def _encoder(recipe: Recipe) -> str:
+def _encoder(recipe: Recipe | Adaptation) -> str:
+    if isinstance(recipe, Adaptation):
+        return "the bundled one, adapted"
     encoder = recipe.encoder
     return f"{encoder.kind}, {encoder.hidden_size} dimensions, {encoder.parameter_count():,} parameters"
 
@@ -155,7 +157,12 @@ def plan_lines(plan: TrainingPlan) -> Iterator[str]:
     )
     answers, learned = len(training.data.answers), len(training.data.pairs)
     yield f"learns     from all texts, {answers:,} best answers, {learned:,} duplicate links"
-    if training.dev is None:
+    if training.data.held_out:
+        yield (
+            f"dev        none: {safe(training.why_no_dev)}; compared by how well the titles of"
+            f" {len(training.data.held_out):,} questions that are left out find their own bodies"
+        )
+    elif training.dev is None:
         yield f"dev        none: {safe(training.why_no_dev)}; training runs all epochs and is not compared"
     else:
         yield (
@@ -171,7 +178,8 @@ def plan_lines(plan: TrainingPlan) -> Iterator[str]:
     stages = [stage for stage in recipe.stages if not (stage.needs == "pairs" and not learned)]
     shown = " then ".join(f"{stage.objective} (at most {stage.loop.epochs} epochs)" for stage in stages)
     yield f"recipe     {safe(plan.name)}: {shown}"
-    yield f"encoder    {_encoder(recipe)}; goes on from {safe(plan.start or 'nothing')}"
+    begins = "the package's weights" if isinstance(recipe, Adaptation) else "nothing"
+    yield f"encoder    {_encoder(recipe)}; goes on from {safe(plan.start or begins)}"
     yield f"work       {plan.folder}: {_BEGINNINGS[plan.beginning]}"
 
 
@@ -208,7 +216,9 @@ def result_lines(result: TrainingResult, forum: Path) -> Iterator[str]:
     """Yield what came of a training as lines."""
     if result.before and result.after:
         before = f"{result.before.cosine:8.4f}" if result.present else " " * 8
-        yield f"dev MRR    {'search':>8s} {'cosine':>8s}"
+        if result.left_out:
+            yield f"MRR of a title's own body among those of {result.left_out:,} questions; duplicates are not in it"
+        yield f"{'MRR' if result.left_out else 'dev MRR':<10s} {'search':>8s} {'cosine':>8s}"
         yield f"  before   {result.before.search:8.4f} {before}  {_name(result.present)}"
         yield f"  after    {result.after.search:8.4f} {result.after.cosine:8.4f}  the new model"
     if comparison := result.comparison:
@@ -249,4 +259,5 @@ def _outcome(result: TrainingResult) -> Iterator[str]:
 
 
 def _name(present: str) -> str:
-    return {"": "the search by words alone", "own": "the forum's model before"}.get(present, f"the encoder {present}")
+    own = {"own": "the forum's model before", "adapted": "the forum's adapted encoder before"}
+    return {"": "the search by words alone", **own}.get(present, f"the encoder {present}")

@@ -46,6 +46,7 @@ from askalike.index.milvus.choice import engine_of
 from askalike.index.milvus.client import Milvus
 from askalike.index.milvus.vectors import MilvusSets
 from askalike.index.milvus.words import MilvusWords
+from askalike.index.model_source import OWN_NAMES
 from askalike.index.model_source import fingerprint as model_fingerprint
 from askalike.index.segments import OWNED as LEXICAL_FILES
 from askalike.index.vector_set import OWNED as VECTOR_FILES
@@ -61,9 +62,9 @@ from askalike.index.vector_set import (
 from askalike.index.vectors import VectorIndex
 from askalike.index.word_indexer import fingerprint
 from askalike.index.words import WordIndex, successor_of
+from askalike.models.adapted import load_model
 from askalike.models.encoder_settings import FILE as ENCODER_FILE
 from askalike.models.encoder_settings import read_reranker, read_settings
-from askalike.models.encoders.model import Model
 from askalike.models.folder import OWNED as MODEL_FILES
 from askalike.models.folder import ModelLayout
 from askalike.progress import Progress, SilentProgress
@@ -391,7 +392,7 @@ def _maker(place: Path, name: str) -> Iterator[Finding]:
             part = ENCODER_FILE
             read_settings(place / ENCODER_FILE)
         else:
-            Model.load(place / "model")
+            load_model(place / "model")
         if not has_its_model(place):
             yield Finding("vectors", f"{name}/{part}", "is not what made the vectors of this set")
     except (AskalikeError, OSError) as error:
@@ -416,7 +417,7 @@ def _pairs(layout: ForumLayout, contents: Contents | None) -> Iterator[Finding]:
 def _models(layout: ForumLayout, progress: Progress) -> Iterator[Finding]:
     if layout.model.exists() or layout.model.is_symlink():
         try:
-            Model.load(layout.model)
+            load_model(layout.model)
         except (AskalikeError, OSError) as error:
             yield refused("model", layout.model.name, error)
     for path, read in ((layout.encoder, read_settings), (layout.reranker, read_reranker)):
@@ -524,14 +525,14 @@ def _sets_of_own(layout: ForumLayout) -> Iterator[Path]:
     with contextlib.suppress(ForumError):
         state = read_current(layout.vectors)
         current = None if state is None else parse_current(state, layout.vectors)
-        if current is not None and current.model == "own":
+        if current is not None and current.model in OWN_NAMES:
             yield layout.vectors / current.fingerprint
 
 
 def _is_whole(place: Path) -> bool:
     """Return whether a set has its model, undamaged."""
     try:
-        Model.load(place / "model")
+        load_model(place / "model")
     except ModelError:
         return False
     return has_its_model(place)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from askalike.errors import EncoderError
 from askalike.files import remove_file, replace_whole, sync_folder
 from askalike.index.vector_set import VectorSet
+from askalike.models.adapted import AdaptedEncoder
 from askalike.models.encoder_settings import PROBED, EncoderSettings, RerankerSettings, read_reranker, read_settings
 from askalike.models.encoders.model import Model
 from askalike.models.text_encoder import TextEncoder
@@ -247,7 +248,7 @@ class ModelQueryEncoder:
         """Return True: it was trained on the forum's own questions."""
         return True
 
-    def _is_known(self, query: Query, model: Model) -> bool:
+    def _is_known(self, query: Query, model: Model | AdaptedEncoder) -> bool:
         terms = self._analyzer.of(query.language).terms
         title_alone = Question("", query.title)
         whole = Question("", query.title, query.body, query.markup)

@@ -14,8 +14,8 @@ from askalike.forum.encoders import AnyEncoder, AnyReranker, take_encoder
 from askalike.forum.indexes import Indexes
 from askalike.index.model_source import forget_encoder, remove_own_model
 from askalike.index.vector_set import VectorSet
+from askalike.models.adapted import load_model
 from askalike.models.encoder_settings import general_settings
-from askalike.models.encoders.model import Model
 from askalike.search import RANKERS
 from askalike.search.rankers import MEANING, RERANKER
 from askalike.store import ForumLayout, Store
@@ -33,7 +33,7 @@ class Models:
         Raises:
             ModelError: it cannot be read or written.
         """
-        Model.load(folder).save(self._layout.model)
+        load_model(folder).save(self._layout.model)
         forget_encoder(self._layout)
 
     def use_encoder(self, encoder: AnyEncoder) -> None:

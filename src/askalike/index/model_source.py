@@ -6,10 +6,13 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from askalike.data import GENERAL_LANGUAGE
 from askalike.errors import DamagedModelError, ModelError, SettingError
 from askalike.files import remove_file, remove_owned, replace_whole, sync_folder
+from askalike.models.adapted import KIND as ADAPTED
+from askalike.models.adapted import kind_of
 from askalike.models.encoder_settings import EncoderSettings, bundled_settings, read_settings
 from askalike.models.encoders.settings import ModelSettings
 from askalike.models.folder import OWNED, Manifest, ModelLayout, refuse_foreign
@@ -17,6 +20,9 @@ from askalike.store import ForumLayout
 
 MODEL_VERSION = 1
 """Raised whenever the same question and model give another vector than before, so that vectors are made anew."""
+
+OWN_NAMES: Final = ("own", "adapted")
+"""What a forum's own model is called: a network, and the bundled encoder as it was adapted."""
 
 _MEND = "put a whole model there, or delete the folder"
 
@@ -27,7 +33,7 @@ class ModelSource:
 
     Args:
         folder: of the model; of the forum where a text encoder makes the vectors.
-        name: "own", or what the encoder calls itself.
+        name: as ``name_of`` gives it, or what the encoder calls itself.
         fingerprint: of its content, and of how questions are encoded.
         encoder: the text encoder, None for the forum's own model.
     """
@@ -67,7 +73,12 @@ def own_model(layout: ForumLayout) -> ModelSource | None:
     """
     own = ModelLayout(layout.model)
     folder = own.folder if own.folder.is_dir() else own.replaced  # replaced: see models.folder
-    return ModelSource(folder, "own", fingerprint(folder)) if folder.is_dir() else None
+    return ModelSource(folder, name_of(folder), fingerprint(folder)) if folder.is_dir() else None
+
+
+def name_of(folder: Path) -> str:
+    """Return what the forum's model in a folder is called: "adapted" where it is the bundled encoder, else "own"."""
+    return "adapted" if kind_of(folder) == ADAPTED else "own"
 
 
 def name_encoder(layout: ForumLayout, settings: EncoderSettings) -> None:
@@ -123,6 +134,8 @@ def fingerprint(folder: Path) -> str:
 
 def describe(folder: Path) -> str:
     """Return the kind and size of the model in a folder, as in "rcnn, 400 dimensions"."""
+    if kind_of(folder) == ADAPTED:
+        return "the bundled encoder, trained on the forum"
     try:
         settings = ModelSettings.from_json(json.loads(ModelLayout(folder).config.read_bytes()))
     except (OSError, ValueError, SettingError):

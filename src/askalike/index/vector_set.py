@@ -47,6 +47,7 @@ from askalike.index.model_source import ModelSource, describe, fingerprint
 from askalike.index.segments import OWNED as INDEX_FILES
 from askalike.index.segments import writing
 from askalike.index.vectors import VectorIndex
+from askalike.models.adapted import AdaptedEncoder, load_model
 from askalike.models.encoder_settings import FILE as ENCODER_FILE
 from askalike.models.encoder_settings import EncoderSettings, read_settings
 from askalike.models.encoders.model import Model
@@ -224,7 +225,7 @@ class VectorSet:
         self,
         folder: Path,
         name: str,
-        model: Model | None = None,
+        model: Model | AdaptedEncoder | None = None,
         encoder: TextEncoder | None = None,
         indexes: Indexes | None = None,
     ) -> None:
@@ -315,7 +316,7 @@ class VectorSet:
             return self._texts
 
     @property
-    def model(self) -> Model:
+    def model(self) -> Model | AdaptedEncoder:
         """Return the model.
 
         Raises:
@@ -337,14 +338,14 @@ def is_set(path: Path) -> bool:
     return re.fullmatch(r"[0-9a-f]{16}", path.name) is not None and path.is_dir() and not is_link(path)
 
 
-def model_in(place: Path) -> Model:
+def model_in(place: Path) -> Model | AdaptedEncoder:
     """Return the model of a set.
 
     Raises:
         DamagedModelError: it cannot be read, or is not the one that made the vectors.
     """
     try:
-        model = Model.load(place / "model")
+        model = load_model(place / "model")
     except ModelError as error:
         raise DamagedModelError(error.message, _REBUILD) from error
     if not has_its_model(place):
@@ -406,7 +407,7 @@ def make_set(
     if source.encoder is not None:
         return _make_set_of_texts(place, source.encoder, last_change, encoder, indexes, is_new=is_new)
     copy_model(source, place)
-    model = Model.load(place / "model")
+    model = load_model(place / "model")
     if is_new or not indexes.exists(place):
         indexes.create(place, model.dimensions, applied=last_change, fingerprint=source.fingerprint)
     return VectorSet(place, source.name, model, indexes=indexes)
@@ -465,7 +466,7 @@ def copy_model(source: ModelSource, place: Path) -> None:
     """
     if has_copy(place) and has_its_model(place):
         return
-    Model.load(source.folder)  # what is damaged is not copied
+    load_model(source.folder)  # what is damaged is not copied
     temporary = place.with_name(f"{place.name}.{os.getpid()}.tmp")
     with writing(place):
         for _ in range(_TRIES):

@@ -35,7 +35,7 @@ from askalike.executors import Executor, Numbered, Task
 from askalike.executors.processes import Processes
 from askalike.files import holding
 from askalike.index.catchup import Steps, catch_up, pending
-from askalike.index.model_source import ModelSource, name_encoder, wanted_model
+from askalike.index.model_source import ModelSource, name_encoder, name_of, wanted_model
 from askalike.index.vector_set import (
     Current,
     Indexes,
@@ -311,7 +311,7 @@ class Vectors:
         for place in sorted(places, key=lambda path: path.stat().st_mtime, reverse=True):
             if self._indexes.exists(place) and has_its_model(place):
                 settings = read_settings(place / ENCODER_FILE)
-                name = "own" if settings is None else settings.name
+                name = name_of(place / "model") if settings is None else settings.name
                 vectors = VectorSet(place, name, encoder=self._encoder(place.name), indexes=self._indexes)
                 is_of_store = vectors.index.cursor.can_catch_up(place.name, self._log.last_change())
                 return vectors if is_of_store else None

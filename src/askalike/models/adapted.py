@@ -23,7 +23,7 @@ from askalike.errors import ModelNotFoundError, ModelVersionError
 from askalike.models.encoders.model import Model
 from askalike.models.folder import Contents, Manifest, ModelLayout, naming, read_folder, write_folder
 from askalike.models.general import GRAPH_FILE, VOCABULARY_FILE, GeneralEncoder, read_manifest
-from askalike.models.graph_weights import Array, digest_without_numbers, in_8_bits, numbers_of
+from askalike.models.graph_weights import Array, digest_without_numbers, in_8_bits, numbers_of, with_weights
 from askalike.models.text_encoder import text_of
 from askalike.types import Question
 
@@ -37,7 +37,7 @@ class AdaptedEncoder:
     """Questions and texts → vectors of length 1; any thread may ask. The same weights give the same bytes on disk.
 
     Args:
-        numbers: the constants of the package's graph, in 8 bits.
+        numbers: weights and scales of the package's graph, in 8 bits.
         origin: what they were learned from.
 
     Raises:
@@ -46,10 +46,11 @@ class AdaptedEncoder:
     """
 
     def __init__(self, numbers: Mapping[str, NDArray[Any]], origin: Manifest) -> None:
+        folder = bundled_folder()
+        with_weights((folder / GRAPH_FILE).read_bytes(), numbers)  # raises where they do not fit
         self.origin = origin
+        self.dimensions = read_manifest(folder).dimensions
         self._numbers = numbers
-        self._encoder = GeneralEncoder(bundled_folder(), numbers=numbers)
-        self.dimensions = self._encoder.dimensions
 
     @classmethod
     def build(
@@ -95,7 +96,11 @@ class AdaptedEncoder:
     @property
     def numbers(self) -> Mapping[str, NDArray[Any]]:
         """Return the constants of its graph, to go on training from; not to be changed."""
-        return self._numbers
+        return {**bundled_numbers(), **self._numbers}
+
+    @cached_property
+    def _encoder(self) -> GeneralEncoder:
+        return GeneralEncoder(bundled_folder(), numbers=self._numbers)
 
     @cached_property
     def name(self) -> str:
@@ -180,5 +185,3 @@ def _config() -> dict[str, object]:
 
 def _vocabulary() -> bytes:
     return (bundled_folder() / VOCABULARY_FILE).read_bytes()
-
-

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import DamagedModelError
-from askalike.models.graph_weights import with_numbers
+from askalike.models.graph_weights import with_weights
 from askalike.models.transformer import POOLINGS, Network, Pieces, normalised, session
 from askalike.models.transformer_folder import Array
 from askalike.models.wordpiece import WordPiece
@@ -90,7 +90,7 @@ class GeneralEncoder:
     """Texts → vectors of length 1, the mean of their pieces' states; any thread may ask.
 
     Args:
-        numbers: constants in place of those of the folder's graph.
+        numbers: weights in place of those of the folder's graph.
 
     Raises:
         DamagedModelError: a file of the folder is not as it was written, or the numbers are not of its graph.
@@ -102,7 +102,7 @@ class GeneralEncoder:
         manifest = read_manifest(folder)
         graph, vocabulary = (_content(folder, name, manifest) for name in (GRAPH_FILE, VOCABULARY_FILE))
         if numbers is not None:
-            graph = with_numbers(graph, numbers)
+            graph = with_weights(graph, numbers)
         self.name = manifest.name
         self.dimensions = manifest.dimensions
         self._max_pieces = manifest.max_pieces

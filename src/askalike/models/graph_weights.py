@@ -8,6 +8,7 @@ Source: onnx.proto, messages ModelProto, GraphProto and TensorProto (https://onn
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -33,6 +34,11 @@ class Stored(NamedTuple):
     begin: int
     end: int
 
+    @property
+    def is_weight(self) -> bool:
+        """Return whether it is of weights or their scales; single and whole numbers say how the graph computes."""
+        return self.dtype is np.int8 or (self.dtype is np.float32 and math.prod(self.shape) > 1)
+
 
 def stored_numbers(graph: bytes) -> dict[str, Stored]:
     """Return where the numbers of each constant lie.
@@ -54,13 +60,13 @@ def numbers_of(graph: bytes) -> dict[str, NDArray[Any]]:
     }
 
 
-def with_numbers(graph: bytes, numbers: Mapping[str, NDArray[Any]]) -> bytes:
-    """Return the graph with other constants.
+def with_weights(graph: bytes, numbers: Mapping[str, NDArray[Any]]) -> bytes:
+    """Return the graph with other weights and scales.
 
     Raises:
         DamagedModelError: they are not of the names, types and shapes of the graph's, or not finite.
     """
-    stored = stored_numbers(graph)
+    stored = {name: part for name, part in stored_numbers(graph).items() if part.is_weight}
     if numbers.keys() != stored.keys():
         names = ", ".join(sorted(numbers.keys() ^ stored.keys())[:5])
         raise DamagedModelError(f"the weights are not those of the graph: {names[:300]}", "")
@@ -89,24 +95,24 @@ def digest_without_numbers(graph: bytes) -> str:
 def in_float32(numbers: Mapping[str, NDArray[Any]]) -> dict[str, Array]:
     """Return the weights of a graph of ``transformer_graph`` as they were before they were brought to 8 bits.
 
-    What has scales is multiplied by them; whole numbers, which say how states are cut up, are left out.
+    What has scales is multiplied by them.
     """
     weights: dict[str, Array] = {}
     for name, values in numbers.items():
         if values.dtype == np.int8:
             weights[name] = values * numbers[scales_of(name)]
-        elif values.dtype == np.float32 and values.ndim and not name.endswith(SCALES):
+        elif values.dtype == np.float32 and values.size > 1 and not name.endswith(SCALES):
             weights[name] = values.copy()
     return weights
 
 
 def in_8_bits(weights: Mapping[str, Array], numbers: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return a graph's constants with other weights, as ``in_float32`` has them: each row or column with a new scale.
+    """Return weights of ``in_float32`` as a graph has them, with a new scale for each row or column.
 
     Args:
-        numbers: the constants that the weights came from.
+        numbers: the graph's constants.
     """
-    changed = dict(numbers)
+    changed: dict[str, NDArray[Any]] = {}
     for name, values in weights.items():
         if numbers[name].dtype == np.int8:
             shape = numbers[scales_of(name)].shape
@@ -155,7 +161,7 @@ def _constant(graph: bytes, begin: int, end: int) -> tuple[str, Stored]:
         elif number == _RAW_DATA:
             at = first, last
     kind = _DTYPES[dtype]
-    if at[1] - at[0] != int(np.prod(shape, dtype=np.int64)) * np.dtype(kind).itemsize:
+    if at[1] - at[0] != math.prod(shape) * np.dtype(kind).itemsize:
         raise IndexError(f"{name} has {at[1] - at[0]} bytes, and its shape is {shape}")
     return name, Stored(kind, tuple(shape), *at)
 

@@ -246,17 +246,6 @@ class WordSource:
             SettingError: a pair, an answer or a hard negative names a question that is not there.
         """
         data = self.data
-        rows = {question.id: row for row, question in enumerate(data.questions)}
-        if len(rows) != len(data.questions):
-            raise SettingError(f"{len(data.questions)} questions with {len(rows)} ids, expected each id once")
-        pairs = np.array(_located(rows, data.pairs), np.int64).reshape(-1, 2)
-        question_rows = _located(rows, [(answer.question_id,) for answer in data.answers])
-        answers = np.array([[row, 2 * len(rows) + place] for place, (row,) in enumerate(question_rows)], np.int64)
-        width = max(map(len, data.hard_negatives.values()), default=0)
-        hard = np.full((len(rows), width), -1, np.int64)
-        for identifier, others in data.hard_negatives.items():
-            located = _located(rows, [(identifier, *others)])[0]
-            hard[located[0], : len(others)] = located[1:]
 
         def over(read: WordList) -> Texts:
             texts = read.over(vocabulary)
@@ -266,9 +255,28 @@ class WordSource:
             name: DevSet(task, over(WordList(_question_words(task.questions, self._reader))))
             for name, task in data.dev.items()
         }
-        texts, topics = over(self.words), _topics(data)
-        kept = np.sort(np.array(_located(rows, [(identifier,) for identifier in data.held_out]), np.int64).ravel())
-        return Corpus(texts, len(rows), pairs, answers.reshape(-1, 2), hard, topics, dev, kept)
+        return corpus_of(data, over(self.words), dev)
+
+
+def corpus_of(data: TrainingData, texts: Texts, dev: Mapping[str, DevSet]) -> Corpus:
+    """Return training data over texts: titles and bodies of its questions in turn, then its answers.
+
+    Raises:
+        SettingError: a pair, an answer or a hard negative names a question that is not there.
+    """
+    rows = {question.id: row for row, question in enumerate(data.questions)}
+    if len(rows) != len(data.questions):
+        raise SettingError(f"{len(data.questions)} questions with {len(rows)} ids, expected each id once")
+    pairs = np.array(_located(rows, data.pairs), np.int64).reshape(-1, 2)
+    question_rows = _located(rows, [(answer.question_id,) for answer in data.answers])
+    answers = np.array([[row, 2 * len(rows) + place] for place, (row,) in enumerate(question_rows)], np.int64)
+    width = max(map(len, data.hard_negatives.values()), default=0)
+    hard = np.full((len(rows), width), -1, np.int64)
+    for identifier, others in data.hard_negatives.items():
+        located = _located(rows, [(identifier, *others)])[0]
+        hard[located[0], : len(others)] = located[1:]
+    kept = np.sort(np.array(_located(rows, [(identifier,) for identifier in data.held_out]), np.int64).ravel())
+    return Corpus(texts, len(rows), pairs, answers.reshape(-1, 2), hard, _topics(data), dev, kept)
 
 
 def _topics(data: TrainingData) -> NDArray[np.int64]:

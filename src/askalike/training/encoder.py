@@ -28,8 +28,9 @@ from askalike.settings import check_fields
 from askalike.training.corpus import Corpus, TrainingData, WordSource, dev_measures
 from askalike.training.decoders import Decoding, Reconstruction
 from askalike.training.loop import StageContext, run_stage
-from askalike.training.objectives import Contrastive, MaxMargin, Objective, TextNetwork
+from askalike.training.objectives import Contrastive, MaxMargin, TextNetwork, Trainable
 from askalike.training.recipe import (
+    Arithmetic,
     DecodingOptions,
     MaxMarginOptions,
     Recipe,
@@ -75,7 +76,7 @@ def train_encoder(recipe: Recipe, data: TrainingData, run: TrainingRun) -> Model
         MissingExtraError: gensim is wanted and not installed.
     """
     device = device_named(run.device)
-    with _arithmetic(recipe):
+    with arithmetic(recipe.arithmetic):
         words, corpus, network = _begin(recipe, data, run)
         beginning = _beginning(data, words, network, run.seed)
         _run_stages(recipe, corpus, network, run, device, beginning)
@@ -87,7 +88,7 @@ def untrained_encoder(recipe: Recipe, data: TrainingData, run: TrainingRun) -> M
 
     Its word vectors are the recipe's, trained where the recipe trains them; its encoder is drawn.
     """
-    with _arithmetic(recipe):
+    with arithmetic(recipe.arithmetic):
         words, corpus, network = _begin(recipe, data, run)
         return _model(recipe, words.vocabulary, network, data, corpus)
 
@@ -180,17 +181,17 @@ def _encoder(recipe: Recipe, run: TrainingRun) -> EncoderNetwork:
 
 
 @contextmanager
-def _arithmetic(recipe: Recipe) -> Iterator[None]:
+def arithmetic(kind: Arithmetic) -> Iterator[None]:
     """Set the arithmetic of matrix products, and set it back."""
     before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("medium" if recipe.arithmetic == "bfloat16" else "highest")
+    torch.set_float32_matmul_precision("medium" if kind == "bfloat16" else "highest")
     try:
         yield
     finally:
         torch.set_float32_matmul_precision(before)
 
 
-def _objective(stage: StageSettings, network: TextNetwork, corpus: Corpus, seed: int) -> Objective:
+def _objective(stage: StageSettings, network: TextNetwork, corpus: Corpus, seed: int) -> Trainable:
     options = stage.options
     if isinstance(options, DecodingOptions):
         return Decoding(network, corpus, options, seed=seed)

@@ -52,6 +52,7 @@ from askalike.errors import SettingError
 from askalike.models.encoders.networks.encoder import EncoderNetwork
 from askalike.models.encoders.networks.packing import Packing
 from askalike.training.corpus import Corpus, Texts
+from askalike.training.pieces import PieceNetwork
 from askalike.training.recipe import ContrastiveOptions, MaxMarginOptions
 
 _BATCH: Final = 512
@@ -144,6 +145,18 @@ class TextNetwork(nn.Module):
         """
         both = self.encode(texts, _title_and_body(questions), dropped)
         return both.view(2, len(questions), -1).sum(0)  # a vector's length does not matter to a cosine
+
+    def views(self, texts: Texts, sides: NDArray[np.int64]) -> Tensor:
+        """Return the sum of the vectors of each view's texts; each text is encoded once.  # (len(sides), D)
+
+        Args:
+            sides: rows of texts, -1 for none.  # (B, 2)
+        """
+        distinct, places = np.unique(sides[sides >= 0], return_inverse=True)
+        vectors = self.encode(texts, distinct)
+        owners = torch.from_numpy(np.nonzero(sides >= 0)[0]).to(vectors.device)
+        chosen = vectors.index_select(0, torch.from_numpy(places).to(vectors.device))
+        return vectors.new_zeros(len(sides), vectors.shape[1]).index_add(0, owners, chosen)
 
     def question_dropout(self, texts: Texts, questions: NDArray[np.int64]) -> Dropped | None:
         """Draw what dropout leaves out of questions; None where it leaves out nothing."""
@@ -372,18 +385,21 @@ _ROWS: Final[Mapping[str, Callable[[Corpus], NDArray[np.int64]]]] = {
 with words on both sides; the texts of a view are added, -1 stands for none."""
 
 
-class Contrastive(Objective):
+class Contrastive(Trainable):
     """Symmetric InfoNCE with in-batch negatives; a batch holds one kind of views.
 
     Raises:
         SettingError: a corpus that has too few of the views for a batch.
     """
 
-    def __init__(self, network: TextNetwork, corpus: Corpus, options: ContrastiveOptions) -> None:
-        super().__init__(network, corpus)
+    def __init__(self, network: TextNetwork | PieceNetwork, corpus: Corpus, options: ContrastiveOptions) -> None:
+        super().__init__()
+        self.network = network
+        self.corpus = corpus
         self._options: Final = options
         self._labelled: Final = corpus.labelled()
-        self._items = [(_ROWS[name](corpus), share) for name, share in options.views.items()]
+        rows = ((_ROWS[name](corpus), share) for name, share in options.views.items())
+        self._items = [(items[~np.isin(items[:, 4:], corpus.held_out).any(axis=1)], share) for items, share in rows]
         if not any(int(share) * len(items) + round(share % 1 * len(items)) > 1 for items, share in self._items):
             listed = ", ".join(
                 f"{len(rows[0])} of {name}" for name, rows in zip(options.views, self._items, strict=True)
@@ -416,18 +432,10 @@ class Contrastive(Objective):
         keys = batch[:, 4:]  # (B, 2) questions
         hard = self._hard_negatives(keys)
         sides = np.concatenate([sides, np.stack([2 * hard, 2 * hard + 1], axis=1)])
-        vectors = functional.normalize(self._views(sides))
+        vectors = functional.normalize(self.network.views(self.corpus.texts, sides))
         scores = vectors[: len(batch)] @ vectors[len(batch) :].T  # (B, B + H)
         is_excluded = torch.from_numpy(excluded(keys, hard, self._labelled))
         return info_nce(scores, is_excluded.to(scores.device), self._options.temperature)
-
-    def _views(self, sides: NDArray[np.int64]) -> Tensor:
-        """Return the sum of the vectors of each view's texts; each text is encoded once.  # (len(sides), D)"""
-        distinct, places = np.unique(sides[sides >= 0], return_inverse=True)
-        vectors = self.network.encode(self.corpus.texts, distinct)
-        owners = torch.from_numpy(np.nonzero(sides >= 0)[0]).to(vectors.device)
-        chosen = vectors.index_select(0, torch.from_numpy(places).to(vectors.device))
-        return vectors.new_zeros(len(sides), vectors.shape[1]).index_add(0, owners, chosen)
 
     def _hard_negatives(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
         most = self._options.hard_negatives

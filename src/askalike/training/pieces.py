@@ -5,7 +5,7 @@ The equations are those of ``models.transformer_graph``; the vector of a text is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -15,10 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from askalike.models.graph_weights import in_float32
-from askalike.models.wordpiece import WordPiece
-from askalike.text.markup import plain_text
 from askalike.training.corpus import Texts
-from askalike.types import Answer, Question
 
 EPSILON: Final = 1e-12
 PADDED_TO: Final = 8
@@ -51,7 +48,8 @@ class PieceNetwork(nn.Module):
     @property
     def device(self) -> torch.device:
         """Return where the parameters are."""
-        return self.fixed["words"].device
+        device: torch.device = self.fixed["words"].device
+        return device
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
         """Return all weights, by the names of ``in_float32``."""
@@ -86,7 +84,8 @@ class PieceNetwork(nn.Module):
         for row, text in enumerate(pieces):
             ids[row, : len(text) + 2] = [first, *text, last]
             mask[row, : len(text) + 2] = True
-        return self(torch.from_numpy(ids).to(self.device), torch.from_numpy(mask).to(self.device))
+        vectors: Tensor = self(torch.from_numpy(ids).to(self.device), torch.from_numpy(mask).to(self.device))
+        return vectors
 
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Return the vectors of texts.
@@ -101,7 +100,7 @@ class PieceNetwork(nn.Module):
         for layer in range(self._layers):
             at = f"layer{layer}_"
             query, key, value = (
-                self._linear(states, at + part, name).unflatten(2, (self._heads, self._size)).transpose(1, 2)
+                self._linear(states, at + part, name).view(*ids.shape, self._heads, self._size).transpose(1, 2)
                 for part in ("query", "key", "value")
             )  # (B, H, T, D / H); queries are scaled by their weights
             attended = functional.scaled_dot_product_attention(query, key, value, attn_mask=bias, scale=1.0)
@@ -114,7 +113,7 @@ class PieceNetwork(nn.Module):
         return functional.normalize((states * present).sum(1) / present.sum(1))
 
     def _linear(self, states: Tensor, name: str, states_name: str) -> Tensor:
-        inverse = self.fixed[f"{states_name}_inverse"] if f"{states_name}_inverse" in self.fixed else None
+        inverse = self.fixed.get(f"{states_name}_inverse")
         states = states if inverse is None else states * inverse
         return functional.linear(states, self.learned[f"{name}_weight"].T, self.learned[f"{name}_bias"])
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
@@ -328,8 +328,7 @@ class Recipe:
 
     def hard_negatives(self) -> int:
         """Return how many hard negatives of a question some stage takes at most."""
-        options = (stage.options for stage in self.stages)
-        return max(option.hard_negatives if isinstance(option, ContrastiveOptions) else 0 for option in options)
+        return _hard_negatives(self.stages)
 
     def to_json(self) -> str:
         """Return the recipe as text."""
@@ -347,11 +346,33 @@ class Recipe:
             raise SettingError("top level: stages, but expected [[stage]], once for each stage", "correct it")
         words = read_settings(WordSettings, read_table(stored, "words", {}), "words")
         config = read_settings(EncoderConfig, {"input_size": words.size, **read_table(stored, "encoder")}, "encoder")
-        stages = stored.get("stage", [])
-        if not isinstance(stages, list):
-            raise SettingError("[stage] is a single table, but expected a list", "write [[stage]], also for one")
-        listed = tuple(_stage(stage, f"stage {place}") for place, stage in enumerate(stages, start=1))
-        return read_settings(cls, {**plain, "encoder": config, "words": words, "stages": listed}, "top level")
+        return read_settings(cls, {**plain, "encoder": config, "words": words, "stages": _stages(stored)}, "top level")
+
+
+@dataclass(frozen=True, slots=True)
+class Adaptation:
+    """How the bundled encoder is adapted to a forum.
+
+    Args:
+        stages: contrastive ones, at least one.
+        arithmetic: as of ``Recipe``.
+    """
+
+    stages: tuple[StageSettings, ...]
+    arithmetic: Arithmetic = "bfloat16"
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if not self.stages or any(stage.objective != "contrastive" for stage in self.stages):
+            raise SettingError("the bundled encoder is adapted by contrastive stages alone", "give at least one")
+
+    def hard_negatives(self) -> int:
+        """Return how many hard negatives of a question some stage takes at most."""
+        return _hard_negatives(self.stages)
+
+    def to_json(self) -> str:
+        """Return the recipe as text."""
+        return json.dumps(asdict(self), sort_keys=True)
 
 
 def shipped_recipes() -> list[str]:
@@ -360,6 +381,18 @@ def shipped_recipes() -> list[str]:
 
 
 def network_recipe(name: str | Path) -> Recipe:
+    """Return the recipe of a network, as ``read_recipe``.
+
+    Raises:
+        SettingError: as ``read_recipe``, or it adapts the bundled encoder.
+    """
+    recipe = read_recipe(name)
+    if isinstance(recipe, Adaptation):
+        raise SettingError(f"recipe {name} adapts the bundled encoder and trains no network", "take lei2016")
+    return recipe
+
+
+def read_recipe(name: str | Path) -> Recipe | Adaptation:
     """Return the recipe in a file, or one of those that ship by its name.
 
     Raises:
@@ -374,7 +407,7 @@ def network_recipe(name: str | Path) -> Recipe:
         )
     try:
         stored = tomllib.loads(path.read_text(encoding="utf-8"))
-        return Recipe.from_mapping(stored)
+        return _adaptation(stored) if "adapts" in stored else Recipe.from_mapping(stored)
     except OSError as error:
         raise SettingError(f"recipe {path} cannot be read: {error.strerror}", "look at its permissions") from error
     except ValueError as error:  # also of a number with too many digits to be read
@@ -385,6 +418,25 @@ def network_recipe(name: str | Path) -> Recipe:
         raise SettingError(f"recipe {path} has a number that is too large: {error}", "write a smaller one") from error
     except SettingError as error:
         raise SettingError(f"recipe {path}: {error.message}", error.hint) from error
+
+
+def _hard_negatives(stages: Iterable[StageSettings]) -> int:
+    options = (stage.options for stage in stages)
+    return max(option.hard_negatives if isinstance(option, ContrastiveOptions) else 0 for option in options)
+
+
+def _adaptation(stored: Mapping[str, Any]) -> Adaptation:
+    if stored["adapts"] != "general":
+        raise SettingError(f"adapts is {stored['adapts']!r}, but expected general", "correct it")
+    plain = {key: value for key, value in stored.items() if key not in ("adapts", "stage")}
+    return read_settings(Adaptation, {**plain, "stages": _stages(stored)}, "top level")
+
+
+def _stages(stored: Mapping[str, Any]) -> tuple[StageSettings, ...]:
+    stages = stored.get("stage", [])
+    if not isinstance(stages, list):
+        raise SettingError("[stage] is a single table, but expected a list", "write [[stage]], also for one")
+    return tuple(_stage(stage, f"stage {place}") for place, stage in enumerate(stages, start=1))
 
 
 def _stage(stored: object, where: str) -> StageSettings:

@@ -2,12 +2,14 @@
 
 ::
 
-    with TrainingSession(forum, "default") as session:
+    with TrainingSession(forum) as session:
         plan = session.plan()      # reads the forum, and holds the folder that the training works in
         result = session.run()     # trains what is not finished, compares, and takes the model where it is better
 
-A model is better where the dev split says so by more than chance brings; without one it is taken where nothing but
-words answered before, or where it is to be kept.
+A model is better where the dev split says so by more than chance brings. Without one, an adapted encoder is better
+where titles find their own bodies better among those of questions that were left out of the training: that says that
+it tells texts of the forum apart, not that duplicates are found. A network is then taken where nothing but words
+answered before, or where it is to be kept.
 
 What is learned from, what training stops by and what is left alone, in this one place:
 
@@ -28,9 +30,11 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
+from askalike.data import GENERAL_LANGUAGE, general_folder
 from askalike.errors import EvaluationError, MissingExtraError, SettingError
 from askalike.evaluation import Comparison, Report, compare, components
 from askalike.evaluation.forum.links import (
@@ -52,13 +56,14 @@ from askalike.evaluation.forum.tasks import (
     rerank,
 )
 from askalike.forum import Forum
-from askalike.index.model_source import ModelSource, fingerprint, own_model, wanted_model
+from askalike.index.model_source import ModelSource, fingerprint, name_of, own_model, wanted_model
+from askalike.models.adapted import AdaptedEncoder, load_model
 from askalike.models.encoders.model import Model
 from askalike.models.text_questions import TextQuestions, loaded
 from askalike.progress import Progress, SilentProgress
 from askalike.store import ForumLayout
 from askalike.training.corpus import TrainingData
-from askalike.training.recipe import Recipe, network_recipe
+from askalike.training.recipe import Adaptation, Recipe, read_recipe
 from askalike.training.work_folder import MODEL, Beginning, clear_work, is_finished, keep_finished, work_folder
 from askalike.types import Answer, Filters, Query, Question
 
@@ -66,6 +71,7 @@ LEAST_COMPONENTS: Final = 10
 """Duplicate components from which on a fifth of them is kept as dev."""
 
 Pairs = Sequence[tuple[str, str]]
+AnyModel: TypeAlias = Model | AdaptedEncoder | TextQuestions
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +208,7 @@ class TrainingPlan:
 
     forum: Path
     name: str
-    recipe: Recipe
+    recipe: Recipe | Adaptation
     start: str
     training: ForumTraining
     folder: Path
@@ -233,11 +239,12 @@ class TrainingResult:
     Args:
         folder: where the new model lies: in the forum where it was taken, else in the training's folder.
         is_taken: whether it answers from now on.
-        present: what answered before: "own", an encoder's name, or "" for words alone.
-        before, after: dev scores; None where there is no dev split.
+        present: what answered before: "own", "adapted", an encoder's name, or "" for words alone.
+        before, after: dev scores; None where there is nothing to compare by.
         is_better: on dev, by more than chance brings; None where there is none, or nothing was compared.
         comparison: of the search after and before, query by query, with interval and p; None where there is none.
         was_taken_before: a training that was stopped while its model encoded had taken it; nothing was compared.
+    left_out: questions whose titles and bodies the scores are of; 0 where they are of dev.
         seconds: from the beginning of the session.
     """
 
@@ -249,17 +256,18 @@ class TrainingResult:
     is_better: bool | None = None
     comparison: Comparison | None = None
     was_taken_before: bool = False
+    left_out: int = 0
     seconds: float = 0.0
 
 
-def checked_recipe(name: str | Path, options: TrainingOptions) -> Recipe:
+def checked_recipe(name: str | Path, options: TrainingOptions) -> Recipe | Adaptation:
     """Return a recipe that can be run here; nothing of a forum is read for that.
 
     Raises:
         SettingError: there is none, or the device is not there.
         MissingExtraError: torch is not installed.
     """
-    recipe = network_recipe(name)
+    recipe = read_recipe(name)
     if importlib.util.find_spec("torch") is None:
         raise MissingExtraError("training needs torch, which is not installed", "train")
     from askalike.training.encoder import device_named  # within functions, since importing this must not load torch
@@ -288,9 +296,9 @@ class TrainingSession:
         self._held = ExitStack()
         chosen = checked_recipe(recipe, self._options)
         self._start = self._starting_model()
-        if self._start is not None and self._name == DEFAULT:
-            chosen = going_on(chosen, Model.load(self._start.folder))
+        self._start_model = None if self._start is None else load_model(self._start.folder)
         self._recipe = chosen
+        self._check_fit()
         self._folder = self._layout.training
         self._plan: TrainingPlan | None = None
 
@@ -315,7 +323,7 @@ class TrainingSession:
             if is_finished(self._folder, self._asked(), training.data) and (self._options.is_kept or self._is_taken()):
                 beginning = "finished"
             keep_splits(self._forum.path, training.splits)
-            is_uncompared = not (training.dev or self._options.is_kept)
+            is_uncompared = not (training.dev or training.data.held_out or self._options.is_kept)
             self._plan = TrainingPlan(
                 self._forum.path,
                 self._name,
@@ -361,11 +369,33 @@ class TrainingSession:
 
     def _read(self) -> ForumTraining:
         recipe = self._recipe
-        return forum_training(
+        training = forum_training(
             self._forum,
             is_test_held_out=self._options.is_test_held_out,
             hard_negatives=recipe.hard_negatives(),
         )
+        if isinstance(recipe, Recipe) or training.dev is not None:
+            return training
+        from askalike.training.adaptation import left_out
+
+        held_out = [question.id for question in left_out(training.data.questions)]
+        return replace(training, data=replace(training.data, held_out=held_out))
+
+    def _check_fit(self) -> None:
+        """Refuse a start of another kind than the recipe's, and a forum that the bundled encoder does not read."""
+        is_adapting = isinstance(self._recipe, Adaptation)
+        if self._start_model is not None and isinstance(self._start_model, AdaptedEncoder) != is_adapting:
+            start = self._start.name if self._start else ""
+            raise SettingError(
+                f"recipe {self._name} cannot go on from {start}, which is of another kind",
+                "give --from nothing, or the recipe that the model was trained by",
+            )
+        language = self._forum.analyzer.settings.model_language
+        if is_adapting and (language != GENERAL_LANGUAGE or general_folder() is None):
+            raise SettingError(
+                f"the bundled encoder reads {GENERAL_LANGUAGE}, and the forum's language is {language}",
+                "train a network from nothing: --recipe lei2016",
+            )
 
     def _starting_model(self) -> ModelSource | None:
         start = self._options.start
@@ -379,7 +409,7 @@ class TrainingSession:
                     "give --from nothing, or a model's folder",
                 )
             return own
-        Model.load(start)
+        load_model(start)  # raises where there is none
         return ModelSource(Path(start), start, fingerprint(Path(start)))
 
     # -- training ------------------------------------------------------------------------------------------------
@@ -389,14 +419,18 @@ class TrainingSession:
         recipe, data, folder = self._recipe, training.data, self._folder / MODEL
         import torch
 
+        from askalike.training.adaptation import adapt_encoder
         from askalike.training.encoder import TrainingRun, train_encoder
 
-        options = self._options
+        options, start = self._options, self._start_model
         run = TrainingRun(self._folder, options.seed, options.device, progress=progress)
         if options.threads:
             torch.set_num_threads(options.threads)
-        start = Model.load(self._start.folder) if self._start else None
-        train_encoder(recipe, data, replace(run, start=start)).save(folder)
+        if isinstance(recipe, Adaptation):
+            adapt_encoder(recipe, data, run, start if isinstance(start, AdaptedEncoder) else None).save(folder)
+        else:
+            run = replace(run, start=start if isinstance(start, Model) else None)
+            train_encoder(recipe, data, run).save(folder)
 
     # -- comparing and taking ------------------------------------------------------------------------------------
 
@@ -413,14 +447,31 @@ class TrainingSession:
     def _compare(self, training: ForumTraining) -> TrainingResult:
         """Return whether the new model is better on dev than what answers now; nothing is compared where it is that."""
         if self._is_taken():
-            return TrainingResult(self._layout.model, is_taken=True, present="own", was_taken_before=True)
-        present, new = self._present(), self._folder / MODEL
+            return TrainingResult(
+                self._layout.model, is_taken=True, present=name_of(self._layout.model), was_taken_before=True
+            )
+        answering, new = self._present(), self._folder / MODEL
         before = after = None
         if training.dev is not None:
-            before = dev_score(training.dev, _encoder_of(present), self._forum)
-            after = dev_score(training.dev, Model.load(new), self._forum)
-        comparison = compared(before, after, present.name if present else "", is_kept=self._options.is_kept)
-        return replace(comparison, folder=self._layout.model if comparison.is_taken else new)
+            before = dev_score(training.dev, _encoder_of(answering), self._forum)
+            after = dev_score(training.dev, load_model(new), self._forum)
+        elif training.data.held_out:
+            encoder = _encoder_of(answering)
+            before = None if encoder is None else self._own_bodies(training.data, encoder)
+            after = self._own_bodies(training.data, load_model(new))
+        comparison = compared(before, after, answering.name if answering else "", is_kept=self._options.is_kept)
+        folder = self._layout.model if comparison.is_taken else new
+        return replace(comparison, folder=folder, left_out=len(training.data.held_out))
+
+    def _own_bodies(self, data: TrainingData, model: AnyModel) -> DevScore:
+        """Return how well titles find their own bodies among those of the questions that were left out."""
+        from askalike.training.adaptation import own_bodies
+
+        ids = set(data.held_out)
+        questions = [question for question in data.questions if question.id in ids]
+        embed = partial(model.embed, is_query=False) if isinstance(model, TextQuestions) else model.encode_text
+        report = own_bodies(questions, embed)
+        return DevScore(report.means["mrr"], report.means["mrr"], report)
 
     def _take(self, training: ForumTraining, progress: Progress) -> None:
         """Let the finished model answer; a session after one that was stopped here goes on."""
@@ -433,31 +484,16 @@ class TrainingSession:
         clear_work(self._folder)
 
 
-def going_on(recipe: Recipe, start: Model) -> Recipe:
-    """Return the recipe with everything that the model to go on from has settled: encoder, reading, precisions."""
-    settings = start.settings
-    return replace(
-        recipe,
-        encoder=settings.encoder,
-        words=replace(recipe.words, size=settings.encoder.input_size, unknown=settings.unknown),
-        reads=settings.reads,
-        word_limit=settings.word_limit,
-        embedding_precision=settings.embedding_precision,
-        encoder_precision=settings.encoder_precision,
-        stems=settings.stems,
-    )
-
-
-def _encoder_of(source: ModelSource | None) -> Model | TextQuestions | None:
+def _encoder_of(source: ModelSource | None) -> AnyModel | None:
     """Return what encodes a forum's questions; None where nothing does."""
     if source is None:
         return None
     if source.encoder is None:
-        return Model.load(source.folder)
+        return load_model(source.folder)
     return TextQuestions(loaded(source.encoder), source.encoder)
 
 
-def dev_score(dev: RerankTask, model: Model | TextQuestions | None, forum: Forum) -> DevScore:
+def dev_score(dev: RerankTask, model: AnyModel | None, forum: Forum) -> DevScore:
     """Return how well the default search would order the dev candidates if a model answered in the forum.
 
     Args:
