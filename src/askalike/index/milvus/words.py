@@ -117,15 +117,16 @@ class MilvusWords(MilvusIndex):
         if not query:
             return []
         weight_of = {TERMS: fields.text, TITLE: fields.title, ANSWERS: fields.answers}
-        weight_of = {field: weight for field, weight in weight_of.items() if weight}
         nums = set[int]()
-        for field in weight_of.keys() - {TITLE}:  # a word of a title is in the text
+        for field in (TERMS, ANSWERS) if fields.answers else (TERMS,):  # a word of a title is in the text
             [found] = self.milvus.search(self.collection, f"{field}_bm25", [query], DEEPER * limit, expression)
             nums.update(num for num, _ in found)
         if not nums:
             return []
         scores: dict[int, float] = {}
         for field, weight in weight_of.items():
+            if not weight:
+                continue
             among = listed("num in", sorted(nums))
             [found] = self.milvus.search(self.collection, f"{field}_bm25", [query], len(nums), among)
             for num, score in found:
