@@ -107,6 +107,13 @@ def test_hits_and_corrections_of_a_search_are_of_one_state(small: Forum, monkeyp
     assert small.search(Query("wirelss drops")).corrections == ()
 
 
+def test_a_small_forum_corrects_no_english_word_and_only_into_its_own(small: Forum) -> None:
+    small.add([Question("one", "Printer stalls"), Question("two", "A printer on the ceiling")])
+    for written, meant in (("pritner", "printer"), ("painter", None), ("ceilling", None)):
+        found = {one.written: one.meant for one in small.search(Query(f"{written} stalls")).corrections}
+        assert found.get(written) == meant
+
+
 def test_verdicts_move_likelihoods_and_what_is_withdrawn_does_not(small: Forum) -> None:
     def likely() -> float:
         return small.similar("wireless disconnects")[0].score

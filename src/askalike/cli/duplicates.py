@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Annotated, Final
 
@@ -33,6 +33,20 @@ COLUMNS: Final[Mapping[str, Callable[[Sequence[Duplicate]], str]]] = {
     "question": lambda pairs: _named(_questions(pairs)[1:]),
     "may repeat": lambda pairs: _named(_questions(pairs)[:1]),
 }
+
+
+LIKELY: Final = 0.5
+LEAST_SHOWN: Final = 0.2
+SCREEN: Final = 10
+"""So many pairs are listed in any case, from ``LEAST_SHOWN`` on: few forums have more that are likely."""
+
+
+def _first_screen(pairs: Iterable[Duplicate]) -> Iterator[Duplicate]:
+    """Yield the likely pairs, and others until there are ``SCREEN``."""
+    for place, pair in enumerate(pairs):
+        if place >= SCREEN and not pair.is_exact and pair.likelihood < LIKELY:
+            return
+        yield pair
 
 
 def _likely(pairs: Sequence[Duplicate]) -> str:
@@ -65,8 +79,8 @@ def duplicates(
         typer.Option(
             "--min",
             "--minimum",
-            help="The least probability of being duplicates; or precision:P or recall:R. Default: 0.5; with --linked 0;"
-            " with --groups 0.85, of the least likely pair.",
+            help="The least probability of being duplicates; or precision:P or recall:R. Default: 0.5, and in the"
+            " terminal less for the first 10; with --linked 0; with --groups 0.85, of the least likely pair.",
         ),
     ] = None,
     since: Annotated[
@@ -116,12 +130,15 @@ def duplicates(
             questions = opened.store.questions_by_id([member for group in listed for member in group.members])
             members = list(member_rows(opened.store, listed)) if form in ("csv", "parquet") else []
         else:
-            least = opened.thresholds.least_score(minimum or (0.0 if linked else 0.5))
+            is_screen = form is None and minimum is None and not (linked or exact)
+            least = opened.thresholds.least_score(minimum or (0.0 if linked else LEAST_SHOWN if is_screen else LIKELY))
             pairs = (
                 opened.pairs.linked_duplicates(least, progress=progress)
                 if linked
                 else opened.pairs.duplicates(least, since=start, is_exact=exact, tag=tag, progress=progress)
             )
+            if is_screen:
+                pairs = _first_screen(pairs)
             shown = list(islice(pairs, min(limit, sys.maxsize) or None))
             links, judged = opened.store.counts().duplicates, len(opened.store.judgements())
     if not groups:
@@ -132,7 +149,7 @@ def duplicates(
         if (links or judged) and not linked:
             messages.note(f"left out: {_counted(links, judged)}; --linked lists linked pairs, --groups counts all")
         if minimum is None and not (linked or exact):
-            messages.note("--min 0.2 lists less likely pairs too")
+            messages.note(f"--min {LEAST_SHOWN:g} lists less likely pairs too")
     elif form is None:
         _show(listed, questions)
     elif form == "jsonl":

@@ -8,12 +8,13 @@ answers and 60 duplicate links between questions that share meaning more than wo
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
 from askalike.errors import InputError
 
-__all__ = ["GENERAL_CODE", "GENERAL_LANGUAGE", "bundled_forum", "general_folder"]
+__all__ = ["GENERAL_CODE", "GENERAL_LANGUAGE", "bundled_forum", "general_folder", "general_words"]
 
 GENERAL_LANGUAGE, GENERAL_CODE = "english", "en"
 """The language that the bundled encoder reads; questions in others lie near each other whatever they ask."""
@@ -35,3 +36,11 @@ def general_folder() -> Path | None:
     """Return the folder of the bundled encoder, or None where the package carries none."""
     path = Path(str(files("askalike.data") / "models" / "general"))
     return path if (path / "manifest.json").is_file() else None
+
+
+@cache
+def general_words() -> tuple[str, ...]:
+    """Return the whole words that the bundled encoder knows, most frequent first; none where the package has none."""
+    folder = general_folder()
+    pieces = [] if folder is None else (folder / "vocabulary.txt").read_text(encoding="utf-8").splitlines()
+    return tuple(piece for piece in pieces if piece.isascii() and piece.isalpha())

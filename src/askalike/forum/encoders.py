@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.data import general_words
 from askalike.errors import EncoderError
 from askalike.files import remove_file, replace_whole, sync_folder
 from askalike.index.vector_set import VectorSet
@@ -167,15 +168,17 @@ class LanguageWords:
     """``search.correction.Speller`` by the words of a forum's own questions in a language, counted when first needed.
 
     A word is one that at least ``LEAST_HAVING`` of up to ``MOST_READ`` questions have, or of as many in the forum's
-    other languages: names are the same in all. Where fewer than ``LEAST_READ`` are in the language, every word is taken
-    to be right: too many of them have been written by nobody yet.
+    other languages: names are the same in all. Where fewer than ``LEAST_READ`` are in the language, too many words have
+    been written by nobody yet: those of the bundled encoder's vocabulary are right too, and of another language than
+    its own every word is.
 
     Args:
         language: its code; "" for a forum in one.
+        has_vocabulary: the bundled encoder knows its words.
     """
 
-    def __init__(self, store: Store, language: str) -> None:
-        self._store, self._language = store, language
+    def __init__(self, store: Store, language: str, *, has_vocabulary: bool = False) -> None:
+        self._store, self._language, self._has_vocabulary = store, language, has_vocabulary
         self._guard = threading.Lock()
         self._read: tuple[int, dict[str, int] | None, str] = (-1, None, "")
 
@@ -198,9 +201,12 @@ class LanguageWords:
 
     def _counted(self) -> tuple[dict[str, int] | None, str]:
         numbers = self._store.numbers(languages=(self._language,) if self._language else ())
+        vocabulary: Sequence[str] = ()
         if len(numbers) < LEAST_READ:
-            return None, ""
-        known = self._known(numbers)
+            vocabulary = general_words() if self._has_vocabulary else ()
+            if not vocabulary:
+                return None, ""
+        known = [*self._known(numbers), *vocabulary]
         letters = Counter(letter for word in known for letter in word)
         usual = "".join(letter for letter, _ in letters.most_common(MOST_LETTERS))
         others = self._known(sorted(set(self._store.numbers()).difference(numbers))) if self._language else []

@@ -13,6 +13,7 @@ import filelock
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.data import GENERAL_CODE, GENERAL_LANGUAGE
 from askalike.errors import (
     BusyForumError,
     DamagedModelError,
@@ -129,7 +130,10 @@ class Indexes:
         self.reranker = NamedReranker(layout)
         self._scorings = Scorings(store, analyzer)
         self._states = QuestionStates(store)
-        self._spellers = {code: LanguageWords(store, code) for code in text.languages or ("",)}
+        languages = {code: code == GENERAL_CODE for code in text.languages} or {"": text.language == GENERAL_LANGUAGE}
+        self._spellers = {
+            code: LanguageWords(store, code, has_vocabulary=is_known) for code, is_known in languages.items()
+        }
 
     def open(self) -> None:
         """Open the word index and the vectors where they are now: on this machine, or in an engine.
