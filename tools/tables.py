@@ -83,6 +83,7 @@ QUALITY: Final[Mapping[str, Table | Facts]] = {
                     "+ shared words",
                     "+ differences",
                     "without shared words",
+                    "without answers",
                 )
             },
         },

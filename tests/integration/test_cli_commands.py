@@ -6,6 +6,7 @@ import contextlib
 import csv
 import io
 import json
+import re
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -57,6 +58,12 @@ def test_duplicates_come_best_first_and_none_of_them_is_linked(run: Run, homenet
     table = run("duplicates", homenet, "--min", 0.3, "--limit", 1)
     assert ASKED.split()[0] in table.out
     assert "q1156" in table.out
+
+
+def test_the_first_screen_has_less_likely_pairs_where_few_are_likely(run: Run, homenet: Path) -> None:
+    rows = [line for line in run("duplicates", homenet).out.splitlines() if re.match(r"\d+%", line)]
+    assert len(rows) == 10
+    assert len(run("duplicates", homenet, "--json").json) < 10
 
 
 def test_linked_pairs_are_counted_and_can_be_listed(run: Run, homenet: Path) -> None:
