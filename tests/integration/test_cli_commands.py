@@ -156,7 +156,7 @@ def test_a_pair_that_is_judged_different_is_listed_no_more(run: Run, small: Path
 def test_hits_below_the_threshold_are_shown_where_all_are_asked_for(run: Run, homenet: Path) -> None:
     off_topic = "best hiking boots for the Alps"
     new = run("search", homenet, off_topic, "-k", 2).out
-    assert new.startswith("The question looks new.\n2 hits below the forum's threshold of ")
+    assert new.startswith("The question looks new.\n2 hits less likely than ")
     assert run("search", homenet, off_topic, "-k", 2, "--all").out.startswith("The question looks new.\n\n1 ")
     assert len(run("search", homenet, off_topic, "-k", 2, "--json").json) == 2
     assert run("search", homenet, ASKED, "-k", 2).out.startswith("1 ")

@@ -225,8 +225,8 @@ def test_how_likely_a_hit_is_stands_there_in_words(run: Run, forum: Path) -> Non
     ("words", "found", "expected"),
     [
         (("--recall", 0), "--recall is 0", "above 0 and below 1"),
-        ((), "no promise was given", "either --precision or --recall"),
-        (("--precision", 0.9, "--recall", 0.9), "--precision and --recall was given", "either"),
+        ((), "no promise was given", "--precision, --recall or --labels"),
+        (("--precision", 0.9, "--recall", 0.9), "--precision and --recall was given", "--labels"),
     ],
 )
 def test_a_promise_that_none_can_keep_names_its_option(

@@ -103,7 +103,7 @@ def print_result(result: SearchResult, *, is_all: bool = True, has_scores: bool 
         print_hits(hits, has_scores=has_scores)
     if hidden and result.least is not None:
         count, share = f"{hidden} hit{'' if hidden == 1 else 's'}", f"{100 * result.least:.1f} %"
-        console.print(f"{count} below the forum's threshold of {share}: --all shows them", style="dim")
+        console.print(f"{count} less likely than {share}, too little to show: --all shows them", style="dim")
 
 
 def print_hits(hits: Sequence[Hit], to: Console = console, *, has_scores: bool = False) -> None:

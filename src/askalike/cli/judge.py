@@ -223,7 +223,7 @@ def threshold(
     options = {name: share for name, share in promised.items() if share is not None}
     if len(options) != 1:
         raise SettingError(
-            f"{' and '.join(options) or 'no promise'} was given", "expected either --precision or --recall"
+            f"{' and '.join(options) or 'no promise'} was given", "expected --precision, --recall or --labels"
         )
     for option, share in options.items():
         if not 0 < share < 1:
