@@ -32,7 +32,7 @@ GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     },
     "Making a forum better": {
         "encode": ("encode", "Encode the questions that are not encoded yet."),
-        "train": ("train", "Train a model on a forum's own questions and answers."),
+        "train": ("train", "Adapt the encoder to a forum's own questions and answers."),
         "threshold": ("judge", "Find the least probability that keeps a promise."),
         "evaluate": ("evaluate", "Measure how well a forum's known duplicates are found."),
     },

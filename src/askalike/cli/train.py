@@ -84,13 +84,14 @@ def train(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Adapt the bundled encoder to a forum's own questions and answers, or train a network on them with --recipe.
+    """Adapt the encoder to a forum's own questions and answers.
 
-    It learns from answers and duplicate links too. A fifth of the duplicates (the dev split of askalike evaluate
-    --split) is kept apart: by it the new model is compared with the one before, and taken where it is better by more
-    than chance brings. With fewer than 10 groups of duplicates there is no dev split: every link is learned from, and
-    an adapted encoder is compared by how well titles find their own bodies among those of questions that were left
-    out; a network is then taken with --keep alone. askalike encode FORUM --model general leads back.
+    With --recipe a network of its own is trained. Both learn from answers and duplicate links too. A fifth of the
+    duplicates (the dev split of askalike evaluate --split) is kept apart: by it the new model is compared with the
+    one before, and taken where it is better by more than chance brings. With fewer than 10 groups of duplicates there
+    is no dev split: every link is learned from, and an adapted encoder is compared by how well titles find their own
+    bodies among those of questions that were left out; a network is then taken with --keep alone. askalike encode
+    FORUM --model general leads back.
     """
     options = TrainingOptions(begin, hold_out, seed, device, threads, is_fresh=not resume, is_kept=keep)
     checked_recipe(recipe, options)  # an error before the forum is read
