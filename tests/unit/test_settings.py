@@ -28,9 +28,8 @@ from askalike.training.recipe import (
     read_recipe,
     shipped_recipes,
 )
-from askalike.training.words import Word2VecSettings
 
-MODELS = (EncoderConfig, ModelSettings, Word2VecSettings, TrainingRun, RamnSettings)
+MODELS = (EncoderConfig, ModelSettings, TrainingRun, RamnSettings)
 NETWORK = (Recipe, WordSettings, StageSettings, LoopSettings, *OBJECTIVES.values())
 SETTINGS: tuple[type, ...] = (*MODELS, *NETWORK, ScqaSettings, SgdSettings)
 

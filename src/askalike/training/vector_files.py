@@ -2,7 +2,7 @@
 
 word2vec's has a line before with the numbers of words and of dimensions; GloVe's has none. Files are streamed and not
 trusted: nothing is allocated because a header says so, and what does not fit is refused with file and line. Numbers of
-words that are not wanted are counted, not parsed.
+words that are not wanted are not parsed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -38,7 +39,6 @@ class FoundVectors:
     Args:
         words: each once, in the order of the file.
         vectors: (n, D) float32, finite.
-        record_count: records that were read to find them, unwanted ones included.
 
     Raises:
         SettingError: words and vectors are not equally many, a word occurs twice, or a number is not finite.
@@ -46,7 +46,6 @@ class FoundVectors:
 
     words: tuple[str, ...]
     vectors: NDArray[np.float32]
-    record_count: int = 0
 
     def __post_init__(self) -> None:
         if self.vectors.ndim != 2 or len(self.words) != len(self.vectors) or len(set(self.words)) != len(self.words):
@@ -79,16 +78,28 @@ def read_vectors(path: Path, *, wanted: Container[str] | None = None) -> FoundVe
         FormatError: the file is in another format.
         DamagedInputError: the file is truncated, or a line does not fit the others; names the line.
     """
-    kept = _KeptWords(path.name, wanted)
+    name, numbers, read = path.name, bytearray(), 0
+    lines_of: dict[str, int] = {}
     try:
         with _opened(path) as stream:
-            dimensions = _read(stream, kept)
+            count, dimensions, lines = _beginning(stream, name)
+            for line, content in lines:
+                if read == count:
+                    raise _damaged(name, line, f"more lines than the {count} words of the header")
+                word, fields = _word_and_fields(name, line, content, dimensions)
+                read += 1
+                if wanted is not None and word not in wanted:
+                    continue
+                if word in lines_of:
+                    again = f"the word {word[:40]!r} again, after line {lines_of[word]}"
+                    raise InputError(f"{name}, line {line}: {again}", "remove one of them")
+                lines_of[word] = line
+                numbers += _vector(name, line, word, fields).tobytes()
+            if count is not None and read < count:
+                raise _damaged(name, read + 2, f"the file ends, but its header says {count} words")
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DamagedInputError(
-            f"{path.name}: damaged gzip data after {kept.record_count} words ({error})", _GET_AGAIN
-        ) from error
-    vectors = np.frombuffer(kept.numbers, np.float32).reshape(-1, dimensions)
-    return FoundVectors(tuple(kept.places), vectors, kept.record_count)
+        raise DamagedInputError(f"{name}: damaged gzip data after {read} words ({error})", _GET_AGAIN) from error
+    return FoundVectors(tuple(lines_of), np.frombuffer(numbers, np.float32).reshape(-1, dimensions))
 
 
 @contextmanager
@@ -107,43 +118,20 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
             yield file
 
 
-class _KeptWords:
-    """The wanted words of a file and their numbers, collected line by line."""
+def _damaged(name: str, line: int, what: str) -> DamagedInputError:
+    return DamagedInputError(f"{name}, line {line}: {what}", _GET_AGAIN)
 
-    def __init__(self, name: str, wanted: Container[str] | None) -> None:
-        self.name, self._wanted = name, wanted
-        self.places: dict[str, int] = {}  # word → line
-        self.numbers = bytearray()
-        self.record_count = 0
 
-    def wants(self, place: int, raw_word: bytes) -> str | None:
-        """Return the word where its numbers are wanted; every line of the file is shown here once."""
-        self.record_count += 1
-        try:
-            word = raw_word.decode()
-        except UnicodeDecodeError as error:
-            raise self.fault(place, f"a word that is not UTF-8: {raw_word[:40]!r}", "convert the file") from error
-        if not word:
-            raise self.fault(place, "no word before the numbers", _GET_AGAIN)
-        if self._wanted is not None and word not in self._wanted:
-            return None
-        if word in self.places:
-            raise self.fault(
-                place, f"the word {word[:40]!r} again, after line {self.places[word]}", "remove one of them"
-            )
-        return word
-
-    def keep(self, place: int, word: str, vector: NDArray[np.float32]) -> None:
-        if not np.isfinite(vector).all():
-            raise self.damage(place, f"the vector of {word[:40]!r} has a number that is not finite")
-        self.places[word] = place
-        self.numbers += vector.tobytes()
-
-    def fault(self, place: int, what: str, hint: str) -> InputError:
-        return InputError(f"{self.name}, line {place}: {what}", hint)
-
-    def damage(self, place: int, what: str) -> DamagedInputError:
-        return DamagedInputError(f"{self.name}, line {place}: {what}", _GET_AGAIN)
+def _beginning(stream: BinaryIO, name: str) -> tuple[int | None, int, Iterator[tuple[int, bytes]]]:
+    """Return how many words a header promises, None without one; D; and the lines of the words with their numbers."""
+    lines = _lines(stream, name)
+    _, first = next(lines, (1, b""))
+    if not first:
+        raise _damaged(name, 1, "the file is empty")
+    header = _header(first, name)
+    if header is None:
+        return None, _dimensions(first, name), chain([(1, first)], lines)
+    return *header, lines
 
 
 def _header(line: bytes, name: str) -> tuple[int, int] | None:
@@ -165,29 +153,6 @@ def _header(line: bytes, name: str) -> tuple[int, int] | None:
     return count, dimensions
 
 
-def _read(stream: BinaryIO, kept: _KeptWords) -> int:
-    """Collect the wanted words; return D."""
-    lines = _lines(stream, kept)
-    _, first = next(lines, (1, b""))
-    if not first:
-        raise kept.damage(1, "the file is empty")
-    header = _header(first, kept.name)
-    if header is None:
-        dimensions = _dimensions(first, kept.name)
-        _take_line(1, first, dimensions, kept)
-        for number, line in lines:
-            _take_line(number, line, dimensions, kept)
-        return dimensions
-    count, dimensions = header
-    for number, line in lines:
-        if kept.record_count == count:
-            raise kept.damage(number, f"more lines than the {count} words of the header")
-        _take_line(number, line, dimensions, kept)
-    if kept.record_count < count:
-        raise kept.damage(kept.record_count + 2, f"the file ends, but its header says {count} words")
-    return dimensions
-
-
 def _dimensions(line: bytes, name: str) -> int:
     fields = line.split(b" ")
     if not (1 <= len(fields) - 1 <= _MOST_DIMENSIONS) or not all(map(_is_number, fields[1:])):
@@ -198,32 +163,42 @@ def _dimensions(line: bytes, name: str) -> int:
     return len(fields) - 1
 
 
-def _lines(stream: BinaryIO, kept: _KeptWords) -> Iterator[tuple[int, bytes]]:
+def _lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, bytes]]:
     """Yield (number, line) without the white space at its end."""
     number = 0
     while line := stream.readline(_LONGEST_LINE + 1):
         number += 1
         if len(line) > _LONGEST_LINE:
-            raise kept.damage(number, f"a line longer than {_LONGEST_LINE:,} bytes")
+            raise _damaged(name, number, f"a line longer than {_LONGEST_LINE:,} bytes")
         yield number, line.rstrip(b" \r\n\t")
 
 
-def _take_line(number: int, line: bytes, dimensions: int, kept: _KeptWords) -> None:
-    fields = line.rsplit(b" ", dimensions)
-    raw_word = fields[0]
-    if len(fields) != dimensions + 1:
-        raise kept.damage(number, f"{len(fields) - 1} numbers, expected {dimensions}")
+def _word_and_fields(name: str, line: int, content: bytes, dimensions: int) -> tuple[str, list[bytes]]:
+    """Return the word of a line and its numbers as they are written."""
+    raw_word, *fields = content.rsplit(b" ", dimensions)
+    if len(fields) != dimensions:
+        raise _damaged(name, line, f"{len(fields)} numbers, expected {dimensions}")
     if b" " in raw_word and _is_number(raw_word.rpartition(b" ")[2]):  # GloVe has words of several parts: ". . ."
-        raise kept.damage(number, f"{line.count(b' ')} numbers, expected {dimensions}")
-    word = kept.wants(number, raw_word)
-    if word is None:
-        return
+        raise _damaged(name, line, f"{content.count(b' ')} numbers, expected {dimensions}")
     try:
-        numbers = list(map(float, fields[1:]))
+        word = raw_word.decode()
+    except UnicodeDecodeError as error:
+        what = f"a word that is not UTF-8: {raw_word[:40]!r}"
+        raise InputError(f"{name}, line {line}: {what}", "convert the file") from error
+    if not word:
+        raise InputError(f"{name}, line {line}: no word before the numbers", _GET_AGAIN)
+    return word, fields
+
+
+def _vector(name: str, line: int, word: str, fields: list[bytes]) -> NDArray[np.float32]:
+    try:
+        with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as such
+            vector = np.array(list(map(float, fields)), np.float32)
     except ValueError as error:
-        raise kept.damage(number, f"the vector of {word[:40]!r} has something that is no number") from error
-    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as such
-        kept.keep(number, word, np.array(numbers, np.float32))
+        raise _damaged(name, line, f"the vector of {word[:40]!r} has something that is no number") from error
+    if not np.isfinite(vector).all():
+        raise _damaged(name, line, f"the vector of {word[:40]!r} has a number that is not finite")
+    return vector
 
 
 def _is_number(field: bytes) -> bool:

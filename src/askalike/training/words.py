@@ -11,12 +11,11 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import safetensors
 import safetensors.numpy
-from msgspec import Meta
 from numpy.typing import NDArray
 
 from askalike.errors import DamagedModelError, MissingExtraError, SettingError
@@ -24,7 +23,6 @@ from askalike.files import replace_whole
 from askalike.models.encoders.model import Model
 from askalike.models.vocabulary import UNKNOWN, Vocabulary
 from askalike.progress import Progress
-from askalike.settings import BelowOne, Epochs, Size, check_fields
 from askalike.training.corpus import Texts, WordSource
 from askalike.training.recipe import WordSettings
 from askalike.training.vector_files import FoundVectors, read_vectors
@@ -33,46 +31,27 @@ LONGEST = 10_000
 """Words of the longest text that is given whole; gensim would drop what goes beyond."""
 
 
-@dataclass(frozen=True, slots=True)
-class Word2VecSettings:
-    """How word vectors are trained.
-
-    Args:
-        size: D, dimensions of a vector.
-        window: words to each side that a word is paired with, at most; the reach is drawn for every word.
-        negative: K, words drawn at random against each true pair, by count to the power of 3/4.
-        epochs: passes over the texts.
-        is_skip_gram: a word predicts each neighbour (skip-gram); else the neighbours predict the word (CBOW).
-        sample: a word whose share of the texts is above this is often left out; 0 keeps all.
-        learning_rate: at the start, ≤ 1; falls in a straight line to ``last_learning_rate``.
-    """
-
-    size: Size = 200
-    window: Annotated[int, Meta(ge=1, le=1_000)] = 5
-    negative: Annotated[int, Meta(ge=1, le=1_000)] = 5
-    epochs: Epochs = 5
-    is_skip_gram: bool = True
-    sample: BelowOne = 1e-4
-    learning_rate: Annotated[float, Meta(ge=1e-12, le=1)] = 0.025
-    last_learning_rate: Annotated[float, Meta(ge=1e-12, le=1)] = 0.0001
-
-    def __post_init__(self) -> None:
-        check_fields(self, "word2vec setting ")
-        if self.last_learning_rate > self.learning_rate:
-            raise SettingError(
-                f"word2vec setting learning_rate falls from {self.learning_rate} to {self.last_learning_rate}",
-                "expected last_learning_rate to be no larger",
-            )
+GENSIM: Final[Mapping[str, float]] = {
+    "sg": 1,  # skip-gram: a word predicts each neighbour
+    "window": 5,
+    "negative": 5,
+    "sample": 1e-4,  # a word whose share of the texts is above this is often left out
+    "alpha": 0.025,
+    "min_alpha": 0.0001,
+}
+"""What word2vec is run with, in gensim's words."""
 
 
 def train_word2vec(
     texts: Texts,
     size: int,
-    settings: Word2VecSettings,
+    dimensions: int,
+    epochs: int,
     *,
     seed: int,
     workers: int = 1,
     on_epoch: Callable[[int], object] = lambda _: None,
+    **options: float,
 ) -> NDArray[np.float32]:
     """Return a vector for each id, (V, D) float32.
 
@@ -87,9 +66,12 @@ def train_word2vec(
     Args:
         texts: read once an epoch; a window does not leave its text.
         size: ids of the vocabulary, V.
+        dimensions: of a vector, D.
+        epochs: passes over the texts.
         seed: 0 to 2³² − 1.
         workers: training threads, ≥ 1.
         on_epoch: called with the passes done, before the first and after each.
+        options: gensim's, in place of those in ``GENSIM``.
 
     Raises:
         SettingError: seed or workers out of range, or no word to train on.
@@ -102,17 +84,12 @@ def train_word2vec(
     if not known:
         raise SettingError("texts without a known word", "give more text, or lower min_count")
     model = _gensim().Word2Vec(
-        vector_size=settings.size,
-        window=settings.window,
-        negative=settings.negative,
-        sg=int(settings.is_skip_gram),
-        sample=settings.sample,
-        alpha=settings.learning_rate,
-        min_alpha=settings.last_learning_rate,
+        vector_size=dimensions,
         min_count=1,
         sorted_vocab=0,  # ids stay as the vocabulary has them
         workers=workers,
         seed=seed,
+        **{**GENSIM, **options},
     )
     occurring = np.flatnonzero(counts[1:]) + 1
     sentences = _Sentences(texts)
@@ -124,10 +101,10 @@ def train_word2vec(
         sentences,
         total_examples=sentences.count,
         total_words=known,
-        epochs=settings.epochs,
+        epochs=epochs,
         callbacks=[_Callback(on_epoch)],
     )
-    vectors = np.zeros((size, settings.size), np.float32)
+    vectors = np.zeros((size, dimensions), np.float32)
     vectors[occurring] = model.wv.vectors
     return vectors
 
@@ -289,7 +266,7 @@ def _found(
     if settings.vectors == "word2vec":
         word_vectors = FoundVectors.trained(vocabulary, _word2vec(settings, source, vocabulary, seed, progress))
     elif settings.vectors == "random":
-        word_vectors = FoundVectors((), np.zeros((0, settings.size), np.float32), 0)
+        word_vectors = FoundVectors((), np.zeros((0, settings.size), np.float32))
     else:
         word_vectors = read_vectors(Path(settings.vectors), wanted=vocabulary)
     if word_vectors.vectors.shape[1] != settings.size:
@@ -315,8 +292,15 @@ def _word2vec(
             progress.notice(f"word2vec, epoch {done} of {settings.epochs}")
 
     progress.start("word vectors", settings.epochs, "epochs")
-    texts, chosen = source.words.over(vocabulary), Word2VecSettings(size=settings.size, epochs=settings.epochs)
-    return train_word2vec(texts, len(vocabulary), chosen, seed=seed, workers=settings.workers, on_epoch=on_epoch)
+    return train_word2vec(
+        source.words.over(vocabulary),
+        len(vocabulary),
+        settings.size,
+        settings.epochs,
+        seed=seed,
+        workers=settings.workers,
+        on_epoch=on_epoch,
+    )
 
 
 def _extended(settings: WordSettings, source: WordSource, start: Model, seed: int) -> InitialWords:

@@ -187,15 +187,12 @@ class FixedRamn:
     lexical: Mapping[str, Run]
 
     def runs(self, task: RerankTask) -> dict[str, Run]:
-        """Return the run of each layer and sum.
-
-        The rank is the search engine's own where SemEval has it, otherwise the place among the candidates.
-        """
+        """Return the run of each layer and sum; candidates have 1 / their rank as their score."""
         self.source.states([*task.queries.values(), *task.documents.values()])
         runs: dict[str, Run] = {}
         for query, found in task.given.items():
             texts = [task.queries[query], *(task.documents[document] for document, _ in found)]
-            ranks = engine_ranks(found) if task.protocol == "semeval" else np.arange(1, len(found) + 1)
+            ranks = engine_ranks(found)
             lexical = np.array([score for _, score in self.lexical[task.name][query]])
             for name, scores in self._scores(texts, ranks, lexical).items():
                 scored = zip(found, scores.tolist(), strict=True)
