@@ -622,6 +622,18 @@ OF_PAPERS: Final[Mapping[str, Table | Facts]] = {
         },
         of_row("sets", "semeval", "rows"),
     ),
+    "lei2016-words": Table(
+        "lei2016-words",
+        {
+            "row": "{name}",
+            "dev MAP": mean_of("travel dev"),
+            "dev MRR": mean_of("travel dev", "mrr"),
+            "MAP": mean_of("travel test", with_interval=True),
+            "MRR": mean_of("travel test", "mrr"),
+            "p, against bm25": p_of("travel test"),
+        },
+        of_row("sets", "travel", "rows"),
+    ),
     **{
         name: Table(
             "zhang2018",
