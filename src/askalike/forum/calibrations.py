@@ -17,6 +17,7 @@ from askalike.search.engine import Engine
 from askalike.search.features import Floats
 from askalike.search.query import TermCounts
 from askalike.search.scorer import VECTORS, WORDS, Compared, Scoring, cosines_of, probability
+from askalike.search.texts import Text
 from askalike.store import Store
 from askalike.text.analyzer import Analyzer
 from askalike.types import DrawnBy, Feedback, Query, Question
@@ -45,15 +46,21 @@ class PairProbabilities:
     """Scores pairs of questions as the default search does, before a forum's judgements, by any encoder.
 
     Args:
-        engine: knows how common words are.
+        engine: knows how common words are, and the texts of the forum's questions with the words of their answers.
+        numbers: the numbers of the forum's questions by their ids.
         encode: returns the vectors of questions; None where words alone are compared.
         encode_queries: those of what is searched for.
     """
 
     def __init__(
-        self, scoring: Scoring, engine: Engine, encode: Encode | None = None, encode_queries: Encode | None = None
+        self,
+        scoring: Scoring,
+        engine: Engine,
+        numbers: Callable[[Sequence[str]], Mapping[str, int]],
+        encode: Encode | None = None,
+        encode_queries: Encode | None = None,
     ) -> None:
-        self._scoring, self._engine = scoring, engine
+        self._scoring, self._engine, self._numbers = scoring, engine, numbers
         self._encode, self._encode_queries = encode, encode_queries or encode
 
     def score(self, query: Question, candidates: Sequence[Question]) -> Floats:
@@ -65,7 +72,13 @@ class PairProbabilities:
                 cosines = cosines_of(self._encode(candidates), vector)
         query_read = _as_asked(query)
         counts = _counts(self._engine, self._scoring.analyzer, query_read)
-        return probability(self._scoring.logits([Compared(query_read, counts, candidates, cosines)]))
+        return probability(self._scoring.logits([Compared(query_read, counts, self._texts(candidates), cosines)]))
+
+    def _texts(self, candidates: Sequence[Question]) -> list[Question | Text]:
+        """Return the forum's questions as they are compared; others as they are."""
+        numbers = self._numbers([candidate.id for candidate in candidates])
+        texts = self._engine.texts(list(numbers.values()))
+        return [texts.get(numbers.get(candidate.id, 0), candidate) for candidate in candidates]
 
 
 class Scorings:
@@ -158,7 +171,7 @@ class Scorings:
             encode: returns its vectors of questions; None for words alone.
             encode_queries: those of what is searched for, where they are made in another way.
         """
-        return PairProbabilities(Scoring(self._analyzer), engine, encode, encode_queries)
+        return PairProbabilities(Scoring(self._analyzer), engine, self._store.nums_by_id, encode, encode_queries)
 
     def _judged(
         self, scoring: Scoring, verdicts: list[Feedback], vectors: VectorSet | None, engine: Engine
