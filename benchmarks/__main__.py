@@ -36,6 +36,7 @@ COMMANDS: Final = (
     "likely_pairs",
     "postgres",
     "engines",
+    "answers",
     "transformer_runtime",
     "training_time",
     "recurrent_step",

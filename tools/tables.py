@@ -104,6 +104,29 @@ QUALITY: Final[Mapping[str, Table | Facts]] = {
         },
         ("known answers",),
     ),
+    "answers": Table(
+        "answers",
+        {
+            "weight of answers": "{name}",
+            **{
+                heading: f"{{{measure}[mean]:.1f}} ({{{measure}[more][0]:+.1f}}, {{{measure}[more][1]:+.1f}} to"
+                f" {{{measure}[more][2]:+.1f}})"
+                for heading, measure in (("nDCG@5", "ndcg@5"), ("good ones among 50", "recall@50"))
+            },
+        },
+        ("candidates",),
+    ),
+    "answers-cost": Table(
+        "answers",
+        {
+            "words": "{name}",
+            "processor time of indexing, s": "{index_s:.1f}",
+            "MB on disk": "{mb:.1f}",
+            "a search by title, ms": "{search_ms:.0f}",
+        },
+        ("costs",),
+        {"without": "without answers", "with": "with answers"},
+    ),
     "evidence": Table(
         "evidence",
         {
