@@ -37,7 +37,8 @@ from recipes.folders import WORK
 
 from askalike import Filters, Forum, Model, Question
 from askalike.errors import AskalikeError
-from askalike.forum import CheckReport, ImportOptions
+from askalike.forum import ImportOptions
+from askalike.forum.check import CheckReport
 from askalike.models.encoders.settings import EncoderConfig, ModelSettings
 from askalike.models.vocabulary import Vocabulary
 from askalike.server.guards import Keys

@@ -12,7 +12,8 @@ from rich.text import Text
 from askalike.cli.arguments import ForumArgument, JsonOption
 from askalike.cli.display import console, print_aligned, print_whole
 from askalike.cli.messages import BarProgress, print_json, safe
-from askalike.forum import CheckReport, Finding, Forum, Info
+from askalike.forum import Forum, Info
+from askalike.forum.check import CheckReport, Finding
 from askalike.store import SourceCounts
 from askalike.store.rows import from_microseconds
 

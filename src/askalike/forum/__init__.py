@@ -1,6 +1,5 @@
 """A forum as its users hold it: archive, indexes and search behind one class."""
 
-from askalike.forum.check import CheckReport, Finding
 from askalike.forum.duplicates import Duplicate
 from askalike.forum.exchange import ImportOptions, ImportReport
 from askalike.forum.forum import Forum, Info
@@ -9,9 +8,7 @@ from askalike.index.vector_sets import VectorsState
 from askalike.progress import Progress
 
 __all__ = [
-    "CheckReport",
     "Duplicate",
-    "Finding",
     "Forum",
     "ForumSettings",
     "ImportOptions",

@@ -24,7 +24,6 @@ from askalike.errors import (
 )
 from askalike.executors import Executor
 from askalike.files import Owned, remove_owned
-from askalike.forum.check import CheckReport, check_forum, clear_damage
 from askalike.forum.encoders import AnyEncoder
 from askalike.forum.exchange import (
     FrameLibrary,
@@ -85,6 +84,7 @@ from askalike.types import (
 )
 
 if TYPE_CHECKING:
+    from askalike.forum.check import CheckReport
     from askalike.training.session import TrainingResult
 
 
@@ -725,6 +725,8 @@ class Forum:
         Raises:
             ForumNotFoundError: there is no forum.
         """
+        from askalike.forum.check import check_forum
+
         return check_forum(Path(path), progress or SilentProgress())
 
     @classmethod
@@ -740,6 +742,8 @@ class Forum:
             BusyForumError: another process is writing.
             ForumError, ModelError: it cannot be made anew.
         """
+        from askalike.forum.check import check_forum, clear_damage
+
         layout, settings, shown = ForumLayout(Path(path)), settings or ForumSettings(), progress or SilentProgress()
         report = check_forum(layout.folder, shown)
         if report.is_sound or not layout.is_forum():

@@ -38,8 +38,6 @@ from askalike.index.local import (
     begin_successor,
 )
 from askalike.index.milvus.choice import engine_of, name_engine, named_engine
-from askalike.index.milvus.engine import EngineWords
-from askalike.index.milvus.vectors import MilvusSets
 from askalike.index.vector_set import VectorSet, forget_sets, lock_of_makers
 from askalike.index.vector_sets import AT_ONCE, Vectors, VectorsState
 from askalike.index.word_indexer import INDEXED
@@ -148,6 +146,9 @@ class Indexes:
         if self._engine is None:
             self.words = LocalWords(layout, store, self._analyzer, self.executor, self._locked)
         else:
+            from askalike.index.milvus.engine import EngineWords  # here, since few forums have an engine
+            from askalike.index.milvus.vectors import MilvusSets
+
             self.words = EngineWords(self._engine, store, self._analyzer, self.executor, self._locked)
             sets = MilvusSets(self._engine, store.lock)
         self.vectors = Vectors(layout, store, text, sets, self.executor) if self.settings.has_vectors else None

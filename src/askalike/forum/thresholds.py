@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from numbers import Real
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from askalike.errors import SettingError
 from askalike.forum.calibrations import JudgedPair
 from askalike.forum.indexes import Indexes
-from askalike.forum.labels import LabelReport, take_labels
 from askalike.forum.queue import Queue, stratum_of
 from askalike.search.calibration import Update, moved_probabilities, unmoved_probabilities
 from askalike.search.scorer import probability
@@ -36,6 +35,9 @@ from askalike.search.thresholds import (
 from askalike.store import Store
 from askalike.store.pairs import permanent_number
 from askalike.types import ReliabilityBin
+
+if TYPE_CHECKING:
+    from askalike.forum.labels import LabelReport
 
 FEW_PAIRS: Final = 200
 COMPARING_S: Final = 5.0
@@ -129,6 +131,8 @@ class Thresholds:
             SettingError, FormatError, InputError: they cannot be read.
             ModelError, EncoderError: a model cannot be read, or the encoder cannot be had.
         """
+        from askalike.forum.labels import take_labels  # with it, the readers of tables: a search needs none
+
         return take_labels(self._store, self._indexes, labels)
 
     def reliability(self) -> tuple[ReliabilityBin, ...]:
