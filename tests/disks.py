@@ -26,5 +26,7 @@ def mounted(folder: Path, options: str) -> Iterator[Path]:
 
 def fill(disk: Path, left: int) -> None:
     """Leave so many bytes free on a disk."""
+    other = disk / "other"
+    other.unlink(missing_ok=True)
     status = os.statvfs(disk)
-    (disk / "other").write_bytes(bytes(max(0, status.f_bavail * status.f_frsize - left)))
+    other.write_bytes(bytes(max(0, status.f_bavail * status.f_frsize - left)))
