@@ -9,8 +9,12 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Final
 
 from askalike.files import replace_whole
+
+FORMAT: Final = 1
+_MOST_BYTES: Final = 1 << 16
 
 
 def is_agreed(what: str, variable: str) -> bool:
@@ -27,6 +31,30 @@ def agree(what: str) -> None:
     path = agreed_file()
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_whole(path, json.dumps(sorted({*_agreed(), what}), indent=1).encode(), is_narrow=True)
+
+
+def read_named(path: Path, field: str) -> str:
+    """Return what a file of a forum's folder names, such as a database.
+
+    Raises:
+        OSError, ValueError, RecursionError: it names nothing.
+    """
+    with path.open("rb") as file:
+        content = json.loads(file.read(_MOST_BYTES))
+    if not isinstance(content, dict) or content.get("format") != FORMAT or not isinstance(content.get(field), str):
+        raise ValueError("it does not have the fields that are expected")
+    return str(content[field])
+
+
+def write_named(path: Path, field: str, name: str) -> None:
+    """Agree to something, and write that a forum's folder names it.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    agree(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_whole(path, json.dumps({"format": FORMAT, field: name}).encode())
 
 
 def agreed_file() -> Path:

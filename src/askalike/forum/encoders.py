@@ -19,12 +19,9 @@ from askalike.data import general_words
 from askalike.errors import EncoderError
 from askalike.files import remove_file, replace_whole, sync_folder
 from askalike.index.vector_set import VectorSet
-from askalike.models.adapted import AdaptedEncoder
 from askalike.models.encoder_settings import PROBED, EncoderSettings, RerankerSettings, read_reranker, read_settings
-from askalike.models.encoders.model import Model
 from askalike.models.text_encoder import TextEncoder
 from askalike.models.text_questions import is_same, loaded_reranker, taken
-from askalike.processes import one_blas_thread
 from askalike.search import Query, Reranker
 from askalike.search.reranker import checked_scores
 from askalike.store import ForumLayout, Store
@@ -123,11 +120,12 @@ RECOUNTED: Final = 1_000
 _READ_TOGETHER: Final = 500
 
 
-class TextQueryEncoder:
-    """``search.Encoder`` through the text encoder of a set of vectors; it knows no single words.
+class QueryEncoder:
+    """``search.Encoder`` through the encoder or model of a set of vectors.
 
     Args:
-        analyzer: the forum's; a query that it makes no term of says nothing.
+        analyzer: the forum's. A query that it makes no term of, or of whose terms the forum's own model knows none, has
+            a vector of zeros: it would be as near to one question as to another.
     """
 
     def __init__(self, vectors: VectorSet, analyzer: Analyzer) -> None:
@@ -138,30 +136,34 @@ class TextQueryEncoder:
         """Return the vectors (N, D) of queries, zeros where one has no informative word.
 
         Raises:
+            ModelError: the model cannot be read.
             EncoderError: the encoder cannot be had, does not answer, or gave something else than vectors.
         """
         vectors = np.zeros((len(queries), self._vectors.dimensions), dtype=np.float32)
-        said = [
-            place
-            for place, query in enumerate(queries)
-            if self._analyzer.settings.is_encoded(query.language, self._vectors.languages) and self._has_terms(query)
-        ]
-        if said:
-            questions = [
-                Question("", query.title, query.body, query.markup) for query in map(queries.__getitem__, said)
-            ]
-            vectors[said] = self._vectors.texts.encode_queries(questions)
+        places = [place for place, query in enumerate(queries) if self._is_encoded(query) and self._has_terms(query)]
+        if places:
+            chosen = (queries[place] for place in places)
+            vectors[places] = self._vectors.encode_queries(
+                [Question("", query.title, query.body, query.markup) for query in chosen]
+            )
         return vectors
 
     def reads(self, query: Query) -> bool:
         """Return whether the query is in a language of the encoder; of the bundled one, by its words too."""
-        if not self._analyzer.settings.is_encoded(query.language, self._vectors.languages):
-            return False
-        return self._vectors.texts.reads(f"{query.title}\n{query.body}")
+        return self._is_encoded(query) and self._vectors.reads(f"{query.title}\n{query.body}")
+
+    def _is_encoded(self, query: Query) -> bool:
+        return self._analyzer.settings.is_encoded(query.language, self._vectors.languages)
 
     def _has_terms(self, query: Query) -> bool:
-        prepared = self._analyzer.of(query.language).prepare(query.title, query.body, query.markup)
-        return bool(prepared.title or prepared.body)
+        analyzer = self._analyzer.of(query.language)
+        if self._vectors.settings is not None:
+            prepared = analyzer.prepare(query.title, query.body, query.markup)
+            return bool(prepared.title or prepared.body)
+        whole = Question("", query.title, query.body, query.markup)
+        # the title is mostly enough to see that something is known
+        parts = (Question("", query.title), whole)
+        return any(any(map(analyzer.terms, self._vectors.model.known_words(part))) for part in parts)
 
 
 class LanguageWords:
@@ -221,42 +223,3 @@ class LanguageWords:
                 text = f"{question.title}\n{readable(question.body, question.markup, with_code=False)}"
                 counts.update({word for word in words(text) if word.isalpha()})
         return [word for word, count in counts.most_common() if count >= LEAST_HAVING]
-
-
-class ModelQueryEncoder:
-    """``search.Encoder`` through the forum's own model.
-
-    Args:
-        analyzer: the forum's; a word that it makes no term of (a stop word) tells nothing.
-    """
-
-    def __init__(self, vectors: VectorSet, analyzer: Analyzer) -> None:
-        self._vectors = vectors
-        self._analyzer = analyzer
-
-    def encode(self, queries: Sequence[Query]) -> NDArray[np.float32]:
-        """Return the vectors (N, D) of queries, read as questions of the forum are; zeros where the model knows no
-        informative word of one, since such a query would be as near to one question as to another.
-
-        Raises:
-            ModelError: the model cannot be read.
-        """
-        model = self._vectors.model
-        vectors = np.zeros((len(queries), model.dimensions), dtype=np.float32)
-        questions = [Question("", query.title, query.body, query.markup) for query in queries]
-        known = [place for place, query in enumerate(queries) if self._is_known(query, model)]
-        if known:
-            with one_blas_thread():
-                vectors[known] = model.encode([questions[place] for place in known])
-        return vectors
-
-    def reads(self, query: Query) -> bool:
-        """Return True: it was trained on the forum's own questions."""
-        return True
-
-    def _is_known(self, query: Query, model: Model | AdaptedEncoder) -> bool:
-        terms = self._analyzer.of(query.language).terms
-        title_alone = Question("", query.title)
-        whole = Question("", query.title, query.body, query.markup)
-        # the title is mostly enough to see that something is known
-        return any(any(map(terms, model.known_words(part))) for part in (title_alone, whole))

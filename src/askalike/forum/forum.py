@@ -386,10 +386,8 @@ class Forum:
             ForumError: the ranker was named, and the vectors or the model that it needs are not there.
             ModelError: the model cannot be read.
         """
-        has_texts = isinstance(query, Query) and isinstance(query.title, str) and isinstance(query.body, str)
-        is_settled = has_texts and not cast("Query", query).own and not isinstance(cast("Query", query).minimum, str)
-        wanted = cast("Query", query) if is_settled else self._settled(query)
-        return self.indexes.ask(lambda searcher: searcher.search([wanted]))[0]
+        resolved = self._resolve_query(query)
+        return self.indexes.ask(lambda searcher: searcher.search([resolved]))[0]
 
     def similar_many(self, queries: Iterable[Query | str], *, progress: Progress | None = None) -> list[SearchResult]:
         """Return what each of many queries finds, in their order; a text is a title, of which 10 hits are found.
@@ -404,19 +402,19 @@ class Forum:
         if isinstance(untyped, str) or not isinstance(untyped, Iterable):
             what = "text" if isinstance(untyped, str) else type(untyped).__name__
             raise SettingError(f"many searches were asked for with one {what}", "give a list of titles, or call search")
-        wanted = [self._settled(query) for query in queries]
+        wanted = [self._resolve_query(query) for query in queries]
         shown.start("searching", len(wanted), "questions")
 
-        def found(searcher: Searcher) -> list[SearchResult]:
+        def search_batches(searcher: Searcher) -> list[SearchResult]:
             results: list[SearchResult] = []
             for batch in batches(wanted, MANY):
                 results += searcher.search(batch)
                 shown.advance(len(batch))
             return results
 
-        return self.indexes.ask(found)
+        return self.indexes.ask(search_batches)
 
-    def _settled(self, query: Query | str) -> Query:
+    def _resolve_query(self, query: Query | str) -> Query:
         """Return a query with a number as its minimum, that finds neither the question that asks nor what was judged
         different from it; a text is its title."""
         untyped: Any = Query(query) if isinstance(query, str) else query  # notebooks check no types

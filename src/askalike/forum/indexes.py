@@ -27,7 +27,7 @@ from askalike.executors import Executor
 from askalike.executors.processes import Processes
 from askalike.files import UnlockableError, holding
 from askalike.forum.calibrations import Encode, JudgedPair, PairProbabilities, Scorings
-from askalike.forum.encoders import LanguageWords, ModelQueryEncoder, NamedReranker, TextQueryEncoder
+from askalike.forum.encoders import LanguageWords, NamedReranker, QueryEncoder
 from askalike.index.catchup import catch_up, pending
 from askalike.index.local import (
     LOCK_TIMEOUT_S,
@@ -194,8 +194,7 @@ class Indexes:
             join = settings.search.join.for_encoder(answering.name)
             self._tuned[answering.name] = replace(settings.search, join=join)
         tuned = replace(searcher, settings=self._tuned[answering.name])
-        encoder = ModelQueryEncoder if answering.settings is None else TextQueryEncoder
-        return replace(tuned, encoder=encoder(answering, self._analyzer), speller_of=self._spellers.get)
+        return replace(tuned, encoder=QueryEncoder(answering, self._analyzer), speller_of=self._spellers.get)
 
     def scores_by(self, encode: Encode | None = None, encode_queries: Encode | None = None) -> PairProbabilities:
         """Return what scores pairs of questions as the default search would if another encoder answered.

@@ -14,19 +14,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 import filelock
+import msgspec
 import numpy as np
+from msgspec import Meta
 from numpy.typing import ArrayLike, NDArray
 
 from askalike.data import GENERAL_CODE
@@ -60,7 +60,6 @@ from askalike.types import Question
 
 CURRENT_FILE = "current.json"
 LOCK_FILE = "encode.lock"
-FORMAT = 1
 _SET = Owned(
     rf"{re.escape(ENCODER_FILE)}(\.\d+\.tmp)?",
     (("model", MODEL_FILES), ("index", INDEX_FILES)),
@@ -74,8 +73,7 @@ _COPIED_AT_ONCE = 1 << 20
 _REBUILD = 'rebuild the vectors with "askalike reindex FORUM"'
 
 
-@dataclass(frozen=True, slots=True)
-class Current:
+class Current(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which set answers.
 
     Args:
@@ -84,15 +82,15 @@ class Current:
         switch: drawn anew at each switch, so that one to a set of the same name is noticed.
     """
 
-    fingerprint: str
+    fingerprint: Annotated[str, Meta(pattern=r"^[0-9A-Za-z]+\Z")]
     model: str
     switch: str
-    format: int = FORMAT
+    format: Literal[1] = 1
 
     def write(self, folder: Path) -> None:
         """Make this set the one that answers, at once and for good."""
         with writing(folder):
-            replace_whole(folder / CURRENT_FILE, json.dumps(asdict(self)).encode())
+            replace_whole(folder / CURRENT_FILE, msgspec.json.encode(self))
 
 
 def read_current(folder: Path) -> bytes | None:
@@ -117,14 +115,9 @@ def parse_current(state: bytes, folder: Path) -> Current:
         DamagedForumError: nothing that can be used.
     """
     try:
-        current = Current(**json.loads(state))
-        if [type(value) for value in asdict(current).values()] != [str, str, str, int] or current.format != FORMAT:
-            raise ValueError(f"it says {state[:200]!r}")
-        if not current.fingerprint.isalnum():
-            raise ValueError(f"{current.fingerprint[:80]!r} is no set's name")
-    except (ValueError, TypeError, RecursionError) as error:
+        return msgspec.json.decode(state, type=Current)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise DamagedForumError(f"{folder / CURRENT_FILE} cannot be read: {error}", _REBUILD) from error
-    return current
 
 
 class VectorEntryWriter(EntryWriter, Protocol):
@@ -289,6 +282,22 @@ class VectorSet:
         with one_blas_thread():
             return self.model.encode(questions)
 
+    def encode_queries(self, questions: Sequence[Question]) -> NDArray[np.float32]:
+        """Return the vectors of what is searched for.  # (N, D)
+
+        Raises:
+            ModelError, EncoderError: as ``encode``.
+        """
+        return self.encode(questions) if self.settings is None else self.texts.encode_queries(questions)
+
+    def reads(self, text: str) -> bool:
+        """Return whether the encoder knows a text's language; the forum's own model was trained on it.
+
+        Raises:
+            EncoderError: the encoder cannot be had.
+        """
+        return self.settings is None or self.texts.reads(text)
+
     def embed(self, texts: Sequence[str], *, is_query: bool) -> NDArray[np.float32]:
         """Return the vectors of plain texts at length 1, in the space of the questions' vectors.  # (N, D)
 
@@ -404,32 +413,22 @@ def make_set(
     """
     place = folder / source.fingerprint
     indexes = indexes or LocalIndexes()
-    if source.encoder is not None:
-        return _make_set_of_texts(place, source.encoder, last_change, encoder, indexes, is_new=is_new)
-    copy_model(source, place)
-    model = load_model(place / "model")
+    model: Model | AdaptedEncoder | None = None
+    if source.encoder is None:
+        copy_model(source, place)
+        model = load_model(place / "model")
+        dimensions = model.dimensions
+    else:
+        dimensions = source.encoder.dimensions
+        with writing(place):
+            place.mkdir(exist_ok=True)
+            is_same = has_its_model(place) and read_settings(place / ENCODER_FILE) == source.encoder
+            if not is_same:  # it may lie elsewhere now
+                replace_whole(place / ENCODER_FILE, source.encoder.to_bytes())
+            sync_folder(place.parent)
     if is_new or not indexes.exists(place):
-        indexes.create(place, model.dimensions, applied=last_change, fingerprint=source.fingerprint)
-    return VectorSet(place, source.name, model, indexes=indexes)
-
-
-def _make_set_of_texts(
-    place: Path,
-    settings: EncoderSettings,
-    last_change: int,
-    encoder: TextEncoder | None,
-    indexes: Indexes,
-    *,
-    is_new: bool,
-) -> VectorSet:
-    with writing(place):
-        place.mkdir(exist_ok=True)
-        if not has_its_model(place) or read_settings(place / ENCODER_FILE) != settings:  # it may lie elsewhere now
-            replace_whole(place / ENCODER_FILE, settings.to_bytes())
-        sync_folder(place.parent)
-    if is_new or not indexes.exists(place):
-        indexes.create(place, settings.dimensions, applied=last_change, fingerprint=settings.fingerprint)
-    return VectorSet(place, settings.name, encoder=encoder, indexes=indexes)
+        indexes.create(place, dimensions, applied=last_change, fingerprint=source.fingerprint)
+    return VectorSet(place, source.name, model, encoder=encoder, indexes=indexes)
 
 
 def remove_sets(folder: Path, kept: Iterable[str]) -> None:

@@ -5,14 +5,12 @@ a PostgreSQL database that ``archive.json`` names there; likely pairs are in a f
 """
 
 import contextlib
-import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from askalike import agreement
 from askalike.errors import AskalikeError, ForumError, SettingError
-from askalike.files import replace_whole
 from askalike.store import soundness
 from askalike.store.base import Store
 from askalike.store.judgements import refuse_chain
@@ -58,7 +56,6 @@ __all__ = [
 
 
 AGREED_VARIABLE: Final = "ASKALIKE_DATABASES"
-_MOST_BYTES: Final = 1 << 16
 
 
 def open_store(layout: ForumLayout) -> Store:
@@ -107,9 +104,7 @@ def attach_store(
         store.close()
         raise
     try:
-        agreement.agree(address)
-        layout.folder.mkdir(parents=True, exist_ok=True)
-        replace_whole(layout.attached, json.dumps({"format": 1, "database": address}).encode())
+        agreement.write_named(layout.attached, "database", address)
     except OSError as error:
         store.close()
         raise ForumError(f"{error.filename} cannot be written: {error.strerror}", "check its rights") from error
@@ -123,11 +118,7 @@ def _attached(layout: ForumLayout) -> str:
         ForumError: it names none.
     """
     try:
-        with layout.attached.open("rb") as file:
-            content = json.loads(file.read(_MOST_BYTES))
-        if not isinstance(content, dict) or content.get("format") != 1 or not isinstance(content.get("database"), str):
-            raise ValueError("it does not have the fields that are expected")
-        return check_address(content["database"])
+        return check_address(agreement.read_named(layout.attached, "database"))
     except (OSError, ValueError, RecursionError, SettingError) as error:
         again = f'write it again with "askalike attach ADDRESS --into {layout.folder}"'
         raise ForumError(f"{layout.attached} cannot be read: {error}", again) from error

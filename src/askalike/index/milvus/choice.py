@@ -6,7 +6,6 @@ or in ``ASKALIKE_ENGINES``. Addresses hold no secrets; the server's key is in ``
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Final
@@ -14,14 +13,12 @@ from urllib.parse import urlsplit
 
 from askalike import agreement
 from askalike.errors import EngineError, ForumError, SettingError
-from askalike.files import remove_file, replace_whole
+from askalike.files import remove_file
 from askalike.index.milvus.client import FILE, SERVER, TOKEN_VARIABLE, Milvus
 from askalike.store import ForumLayout, Store
 
 AGREED_VARIABLE: Final = "ASKALIKE_ENGINES"
 LOCAL: Final = "local"
-FORMAT: Final = 1
-_MOST_BYTES: Final = 1 << 16
 
 
 def check_engine(address: str) -> str:
@@ -66,8 +63,7 @@ def name_engine(layout: ForumLayout, store: Store, address: str) -> None:
         address = check_engine(address)
         if not _is_named(layout, address):  # one that is named already may be away just now
             _engine(address, store).row("", is_fresh=True)
-        agreement.agree(address)
-        replace_whole(layout.engine, json.dumps({"format": FORMAT, "engine": address}).encode())
+        agreement.write_named(layout.engine, "engine", address)
     except OSError as error:
         raise ForumError(f"{error.filename} cannot be written: {error.strerror}", "check its rights") from error
 
@@ -81,12 +77,7 @@ def named_engine(layout: ForumLayout) -> str:
     if not layout.engine.is_file():
         return ""
     try:
-        with layout.engine.open("rb") as file:
-            content = json.loads(file.read(_MOST_BYTES))
-        is_read = isinstance(content, dict) and content.get("format") == FORMAT
-        if not is_read or not isinstance(content.get("engine"), str):
-            raise ValueError("it does not have the fields that are expected")
-        return check_engine(content["engine"])
+        return check_engine(agreement.read_named(layout.engine, "engine"))
     except (OSError, ValueError, RecursionError, SettingError) as error:
         again = f'write it again with "askalike reindex {layout.folder} --engine ADDRESS"'
         raise ForumError(f"{layout.engine} cannot be read: {error}", again) from error
