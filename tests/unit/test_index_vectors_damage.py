@@ -117,7 +117,7 @@ def test_a_mark_that_cannot_be_read_is_refused(folder: Path) -> None:
     for wrong, message in (
         (b"", "cannot be read"),
         (content[:40], "cannot be read"),
-        (b"[]", "does not hold a cursor"),
+        (b"[]", "holds no manifest"),
     ):
         mark.write_bytes(wrong)
         refused(folder, message)
@@ -126,8 +126,8 @@ def test_a_mark_that_cannot_be_read_is_refused(folder: Path) -> None:
 
 
 def test_an_index_of_another_format_is_refused(folder: Path) -> None:
-    rewrite(folder, cursor={"format": 2})
-    refused(folder, "format 2, expected 3")
+    rewrite(folder, format=2)
+    refused(folder, "format 2, expected")
 
 
 def test_a_mark_without_its_fields_is_refused(folder: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_mark_without_its_fields_is_refused(folder: Path) -> None:
 
 def test_a_mark_cannot_name_files_outside_the_folder(folder: Path) -> None:
     entry = {"name": "../../etc/passwd", "rows": 1, "digest": ""}
-    rewrite(folder, segments=[{"file": entry, "dead": None}])
+    rewrite(folder, segments=[{"file": entry, "dead": None, "codes": None}])
     refused(folder, "passwd")
 
 

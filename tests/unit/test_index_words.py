@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -81,7 +82,7 @@ def test_there_is_one_writer_at_a_time(index: WordIndex) -> None:
 
 def test_an_index_of_another_format_is_refused(index: WordIndex) -> None:
     mark = index.folder / "mark.json"
-    mark.write_text(mark.read_text(encoding="utf-8").replace('"format": 4', '"format": 2'), encoding="utf-8")
+    mark.write_text(json.dumps(json.loads(mark.read_text(encoding="utf-8")) | {"format": 2}), encoding="utf-8")
     with pytest.raises(DamagedForumError, match="format 2"):
         WordIndex(index.folder)
 

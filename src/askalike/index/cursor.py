@@ -6,15 +6,12 @@ own commit; so a cursor is never ahead of its index, and what a cursor does not 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 CURSOR_FILE: Final = "mark.json"
 """In the folder of each index."""
-
-_TYPES: Final = {"applied": int, "scanned": int, "is_complete": bool, "fingerprint": str, "format": int}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +37,6 @@ class Cursor:
         One that is ahead belongs to a store that was since restored from an older copy.
         """
         return self.fingerprint == fingerprint and self.applied <= last_change
-
-    def to_json(self, form: int) -> dict[str, object]:
-        """Return the cursor as a file holds it, with the format number ``form`` of its index."""
-        return {**asdict(self), "format": form}
-
-    @classmethod
-    def from_json(cls, fields: object, form: int) -> Cursor:
-        """Return the cursor that ``to_json`` described.
-
-        Raises:
-            ValueError: it is none, or one of another format than ``form``; the message goes on after "the index …".
-        """
-        if isinstance(fields, Mapping) and fields.get("format", form) != form:
-            raise ValueError(f"it has format {fields['format']}, expected {form}")
-        if not isinstance(fields, Mapping) or {name: type(value) for name, value in fields.items()} != _TYPES:
-            raise ValueError(f"its cursor in {CURSOR_FILE} is {str(fields)[:200]}, expected {', '.join(_TYPES)}")
-        return cls(**{name: value for name, value in fields.items() if name != "format"})
 
 
 def read_cursor_file(folder: Path) -> bytes | None:

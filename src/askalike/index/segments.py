@@ -13,19 +13,19 @@ A *row* is a position in the segments laid end to end.
 
 from __future__ import annotations
 
-import json
 import re
 import secrets
 import threading
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Final, Generic, Protocol, Self, TypeVar
 
 import filelock
+import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -77,6 +77,7 @@ class Manifest:
         trained_at: how many vectors there were when they were learned.
     """
 
+    format: int
     cursor: Cursor
     identity: str
     generation: int = 0
@@ -93,44 +94,26 @@ class Manifest:
 
     def write(self, folder: Path) -> None:
         """Make this manifest the index's, at once and for good."""
-        content = asdict(self) | {"cursor": self.cursor.to_json(FORMAT)}
-        replace_whole(folder / CURSOR_FILE, json.dumps(content).encode())
+        replace_whole(folder / CURSOR_FILE, msgspec.json.encode(self))
 
     @classmethod
     def parse(cls, content: bytes | None) -> Manifest:
         """Return what the bytes of a manifest's file say.
 
         Raises:
-            ValueError, KeyError, TypeError: they say nothing that can be used.
+            ValueError: they say nothing that can be used.
         """
         if content is None:
             raise ValueError(f"its file {CURSOR_FILE} is not there")
         try:
-            fields = json.loads(content)
-        except RecursionError as error:
+            manifest = msgspec.json.decode(content, type=cls)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ValueError(f"its file {CURSOR_FILE} holds no manifest: {error}") from error
-        if not isinstance(fields, dict):
-            raise ValueError(f"{CURSOR_FILE} does not hold a cursor")
-        manifest = cls(
-            cursor=Cursor.from_json(fields.get("cursor"), FORMAT),
-            identity=str(fields["identity"]),
-            generation=int(fields["generation"]),
-            segments=tuple(
-                SegmentEntry(FileEntry(**entry["file"]), _entry(entry["dead"]), _entry(entry["codes"]))
-                for entry in fields["segments"]
-            ),
-            means=tuple(map(float, fields["means"])),
-            dimensions=int(fields["dimensions"]),
-            centres=_entry(fields["centres"]),
-            trained_at=int(fields["trained_at"]),
-        )
+        if manifest.format != FORMAT:
+            raise ValueError(f"it has format {manifest.format}, expected {FORMAT}")
         if manifest.centres is None and any(entry.codes for entry in manifest.segments):
             raise ValueError(f"{CURSOR_FILE} names codes, but no centroids")
         return manifest
-
-
-def _entry(fields: dict[str, Any] | None) -> FileEntry | None:
-    return None if fields is None else FileEntry(**fields)
 
 
 def read_manifest_file(folder: Path) -> bytes | None:
@@ -521,7 +504,7 @@ class SegmentedIndex(Generic[_Commit, _Writer]):
             folder.mkdir(parents=True, exist_ok=True)
         with alone(folder, cls.kind), writing(folder, cls.kind):
             cursor = Cursor(applied=applied, scanned=0, is_complete=False, fingerprint=fingerprint)
-            manifest = Manifest(cursor, secrets.token_hex(8), dimensions=dimensions)
+            manifest = Manifest(FORMAT, cursor, secrets.token_hex(8), dimensions=dimensions)
             manifest.write(folder)
             clear_orphaned_files(folder, manifest.names())
         return cls(folder)
@@ -591,7 +574,7 @@ class SegmentedIndex(Generic[_Commit, _Writer]):
                     raise damage(Path(str(error.filename)), "is not there, and the manifest names it") from error
             except OSError as error:
                 raise unread(self.folder, error) from error
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
+            except ValueError as error:
                 raise DamagedForumError(
                     f"the {self.kind} index in {self.folder} cannot be read: {error}", REBUILD
                 ) from error

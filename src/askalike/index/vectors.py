@@ -274,7 +274,7 @@ class VectorIndex(SegmentedIndex[VectorCommit, VectorWriter], VectorSnapshot):
                 segments = tuple(replace(entry, codes=None) for entry in manifest.segments)
                 bare = replace(manifest, segments=segments, centres=None, trained_at=0)
                 VectorCommit.read(folder, bare, None, None)
-            except (ValueError, KeyError, TypeError, FileNotFoundError) as error:
+            except (ValueError, FileNotFoundError) as error:
                 raise damage(folder, f"cannot be read: {error}") from error
             bare.write(folder)
             clear_orphaned_files(folder, bare.names())

@@ -24,6 +24,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict
 from math import ceil
 from pathlib import Path
 from typing import Any, Final
@@ -394,9 +395,9 @@ class MilvusIndex:
     @property
     def cursor(self) -> Cursor:
         """Return how far it has come, as of the last look; nowhere where the engine has lost it."""
-        if self._row is None:
-            return Cursor(0, 0, is_complete=False, fingerprint=self._fingerprint)
-        return Cursor.from_json(self._row["cursor"], FORMAT)
+        if self._row is None or self._row.get("format") != FORMAT:
+            return Cursor(0, 0, is_complete=False, fingerprint=self._fingerprint if self._row is None else "")
+        return Cursor(**self._row["cursor"])
 
     @property
     def entries(self) -> int:
@@ -429,7 +430,7 @@ class MilvusIndex:
         if cursor.is_complete and not self.cursor.is_complete:
             for name in self._content["collections"]:
                 self.milvus.flush(name)
-        row = {**self._content, "cursor": cursor.to_json(FORMAT), "entries": self.milvus.count(self.collection)}
+        row = {**self._content, "cursor": asdict(cursor), "entries": self.milvus.count(self.collection)}
         self.milvus.keep_row(self.name, row)
         self._row = row
 
@@ -440,7 +441,8 @@ class MilvusIndex:
             self.milvus.drop(name)
             self.milvus.create(name, schema, index)
         cursor = Cursor(applied, scanned=0, is_complete=False, fingerprint=self._fingerprint)
-        self._row = {"collections": list(collections), "cursor": cursor.to_json(FORMAT), "entries": 0, **more}
+        row = {"format": FORMAT, "collections": list(collections), "cursor": asdict(cursor), "entries": 0, **more}
+        self._row = row
         self.milvus.keep_row(self.name, self._row)
 
     @property
