@@ -371,10 +371,6 @@ class Store(JudgementStore):
         wanted = "SELECT language, count(*) AS times FROM questions WHERE language <> '' GROUP BY language"
         return {row[0]: row[1] for row in self.rows(f"{wanted} ORDER BY times DESC, language")}
 
-    def languages_by_num(self) -> dict[int, str]:
-        """Return number → language of the questions whose language is known."""
-        return {row[0]: row[1] for row in self.rows("SELECT num, language FROM questions WHERE language <> ''")}
-
     def numbers(
         self,
         *,

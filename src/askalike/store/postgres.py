@@ -32,6 +32,7 @@ from askalike.store.base import Store
 from askalike.store.connections import ThreadConnections
 from askalike.store.database import Cursor
 from askalike.store.layout import OpenedFile
+from askalike.store.soundness import read_contents
 from askalike.store.staging import COMPARED, STAGED, Staging
 from askalike.store.values import Contents
 
@@ -283,14 +284,7 @@ class PostgresStore(Store):
 
     def contents(self) -> Contents:
         """Return what a check compares indexes with."""
-        changes = self.rows("SELECT seq, num FROM changes WHERE kind = 'question' AND num IS NOT NULL")
-        return Contents(
-            frozenset(self.numbers()),
-            self.last_change(),
-            tuple((row[0], row[1]) for row in changes),
-            self.settings(),
-            self.languages_by_num(),
-        )
+        return read_contents(self.rows)
 
 
 class _Connection:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Final, get_args
+from typing import Any, Final, get_args
 
 from askalike.store import rows
 from askalike.store.layout import ForumLayout
@@ -30,7 +30,7 @@ _KINDS: Final = (
     ("outbox", "state", get_args(WriteState)),
 )
 """Table, column, and what the column may hold."""
-_LANGUAGES: Final = "SELECT num, language FROM questions WHERE language <> ''"
+_CHANGES: Final = "SELECT seq, num FROM changes WHERE kind = 'question' AND num IS NOT NULL"
 
 
 @contextmanager
@@ -41,14 +41,19 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def _contents(connection: sqlite3.Connection) -> Contents:
-    changes = connection.execute("SELECT seq, num FROM changes WHERE kind = 'question' AND num IS NOT NULL")
+def read_contents(rows: Callable[[str], Iterable[Any]]) -> Contents:
+    """Return what indexes are compared with.
+
+    Args:
+        rows: returns what a statement finds.
+    """
+    [[last]] = rows("SELECT coalesce(max(seq), 0) FROM changes")
     return Contents(
-        frozenset(row["num"] for row in connection.execute("SELECT num FROM questions")),
-        int(connection.execute("SELECT coalesce(max(seq), 0) FROM changes").fetchone()[0]),
-        tuple((row["seq"], row["num"]) for row in changes),
-        {key: value for key, value in connection.execute("SELECT key, value FROM settings") if key not in FIGURES},
-        dict(map(tuple, connection.execute(_LANGUAGES))),
+        frozenset(row[0] for row in rows("SELECT num FROM questions")),
+        int(last),
+        tuple((row[0], row[1]) for row in rows(_CHANGES)),
+        {row[0]: row[1] for row in rows("SELECT key, value FROM settings") if row[0] not in FIGURES},
+        {row[0]: row[1] for row in rows("SELECT num, language FROM questions WHERE language <> ''")},
     )
 
 
@@ -60,7 +65,7 @@ def stored_contents(layout: ForumLayout) -> Contents:
     """
     with _opened(layout.archive) as connection:
         connection.execute("BEGIN")
-        return _contents(connection)
+        return read_contents(connection.execute)
 
 
 def stored_faults(
@@ -74,7 +79,7 @@ def stored_faults(
         with _opened(layout.archive) as connection:
             on_start(_count_rows(connection))
             yield from _faults(connection, on_rows)
-            on_contents(_contents(connection))
+            on_contents(read_contents(connection.execute))
     except (sqlite3.Error, OSError) as error:
         yield f"cannot be read: {error}"
 
