@@ -35,9 +35,6 @@ from askalike.files import (
     holding,
     is_link,
     remove_file,
-    remove_owned,
-    sync_folder,
-    writing_whole,
 )
 from askalike.forum.indexes import ForumSettings, remove_indexes
 from askalike.index.cursor import Cursor
@@ -66,7 +63,6 @@ from askalike.models.adapted import load_model
 from askalike.models.encoder_settings import FILE as ENCODER_FILE
 from askalike.models.encoder_settings import read_reranker, read_settings
 from askalike.models.folder import OWNED as MODEL_FILES
-from askalike.models.folder import ModelLayout
 from askalike.progress import Progress, SilentProgress
 from askalike.search.texts import unpacked
 from askalike.store import Contents, ForumLayout, open_store, pair_faults, stored_contents, stored_faults
@@ -500,22 +496,15 @@ def _are_sound_without_codes(layout: ForumLayout) -> bool:
 
 def _restore_model(layout: ForumLayout) -> bool:
     """Put back the forum's own model from the copy that its vectors were made by; return whether that was possible."""
-    own = ModelLayout(layout.model)
-    copy = next((place / "model" for place in _sets_of_own(layout) if _is_whole(place)), None)
-    if copy is None or (own.folder.is_dir() and foreign_in(own.folder, MODEL_FILES)):
-        return False
-    if not own.folder.is_dir():
-        remove_file(own.folder)
-    remove_owned(own.replaced, MODEL_FILES)
-    own.replaced.mkdir()
-    for origin in sorted(copy.iterdir()):
-        with writing_whole(own.replaced / origin.name) as file:
-            file.write(origin.read_bytes())
-    sync_folder(own.replaced)
-    remove_owned(own.folder, MODEL_FILES)  # who stops here leaves the other, which is read in its place
-    own.replaced.rename(own.folder)
-    sync_folder(layout.folder)
-    return True
+    for place in _sets_of_own(layout):
+        with contextlib.suppress(ModelError):
+            model = load_model(place / "model")
+            if has_its_model(place):
+                if not layout.model.is_dir():
+                    remove_file(layout.model)
+                model.save(layout.model)
+                return True
+    return False
 
 
 def _sets_of_own(layout: ForumLayout) -> Iterator[Path]:
@@ -527,15 +516,6 @@ def _sets_of_own(layout: ForumLayout) -> Iterator[Path]:
         current = None if state is None else parse_current(state, layout.vectors)
         if current is not None and current.model in OWN_NAMES:
             yield layout.vectors / current.fingerprint
-
-
-def _is_whole(place: Path) -> bool:
-    """Return whether a set has its model, undamaged."""
-    try:
-        load_model(place / "model")
-    except ModelError:
-        return False
-    return has_its_model(place)
 
 
 def _remove_pairs(layout: ForumLayout) -> None:
