@@ -26,7 +26,7 @@ from askalike.executors.processes import Processes
 from askalike.forum import Forum
 from askalike.index.catchup import catch_up
 from askalike.index.local import LocalEngine
-from askalike.index.word_indexer import WordIndexer, fingerprint
+from askalike.index.word_indexer import fingerprint, word_indexer
 from askalike.index.words import FieldWeights, WordIndex
 from askalike.progress import SilentProgress
 from askalike.search.query import QuerySettings, TermCounts, weigh
@@ -96,7 +96,7 @@ def index_cost(forum: Forum, folder: Path, *, with_answers: bool) -> dict[str, f
     """Index a forum's words; return what that takes, and what a search of them takes."""
     store, searcher = forum.store, forum.indexes.searcher()
     index = WordIndex.create(folder, applied=store.last_change(), fingerprint=fingerprint(searcher.analyzer))
-    indexer = WordIndexer(index, searcher.analyzer, Processes(1))
+    indexer = word_indexer(index, searcher.analyzer, Processes(1))
     questions_alone = mock.patch.object(indexer, "read", lambda log, questions: questions)
     if not with_answers:
         questions_alone.start()

@@ -17,7 +17,7 @@ from askalike.errors import BusyForumError, ForumError, InputError, UnknownIdErr
 from askalike.forum.indexes import stored_text_settings
 from askalike.index.catchup import Steps, catch_up
 from askalike.index.local import open_index
-from askalike.index.word_indexer import WordIndexer
+from askalike.index.word_indexer import word_indexer
 from askalike.progress import SilentProgress
 from askalike.store import ForumLayout, Store, create_store, open_store
 from askalike.store.postgres import PostgresStore
@@ -356,7 +356,7 @@ def test_an_index_follows_any_store(store: Store, tmp_path: Path) -> None:
     analyzer = Analyzer(TextSettings())
     store.put_questions([Question(f"q{number}", f"printer {number}") for number in range(7)])
     index = open_index(tmp_path / "index", store, analyzer)
-    indexer = WordIndexer(index, analyzer, steps=Steps(batch=2, scan=3, changes=2))
+    indexer = word_indexer(index, analyzer, steps=Steps(batch=2, scan=3, changes=2))
     assert catch_up(store, indexer, SilentProgress()) == 7
     store.put_questions([Question("q0", "scanner")], ["q1", "q2"])
     assert catch_up(store, indexer, SilentProgress()) == 3
@@ -379,7 +379,7 @@ def test_what_goes_after_a_scan_was_killed_between_entries_and_cursor_is_gone_fr
 
     store.put_questions([Question("a", "Wifi drops"), Question("b", "No printer")])
     analyzer = Analyzer(TextSettings())
-    indexer = WordIndexer(open_index(tmp_path / "words", store, analyzer), analyzer)
+    indexer = word_indexer(open_index(tmp_path / "words", store, analyzer), analyzer)
     with monkeypatch.context() as patched:
         patched.setattr("askalike.index.segments.Manifest.write", killed)
         with pytest.raises(KeyboardInterrupt):

@@ -15,7 +15,6 @@ from tests.tiny_models import synonym_model
 from askalike import Forum, ForumSettings, Question
 from askalike.data import bundled_forum
 from askalike.index.catchup import Steps
-from askalike.index.vector_sets import VectorIndexer
 from askalike.index.word_indexer import fingerprint
 from askalike.index.words import WordIndex
 from askalike.models.text_questions import TextQuestions
@@ -71,7 +70,7 @@ def test_encoding_that_is_stopped_says_what_stays_and_how_to_go_on(
 
     real, forum = TextQuestions.encode, tmp_path / "f"
     monkeypatch.setattr("askalike.index.vector_sets.AT_ONCE_OF_GENERAL", 1)
-    monkeypatch.setattr(VectorIndexer.__init__, "__defaults__", (Steps(batch=64, scan=64, changes=64),))
+    monkeypatch.setattr("askalike.index.vector_sets._steps_of", lambda _: Steps(batch=64, scan=64, changes=64))
     words = ("index", bundled_forum(), "--into", forum)
     stop_after(1)
     done = run(*words)

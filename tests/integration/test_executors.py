@@ -22,7 +22,7 @@ from askalike.executors.processes import Processes
 from askalike.forum.groups import text_hashes
 from askalike.forum.pairs import side_by_side
 from askalike.index.catchup import Steps
-from askalike.index.word_indexer import WordIndexer
+from askalike.index.word_indexer import word_indexer
 from askalike.search import Candidates, Searcher
 
 pytestmark = pytest.mark.slow
@@ -42,7 +42,7 @@ def refused(_: object) -> list[object]:
 def task_of(forum_folder: Path) -> Task[Any]:
     """Return the task that makes the entries of a word index."""
     with Forum.create(forum_folder) as forum:
-        return WordIndexer(forum.indexes.words.index, forum.analyzer).task
+        return word_indexer(forum.indexes.words.index, forum.analyzer).task
 
 
 def test_processes_do_the_same_in_the_same_order(tmp_path: Path) -> None:

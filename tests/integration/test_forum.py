@@ -35,7 +35,7 @@ from askalike.errors import (
 )
 from askalike.forum.forum import discard_if_empty
 from askalike.index.catchup import Steps, catch_up
-from askalike.index.word_indexer import WordIndexer, fingerprint
+from askalike.index.word_indexer import fingerprint, word_indexer
 from askalike.index.words import WordIndex
 from askalike.progress import SilentProgress
 from askalike.store import ForumLayout, open_store
@@ -346,7 +346,7 @@ def test_an_index_that_was_left_half_built_is_finished_at_open(small: Forum) -> 
     analyzer = Analyzer(TextSettings())
     index = WordIndex.create(layout.lexical, applied=archive.last_change(), fingerprint=fingerprint(analyzer))
     with pytest.raises(KeyboardInterrupt):
-        catch_up(archive, WordIndexer(index, analyzer, steps=Steps(batch=2, scan=2, changes=2)), Interrupting(after=2))
+        catch_up(archive, word_indexer(index, analyzer, steps=Steps(batch=2, scan=2, changes=2)), Interrupting(after=2))
     assert (index.cursor.is_complete, index.cursor.scanned, index.entries) == (False, 2, 2)
     archive.close()
     with Forum.open(small.path) as forum:

@@ -22,7 +22,6 @@ from askalike.errors import (
 )
 from askalike.index import vector_sets as vectors_module
 from askalike.index.catchup import Steps
-from askalike.index.vector_sets import VectorIndexer
 from askalike.progress import SilentProgress
 from askalike.search import Candidates, Engine
 from askalike.search.explanation import explain
@@ -205,7 +204,7 @@ def test_while_a_forum_is_first_encoded_the_newest_are_found_by_meaning_and_the_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vectors_module, "AT_ONCE", 1)
-    monkeypatch.setattr(VectorIndexer.__init__, "__defaults__", (Steps(batch=1, scan=1, changes=1),))
+    monkeypatch.setattr("askalike.index.vector_sets._steps_of", lambda _: Steps(batch=1, scan=1, changes=1))
     path = tmp_path / "f"
     with Forum.create(path) as forum:
         forum.models.use_model(saved(synonym_model(), tmp_path / "synonyms"))
@@ -292,7 +291,7 @@ def test_the_old_model_answers_and_follows_while_a_killed_encoding_waits(
     small: Forum, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vectors_module, "AT_ONCE", 1)
-    monkeypatch.setattr(VectorIndexer.__init__, "__defaults__", (Steps(batch=1, scan=1, changes=1),))
+    monkeypatch.setattr("askalike.index.vector_sets._steps_of", lambda _: Steps(batch=1, scan=1, changes=1))
     small.models.use_model(saved(synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new"))
     with pytest.raises(KeyboardInterrupt):
         small.encode(progress=Interrupting(after=1))

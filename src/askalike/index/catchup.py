@@ -6,11 +6,11 @@ changes that it has not seen. A killed process leaves a cursor from which the ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from askalike.executors import Executor, Numbered, Task
 from askalike.index.cursor import Cursor
@@ -67,41 +67,29 @@ _Writer = TypeVar("_Writer", bound=EntryWriter)
 _Entries = TypeVar("_Entries")
 
 
-class Indexer(Protocol[_Writer, _Entries]):
-    """An index that follows a store, together with what makes its entries from questions."""
+@dataclass(frozen=True)
+class Indexer(Generic[_Writer, _Entries]):
+    """An index that follows a store, together with what makes its entries from questions.
 
-    @property
-    def phase(self) -> str:
-        """Return what its work is called."""
+    Args:
+        phase: what its work is called.
+        writing: gives the index's writer; what it has committed stays, the rest is dropped at the end.
+        task: makes entries of what ``read`` returns; this takes most of the time, and depends on nothing else.
+        put: adds what was made of questions under their numbers, or replaces what has these numbers.
+        executor: who runs the task.
+        kinds: of records whose changes it follows.
+        read: returns what the task is given of questions.
+    """
 
-    @property
-    def steps(self) -> Steps:
-        """Return how many questions it takes at a time."""
-
-    @property
-    def kinds(self) -> Sequence[RecordKind]:
-        """Return the kinds of records whose changes it follows."""
-
-    def read(self, log: Store, questions: Numbered) -> Numbered:
-        """Return what its task is given of questions."""
-
-    @property
-    def index(self) -> Index:
-        """Return its index."""
-
-    def writing(self) -> AbstractContextManager[_Writer]:
-        """Give the index's writer; what it has committed stays, the rest is dropped at the end."""
-
-    @property
-    def task(self) -> Task[_Entries]:
-        """Return what makes entries of questions; this takes most of the time, and depends on nothing else."""
-
-    @property
-    def executor(self) -> Executor:
-        """Return who does that."""
-
-    def put(self, writer: _Writer, questions: Numbered, entries: _Entries) -> None:
-        """Add what was made of questions under their numbers, or replace what has these numbers."""
+    phase: str
+    index: Index
+    writing: Callable[[], AbstractContextManager[_Writer]]
+    task: Task[_Entries]
+    put: Callable[[_Writer, Numbered, _Entries], None]
+    steps: Steps
+    executor: Executor
+    kinds: Sequence[RecordKind] = QUESTIONS
+    read: Callable[[Store, Numbered], Numbered] = lambda _, questions: questions
 
 
 def pending(cursor: Cursor, log: Store, kinds: Sequence[RecordKind] = QUESTIONS) -> int:

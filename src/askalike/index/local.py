@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from askalike.errors import BusyForumError, DamagedForumError, ForumError
 from askalike.executors import Executor
 from askalike.files import IS_WINDOWS, holding
-from askalike.index.catchup import catch_up
+from askalike.index.catchup import Indexer, catch_up
 from askalike.index.vectors import VectorSnapshot
-from askalike.index.word_indexer import INDEXED, WordEntries, WordIndexer, fingerprint
-from askalike.index.words import FieldWeights, WordIndex, WordSnapshot, replaced_of, successor_of
+from askalike.index.word_indexer import INDEXED, WordEntries, WordEntryWriter, fingerprint, word_indexer
+from askalike.index.words import FieldWeights, IndexEntry, WordIndex, WordSnapshot, replaced_of, successor_of
 from askalike.processes import one_blas_thread
 from askalike.progress import Progress
 from askalike.search import Candidate
@@ -228,7 +228,7 @@ class Words(Protocol):
             BusyForumError: another process is at it, or has been indexing for too long.
         """
 
-    def indexer(self) -> WordIndexer:
+    def indexer(self) -> Indexer[WordEntryWriter, list[IndexEntry]]:
         """Return what brings the index that answers in step with the store."""
 
     def engine(self, vectors: Any, fields: FieldWeights, states: QuestionStates) -> Engine:
@@ -298,7 +298,7 @@ class LocalWords:
                     if not self.wants_renewal():  # another process has done it
                         return
                     successor = successor_index(folder, self._store, self._analyzer)
-                indexer = WordIndexer(successor, self._analyzer, self._executor)
+                indexer = word_indexer(successor, self._analyzer, self._executor)
                 catch_up(self._store, indexer, progress)
                 with self._locked(RENEWAL_TIMEOUT_S):
                     catch_up(self._store, indexer, progress)  # what was written meanwhile
@@ -309,9 +309,9 @@ class LocalWords:
                 f"another process is indexing {self._layout.folder}", "what was indexed so far is kept"
             ) from error
 
-    def indexer(self) -> WordIndexer:
+    def indexer(self) -> Indexer[WordEntryWriter, list[IndexEntry]]:
         """Return what brings the index in step."""
-        return WordIndexer(self.index, self._analyzer, self._executor)
+        return word_indexer(self.index, self._analyzer, self._executor)
 
     def engine(self, vectors: VectorSnapshot | None, fields: FieldWeights, states: QuestionStates) -> LocalEngine:
         """Return what a search asks; see ``Words``."""

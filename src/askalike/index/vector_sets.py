@@ -18,6 +18,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import filelock
@@ -34,7 +35,7 @@ from askalike.errors import (
 from askalike.executors import Executor, Numbered, Task
 from askalike.executors.processes import Processes
 from askalike.files import holding
-from askalike.index.catchup import Steps, catch_up, pending
+from askalike.index.catchup import Indexer, Steps, catch_up, pending
 from askalike.index.model_source import ModelSource, name_encoder, name_of, wanted_model
 from askalike.index.vector_set import (
     Current,
@@ -58,7 +59,6 @@ from askalike.models.text_encoder import TextEncoder
 from askalike.models.text_questions import TextQuestions, taken
 from askalike.progress import Progress
 from askalike.store import ForumLayout, Store
-from askalike.store.values import QUESTIONS
 from askalike.text.settings import TextSettings
 from askalike.types import Question
 
@@ -94,64 +94,45 @@ PATIENCE_S = 10.0
 _DECODER = msgspec.msgpack.Decoder(tuple[list[int], bytes])
 
 
-class VectorIndexer:
-    """A set of vectors, and what makes them."""
+def vector_indexer(
+    vectors: VectorSet, text: TextSettings, executor: Executor | None = None
+) -> Indexer[VectorEntryWriter, EncodedVectors]:
+    """Return the index of a set, and what makes its vectors; an encoder that only this process has makes them here.
 
-    phase = "encoding"
-    kinds = QUESTIONS
+    Making them raises ModelError where the set's model cannot be read.
+    """
+    settings = vectors.settings
+    module = "" if settings is not None and settings.kind == "python" else __name__
+    encoder = "" if settings is None else settings.to_bytes().decode()
+    order = json.dumps([str(vectors.folder.resolve()), encoder, vectors.languages, text.to_json()])
 
-    def __init__(
-        self,
-        vectors: VectorSet,
-        text: TextSettings | None = None,
-        executor: Executor | None = None,
-        steps: Steps | None = None,
-    ) -> None:
-        self.vectors = vectors
-        self.executor = executor or Processes()
-        self._text = text or TextSettings()
-        self.index = vectors.index
-        self.steps = steps or _steps_of(vectors.settings)
-
-    def writing(self) -> AbstractContextManager[VectorEntryWriter]:
-        """Give the index's writer; raise BusyForumError where another is open for longer than a moment."""
-        return self.index.writing(PATIENCE_S)
-
-    @property
-    def task(self) -> Task[EncodedVectors]:
-        """Return what makes the vectors; an encoder that only this process has makes them here."""
-        settings = self.vectors.settings
-        is_here = settings is not None and settings.kind == "python"
-        encoder = "" if settings is None else settings.to_bytes().decode()
-        order = [str(self.vectors.folder.resolve()), encoder, self.vectors.languages, self._text.to_json()]
-        module = "" if is_here else __name__
-        return Task(self._encode, module, json.dumps(order), self._unpacked, has_threads=settings is not None)
-
-    def read(self, log: Store, questions: Numbered) -> Numbered:
-        """Return the questions: nothing else of them is encoded."""
-        return questions
-
-    def _encode(self, questions: Numbered) -> EncodedVectors:
-        """Return the numbers and vectors of questions.
-
-        Raises:
-            ModelError: the set's model cannot be read.
-        """
-        read = encoded(questions, self._text, self.vectors.languages)
+    def encode(questions: Numbered) -> EncodedVectors:
+        read = encoded(questions, text, vectors.languages)
         if not read:  # no encoder is called for nothing
             return [], np.empty((0, 0), np.float32)
-        return [num for num, _ in read], self.vectors.encode([question for _, question in read])
+        return [num for num, _ in read], vectors.encode([question for _, question in read])
 
-    def put(self, writer: VectorEntryWriter, questions: Numbered, entries: EncodedVectors) -> None:
-        """Write vectors, to an engine with what filters ask of their questions; what has none loses one it had."""
-        if gone := {num for num, _ in questions}.difference(entries[0]):
-            writer.remove(sorted(gone))
-        if entries[0]:
-            writer.put(*entries, dict(questions))
+    def unpacked(packed: bytes) -> EncodedVectors:
+        nums, content = _DECODER.decode(packed)
+        return nums, np.frombuffer(content, "<f4").reshape(len(nums), vectors.dimensions)
 
-    def _unpacked(self, packed: bytes) -> EncodedVectors:
-        nums, vectors = _DECODER.decode(packed)
-        return nums, np.frombuffer(vectors, "<f4").reshape(len(nums), self.vectors.dimensions)
+    return Indexer(
+        "encoding",
+        vectors.index,
+        partial(vectors.index.writing, PATIENCE_S),
+        Task(encode, module, order, unpacked, has_threads=settings is not None),
+        _put,
+        _steps_of(settings),
+        executor or Processes(),
+    )
+
+
+def _put(writer: VectorEntryWriter, questions: Numbered, entries: EncodedVectors) -> None:
+    """Write vectors, to an engine with what filters ask of their questions; what has none loses one it had."""
+    if gone := {num for num, _ in questions}.difference(entries[0]):
+        writer.remove(sorted(gone))
+    if entries[0]:
+        writer.put(*entries, dict(questions))
 
 
 def encoded(questions: Numbered, text: TextSettings, by: Sequence[str]) -> Numbered:
@@ -349,7 +330,7 @@ class Vectors:
         answering = self.answering()
         if answering is not None and self._waiting(answering.index) <= _at_once(answering.settings):
             with suppress(EncoderError):
-                catch_up(self._log, VectorIndexer(answering, self._text, self._executor), progress)
+                catch_up(self._log, vector_indexer(answering, self._text, self._executor), progress)
         with suppress(EncoderError):
             source = wanted_model(self._layout, self._language)
             if source is None or (answering is not None and answering.fingerprint == source.fingerprint):
@@ -451,7 +432,7 @@ class Vectors:
     def _make(self, source: ModelSource, progress: Progress, locked: Locked) -> VectorSet:
         """Make the set for a model, going on with one that was begun, and switch to it."""
         vectors = self._made(source, is_new=self._begun(source) is None)
-        indexer = VectorIndexer(vectors, self._text, self._executor)
+        indexer = vector_indexer(vectors, self._text, self._executor)
         catch_up(self._log, indexer, progress)
         with locked():
             catch_up(self._log, indexer, progress)  # what was written meanwhile
@@ -465,7 +446,7 @@ class Vectors:
 
     def _finish_changes(self, answering: VectorSet, progress: Progress, locked: Locked) -> None:
         """Encode changes some at a time, so that who writes one question need not wait for all."""
-        indexer = VectorIndexer(answering, self._text, self._executor)
+        indexer = vector_indexer(answering, self._text, self._executor)
         waiting = self._waiting(answering.index)
         if waiting > indexer.steps.changes:
             progress.start(indexer.phase, waiting, "changes")

@@ -16,7 +16,7 @@ import msgspec
 
 from askalike.executors import Executor, Numbered, Task
 from askalike.executors.processes import Processes
-from askalike.index.catchup import EntryWriter, Index, Steps
+from askalike.index.catchup import EntryWriter, Index, Indexer, Steps
 from askalike.index.words import IndexEntry
 from askalike.search.texts import ANSWER_CHARACTERS, MOST_ANSWERS, beginning, reader_of
 from askalike.store import Store
@@ -57,49 +57,30 @@ class WordEntries(Index, Protocol):
         """Give the writer; raise BusyForumError where another is open."""
 
 
-class WordIndexer:
-    """A word index and the analyzer that prepares its entries."""
+def word_indexer(
+    index: WordEntries, analyzer: Analyzer, executor: Executor | None = None, steps: Steps = STEPS
+) -> Indexer[WordEntryWriter, list[IndexEntry]]:
+    """Return a word index and what makes the terms, tags and moments of questions, and each as it is compared."""
+    order = json.dumps(analyzer.settings.to_json())
+    task = Task(partial(entries_of, analyzer), __name__, order, _DECODER.decode)
+    return Indexer("indexing", index, index.writing, task, _put, steps, executor or Processes(), INDEXED, with_answers)
 
-    phase = "indexing"
-    kinds = INDEXED
 
-    def __init__(
-        self,
-        index: WordEntries,
-        analyzer: Analyzer,
-        executor: Executor | None = None,
-        steps: Steps | None = None,
-    ) -> None:
-        self.index = index
-        self.analyzer = analyzer
-        self.executor = executor or Processes()
-        self.steps = steps or STEPS
+def _put(writer: WordEntryWriter, _: Numbered, entries: Sequence[IndexEntry]) -> None:
+    for entry in entries:
+        writer.put(entry)
 
-    def writing(self) -> AbstractContextManager[WordEntryWriter]:
-        """Give the index's writer; raise BusyForumError where another is open."""
-        return self.index.writing()
 
-    @property
-    def task(self) -> Task[list[IndexEntry]]:
-        """Return what makes the terms, tags and moments of questions, and each as it is compared."""
-        order = json.dumps(self.analyzer.settings.to_json())
-        return Task(partial(entries_of, self.analyzer), __name__, order, _DECODER.decode)
-
-    def read(self, log: Store, questions: Numbered) -> Numbered:
-        """Return questions, each followed by the beginnings of its best answers, as bodies under its number."""
-        answers = log.answers_of([question.id for _, question in questions])
-        posts: list[tuple[int, Question]] = []
-        for num, question in questions:
-            posts.append((num, question))
-            for answer in answers.get(question.id, ())[:MOST_ANSWERS]:
-                body = beginning(answer.body, ANSWER_CHARACTERS)
-                posts.append((num, Question(question.id, "", body, answer.markup)))
-        return posts
-
-    def put(self, writer: WordEntryWriter, questions: Numbered, entries: Sequence[IndexEntry]) -> None:
-        """Write entries."""
-        for entry in entries:
-            writer.put(entry)
+def with_answers(log: Store, questions: Numbered) -> Numbered:
+    """Return questions, each followed by the beginnings of its best answers, as bodies under its number."""
+    answers = log.answers_of([question.id for _, question in questions])
+    posts: list[tuple[int, Question]] = []
+    for num, question in questions:
+        posts.append((num, question))
+        for answer in answers.get(question.id, ())[:MOST_ANSWERS]:
+            body = beginning(answer.body, ANSWER_CHARACTERS)
+            posts.append((num, Question(question.id, "", body, answer.markup)))
+    return posts
 
 
 def entries_of(analyzer: Analyzer, posts: Numbered) -> list[IndexEntry]:

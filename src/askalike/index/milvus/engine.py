@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.executors import Executor
+from askalike.index.catchup import Indexer
 from askalike.index.local import Locked, QuestionStates, Records
 from askalike.index.milvus.client import Milvus, condition, has_tag, listed
 from askalike.index.milvus.vectors import MilvusVectors
 from askalike.index.milvus.words import MilvusWords
-from askalike.index.word_indexer import WordIndexer, fingerprint
-from askalike.index.words import FieldWeights
+from askalike.index.word_indexer import WordEntryWriter, fingerprint, word_indexer
+from askalike.index.words import FieldWeights, IndexEntry
 from askalike.progress import Progress
 from askalike.search import Candidate
 from askalike.search.engine import Needed, TermStatistics
@@ -145,9 +146,9 @@ class EngineWords:
     def renew(self, progress: Progress) -> None:
         """Do nothing; see ``wants_renewal``."""
 
-    def indexer(self) -> WordIndexer:
+    def indexer(self) -> Indexer[WordEntryWriter, list[IndexEntry]]:
         """Return what brings the index in step."""
-        return WordIndexer(self.index, self._analyzer, self._executor)
+        return word_indexer(self.index, self._analyzer, self._executor)
 
     def engine(self, vectors: MilvusVectors | None, fields: FieldWeights, states: QuestionStates) -> MilvusEngine:
         """Return what a search asks; see ``Words``."""
