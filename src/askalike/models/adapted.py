@@ -111,7 +111,7 @@ class AdaptedEncoder:
         return f"askalike:{KIND}@{digest.hexdigest()}"
 
     def encode(self, questions: Sequence[Question], batch_size: int = 256) -> NDArray[np.float32]:
-        """Return one vector of length 1 for each question, zeros where there is no text or none that it reads.
+        """Return one vector of length 1 for each question, zeros where there is no text.
 
         Args:
             batch_size: without effect; ``Model.encode`` has it.
@@ -124,7 +124,7 @@ class AdaptedEncoder:
     def encode_text(self, texts: Sequence[str], batch_size: int = 256) -> NDArray[np.float32]:
         """Return one vector of length 1 for each plain text, as ``encode``.  # (N, D) float32"""
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
-        read = [place for place, text in enumerate(texts) if text.strip() and self._encoder.reads(text)]
+        read = [place for place, text in enumerate(texts) if text.strip()]
         if read:
             vectors[read] = self._encoder.encode_document([texts[place] for place in read])
         return vectors
