@@ -109,10 +109,14 @@ def in_float32(numbers: Mapping[str, NDArray[Any]]) -> dict[str, Array]:
 def in_8_bits(weights: Mapping[str, Array], numbers: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Return weights of ``in_float32`` as a graph has them, with a new scale for each row or column.
 
+    Rounded up or down by chance, right on average: training moves most weights by less than half a step, and rounding
+    to the nearest would take that back.
+
     Args:
         numbers: the graph's constants.
     """
     changed: dict[str, NDArray[Any]] = {}
+    chance = np.random.default_rng(0)
     for name, values in weights.items():
         if numbers[name].dtype == np.int8:
             shape = numbers[scales_of(name)].shape
@@ -120,7 +124,8 @@ def in_8_bits(weights: Mapping[str, Array], numbers: Mapping[str, NDArray[Any]])
             largest = np.abs(values).max(axis=axis, keepdims=len(shape) == 2)
             scales = np.maximum(largest, np.float32(1e-20)) / np.float32(127)
             changed[scales_of(name)] = scales.astype(np.float32)
-            changed[name] = np.round(values / scales).astype(np.int8)
+            steps = np.floor(values / scales + chance.random(values.shape, np.float32))
+            changed[name] = np.clip(steps, -127, 127).astype(np.int8)
         else:
             changed[name] = values.astype(np.float32)
     return changed
