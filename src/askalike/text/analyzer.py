@@ -277,7 +277,7 @@ class Analyzer:
         self._is_english = written in _OF_ENGLISH
         is_stemmed = settings.stem and settings.language != NO_LANGUAGE
         self._stemmer = Stemmer.Stemmer(settings.language, 0) if is_stemmed else None
-        self._has_english_stems = is_stemmed and settings.initialisms and settings.language in _OF_ENGLISH
+        self._has_english_stems = is_stemmed and settings.refined and settings.language in _OF_ENGLISH
         self._left_out_accents = _LEFT_OUT_ACCENTS.get(settings.language, ())
         self._lock = Lock()  # a Snowball stemmer has inner state
         self._memory = _Memory(self._terms_of_piece, _MOST_PIECES)
@@ -422,7 +422,7 @@ class Analyzer:
         stripped = piece.strip(_BEFORE + _AFTER) or piece
         whole = piece.find(stripped)
         position = 0
-        for surface in _surfaces(form):
+        for surface in self._surfaces(form):
             start = form.find(surface, position)
             position = start + len(surface)
             place = (start, position) if len(form) == len(piece) else (whole, whole + len(stripped))
@@ -433,8 +433,15 @@ class Analyzer:
         core = piece.lstrip(_BEFORE).rstrip(_AFTER)
         if core.isascii() and core.isalnum():  # most pieces: the general way below gives the same
             return self._memory[core] if core != piece else tuple(self._stemmed(self._word_of(core)))
-        words = map(self._word_of, _surfaces(normalised(piece)))
+        words = map(self._word_of, self._surfaces(normalised(piece)))
         return tuple(chain.from_iterable(map(self._of_word.__getitem__, words)))
+
+    def _surfaces(self, piece: str) -> list[str]:
+        """Return the tokens of a piece; of one without letters and digits its operators, as people ask for them."""
+        tokens = surfaces(piece)
+        if tokens or not self.settings.refined:
+            return tokens
+        return [signs for signs in _SIGNS.findall(piece) if 2 <= len(signs) <= _MOST_SIGNS]
 
     def _word_of(self, surface: str) -> str:
         return word_of(surface.translate(_TURKISH_SMALL) if self._is_turkish else surface)
@@ -479,15 +486,6 @@ class Analyzer:
         if not self._has_english_stems:
             return stems
         return [word if _SHORT_WITH_Y.fullmatch(word) else stem for stem, word in zip(stems, words, strict=True)]
-
-
-def _surfaces(piece: str) -> list[str]:
-    """Return the tokens of a piece; of one without letters and digits its operators, as people ask for them.
-
-    >>> _surfaces("(`!==`)"), _surfaces("!=0"), _surfaces("...")
-    (['!=='], ['0'], [])
-    """
-    return surfaces(piece) or [signs for signs in _SIGNS.findall(piece) if 2 <= len(signs) <= _MOST_SIGNS]
 
 
 def _is_plural_of_initialism(word: str) -> bool:

@@ -96,11 +96,11 @@ class TextSettings:
             drop none.
         languages: codes of several languages that the forum is in, the main one first, whose stemmer ``language`` is
             then: each text is read by the rules of its own. Nothing for a forum in one.
-        initialisms: in English, the plural of an initialism has the stem of its singular (``NFTs`` is ``nft``).
-            Snowball keeps its s; ``SNOWBALL`` does so too.
+        refined: read what Snowball and plain words leave out: the plural of an initialism has the stem of its singular
+            (``NFTs`` is ``nft``), and operators that stand alone are words (``!==``).
 
     >>> TextSettings(language="german").to_json()
-    {'language': 'german', 'with_code': True, 'stem': True, 'stop_words': True, 'initialisms': True}
+    {'language': 'german', 'with_code': True, 'stem': True, 'stop_words': True, 'refined': True}
     """
 
     language: str = "english"
@@ -108,7 +108,7 @@ class TextSettings:
     stem: bool = True
     stop_words: bool = True
     languages: tuple[str, ...] = ()
-    initialisms: bool = True
+    refined: bool = True
 
     def __post_init__(self) -> None:
         check_fields(self, "text setting ")
@@ -177,5 +177,5 @@ class TextSettings:
         return read_settings(cls, stored, "text settings")
 
 
-SNOWBALL: Final = TextSettings(initialisms=False)
-"""English words with Snowball's stems, by which the papers' systems are measured."""
+SNOWBALL: Final = TextSettings(refined=False)
+"""English words with Snowball's stems and nothing else, by which the papers' systems are measured."""
