@@ -831,7 +831,7 @@ README: Final[Mapping[str, Table | Facts]] = {
     "readme": Facts(
         (
             (
-                "words alone, as Elasticsearch's `more_like_this`",
+                "words alone: BM25 over titles, bodies and best answers",
                 "scorer",
                 "{systems[words alone][ndcg@5][drawn][0]:.1f}",
             ),

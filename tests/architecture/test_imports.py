@@ -48,8 +48,7 @@ ALLOWED: dict[str, set[str]] = {
     "models.vocabulary": {"types", "errors", "text"},
     "models.encoders": {*BASE, "files", "text", "models.folder", "models.vocabulary"},
     "models.wordpiece": set(),
-    "models.tokenizer_file": {"errors"},
-    "models.transformer_folder": {"errors", "models.tokenizer_file"},
+    "models.transformer_folder": {"errors"},
     "models.transformer_graph": {"errors", "models.transformer_folder"},
     "models.transformer": {
         *("errors", "types", "processes"),

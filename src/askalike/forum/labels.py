@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from askalike.errors import FormatError, SettingError
 from askalike.forum.exchange import archive_of
 from askalike.forum.indexes import Indexes
-from askalike.readers.fields import plain_name
 from askalike.readers.frame import ReadContext
 from askalike.readers.table import Row, Table, open_table
+from askalike.readers.values import plain_name
 from askalike.search.scorer import probability
 from askalike.search.thresholds import (
     Floats,

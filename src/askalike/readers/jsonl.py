@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import cast, get_args
 
 from askalike.errors import FormatError
-from askalike.readers.fields import fields_of
 from askalike.readers.files import first_bytes, member, plain_suffix, read_lines
 from askalike.readers.frame import ReadContext, regular_size
 from askalike.readers.pairs import read_links
@@ -27,6 +26,7 @@ from askalike.readers.values import (
     MadeIds,
     Unreadable,
     are_escaped,
+    fields_of,
     identifier,
     read_answer,
     read_question,

@@ -13,18 +13,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from askalike.errors import DamagedInputError, FormatError, MissingExtraError, SettingError
-from askalike.readers.fields import FIELDS, MARKDOWN_NAMES, fields_of, plain_name
 from askalike.readers.files import first_bytes, plain_suffix, read_lines
 from askalike.readers.frame import Limits, ReadContext, Reader
 from askalike.readers.jsonl import load_object
 from askalike.readers.values import (
+    FIELDS,
     MADE_IDS,
+    MARKDOWN_NAMES,
     SAMPLED_TITLES,
     MadeIds,
     Unreadable,
     are_escaped,
+    fields_of,
     identifier,
     person,
+    plain_name,
     read_answer,
     read_question,
     tags,

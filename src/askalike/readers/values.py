@@ -1,4 +1,6 @@
-"""One value of a record at a time: text, identifier, number, moment, tags, fit to be stored; ids where there are none.
+"""The fields of records: their names in exports, and what stands in them, fit to be stored.
+
+One value at a time is read: text, identifier, number, moment, tags; ids where there are none.
 
 A value that makes the whole record useless raises ``Unreadable``, and the reader rejects the record with that reason. A
 value that can be missed (a date, a score) is left out and counted in ``ReadContext.repaired``.
@@ -20,7 +22,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Final, TypeVar
@@ -30,6 +32,69 @@ from askalike.readers.frame import ReadContext
 from askalike.text.characters import normalised
 from askalike.text.markup import plain_text
 from askalike.types import Answer, Markup, Question, language_code
+
+FIELDS: Final[dict[str, tuple[str, ...]]] = {
+    "id": ("id", "questionid", "postid", "topicid", "threadid", "qid", "docid", "uid", "number"),
+    "title": ("title", "subject", "questiontitle", "topictitle", "headline", "question"),
+    "body": (
+        "body",
+        "text",
+        "content",
+        "description",
+        "details",
+        "selftext",
+        "message",
+        "questionbody",
+        "bodyhtml",
+        "bodymarkdown",
+        "bodytext",
+    ),
+    "tags": ("tags", "tag", "labels", "tagnames", "labelnames", "category", "categories", "subreddit", "forum"),
+    "created": ("created", "creationdate", "createdat", "createdutc", "date", "timestamp", "postedat", "datetime"),
+    "closed": ("closed", "closeddate", "closedat"),
+    "deleted": ("deleted", "deletiondate", "deletedat"),
+    "score": ("score", "votes", "points", "likes", "likecount", "upvotes", "votesum"),
+    "url": ("url", "htmlurl", "link", "permalink"),
+    "author": ("author", "ownerdisplayname", "username", "user", "displayname"),
+    "language": ("language", "lang", "locale"),
+    "author_id": ("authorid", "owneruserid", "userid"),
+    "type": ("posttypeid", "posttype", "type"),
+    "parent_id": ("linkid", "parentid", "parent", "inreplyto"),
+    "accepted_answer_id": ("acceptedanswerid", "solutionid"),
+    "answer": ("answer", "bestanswer", "acceptedanswer"),
+    "duplicate_of": ("duplicateof", "originalid"),
+}
+"""Field → names of columns that are taken for it, the likeliest first; compared by lower case letters and digits."""
+
+MARKDOWN_NAMES: Final = frozenset(["bodymarkdown", "selftext"])
+"""Names of bodies that are Markdown wherever they occur."""
+
+_NOT_LETTER = re.compile(r"[^a-z0-9]")
+
+
+def plain_name(name: str) -> str:
+    """Return a name as ``FIELDS`` has it.
+
+    >>> plain_name("Created_At"), plain_name("createdAt")
+    ('createdat', 'createdat')
+    """
+    return _NOT_LETTER.sub("", name.lower())
+
+
+def fields_of(header: Sequence[str]) -> dict[str, int]:
+    """Return field → position of the column that is taken for it, of those whose name is known.
+
+    >>> fields_of(["Id", "Subject", "createdAt", "x"])
+    {'id': 0, 'title': 1, 'created': 2}
+    """
+    names = [plain_name(name) for name in header]
+    columns: dict[str, int] = {}
+    for field, synonyms in FIELDS.items():
+        position = next((names.index(name) for name in synonyms if name in names), None)
+        if position is not None and position not in columns.values():
+            columns[field] = position
+    return columns
+
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _ID_CHARS = 1_000
