@@ -35,7 +35,6 @@ GROUPS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "+ shared words": ((COSINE, *WORDS), ()),
     "+ differences": ((COSINE, *WORDS), DIFFERENCES),
     "without shared words": ((COSINE, ANSWERS), DIFFERENCES),
-    "without answers": ((COSINE, *WORDS), DIFFERENCES),
     **{
         f"without {name}": ((COSINE, *WORDS, ANSWERS), tuple(other for other in DIFFERENCES if other != name))
         for name in DIFFERENCES
@@ -236,7 +235,8 @@ def measure(pairs: Sequence[Pairs]) -> dict[str, Any]:
     for version in VERSIONS:
         table.add(f"scorer, {version}", _by(by[version], version))
     whole = f"scorer, {VECTORS}"
-    for other in ("cosine", "sum of words and cosine", *(name for name in GROUPS if name.startswith("without"))):
+    controls = (name for name in GROUPS if name.startswith("without"))
+    for other in ("cosine", "sum of words and cosine", "+ differences", *controls):
         table.compare(whole, other)
     for name, other in (
         ("+ shared words", "one cosine"),

@@ -83,9 +83,9 @@ QUALITY: Final[Mapping[str, Table | Facts]] = {
                     "+ shared words",
                     "+ differences",
                     "without shared words",
-                    "without answers",
                 )
             },
+            "scorer, vectors": "+ words of answers, as it is installed",
         },
     ),
     "scorer-known": Table(
