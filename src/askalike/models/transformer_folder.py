@@ -439,7 +439,7 @@ _MAX_WORD: Final = 1_000
 """The time that WordPiece takes grows with the square of a word."""
 _MAX_POST_PROCESSOR: Final = 10_000
 """Characters of JSON: it names the special pieces that are put around each text."""
-_AGAIN: Final = "take another model, or serve it and name its address"
+_ANOTHER: Final = "take another model, or serve it and name its address"
 
 
 def check_tokenizer(text: str, path: Path) -> None:
@@ -462,7 +462,7 @@ def check_tokenizer(text: str, path: Path) -> None:
         model = fields["model"]
         is_long = len(json.dumps(fields.get("post_processor"))) > _MAX_POST_PROCESSOR
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise DamagedModelError(f"{path} is no tokenizer: {error!r:.200}", _AGAIN) from error
+        raise DamagedModelError(f"{path} is no tokenizer: {error!r:.200}", _ANOTHER) from error
     unknown = [kind for (_, known), kind in zip(steps, kinds, strict=True) if kind not in known]
     faults = (
         (len(steps) > _MAX_STEPS or kinds.count("Precompiled") > 1, f"changes texts in {len(steps)} steps"),
@@ -476,7 +476,7 @@ def check_tokenizer(text: str, path: Path) -> None:
     )
     for is_fault, what in faults:
         if is_fault:
-            raise ModelError(f"the tokenizer in {path} {what}", _AGAIN)
+            raise ModelError(f"the tokenizer in {path} {what}", _ANOTHER)
 
 
 def _steps(step: Mapping[str, Any] | None, several: str) -> Iterator[Mapping[str, Any]]:

@@ -117,20 +117,22 @@ class MilvusWords(MilvusIndex):
         if not query:
             return []
         weight_of = {TERMS: fields.text, TITLE: fields.title, ANSWERS: fields.answers}
-        nums = set[int]()
-        for field in (TERMS, ANSWERS) if fields.answers else (TERMS,):  # a word of a title is in the text
-            [found] = self.milvus.search(self.collection, f"{field}_bm25", [query], DEEPER * limit, expression)
-            nums.update(num for num, _ in found)
-        if not nums:
-            return []
-        scores: dict[int, float] = {}
+        of_field = {  # a word of a title is in the text
+            field: dict(self.milvus.search(self.collection, f"{field}_bm25", [query], DEEPER * limit, expression)[0])
+            for field in ((TERMS, ANSWERS) if fields.answers else (TERMS,))
+        }
+        nums = set[int]().union(*of_field.values())
+        scores = dict.fromkeys(nums, 0.0)
         for field, weight in weight_of.items():
             if not weight:
                 continue
-            among = listed("num in", sorted(nums))
-            [found] = self.milvus.search(self.collection, f"{field}_bm25", [query], len(nums), among)
-            for num, score in found:
-                scores[num] = scores.get(num, 0.0) + UNIT * weight * score
+            known = of_field.get(field, {})
+            is_whole = field in of_field and len(known) < DEEPER * limit
+            if unknown := [] if is_whole else sorted(nums - known.keys()):
+                among = listed("num in", unknown)
+                known |= dict(self.milvus.search(self.collection, f"{field}_bm25", [query], len(unknown), among)[0])
+            for num, score in known.items():
+                scores[num] += UNIT * weight * score
         best = sorted((-score, num) for num, score in scores.items() if score > 0)
         return [(num, -score) for score, num in best[:limit]]
 
