@@ -359,7 +359,7 @@ class Adaptation:
     """
 
     stages: tuple[StageSettings, ...]
-    arithmetic: Arithmetic = "bfloat16"
+    arithmetic: Arithmetic = "float32"
 
     def __post_init__(self) -> None:
         check_fields(self)
