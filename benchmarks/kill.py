@@ -384,6 +384,10 @@ def check(folder: Path, versions: Versions, ledger: Ledger, compared: tuple[str,
 
 def in_step(forum: Forum) -> None:
     """Raise AssertionError unless the index holds what the archive holds, and nothing cannot be read."""
+    for _ in range(50):  # a worker of the killed process may still be at it
+        if forum.catch_up() and not forum.info().behind:
+            break
+        time.sleep(0.2)
     info = forum.info()
     assert info.behind == 0, f"{info.behind} changes are not in the index"
     assert info.indexed == info.counts.questions, f"{info.indexed} entries for {info.counts.questions} questions"
@@ -421,6 +425,9 @@ def agreement(forum: Forum, fresh_folder: Path, rankers: tuple[str, ...]) -> dic
     shutil.rmtree(fresh_folder, ignore_errors=True)
     with Forum.create(fresh_folder) as fresh:
         fresh.put(questions)
+        by_question = forum.store.answers_of([question.id for question in questions])
+        fresh.store.put_answers([answer for answers in by_question.values() for answer in answers])
+        fresh.catch_up()
         if "meaning" in rankers:
             for one in (forum, fresh):
                 if one.indexes.state().waiting:
