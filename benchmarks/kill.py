@@ -384,10 +384,6 @@ def check(folder: Path, versions: Versions, ledger: Ledger, compared: tuple[str,
 
 def in_step(forum: Forum) -> None:
     """Raise AssertionError unless the index holds what the archive holds, and nothing cannot be read."""
-    for _ in range(50):  # a worker of the killed process may still be at it
-        if forum.catch_up() and not forum.info().behind:
-            break
-        time.sleep(0.2)
     info = forum.info()
     assert info.behind == 0, f"{info.behind} changes are not in the index"
     assert info.indexed == info.counts.questions, f"{info.indexed} entries for {info.counts.questions} questions"

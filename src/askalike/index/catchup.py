@@ -173,8 +173,8 @@ def _replay(
             if step_done.changes == step or left <= 0:
                 writer.commit(cursor)
                 progress.advance(step_done.changes)
-    if last > cursor.applied and (most_changes is None or most_changes >= waiting):
-        writer.commit(replace(cursor, applied=last))  # changes of other kinds, which need no work
+    if most_changes is None or most_changes >= waiting:
+        writer.commit(replace(cursor, applied=max(last, cursor.applied)))  # past changes that need no work
     return done
 
 

@@ -312,7 +312,10 @@ class Store(JudgementStore):
     def count_changes(self, after: int, kinds: Collection[RecordKind] = QUESTIONS) -> int:
         """Return how many changes of these kinds an index at ``after`` has not seen."""
         marks = ", ".join("?" * len(kinds))
-        counted = f"SELECT count(*) FROM changes WHERE seq > ? AND kind IN ({marks})"
+        counted = (
+            "SELECT count(*) FROM changes LEFT JOIN questions ON kind <> 'question' AND questions.id = changes.id"
+            f" WHERE seq > ? AND kind IN ({marks}) AND coalesce(changes.num, questions.num) IS NOT NULL"
+        )
         return int(self.rows(counted, (after, *kinds))[0][0])
 
     def shorten_log(self) -> int:
