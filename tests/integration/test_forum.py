@@ -40,6 +40,7 @@ from askalike.index.words import WordIndex
 from askalike.progress import SilentProgress
 from askalike.store import ForumLayout, open_store
 from askalike.text.analyzer import Analyzer
+from askalike.types import Source
 
 pytestmark = pytest.mark.usefixtures("words_alone")
 
@@ -434,3 +435,18 @@ def test_operators_alone_find_their_title(tmp_path: Path) -> None:
     with Forum.create(tmp_path / "f", settings=ForumSettings(has_vectors=False)) as forum:
         forum.add([Question("1", "What does `!==` do?"), Question("2", "What does == do?")])
         assert [hit.question.id for hit in forum.search("!==").likely_hits] == ["1"]
+
+
+def test_deleted_answers_of_deleted_questions_do_not_keep_an_index_behind(tmp_path: Path) -> None:
+    questions = [Question("1", "wifi drops"), Question("2", "printer is offline")]
+    with Forum.create(tmp_path / "f", settings=ForumSettings(has_vectors=False)) as forum:
+        source = Source("dump", "jsonl")
+        forum.store.load([*questions, Answer("a", "1", "Move the router.")], source, lambda _: None)
+        forum.catch_up()
+        forum.store.load(questions[1:], source, lambda _: None, is_mass_delete_allowed=True)
+        forum.store.add_questions([Question("3", "screen flickers")])  # the log ends with something to be indexed
+        forum.catch_up()
+        assert forum.info().behind == 0
+    with Forum.open(tmp_path / "f", settings=ForumSettings(has_vectors=False)) as forum:
+        assert forum.info().behind == 0
+        assert [hit.question.id for hit in forum.similar("screen flickers")] == ["3"]
