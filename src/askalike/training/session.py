@@ -244,7 +244,7 @@ class TrainingResult:
         is_better: on dev, by more than chance brings; None where there is none, or nothing was compared.
         comparison: of the search after and before, query by query, with interval and p; None where there is none.
         was_taken_before: a training that was stopped while its model encoded had taken it; nothing was compared.
-    left_out: questions whose titles and bodies the scores are of; 0 where they are of dev.
+        left_out: questions whose titles and bodies the scores are of; 0 where they are of dev.
         seconds: from the beginning of the session.
     """
 
