@@ -44,6 +44,13 @@ def evidence_rows(result: Record) -> Records:
                 yield name, {"queries": row["queries"], "alone": alone, "damped": damped, "whole": whole}
 
 
+def adapted_rows(result: Record) -> Records:
+    """Return each training of each forum with what the bundled encoder finds there."""
+    for forum, record in result["forums"].items():
+        for seed, row in record["seeds"].items():
+            yield f"{forum}, seed {seed}", {"queries": record["queries"], "before": record["ndcg@5"], **row}
+
+
 QUALITY: Final[Mapping[str, Table | Facts]] = {
     "encoders": Table(
         "encoder",
@@ -55,6 +62,20 @@ QUALITY: Final[Mapping[str, Table | Facts]] = {
             " p = {pool and drawn[p]:.4f}",
         },
         ("encoders",),
+    ),
+    "adaptation": Table(
+        "adaptation",
+        {
+            "forum": "{name}",
+            "questions": "{questions:,}",
+            "answers": "{answers:,}",
+            "own bodies, MRR": "{own bodies[more][0]:+.1f} ({own bodies[more][1]:+.1f} to {own bodies[more][2]:+.1f})",
+            "judged queries": "{queries}",
+            "nDCG@5 before": "{before:.1f}",
+            "after": "{ndcg@5:.1f}",
+            "more": "{more[0]:+.1f} ({more[1]:+.1f} to {more[2]:+.1f}), p = {p:.4f}",
+        },
+        adapted_rows,
     ),
     "scorer": Table(
         "scorer",
