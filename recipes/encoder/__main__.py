@@ -95,7 +95,8 @@ def run_adapt(options: argparse.Namespace) -> None:
     seeds = " ".join(map(str, options.seeds))
     named = " ".join(["python -m recipes.encoder adapt", *options.forums])
     command = f"{named} --seeds {seeds} --questions {options.questions} --device {options.device}"
-    write("adaptation", command, adapt(forums, options.seeds, options.device, options.questions))
+    for result in adapt(forums, options.seeds, options.device, options.questions):
+        write("adaptation", command, result)
 
 
 def _pair(written: str) -> tuple[Path, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
@@ -27,8 +27,8 @@ from recipes.scorer.pairs import graded, open_forum
 FORUMS: Final = ("travel", "slicer", "devops", "cardano", "quantum", "math", "yahoo")
 
 
-def adapt(forums: Sequence[str], seeds: Sequence[int], device: str, most: int) -> dict[str, Any]:
-    """Return what the result file holds.
+def adapt(forums: Sequence[str], seeds: Sequence[int], device: str, most: int) -> Iterator[dict[str, Any]]:
+    """Yield what the result file holds after each forum.
 
     Args:
         most: questions that are learned from, the newest; judged ones are not left out.
@@ -53,19 +53,19 @@ def adapt(forums: Sequence[str], seeds: Sequence[int], device: str, most: int) -
             row |= {"ndcg@5": _percent(fmean(values)), **_compared(values, own)}
             rows[name]["seeds"][str(seed)] = row
             print(name, seed, rows[name]["ndcg@5"], row, flush=True)
-    means = [fmean(of_query) for of_query in zip(*after, strict=True)]
-    return {
-        "recipe": recipe.to_json(),
-        "device": device,
-        "most_questions": most,
-        "forums": rows,
-        "together": {
-            "queries": len(before),
-            "before": _percent(fmean(before)),
-            "after": _percent(fmean(means)),
-            **_compared(means, before),
-        },
-    }
+        means = [fmean(of_query) for of_query in zip(*after, strict=True)]
+        yield {
+            "recipe": recipe.to_json(),
+            "device": device,
+            "most_questions": most,
+            "forums": rows,
+            "together": {
+                "queries": len(before),
+                "before": _percent(fmean(before)),
+                "after": _percent(fmean(means)),
+                **_compared(means, before),
+            },
+        }
 
 
 def _adapted(name: str, recipe: Adaptation, seed: int, device: str, most: int) -> tuple[AdaptedEncoder, dict[str, Any]]:
