@@ -1,17 +1,20 @@
 """The scorer judged on forums that it has not seen: its order, its probabilities, what each group of features brings.
 
-Command: ``python -m benchmarks.scorer``. Every figure of a forum comes from weights that were fitted without it
-(``recipes.scorer``); a hand-written pair is judged by weights without its subject. nDCG@5 is graded (2^grade - 1) over
-the judged candidates alone; differences, intervals and p are paired over queries; the calibration error is the mean
-distance of probability and share over ten bins of equal width, weighted by their pairs. Controls: words alone, the
-encoder's cosine, the sum of both as z-scores, each group of features taken away. Writes ``results/scorer.json``, with
-the weights that other measurements need.
+Command: ``python -m benchmarks.scorer --encoder MiniLM=FOLDER --encoder mpnet=FOLDER``. Every figure of a forum comes
+from weights that were fitted without it (``recipes.scorer``); a hand-written pair is judged by weights without its
+subject. nDCG@5 is graded (2^grade - 1) over the judged candidates alone; differences, intervals and p are paired over
+queries; the calibration error is the mean distance of probability and share over ten bins of equal width, weighted by
+their pairs. Controls: words alone, the encoder's cosine, the sum of both as z-scores, each group of features left out.
+Other encoders are folders of sentence-transformers; they read 128 pieces, as the bundled one does, and stand alone and
+below a scorer that is fitted to them. Writes ``results/scorer.json``, with the weights that other measurements need.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -20,16 +23,23 @@ from recipes.scorer.fit import fitted, to_json, without
 from recipes.scorer.pairs import ARCHIVES, HANDWRITTEN, JUDGED, QUORA, Pairs, all_pairs
 
 from askalike.evaluation.significance import bootstrap_difference, randomisation_test
+from askalike.models.encoder_settings import GENERAL_CHARACTERS, EncoderSettings, general_settings
+from askalike.models.text_questions import TextQuestions, loaded
+from askalike.models.transformer import Transformer
+from askalike.models.transformer_folder import read_folder
 from askalike.search.differences import DIFFERENCES
 from askalike.search.features import ANSWERS, COSINE, FEATURES, WORDS, Floats
 from askalike.search.scorer import FORMAT, VECTORS, VERSIONS, Scorer, probability, read_scorers
 from askalike.search.scorer import WORDS as BY_WORDS
-from benchmarks.record import RESULTS, option_parser, write
+from askalike.types import Question
+from benchmarks.record import RESULTS, option_parser, processor_s, reddit_questions, write
 
 COMMAND: Final = "python -m benchmarks.scorer"
 BINS: Final = 10
 FOLDS: Final = 6
 NEAR: Final = "near-copies"
+PIECES: Final = 128
+TIMED: Final = 128
 GROUPS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "one cosine": ((COSINE,), ()),
     "+ shared words": ((COSINE, *WORDS), ()),
@@ -222,7 +232,41 @@ def known_answers(pairs: Sequence[Pairs], score: Score) -> dict[str, Any]:
     return found
 
 
-def measure(pairs: Sequence[Pairs]) -> dict[str, Any]:
+def read_encoder(name: str, folder: Path) -> TextQuestions:
+    """Return an encoder of sentence-transformers' folder that reads as much as the bundled one."""
+    shape = read_folder(folder)
+    encoder = Transformer(replace(shape, max_pieces=min(shape.max_pieces, PIECES)))
+    width = encoder.dimensions
+    settings = EncoderSettings("python", name=name, dimensions=width, width=width, max_characters=GENERAL_CHARACTERS)
+    return TextQuestions(encoder, settings)
+
+
+def costs(encoder: TextQuestions) -> dict[str, float]:
+    """Return the processor time of a title alone, as a query, and of a whole question among others."""
+    questions = list(reddit_questions(TIMED))
+    titles = [Question("", question.title) for question in questions]
+    encoder.encode(questions[:8])
+    alone = processor_s(lambda: [encoder.encode([title]) for title in titles])
+    together = processor_s(lambda: encoder.encode(questions))
+    return {"a query, ms": round(1e3 * alone / TIMED, 1), "a question, ms": round(1e3 * together / TIMED, 1)}
+
+
+def add_encoder(table: Table, name: str, encoder: TextQuestions, whole: str) -> None:
+    """Judge another encoder, alone and below a scorer that is fitted to it, and compare ``whole`` with both."""
+    other = Table(all_pairs(encoder))
+    rows = f"cosine of {name}", f"scorer over {name}"
+    other.add(rows[0], lambda query: query.features[:, 0], is_probability=False)
+    scorers = out_of_forum(other.pairs, lambda part: fitted(part, VECTORS))
+    other.add(rows[1], _by(scorers, VECTORS))
+    table.rows |= other.rows
+    table.outcomes |= other.outcomes
+    for row in rows:
+        table.rows[row]["costs"] = costs(encoder)
+        table.compare(whole, row)
+    table.compare(rows[1], rows[0])
+
+
+def measure(pairs: Sequence[Pairs], encoders: Mapping[str, Path]) -> dict[str, Any]:
     """Return everything that the file holds."""
     table = Table(pairs)
     table.add("words alone", lambda query: query.bm25, is_probability=False)
@@ -244,6 +288,10 @@ def measure(pairs: Sequence[Pairs]) -> dict[str, Any]:
         (f"scorer, {BY_WORDS}", "words alone"),
     ):
         table.compare(name, other)
+    for name, folder in encoders.items():
+        add_encoder(table, name, read_encoder(name, folder), whole)
+    bundled = general_settings()
+    table.rows[whole]["costs"] = costs(TextQuestions(loaded(bundled), bundled))
     return {
         "queries": {kind: sum(query.kind == kind for query in pairs) for kind in JUDGED},
         "systems": table.rows,
@@ -257,8 +305,11 @@ def measure(pairs: Sequence[Pairs]) -> dict[str, Any]:
 
 def main() -> None:
     """Measure and write the result."""
-    option_parser(__doc__).parse_args()
-    write("scorer", COMMAND, measure(all_pairs()))
+    parser = option_parser(__doc__)
+    parser.add_argument("--encoder", action="append", default=[], metavar="NAME=FOLDER", help="judged too")
+    encoders = {name: Path(folder) for name, _, folder in (part.partition("=") for part in parser.parse_args().encoder)}
+    command = " ".join([COMMAND, *(f"--encoder {name}=FOLDER" for name in encoders)])
+    write("scorer", command, measure(all_pairs(), encoders))
 
 
 if __name__ == "__main__":

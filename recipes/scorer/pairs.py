@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 from askalike.data import bundled_forum
 from askalike.evaluation.forum.tasks import questions_of
 from askalike.forum import Forum, ForumSettings
+from askalike.models.text_questions import TextQuestions
 from askalike.readers.research.judged import read_judged
 from askalike.search.features import COSINE, FEATURES, Floats
 from askalike.search.query import QuerySettings, TermCounts, weigh
@@ -83,7 +84,7 @@ class Pairs:
         forum: what is left out together.
         kind: see above.
         detail: kind of a near-copy or hand-written pair, the judged set of an ``OTHER_FORM``.
-        features: with the bundled encoder.  # (N, F)
+        features: # (N, F)
         grades: # (N,)
         bm25: # (N,)
     """
@@ -105,7 +106,7 @@ class Pairs:
 
 
 class Site:
-    """A forum, compared pair by pair with the bundled encoder.
+    """A forum, compared pair by pair.
 
     Args:
         questions: the forum's where it is no archive of ``ARCHIVES``.
@@ -263,9 +264,9 @@ def quora_pairs(vectors: KeptVectors) -> Iterator[Pairs]:
         yield site.pairs(QUORA, questions[number, 0], [questions[number, 1]], [3.0 * int(row[0])])
 
 
-def all_pairs() -> list[Pairs]:
-    """Return all pairs, judged and known."""
-    vectors = KeptVectors()
+def all_pairs(encoder: TextQuestions | None = None) -> list[Pairs]:
+    """Return all pairs, judged and known, with the cosines of an encoder; None is the bundled one."""
+    vectors = KeptVectors(encoder)
     sites = {name: Site(name, vectors) for name in ARCHIVES}
     _encode_all(vectors, [question for site in sites.values() for question in _judged_questions(site)])
     return [*judged_pairs(sites), *known_pairs(sites), *handwritten_pairs(vectors), *quora_pairs(vectors)]

@@ -1,4 +1,4 @@
-"""The bundled encoder's vectors of questions, kept on disk: each text is encoded once by one encoder."""
+"""Vectors of questions, kept on disk: each text is encoded once by one encoder."""
 
 from __future__ import annotations
 
@@ -22,12 +22,16 @@ BATCH: Final = 256
 
 
 class KeptVectors:
-    """Questions → vectors of length 1 by the bundled encoder, as a forum's index has them."""
+    """Questions → vectors of length 1, as a forum's index has them.
 
-    def __init__(self) -> None:
-        self.settings = general_settings()
+    Args:
+        encoder: None is the bundled one.
+    """
+
+    def __init__(self, encoder: TextQuestions | None = None) -> None:
+        self.settings = general_settings() if encoder is None else encoder.settings
         self._path = WORK / "scorer-vectors.sqlite"
-        self._encoder: TextQuestions | None = None
+        self._encoder = encoder
 
     def encode(self, questions: Sequence[Question]) -> NDArray[np.float32]:
         """Return one vector of each question.  # (N, D) float32"""
