@@ -1,12 +1,17 @@
-"""RAMN over the states of word2vec, autoencoders and transformers, on SemEval Task 3 B; no score chooses anything.
+"""RAMN over the states of word2vec, autoencoders and transformers; no score chooses anything.
 
 Command: ``OMP_NUM_THREADS=1 python -m benchmarks.ramn_states --out FOLDER [--states NAME] [--transformer NAME=FOLDER]``
+on SemEval Task 3 B, and with ``--set travel`` or ``--set slicer`` on the judged sets of ``askalike reproduce das2016``.
 
 Weights, α (the paper's .035) and the floor are fixed beforehand (``askalike.papers.zhang2018.states``). word2vec, the
-untrained encoder and the attention autoencoder learn from the 1,613 questions of the training files, with as many seeds
-each; ``--states`` names some of these, and the bundled encoder is always measured. FOLDER is that of ``askalike
+untrained encoder and the attention autoencoder learn from the 1,613 questions of SemEval's training files, with as many
+seeds each; ``--states`` names some of these, and the bundled encoder is always measured. FOLDER is that of ``askalike
 reproduce zhang2018``, whose finished trainings are taken. A transformer is a folder of the sentence-transformers kind;
 it reads 128 pieces, in bfloat16, and its states are kept in FOLDER.
+
+On the others nothing is trained: transformers alone are measured, how often a word occurs is counted in the forum's
+questions, and the rank is the place among the twenty candidates of the forum's own search by words. Writes
+``results/ramn-states.json``, or ``results/ramn-states-SET.json``.
 """
 
 from __future__ import annotations
@@ -14,16 +19,19 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from recipes.folders import need_data
+from recipes.folders import DATA, need_data
 
 from askalike.data import general_folder
 from askalike.evaluation.forum.tasks import RerankTask, bm25_run
 from askalike.models.general import general_encoder
 from askalike.models.vocabulary import QuestionReader
+from askalike.papers.das2016 import data as das2016
 from askalike.papers.harness import Outcome, Row, RowResult, compare_rows, judged
 from askalike.papers.zhang2018.autoencoders import PlainWords, StateTrainer
 from askalike.papers.zhang2018.data import read_data
@@ -98,22 +106,28 @@ def main() -> None:
     """Write ``results/ramn-states.json``."""
     parser = option_parser(__doc__)
     parser.add_argument("--out", type=Path, required=True, help="the folder of askalike reproduce zhang2018")
+    parser.add_argument("--set", choices=("semeval", "travel", "slicer"), default="semeval")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--states", action="append", choices=LEARNED, help="of what is learned; default: all")
     parser.add_argument("--transformer", action="append", default=[], metavar="NAME=FOLDER")
     options = parser.parse_args()
-    data = read_data(need_data("semeval-task3-b"))
-    tasks = data.tasks()
-    trainer = StateTrainer(network_recipe("ramn"), data, options.out, SIZE, threads=1)
-    recipe = trainer.recipe
-    reader = QuestionReader(recipe.reads, recipe.word_limit, recipe.stems)
-    frequencies = PlainWords(data.first(SIZE), reader).frequencies
     named = dict(pair.split("=", 1) for pair in options.transformer)
+    encoders = {"bundled": bundled} | {name: transformer(Path(folder)) for name, folder in named.items()}
+    recipe = network_recipe("ramn")
+    learned: dict[str, Iterable[VectorSource]] = {}
+    if options.set == "semeval":
+        data = read_data(need_data("semeval-task3-b"))
+        tasks, texts = data.tasks(), data.first(SIZE)
+        trainer = StateTrainer(recipe, data, options.out, SIZE, threads=1)
+        for name in options.states or LEARNED:
+            learned[name] = map(MeanStates, map(partial(trainer.source, LEARNED[name]), range(options.seeds)))
+    else:
+        sets = {judged_set.name: judged_set for judged_set in das2016.read_data(DATA, has_pairs=False).sets}
+        tasks, texts = tuple(map(with_places, sets[options.set].tasks())), sets[options.set].dev.statistics
+    frequencies = PlainWords(texts, QuestionReader(recipe.reads, recipe.word_limit, recipe.stems)).frequencies
 
     def sources() -> Iterator[tuple[str, Iterable[VectorSource]]]:
-        for name in options.states or LEARNED:
-            yield name, (MeanStates(trainer.source(LEARNED[name], seed)) for seed in range(options.seeds))
-        encoders = {"bundled": bundled} | {name: transformer(Path(folder)) for name, folder in named.items()}
+        yield from learned.items()
         for name, encode in encoders.items():
             yield name, [ContextualWords(kept(name, options.out / "states" / name, encode), frequencies)]
 
@@ -128,10 +142,21 @@ def main() -> None:
         results |= rows_of(name, by_seed, tasks, lexical)
         print(name, flush=True)
     command = "OMP_NUM_THREADS=1 python -m benchmarks.ramn_states --out FOLDER"
+    command += "" if options.set == "semeval" else f" --set {options.set}"
     command += "".join(f" --states {name}" for name in options.states or ())
     command += "".join(f" --transformer {name}=FOLDER" for name in named)
     rows = [result.to_json() for result in results.values()]
-    write("ramn-states", command, {"texts": SIZE, "rows": rows, "compared": list(comparisons(results, tasks))})
+    name = "ramn-states" if options.set == "semeval" else f"ramn-states-{options.set}"
+    write(name, command, {"texts": len(texts), "rows": rows, "compared": list(comparisons(results, tasks))})
+
+
+def with_places(task: RerankTask) -> RerankTask:
+    """Return the task whose candidates have 1 / their place as their score, as the search engine's are read."""
+    given = {
+        query: [(document, 1 / place) for place, (document, _) in enumerate(candidates, start=1)]
+        for query, candidates in task.given.items()
+    }
+    return replace(task, given=given)
 
 
 def rows_of(
