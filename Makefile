@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 export OMP_WAIT_POLICY ?= PASSIVE
 
 .PHONY: help setup demo test test-slow check format bench docs journeys pythons release-check clean constraints
@@ -15,7 +15,7 @@ $(VENV)/.core: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "askalike needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; say make PYTHON=/path/to/python")'
 	@echo "Setting up $(VENV) with what searching needs ..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(PIP) --no-compile --constraint constraints.txt --editable .
+	@$(PIP) --constraint constraints.txt --editable .
 	@touch $@
 
 setup: $(VENV)/.ready  ## make .venv with everything that development needs, in exact versions
@@ -23,6 +23,7 @@ setup: $(VENV)/.ready  ## make .venv with everything that development needs, in 
 $(VENV)/.ready: $(VENV)/.core
 	$(PIP) --constraint constraints.txt pip
 	$(PIP) --constraint constraints.txt --build-constraint constraints.txt --editable . --group dev
+	-$(BIN)/python -m compileall -q --workers 0 $(VENV)/lib > /dev/null  # on all cores, where pip takes one
 	@touch $@
 
 demo: $(VENV)/.core  ## index the bundled forum and answer three questions

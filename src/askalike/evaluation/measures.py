@@ -63,12 +63,12 @@ def average_precision(gains: Sequence[int], relevant: int) -> float:
         >>> round(average_precision([1, 0, 1], 2), 4), round(average_precision([1, 0, 1], 4), 4)
         (0.8333, 0.4167)
     """
-    found = 0
+    hits = 0
     total = 0.0
     for rank, gain in enumerate(gains, start=1):
         if gain > 0:
-            found += 1
-            total += found / rank
+            hits += 1
+            total += hits / rank
     return total / relevant if relevant else 0.0
 
 

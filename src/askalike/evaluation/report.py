@@ -96,9 +96,9 @@ def evaluate(qrels: Qrels, run: Run, protocol: Protocol | str, measures: Sequenc
         raise EvaluationError("no measure was named", "name at least one, such as map")
     parsed = [parse_measure(name) for name in measures]
     missing, unjudged = _checked(qrels, run, policy)
-    found = {query: _relevant_ranked(qrels, run, query) for query in qrels}
+    ranked_relevant = {query: _relevant_ranked(qrels, run, query) for query in qrels}
     relevant = {query: sum(grade > 0 for grade in qrels[query].values()) for query in qrels}
-    known = relevant if policy.relevant == "judged" else found
+    known = relevant if policy.relevant == "judged" else ranked_relevant
     nothing = tuple(query for query in qrels if not known[query])
     leaves_out = policy.without_positives == "left out"
     counted = [query for query in qrels if known[query] or not leaves_out]
@@ -113,12 +113,12 @@ def evaluate(qrels: Qrels, run: Run, protocol: Protocol | str, measures: Sequenc
         protocol=policy,
         per_query=per_query,
         means={name: fsum(values.values()) / len(counted) for name, values in per_query.items()},
-        relevant_ranked={query: found[query] for query in counted},
+        relevant_ranked={query: ranked_relevant[query] for query in counted},
         left_out=nothing if leaves_out else (),
         without_positives=() if leaves_out else nothing,
         missing=missing,
         unjudged=unjudged,
-        relevant_not_ranked=sum(relevant.values()) - sum(found.values()),
+        relevant_not_ranked=sum(relevant.values()) - sum(ranked_relevant.values()),
     )
 
 

@@ -159,8 +159,8 @@ def _prepared(order: Order) -> Callable[[Numbered], bytes]:
             f"the machine {platform.node()} joined the cluster after the work had begun",
             "the same command goes on with what is missing",
         )
-    told = str(_nearby(Path(order.copy), order.name)) if is_elsewhere else order.order
-    prepare: Callable[[Numbered], bytes] = importlib.import_module(order.module).preparing(told)
+    named = str(_nearby(Path(order.copy), order.name)) if is_elsewhere else order.order
+    prepare: Callable[[Numbered], bytes] = importlib.import_module(order.module).preparing(named)
     return prepare
 
 

@@ -270,7 +270,7 @@ class RowResult(Generic[_Row]):
 
     def to_json(self) -> dict[str, Any]:
         """Return the row and its means, task → measure → mean, as JSON has them."""
-        found = {
+        means = {
             task: {name: mean.to_json() for name, mean in by_measure.items()} for task, by_measure in self.means.items()
         }
         return {
@@ -278,7 +278,7 @@ class RowResult(Generic[_Row]):
             "system": self.row.system,
             "seeds": list(self.seeds) if self.row.is_drawn else [],
             "not_run": self.reason or None,
-            "found": found,
+            "found": means,
         }
 
 
@@ -324,7 +324,7 @@ def compare_rows(first: RowResult[_Row], second: RowResult[_Row], task: str) -> 
     left, right = first.precisions[task], second.precisions[task]
     count, queries = max(len(left), len(right)), list(left[0])
     pairs = [(left[seed % len(left)], right[seed % len(right)]) for seed in range(count)]
-    differences = [[one[query] - other[query] for query in queries] for one, other in pairs]  # (S, Q)
+    differences = [[own[query] - other[query] for query in queries] for own, other in pairs]  # (S, Q)
     means = [over_seeds(by_seed) for by_seed in (left, right)]
     p_value = randomisation_test(*([values[query] for query in queries] for values in means)).p_value
     return Compared(first.row.id, second.row.id, task, bootstrap_over_seeds(differences), p_value)

@@ -215,9 +215,9 @@ def duplicate_task(
 def judge_candidates(task: DuplicateTask, candidates: Run) -> Qrels:
     """Return a judgement, 1 or 0, for every candidate of every query that has candidates."""
     return {
-        query: {document: task.qrels[query].get(document, 0) for document, _ in found}
-        for query, found in candidates.items()
-        if found
+        query: {document: task.qrels[query].get(document, 0) for document, _ in ranked}
+        for query, ranked in candidates.items()
+        if ranked
     }
 
 
@@ -241,10 +241,10 @@ def related_task(forum: Forum, links: Iterable[tuple[str, str]], half: str) -> D
         relevant.setdefault(target, set()).add(source)
     sources = sorted({source for source, _ in pairs if source in members})
     fair = {
-        query: sorted(found for found in relevant[query] if found != query and not _quotes(known[query], known[found]))
+        query: sorted(other for other in relevant[query] if other != query and not _quotes(known[query], known[other]))
         for query in sources
     }
-    qrels = {query: dict.fromkeys(found, 1) for query, found in fair.items() if found}
+    qrels = {query: dict.fromkeys(targets, 1) for query, targets in fair.items() if targets}
     if not qrels:
         raise EvaluationError(f"no link falls into the half {half!r}", "give links between topics that the forum holds")
     return DuplicateTask(half, {query: known[query] for query in qrels}, qrels, known)

@@ -97,7 +97,7 @@ class DasData:
 
     def tasks(self) -> tuple[RerankTask, ...]:
         """Return dev and tests of all sets."""
-        return tuple(task for one in self.sets for task in one.tasks())
+        return tuple(task for judged_set in self.sets for task in judged_set.tasks())
 
 
 def read_data(folder: Path, size: int = 0, *, has_pairs: bool = True) -> DasData:
@@ -111,16 +111,16 @@ def read_data(folder: Path, size: int = 0, *, has_pairs: bool = True) -> DasData
     original = _yahoo_files(folder)
     if original:
         archive, labels = original
-        held = _labelled(labels)
-        pairs = read_archive(archive, _queries([held]), size or PAIRS) if has_pairs else PairData((), ())
-        return DasData((held,), pairs, is_original=True)
-    found = _stand_ins(folder)
-    pairs = read_pairs(folder, _queries(found), size) if has_pairs else PairData((), ())
-    return DasData(tuple(found), pairs, is_original=False)
+        labelled = _labelled(labels)
+        pairs = read_archive(archive, _queries([labelled]), size or PAIRS) if has_pairs else PairData((), ())
+        return DasData((labelled,), pairs, is_original=True)
+    sets = _stand_ins(folder)
+    pairs = read_pairs(folder, _queries(sets), size) if has_pairs else PairData((), ())
+    return DasData(tuple(sets), pairs, is_original=False)
 
 
 def _queries(sets: Iterable[JudgedSet]) -> list[Question]:
-    return [query for one in sets for task in one.tasks() for query in task.queries.values()]
+    return [query for judged_set in sets for task in judged_set.tasks() for query in task.queries.values()]
 
 
 def _yahoo_files(folder: Path) -> tuple[Path, Path] | None:
@@ -157,7 +157,8 @@ def _labelled(path: Path) -> JudgedSet:
         raise FormatError(f"{path.name} has too few queries to tune on some of them", "give the whole set")
     known = [*dev.queries.values(), *judged.documents.values()]
     tasks = [
-        replace(judged_task(one, "trec", known), name=f"yahoo {split}") for split, one in (("dev", dev), ("test", test))
+        replace(judged_task(part, "trec", known), name=f"yahoo {split}")
+        for split, part in (("dev", dev), ("test", test))
     ]
     return JudgedSet(
         name="yahoo", title="Yahoo! Answers, the labelled set of the paper", dev=tasks[0], tests=(tasks[1],)
@@ -167,7 +168,7 @@ def _labelled(path: Path) -> JudgedSet:
 def _of_queries(judged: Judged, queries: Iterable[str]) -> Judged:
     kept = list(queries)
     candidates = {query: judged.candidates[query] for query in kept}
-    documents = {found: judged.documents[found] for entries in candidates.values() for found, _ in entries}
+    documents = {document: judged.documents[document] for entries in candidates.values() for document, _ in entries}
     return Judged(
         judged.name,
         {query: judged.queries[query] for query in kept},
@@ -186,15 +187,15 @@ def _stand_ins(folder: Path) -> list[JudgedSet]:
         readers = {name: read for name, read in find_sets(folder).items() if name in SETS}
     except FormatError:  # none that the other paper has too
         readers = {}
-    found = {name: _judged(read()) for name, read in readers.items()}
+    sets = {name: _judged(read()) for name, read in readers.items()}
     if (folder / LINKS).exists():
-        found["slicer"] = _slicer(folder)
-    if not found:
+        sets["slicer"] = _slicer(folder)
+    if not sets:
         raise FormatError(
             f"{folder} holds no archive of Yahoo! Answers, and none of the sets {', '.join(SETS)}",
             "give the folder that has one; docs/recipes.md names them",
         )
-    return [found[name] for name in SETS if name in found]
+    return [sets[name] for name in SETS if name in sets]
 
 
 def _judged(data: JudgedSet) -> JudgedSet:
@@ -234,20 +235,20 @@ class PairData:
 
     def best(self) -> list[Answer]:
         """Return the first answer of each question, in the order of the questions."""
-        found: dict[str, Answer] = {}
+        first: dict[str, Answer] = {}
         for answer in self.answers:
-            found.setdefault(answer.question_id, answer)
-        return [found[question.id] for question in self.questions]
+            first.setdefault(answer.question_id, answer)
+        return [first[question.id] for question in self.questions]
 
     def digest(self) -> str:
         """Return the SHA-256 of all of it, in hexadecimal."""
-        found = hashlib.sha256()
+        content = hashlib.sha256()
         for question in self.questions:
-            found.update(repr((question.id, question.title, question.body, question.markup)).encode(errors=_ERRORS))
+            content.update(repr((question.id, question.title, question.body, question.markup)).encode(errors=_ERRORS))
         for answer in self.answers:
-            one = (answer.question_id, answer.body, answer.markup, answer.score, answer.is_accepted)
-            found.update(repr(one).encode(errors=_ERRORS))
-        return found.hexdigest()
+            values = (answer.question_id, answer.body, answer.markup, answer.score, answer.is_accepted)
+            content.update(repr(values).encode(errors=_ERRORS))
+        return content.hexdigest()
 
 
 def read_pairs(folder: Path, queries: Iterable[Question], size: int = 0) -> PairData:
@@ -262,23 +263,27 @@ def read_pairs(folder: Path, queries: Iterable[Question], size: int = 0) -> Pair
         FormatError: it holds none of them.
     """
     linked = _linked(folder / LINKS)
-    found: list[tuple[str, Callable[[], Iterable[Thread]]]] = []
+    sources: list[tuple[str, Callable[[], Iterable[Thread]]]] = []
     if (folder / REDDIT).exists():
-        found.append((REDDIT, partial(read_reddit, folder / REDDIT)))
+        sources.append((REDDIT, partial(read_reddit, folder / REDDIT)))
     for name in ARCHIVES:
         if (folder / name).exists():
-            found.append((name, partial(_threads, folder / name)))
-    if not found:
+            sources.append((name, partial(_threads, folder / name)))
+    if not sources:
         raise FormatError(
             f"{folder} contains no questions with answers, such as {REDDIT}",
             "give the folder of Yahoo! Answers L6 with the labelled set, or the one with the sets used in its place",
         )
-    return _taken(found, queries, size, lambda source, one: source == TOPICS and one.id in linked, says_something)
+
+    def is_linked(source: str, question: Question) -> bool:
+        return source == TOPICS and question.id in linked
+
+    return _learnable(sources, queries, size, is_linked, says_something)
 
 
 def read_archive(path: Path, queries: Iterable[Question], size: int) -> PairData:
     """Return the questions with answers of one archive, such as Yahoo! Answers L6, of which no whole fits in memory."""
-    return _taken([(path.name, partial(_threads, path))], queries, size, lambda *_: False, lambda _: True)
+    return _learnable([(path.name, partial(_threads, path))], queries, size, lambda *_: False, lambda _: True)
 
 
 _STUB: Final = re.compile(
@@ -308,8 +313,8 @@ def read_reddit(path: Path) -> Iterator[Thread]:
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         for number, line in enumerate(lines, start=1):
             try:
-                one = json.loads(line)
-                identifier, forum, title, body = (str(one[key]) for key in ("id", "forum", "question", "answer"))
+                row = json.loads(line)
+                identifier, forum, title, body = (str(row[key]) for key in ("id", "forum", "question", "answer"))
             except (ValueError, KeyError, TypeError) as error:
                 raise DamagedInputError(f"{path.name}, line {number}: {error!r}", "get the file again") from error
             question, answers = threads.setdefault((forum, _words(title)), (Question(identifier, title), []))
@@ -318,7 +323,7 @@ def read_reddit(path: Path) -> Iterator[Thread]:
         yield question, tuple(answers)
 
 
-def _taken(
+def _learnable(
     sources: Sequence[tuple[str, Callable[[], Iterable[Thread]]]],
     queries: Iterable[Question],
     size: int,
@@ -330,7 +335,7 @@ def _taken(
     Args:
         is_kept: whether an answer is learned from.
     """
-    asked = {text for query in queries for text in (_words(query.title), _words(f"{query.title} {query.body}"))}
+    query_texts = {text for query in queries for text in (_words(query.title), _words(f"{query.title} {query.body}"))}
     left_out: Counter[str] = Counter()
 
     def fair() -> Iterator[tuple[int, str, Thread]]:
@@ -345,7 +350,7 @@ def _taken(
                 text = _words(f"{question.title} {question.body}")
                 if is_linked(source, question):
                     left_out["topics at an end of a link"] += 1
-                elif {_words(question.title), text} & asked:
+                elif {_words(question.title), text} & query_texts:
                     left_out["questions with the words of a query"] += 1
                 elif text in texts:
                     left_out["questions with the text of another"] += 1
@@ -369,7 +374,7 @@ def _taken(
 
 
 def _threads(path: Path) -> Iterator[Thread]:
-    """Yield an archive's questions that have answers; where answers follow their question, one is held at a time."""
+    """Yield an archive's questions that have answers; Yahoo's, which are too many for memory, one by one."""
     reader = choose(path)
     records = reader.read(path, ReadContext())
     if reader.name == named("yahoo").name:
@@ -388,21 +393,21 @@ def _threads(path: Path) -> Iterator[Thread]:
 
 
 def _one_by_one(records: Iterable[object]) -> Iterator[Thread]:
-    asked: Question | None = None
+    question: Question | None = None
     answers: list[Answer] = []
     for record in records:
         if isinstance(record, Question):
-            if asked and answers:
-                yield asked, _best_first(answers)
-            asked, answers = record, []
+            if question and answers:
+                yield question, _best_first(answers)
+            question, answers = record, []
         elif isinstance(record, Answer):
             answers.append(record)
-    if asked and answers:
-        yield asked, _best_first(answers)
+    if question and answers:
+        yield question, _best_first(answers)
 
 
 def _best_first(answers: Iterable[Answer]) -> tuple[Answer, ...]:
-    return tuple(sorted(answers, key=lambda one: one.standing, reverse=True))
+    return tuple(sorted(answers, key=lambda answer: answer.standing, reverse=True))
 
 
 def _linked(path: Path) -> frozenset[str]:
@@ -422,5 +427,6 @@ def _place(identifier: str) -> int:
     return int.from_bytes(hashlib.sha256(identifier.encode(errors=_ERRORS)).digest()[:8], "big")
 
 
-def _by_place(found: tuple[int, str, Thread]) -> tuple[int, str]:
-    return found[0], found[2][0].id
+def _by_place(entry: tuple[int, str, Thread]) -> tuple[int, str]:
+    place, _, (question, _) = entry
+    return place, question.id

@@ -269,16 +269,16 @@ class AnsweredQuestions:
             searched: questions of collections, whose terms are to be known too.
         """
         reader = TermReader()
-        asked = [reader.question(question) for question in questions]
+        question_terms = [reader.question(question) for question in questions]
         replies = [reader.answer(answer) for answer in answers]
         counts: Counter[str] = Counter()
-        for terms in (*asked, *replies, *map(reader.question, searched)):
+        for terms in (*question_terms, *replies, *map(reader.question, searched)):
             counts.update(terms)
         vocabulary = Vocabulary.from_counts(counts, min_count=MIN_COUNT, max_size=MAX_SIZE)
         rows = {question.id: row for row, question in enumerate(questions)}
         return cls(
             vocabulary,
-            TermLists.of(term_ids(vocabulary, terms) for terms in asked),
+            TermLists.of(term_ids(vocabulary, terms) for terms in question_terms),
             TermLists.of(term_ids(vocabulary, terms) for terms in replies),
             np.array([rows[answer.question_id] for answer in answers], np.int64),
             np.array([(answer.score or 0) + ACCEPTED_VOTES * answer.is_accepted for answer in answers], np.int64),

@@ -273,9 +273,9 @@ def align(pairs: Parallel, translations: csr_array) -> WordLinks:
         )
         for row, to_target, to_source in zip(rows, ahead, behind, strict=True):
             shape, down, right = (len(sources[row]), len(targets[row])), sources.starts[row], targets.starts[row]
-            backward = [(one, other) for other, one in best_links(to_source.reshape(shape).T)]
+            backward = [(source, target) for target, source in best_links(to_source.reshape(shape).T)]
             joined_links = grow_diag_final(best_links(to_target.reshape(shape)), backward)
-            links.extend((int(down) + one, int(right) + other) for one, other in joined_links)
+            links.extend((int(down) + source, int(right) + target) for source, target in joined_links)
     places = np.array(links, np.int64).reshape(-1, 2)
     return WordLinks(pairs, places[:, 0], places[:, 1])
 

@@ -249,9 +249,10 @@ def read_pairs(data: TrainingData, held_out: int, seed: int) -> PairCorpus:
         SettingError: fewer than two pairs to learn from.
     """
     reader = TrigramReader()
-    asked = [reader.question(question) for question in data.questions]
-    answered = [reader.answer(answer) for answer in data.answers]
-    usable = np.array([row for row, pair in enumerate(zip(asked, answered, strict=True)) if all(pair)], np.int64)
+    question_grams = [reader.question(question) for question in data.questions]
+    answer_grams = [reader.answer(answer) for answer in data.answers]
+    sides = zip(question_grams, answer_grams, strict=True)
+    usable = np.array([row for row, pair in enumerate(sides) if all(pair)], np.int64)
     order = np.random.default_rng(seed).permutation(len(usable))
     kept_out = min(held_out, len(usable) // 10)
     left_out, learned = np.sort(usable[order[:kept_out]]), np.sort(usable[order[kept_out:]])
@@ -262,10 +263,10 @@ def read_pairs(data: TrainingData, held_out: int, seed: int) -> PairCorpus:
         )
     counts: Counter[str] = Counter()
     for row in learned.tolist():
-        counts.update(asked[row])
-        counts.update(answered[row])
+        counts.update(question_grams[row])
+        counts.update(answer_grams[row])
     vocabulary = Vocabulary.from_counts(counts, min_count=1, max_size=None)
-    questions, answers = (count_trigrams(part, vocabulary) for part in (asked, answered))
+    questions, answers = (count_trigrams(part, vocabulary) for part in (question_grams, answer_grams))
     return PairCorpus(vocabulary, questions, answers, learned, left_out)
 
 
@@ -311,10 +312,10 @@ class QuestionAnswer(Trainable):
         """Return cos(q, a) of P pairs, and of their questions with the others' answers.  # 2 (P,)"""
         distinct, places = np.unique(batch, return_inverse=True)
         corpus, network = self._corpus, self.network
-        asked = functional.normalize(network.encode(corpus.questions[batch[:, 0]], SIDES[0]))  # (P, D)
-        answered = functional.normalize(network.encode(corpus.answers[distinct], SIDES[1]))
-        own, other = torch.from_numpy(places.reshape(batch.shape)).to(answered.device).T
-        cosines, others = ((asked * answered.index_select(0, rows)).sum(dim=1) for rows in (own, other))
+        questions = functional.normalize(network.encode(corpus.questions[batch[:, 0]], SIDES[0]))  # (P, D)
+        answers = functional.normalize(network.encode(corpus.answers[distinct], SIDES[1]))
+        own, other = torch.from_numpy(places.reshape(batch.shape)).to(answers.device).T
+        cosines, others = ((questions * answers.index_select(0, rows)).sum(dim=1) for rows in (own, other))
         return cosines, others
 
     @torch.no_grad()

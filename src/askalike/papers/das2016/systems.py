@@ -285,9 +285,11 @@ class TrigramCosine:
 def scorer_answers(data: DasData, make: Callable[[Sequence[Question]], Reranker]) -> Answers:
     """Return the runs of all tasks by what is made from each set's collection."""
     answers = Answers()
-    for one in data.sets:
-        scorer = make(one.dev.statistics)
-        answers.runs |= {task.name: rerank(task.given, scorer, task.queries, task.documents) for task in one.tasks()}
+    for judged_set in data.sets:
+        scorer = make(judged_set.dev.statistics)
+        answers.runs |= {
+            task.name: rerank(task.given, scorer, task.queries, task.documents) for task in judged_set.tasks()
+        }
     return answers
 
 

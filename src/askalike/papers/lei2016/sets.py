@@ -80,7 +80,10 @@ class LeiSet(JudgedSet):
     def digest(self) -> str:
         """The SHA-256 of all texts, labelled pairs and judgements, in hexadecimal."""
         known = TrainingData(self.questions, self.pairs).digest()
-        shown = [(TrainingData((one.query, *one.candidates)).digest(), list(one.labels)) for one in self.examples]
+        shown = [
+            (TrainingData((example.query, *example.candidates)).digest(), list(example.labels))
+            for example in self.examples
+        ]
         judged = [task.digest() for task in self.tasks()]
         content = json.dumps([known, shown, sorted(self.heldout), judged])
         return hashlib.sha256(content.encode()).hexdigest()
@@ -103,17 +106,17 @@ def find_sets(folder: Path) -> dict[str, Callable[[], LeiSet]]:
         ("travel", "travel-stackexchange", _travel),
         ("semeval", "semeval-task3-b", _semeval),
     )
-    found: dict[str, Callable[[], LeiSet]] = {}
+    readers: dict[str, Callable[[], LeiSet]] = {}
     for name, inner, read in places:
         path = folder if folder.name == inner else folder / inner
         if path.is_dir():
-            found[name] = partial(read, path)
-    if not found:
+            readers[name] = partial(read, path)
+    if not readers:
         raise FormatError(
             f"{folder} holds no train_random.txt (AskUbuntu) and no {' or '.join(inner for _, inner, _ in places)}",
             "give the folder of one of them, or the folder above them",
         )
-    return found
+    return readers
 
 
 def labelled(task: RerankTask) -> tuple[LabelledCandidates, ...]:
@@ -121,10 +124,10 @@ def labelled(task: RerankTask) -> tuple[LabelledCandidates, ...]:
     return tuple(
         LabelledCandidates(
             task.queries[query],
-            [task.documents[document] for document, _ in found],
-            [int(task.qrels[query].get(document, 0) > 0) for document, _ in found],
+            [task.documents[document] for document, _ in candidates],
+            [int(task.qrels[query].get(document, 0) > 0) for document, _ in candidates],
         )
-        for query, found in task.given.items()
+        for query, candidates in task.given.items()
     )
 
 
@@ -162,7 +165,7 @@ def _travel(folder: Path) -> LeiSet:
         Forum.create(Path(work) / "travel.forum", text=SNOWBALL, settings=settings) as forum,
     ):
         forum.load(folder)
-        splits = {one: forum_rerank_task("travel", forum, duplicate_task(forum, one)) for one in ("dev", "test")}
+        splits = {part: forum_rerank_task("travel", forum, duplicate_task(forum, part)) for part in ("dev", "test")}
         learned = duplicate_task(forum, "train")
         train = forum_rerank_task("travel", forum, learned)
         questions = tuple(forum.questions())

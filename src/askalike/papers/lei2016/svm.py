@@ -245,15 +245,18 @@ PAIR_MEASURES: Final[Mapping[str, tuple[Measure, tuple[str, ...]]]] = {
         for measure in (jaccard, cosine)
     },
     "subsequence_characters": (_of_distance("LCSseq"), APART),
-    "subsequence_stems": (lambda one, other: string_similarity("LCSseq", one.terms.stems, other.terms.stems), APART),
-    "substring_characters": (lambda one, other: longest_common_run(one.string, other.string), APART),
-    "substring_stems": (lambda one, other: longest_common_run(one.terms.stems, other.terms.stems), APART),
-    "tiling_stems": (lambda one, other: greedy_string_tiling(one.terms.stems, other.terms.stems), APART),
+    "subsequence_stems": (
+        lambda first, second: string_similarity("LCSseq", first.terms.stems, second.terms.stems),
+        APART,
+    ),
+    "substring_characters": (lambda first, second: longest_common_run(first.string, second.string), APART),
+    "substring_stems": (lambda first, second: longest_common_run(first.terms.stems, second.terms.stems), APART),
+    "tiling_stems": (lambda first, second: greedy_string_tiling(first.terms.stems, second.terms.stems), APART),
     "levenshtein": (_of_distance("Levenshtein"), APART),
     "jaro": (_of_distance("Jaro"), APART),
     "jaro_winkler": (_of_distance("JaroWinkler"), APART),
-    "monge_elkan": (lambda one, other: monge_elkan(one.terms.words, other.terms.words), ("title",)),
-    "length_ratio": (lambda one, other: length_ratio(len(one.terms.words), len(other.terms.words)), APART),
+    "monge_elkan": (lambda first, second: monge_elkan(first.terms.words, second.terms.words), ("title",)),
+    "length_ratio": (lambda first, second: length_ratio(len(first.terms.words), len(second.terms.words)), APART),
 }
 """Name → a measure of two texts alone, and the fields that it is applied to. ``stems`` are with stop words,
 ``content`` without."""

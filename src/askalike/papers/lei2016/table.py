@@ -123,8 +123,8 @@ class EncoderTrainer:
 
     def _learned(self) -> list[Question]:
         """Return the questions that are not kept out, with ids of their own."""
-        found = self._with_held_out()
-        return [question for question in found.questions if question.id not in found.held_out]
+        data = self._with_held_out()
+        return [question for question in data.questions if question.id not in data.held_out]
 
     def _with_held_out(self) -> TrainingData:
         """Return texts, pairs and dev sets with ids of their own, and the ids that perplexity is measured on."""
@@ -149,18 +149,18 @@ class EncoderTrainer:
         texts = sorted(self._learned(), key=_content)
         settings = replace(self.recipe.words, is_trained=False)
         stems = [self.recipe.stems] if self.recipe.stems else []  # vectors from before there were stems stay good
-        found = hashlib.sha256(json.dumps([asdict(settings), seed, *stems], sort_keys=True).encode())
+        content = hashlib.sha256(json.dumps([asdict(settings), seed, *stems], sort_keys=True).encode())
         for question in texts:
-            found.update(repr(_content(question)).encode(errors="surrogatepass"))
-        folder = shared / "words" / f"{found.hexdigest()[:12]}-seed{seed}"
+            content.update(repr(_content(question)).encode(errors="surrogatepass"))
+        folder = shared / "words" / f"{content.hexdigest()[:12]}-seed{seed}"
         path = folder / "words.txt"
         folder.mkdir(parents=True, exist_ok=True)
         with filelock.FileLock(folder / "lock"):  # rows that train beside each other make it once
             if not path.exists():
                 reader = QuestionReader("title and body", self.recipe.word_limit, self.recipe.stems)
                 source = WordSource(TrainingData(texts), reader, lambda _: None)
-                made = make_words(settings, source, None, folder, (seed, self.progress))
-                write_word2vec_text(path, made.vocabulary, made.embedding)
+                words = make_words(settings, source, None, folder, (seed, self.progress))
+                write_word2vec_text(path, words.vocabulary, words.embedding)
         return path
 
     def _pretrained(self, row: LeiRow, recipe: Recipe, shared: Path, seed: int) -> Model:
@@ -251,9 +251,9 @@ def _by_svm(data: LeiSet) -> dict[str, Run]:
 
 def _dev_map(task: RerankTask, groups: list[RankingGroup], model: RankingSvm) -> float:
     run: Run = {}
-    for (query, found), group in zip(task.given.items(), groups, strict=True):
+    for (query, candidates), group in zip(task.given.items(), groups, strict=True):
         scores = model.scores(group.features).tolist()
-        run[query] = [(document, score) for (document, _), score in zip(found, scores, strict=True)]
+        run[query] = [(document, score) for (document, _), score in zip(candidates, scores, strict=True)]
     return judge(task, run).means["map"]
 
 
@@ -360,7 +360,11 @@ def _figures_object(figures: Mapping[str, Figure]) -> dict[str, Any]:
 def _reported(row: LeiRow, task: str) -> Reported:
     """Return what the paper has of a row, and what the thesis has."""
     published = {"paper": row.reported, "thesis": row.thesis}
-    return {whose: {name: str(one) for name, one in figures.items()} for whose, figures in published.items() if figures}
+    return {
+        whose: {name: str(figure) for name, figure in figures.items()}
+        for whose, figures in published.items()
+        if figures
+    }
 
 
 def _questions(archive: Path) -> tuple[Question, ...]:

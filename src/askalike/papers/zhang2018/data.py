@@ -84,17 +84,17 @@ def read_data(folder: Path, archives: Sequence[Path] = ()) -> ZhangData:
     kept = [question for question in own if _is_new(question, seen)]
     texts |= {f"semeval/{question.id}": question for question in kept}
     kinds = {"questions": len(texts)}
-    asked = {question.id for question in kept}
+    kept_ids = {question.id for question in kept}
     for record in named("semeval").read(place, ReadContext()):
-        if isinstance(record, Answer) and record.question_id in asked and _is_new(comment := _as_text(record), seen):
+        if isinstance(record, Answer) and record.question_id in kept_ids and _is_new(comment := _as_text(record), seen):
             texts[f"comment/{record.id}"] = comment
     kinds["comments"] = len(texts) - kinds["questions"]
     rejected: dict[str, int] = {}
     for archive in archives:
         context = ReadContext()
-        for kind, found in _by_kind(archive, judged, context).items():
+        for kind, kind_texts in _by_kind(archive, judged, context).items():
             before = len(texts)
-            for text in found:
+            for text in kind_texts:
                 if _is_new(text, seen):
                     texts.setdefault(f"{kind}/{text.id}", text)
             kinds[kind] = len(texts) - before
@@ -104,7 +104,7 @@ def read_data(folder: Path, archives: Sequence[Path] = ()) -> ZhangData:
     return ZhangData(
         judged_task(sets["dev"], "semeval", statistics),
         {test: judged_task(sets[test], "semeval", statistics) for test in TESTS},
-        tuple(Question(name, one.title, one.body, one.markup) for name, one in texts.items()),
+        tuple(Question(name, text.title, text.body, text.markup) for name, text in texts.items()),
         kinds,
         rejected,
     )

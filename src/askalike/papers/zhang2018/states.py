@@ -190,12 +190,12 @@ class FixedRamn:
         """Return the run of each layer and sum; candidates have 1 / their rank as their score."""
         self.source.states([*task.queries.values(), *task.documents.values()])
         runs: dict[str, Run] = {}
-        for query, found in task.given.items():
-            texts = [task.queries[query], *(task.documents[document] for document, _ in found)]
-            ranks = engine_ranks(found)
+        for query, candidates in task.given.items():
+            texts = [task.queries[query], *(task.documents[document] for document, _ in candidates)]
+            ranks = engine_ranks(candidates)
             lexical = np.array([score for _, score in self.lexical[task.name][query]])
             for name, scores in self._scores(texts, ranks, lexical).items():
-                scored = zip(found, scores.tolist(), strict=True)
+                scored = zip(candidates, scores.tolist(), strict=True)
                 runs.setdefault(name, {})[query] = [(document, score) for (document, _), score in scored]
         return runs
 

@@ -94,14 +94,14 @@ def search_run(name: str, task: RerankTask) -> Run:
         return task.given
     if name == "oracle":
         return {
-            query: [(document, float(task.qrels[query].get(document, 0) > 0)) for document, _ in found]
-            for query, found in task.given.items()
+            query: [(document, float(task.qrels[query].get(document, 0) > 0)) for document, _ in candidates]
+            for query, candidates in task.given.items()
         }
     lexical = bm25_run(task)
     return lexical if name == "bm25" else rank_bm25_run(task.given, lexical)
 
 
-def rank_bm25_run(given: Run, lexical: Run) -> Run:
+def rank_bm25_run(ranking: Run, lexical: Run) -> Run:
     """Return the sum of -rank and of BM25, each standardised over a query's candidates.
 
     Example:
@@ -111,10 +111,10 @@ def rank_bm25_run(given: Run, lexical: Run) -> Run:
         {'q': [('a', 0.0), ('b', 0.0)]}
     """
     run: Run = {}
-    for query, found in given.items():
+    for query, candidates in ranking.items():
         words = np.array([score for _, score in lexical[query]])
-        scores = standardised(-engine_ranks(found).astype(np.float64)) + standardised(words)
-        run[query] = [(document, score) for (document, _), score in zip(found, scores.tolist(), strict=True)]
+        scores = standardised(-engine_ranks(candidates).astype(np.float64)) + standardised(words)
+        run[query] = [(document, score) for (document, _), score in zip(candidates, scores.tolist(), strict=True)]
     return run
 
 
