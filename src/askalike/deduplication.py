@@ -23,7 +23,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
-from askalike.errors import FormatError, MissingExtraError, SettingError
+from askalike.errors import FormatError, SettingError
 from askalike.executors import Executor
 from askalike.files import writing_whole
 from askalike.forum import Forum
@@ -185,8 +185,7 @@ def deduplicate(
         ) as forum,
     ):
         rows, unread = _fill(forum, source.questions, shown)
-        repeats = _repeats(forum, minimum, shown)
-        removed = list(_removals(forum, repeats, source.id_of))
+        removed = list(_removals(forum, minimum, source.id_of, shown))
     kept = source.keep({removal.row for removal in removed})
     unread_rows = [UnreadRow(row, source.id_of(row), reason) for row, reason in unread]
     return Deduplication(kept, rows, removed, unread_rows, minimum)
@@ -220,19 +219,10 @@ def _fill(forum: Forum, questions: Iterable[Question | str], progress: Progress)
     return rows, unread
 
 
-class _Repeat(NamedTuple):
-    """Two questions of the forum by their numbers; the first was repeated by the other."""
-
-    kept: int
-    removed: int
-    probability: float
-    is_identical: bool
-
-
-def _repeats(forum: Forum, minimum: float, progress: Progress) -> list[_Repeat]:
-    """Compare all questions, and return which repeat which."""
+def _removals(forum: Forum, minimum: float, id_of: Callable[[int], Any], progress: Progress) -> Iterator[Removal]:
+    """Compare all questions, and yield the rows that repeat another, in their order."""
     if len(forum) < 2:
-        return []
+        return
     forum.catch_up(progress=progress)
     forum.upkeep(progress=progress)
     if minimum < 1 and forum.indexes.is_wanted():
@@ -240,51 +230,32 @@ def _repeats(forum: Forum, minimum: float, progress: Progress) -> list[_Repeat]:
     forum.pairs.compare(progress=progress, is_exact=minimum == 1)
     same_texts = forum.pairs.store.texts()
     groups = [] if minimum == 1 else [node.nums for node in forum.groups.nodes(minimum)]
-    ages = _ages(forum, {num for nums in (*same_texts, *groups) for num in nums})
+    questions: dict[int, Question] = {}
+    for batch in batches(sorted({num for nums in (*same_texts, *groups) for num in nums}), _BATCH):
+        questions.update(forum.store.questions_by_num(batch))
+    rows = {num: int(question.id) for num, question in questions.items()}
     kept_of: dict[int, int] = {}
     for nums in (*same_texts, *groups):  # a group holds all questions with the text of one of it
-        oldest = min(nums, key=ages.__getitem__)
+        oldest = min(nums, key=lambda num: (questions[num].created or _LATEST, rows[num]))
         kept_of.update((num, oldest) for num in nums if num != oldest)
     text_of = {num: nums[0] for nums in same_texts for num in nums}
     probabilities = {
         frozenset((text_of.get(pair.first, pair.first), text_of.get(pair.second, pair.second))): pair.score
         for pair in (forum.pairs.store.among(None, LEAST) if groups else ())
     }
-    repeats = []
-    for removed, kept in kept_of.items():
-        texts = frozenset((text_of.get(removed, removed), text_of.get(kept, kept)))
+    for num in sorted(kept_of, key=rows.__getitem__):
+        kept = kept_of[num]
+        texts = frozenset((text_of.get(num, num), text_of.get(kept, kept)))
         is_identical = len(texts) == 1
-        repeats.append(_Repeat(kept, removed, 1.0 if is_identical else probabilities[texts], is_identical))
-    return repeats
-
-
-def _ages(forum: Forum, nums: set[int]) -> dict[int, tuple[datetime, int]]:
-    """Return by what questions are ordered, the oldest first: when they were asked, and their row."""
-    ages: dict[int, tuple[datetime, int]] = {}
-    for batch in batches(sorted(nums), _BATCH):
-        for num, question in forum.store.questions_by_num(batch).items():
-            ages[num] = (question.created or _LATEST, int(question.id))
-    return ages
-
-
-def _removals(forum: Forum, repeats: Iterable[_Repeat], id_of: Callable[[int], Any]) -> Iterator[Removal]:
-    """Yield repeats as rows of what was given, by the rows that are removed."""
-    questions: dict[int, Question] = {}
-    repeats = list(repeats)
-    for batch in batches(sorted({num for repeat in repeats for num in repeat[:2]}), _BATCH):
-        questions.update(forum.store.questions_by_num(batch))
-    for repeat in sorted(repeats, key=lambda repeat: int(questions[repeat.removed].id)):
-        removed, kept = questions[repeat.removed], questions[repeat.kept]
-        row, kept_row = int(removed.id), int(kept.id)
         yield Removal(
-            row,
-            id_of(row),
-            _shown_text(removed),
-            kept_row,
-            id_of(kept_row),
-            _shown_text(kept),
-            repeat.probability,
-            repeat.is_identical,
+            rows[num],
+            id_of(rows[num]),
+            _shown_text(questions[num]),
+            rows[kept],
+            id_of(rows[kept]),
+            _shown_text(questions[kept]),
+            1.0 if is_identical else probabilities[texts],
+            is_identical,
         )
 
 
@@ -324,40 +295,38 @@ def _list_source(items: list[Any], context: ReadContext) -> _Source:
     def keep(removed: set[int]) -> list[Any]:
         return [item for row, item in enumerate(items) if row not in removed]
 
-    named = next((item for item in items if not _is_gap(item)), None)
-    if isinstance(named, Mapping):
-        mappings = [_checked_item(item, Mapping, row) for row, item in enumerate(items)]
-        header = list(dict.fromkeys(str(key) for mapping in mappings for key in mapping or ()))
-        columns = _text_columns(header, context, "the dictionaries")
-        rows = (Row(number, [(mapping or {}).get(name) for name in header]) for number, mapping in enumerate(mappings))
-        questions = (
-            question for _, question in row_questions(Table(header, rows), columns, "the dictionaries", context)
+    first = next((item for item in items if not _is_gap(item)), "")
+    kind = next((kind for kind in (str, Mapping, Question) if isinstance(first, kind)), None)
+    if kind is None:
+        raise SettingError(
+            f"a list of {type(first).__name__} was given", "expected texts, dictionaries or Questions in it"
         )
-        id_name = header[columns["id"]] if "id" in columns else None
-        return _Source(questions, lambda row: (mappings[row] or {}).get(id_name), keep)
-    if isinstance(named, Question):
-        typed = [_checked_item(item, Question, row) for row, item in enumerate(items)]
+    typed = [_typed_item(item, kind, row) for row, item in enumerate(items)]
+    if kind is Question:
         return _Source(
             (_checked(question, row) for row, question in enumerate(typed)),
             lambda row: None if typed[row] is None else typed[row].id,
             keep,
         )
-    if named is not None and not isinstance(named, str):
-        raise SettingError(
-            f"a list of {type(named).__name__} was given", "expected texts, dictionaries or Questions in it"
-        )
-    texts = [_checked_item(item, str, row) for row, item in enumerate(items)]
-    cells = ((text or "").strip().partition("\n") for text in texts)
-    table = Table(["title", "body"], (Row(number, (title, body)) for number, (title, _, body) in enumerate(cells)))
-    questions = (question for _, question in row_questions(table, {"title": 0, "body": 1}, "the list", context))
-    return _Source(questions, lambda _: None, keep)
+    mappings = [_title_and_body(item or "") if kind is str else item or {} for item in typed]
+    header = list(dict.fromkeys(str(key) for mapping in mappings for key in mapping)) or ["title"]
+    columns = _text_columns(header, context, "the list")
+    rows = (Row(number, [mapping.get(name) for name in header]) for number, mapping in enumerate(mappings))
+    questions = (question for _, question in row_questions(Table(header, rows), columns, "the list", context))
+    id_name = header[columns["id"]] if "id" in columns else ""
+    return _Source(questions, lambda row: mappings[row].get(id_name), keep)
+
+
+def _title_and_body(text: str) -> dict[str, str]:
+    title, _, body = text.strip().partition("\n")
+    return {"title": title, "body": body}
 
 
 def _is_gap(item: Any) -> bool:
     return item is None or (isinstance(item, float) and item != item)
 
 
-def _checked_item(item: Any, kind: type, row: int) -> Any:
+def _typed_item(item: Any, kind: type, row: int) -> Any:
     """Return an item of a list, None for a gap.
 
     Raises:
@@ -449,10 +418,12 @@ def _file_source(path: Path, into: Path | None, context: ReadContext) -> _Source
             yield question
 
     def keep(removed: set[int]) -> Path:
-        write = _copy_parquet if form == PARQUET else _copy_lines
         temporary = target.with_name(f"{target.name}.{os.getpid()}.tmp")
         with writing_whole(temporary) as file:
-            write(path, file, removed, lines, is_packed=target.suffix.lower() == ".gz")
+            if form == PARQUET:
+                _copy_parquet(path, file, removed)
+            else:
+                _copy_lines(path, file, removed, lines, is_packed=target.suffix.lower() == ".gz")
         temporary.replace(target)
         return target
 
@@ -481,14 +452,11 @@ def _copy_lines(path: Path, file: BinaryIO, removed: set[int], lines: Sequence[i
         written.close()
 
 
-def _copy_parquet(path: Path, file: BinaryIO, removed: set[int], _lines: Sequence[int], *, is_packed: bool) -> None:
+def _copy_parquet(path: Path, file: BinaryIO, removed: set[int]) -> None:
     """Copy all rows of a Parquet file but those that are removed."""
-    del is_packed
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:
-        raise MissingExtraError("Parquet files are written by pyarrow, which is not installed", "parquet") from error
+    import pyarrow
+    from pyarrow import parquet
+
     opened, first = parquet.ParquetFile(path), 0
     with opened, parquet.ParquetWriter(file, opened.schema_arrow, compression="zstd") as writer:
         for batch in opened.iter_batches(batch_size=_BATCH):

@@ -57,7 +57,7 @@ def test_a_line_that_cannot_be_read_stops_the_set_and_splits_are_refused(file: P
     with pytest.raises(SettingError, match="the file is one set"):
         read_judged(file, "labelled", "dev")
     file.write_bytes(b"a\tb\t1\tk\xff\n")
-    with pytest.raises(DamagedInputError, match="line 1: byte 8 of it is not UTF-8"):
+    with pytest.raises(DamagedInputError, match="line 1: not UTF-8 at byte 8 of the line"):
         read_judged(file, "labelled")
 
 

@@ -9,9 +9,28 @@ from pathlib import Path
 
 import pytest
 
-from askalike.errors import DamagedInputError, InputError, UnsafeInputError
-from askalike.readers.files import first_bytes, folder_members, joined_blocks, member, plain_suffix, read_lines
+from askalike.errors import DamagedInputError, FormatError, InputError, UnsafeInputError
+from askalike.readers.detection import READERS
+from askalike.readers.files import (
+    first_bytes,
+    folder_members,
+    member,
+    needed_file,
+    plain_suffix,
+    read_blocks,
+    read_lines,
+    stored_file,
+    text_lines,
+)
 from askalike.readers.frame import Limits, ReadContext, ReadOptions
+
+LAYOUTS: dict[str, tuple[str, str]] = {
+    "semeval": ("dev.xml", '<?xml version="1.0"?>\n<xml>\n<OrgQuestion ORGQ_ID="Q1"></OrgQuestion></xml>'),
+    "yahoo": ("FullOct2007.xml", '<ystfeed>\n<vespaadd><document type="wisdom"></document></vespaadd></ystfeed>'),
+    "yahoo-liveqa": ("liveqa.tsv", "20130824170310AAuRdbx\tBooks\tArts\t2013-08-25\tWhy?\tWell.\n"),
+    "yahoo-threads": ("threads.csv", "subject,content,bestanswer,ans0\nb'Why?',,b'So.',b'So.'\n"),
+    "askubuntu": ("text_tokenized.txt", "9\thow do i ?\tlike so .\n"),
+}
 
 
 def lines(path: Path, line_bytes: int = 1 << 20) -> list[tuple[int, bytes]]:
@@ -77,7 +96,7 @@ def test_a_small_file_that_unpacks_to_a_large_one_is_refused_on_the_way(
     path.write_bytes((gzip.compress if name.endswith(".gz") else bz2.compress)(b"{}\n" * 4_000_000))
     sizes: list[int] = []
     with pytest.raises(UnsafeInputError, match=f"{name} unpacks to {found}") as caught:
-        sizes.extend(map(len, joined_blocks([path], ReadContext(ReadOptions(limits=limits)))))
+        sizes.extend(map(len, read_blocks(path, name, ReadContext(ReadOptions(limits=limits)))))
     assert sum(sizes) <= 9_000_000
     assert caught.value.hint == "if you trust it, unpack it and give what was in it"
 
@@ -120,3 +139,40 @@ def test_a_pipe_is_refused_before_it_is_opened(tmp_path: Path) -> None:
 
 def test_the_ending_is_seen_through_gz() -> None:
     assert [plain_suffix(Path(name)) for name in ("a.JSONL.GZ", "a.tsv", "a.gz", "a")] == [".jsonl", ".tsv", "", ""]
+
+
+def test_lines_lose_their_ends_and_blank_ones_keep_their_numbers(tmp_path: Path) -> None:
+    file = tmp_path / "lines.txt"
+    file.write_bytes(b"\xef\xbb\xbfone\r\n\r\n \ntwo\xc3\xa9")
+    assert list(text_lines(file, "lines.txt", ReadContext())) == [(1, "one"), (4, "twoé")]
+    file.write_bytes(b"one\ntw\xff\n")
+    with pytest.raises(DamagedInputError, match=r"lines.txt, line 2: not UTF-8 at byte 3 of the line"):
+        list(text_lines(file, "lines.txt", ReadContext()))
+
+
+def test_a_small_bzip2_file_that_unpacks_to_much_is_handed_on_in_small_blocks(tmp_path: Path) -> None:
+    file = tmp_path / "zeros.bz2"
+    file.write_bytes(bz2.compress(bytes(3_000_000)))
+    sizes = [len(block) for block in read_blocks(file, file.name, ReadContext())]
+    assert sum(sizes) == 3_000_000
+    assert max(sizes) <= 1 << 18
+    assert first_bytes(file, 10) == bytes(10)
+    assert first_bytes(tmp_path / "gone.bz2") == b""
+
+
+def test_released_files_are_found_plain_or_packed(tmp_path: Path) -> None:
+    (tmp_path / "a.txt.gz").write_bytes(b"")
+    assert stored_file(tmp_path, "a.txt") == tmp_path / "a.txt.gz"
+    assert stored_file(tmp_path, "b.txt") is None
+    with pytest.raises(FormatError, match=r"lacks b.txt \(or b.txt.gz\) \(fetch it\)"):
+        needed_file(tmp_path, "b.txt", "fetch it")
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_each_layout_is_recognised_by_its_own_reader_alone(tmp_path: Path, name: str) -> None:
+    file_name, content = LAYOUTS[name]
+    file = tmp_path / file_name
+    file.write_text(content, encoding="utf-8")
+    matching = {reader.name for reader in READERS.values() if reader.matches(file)}
+    assert matching - {"jsonl", "table"} == {name}  # those two are general: they come last
+    assert READERS[name].size_bytes(file) == file.stat().st_size

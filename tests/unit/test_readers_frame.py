@@ -22,7 +22,8 @@ def test_rejects_are_counted_and_the_first_twenty_kept() -> None:
 
 def test_the_reject_file_holds_one_json_object_a_line(tmp_path: Path) -> None:
     path = tmp_path / "new" / "rejects.jsonl"
-    with Rejects(path) as rejects:
+    with Rejects() as rejects:
+        rejects.keep_in(path)
         assert not path.exists()
         rejects.add(Reject("a.csv", 2, "x\ud800", "bad"))
         rejects.add(Reject("a.csv", 3, "", "no id"))
@@ -34,7 +35,7 @@ def test_the_reject_file_holds_one_json_object_a_line(tmp_path: Path) -> None:
 def test_rejects_of_an_earlier_reading_do_not_stay(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     path.write_text("old\n")
-    Rejects(path).close()
+    Rejects().keep_in(path)
     assert not path.exists()
 
 

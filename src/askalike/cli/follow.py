@@ -24,11 +24,12 @@ from askalike.errors import BusyForumError, DatabaseError, ForumNotFoundError, S
 from askalike.files import holding
 from askalike.follow.follower import FIRST_REST_S, LONGEST_REST_S, Follower, Rhythm
 from askalike.follow.settings import FollowSettings, kind_of, open_site
-from askalike.follow.site import Clock, Pace, Stopped, as_object
+from askalike.follow.site import Clock, Pace, Stopped
 from askalike.follow.state import State
 from askalike.follow.writeback import RATE, WriteBack, WriteSettings, open_target
 from askalike.forum import Forum
 from askalike.forum.forum import discard_if_empty
+from askalike.readers.values import as_object
 from askalike.store import ForumLayout
 from askalike.text.settings import TextSettings
 from askalike.types import Write

@@ -24,15 +24,13 @@ from askalike.follow.site import (
     Listing,
     Pace,
     Reading,
-    as_object,
-    as_objects,
     id_text,
-    reading_context,
     stamp_of,
     thread_reading,
 )
 from askalike.readers.discourse import topic_records
-from askalike.readers.values import Unreadable
+from askalike.readers.frame import ReadContext, ReadOptions
+from askalike.readers.values import Unreadable, as_object, as_objects
 from askalike.web import FailedError, RefusedError
 
 TOPICS_A_PAGE: Final = 100
@@ -249,7 +247,7 @@ class Discourse:
         if not self.is_public(topic):
             return Reading(None)
         rejects = self.add_posts(topic)
-        context = reading_context(self.address)
+        context = ReadContext(ReadOptions(site_url=self.address))
         records = topic_records(topic, f"{self.address}{path}", 0, self._category_names, context)
         return thread_reading(records, context, *rejects)
 

@@ -21,15 +21,12 @@ from askalike.follow.site import (
     Listing,
     Pace,
     Reading,
-    as_object,
-    as_objects,
     id_text,
-    reading_context,
     stamp_of,
     thread_reading,
 )
 from askalike.readers.frame import ReadContext
-from askalike.readers.values import Unreadable, identifier, read_answer, read_question
+from askalike.readers.values import Unreadable, as_object, as_objects, identifier, read_answer, read_question
 from askalike.types import Link, Record
 from askalike.web import FailedError, RefusedError
 
@@ -256,7 +253,7 @@ class GitHub:
         if "pull_request" in issue:
             return Reading(None, is_there=False)
         comments, has_more = self.comments(identifier) if issue.get("comments") else ([], False)
-        context = reading_context()
+        context = ReadContext()
         left_out = (f"comments beyond the first {len(comments):,}",) if has_more else ()
         return thread_reading(self._records(issue, comments, context), context, *left_out)
 
@@ -312,7 +309,7 @@ class GitHub:
             for comment in comments
             if comment.get("isMinimized") is not True
         ]
-        context = reading_context()
+        context = ReadContext()
         return thread_reading(self._records(issue, shown, context), context, *left_out)
 
     def _records(

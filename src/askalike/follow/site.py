@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from askalike.errors import SourceError
-from askalike.readers.frame import Limits, ReadContext, ReadOptions, Rejects
-from askalike.readers.values import Unreadable
+from askalike.readers.frame import ReadContext
+from askalike.readers.values import Unreadable, as_object, as_objects
 from askalike.types import Answer, Link, Question, Record, Thread
 from askalike.web import FailedError, RefusedError, Web, retry_after
 
@@ -260,11 +260,6 @@ def thread_reading(records: Iterator[Record], context: ReadContext, *rejects: st
     return Reading(Thread(question, tuple(answers.values()), tuple(links)), (*reasons, *rejects))
 
 
-def reading_context(site_url: str = "") -> ReadContext:
-    """Return the context in which one thread is read."""
-    return ReadContext(ReadOptions(site_url=site_url, limits=Limits(document_bytes=_MAX_BYTES)), Rejects())
-
-
 def id_text(value: object) -> str:
     """Return the id of a thread or post as digits, "" for what is none.
 
@@ -279,13 +274,3 @@ def id_text(value: object) -> str:
 def stamp_of(values: object) -> str:
     """Return a short text that differs when values of JSON do."""
     return hashlib.blake2b(json.dumps(values, sort_keys=True).encode(), digest_size=12).hexdigest()
-
-
-def as_object(value: object) -> dict[str, Any]:
-    """Return a JSON object, an empty one for anything else."""
-    return value if isinstance(value, dict) else {}
-
-
-def as_objects(value: object) -> list[dict[str, Any]]:
-    """Return the objects of a JSON list."""
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -15,8 +15,8 @@ from urllib.parse import parse_qs
 
 from askalike.errors import BusyForumError, ForumError
 from askalike.follow import discourse, github
-from askalike.follow.site import as_object
 from askalike.follow.state import State
+from askalike.readers.values import as_object
 from askalike.store import ForumLayout
 
 MAX_BYTES: Final = 1_000_000

@@ -19,9 +19,9 @@ from askalike.errors import SettingError, SourceError
 from askalike.follow.discourse import Discourse
 from askalike.follow.github import GitHub, next_place
 from askalike.follow.settings import FollowSettings
-from askalike.follow.site import Pace, Stopped, as_object, as_objects, id_text
+from askalike.follow.site import Pace, Stopped, id_text
 from askalike.progress import Progress, SilentProgress
-from askalike.readers.values import Unreadable
+from askalike.readers.values import Unreadable, as_object, as_objects
 from askalike.store import Store
 from askalike.types import Write
 from askalike.web import FailedError, RefusedError, pause_s

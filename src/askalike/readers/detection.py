@@ -12,7 +12,7 @@ from __future__ import annotations
 import codecs
 import os
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -27,25 +27,33 @@ from askalike.readers.research.askubuntu import AskUbuntuReader
 from askalike.readers.research.semeval import SemEvalReader
 from askalike.readers.research.yahoo import YahooLiveQaReader, YahooReader, YahooThreadsReader
 from askalike.readers.stackexchange import StackExchangeReader
-from askalike.readers.table import TableReader, choose_columns, header_of, is_question_table
+from askalike.readers.table import TableReader, choose_columns, header_of, is_question_table, listed
 from askalike.readers.values import Unreadable
 
-_PACKED: Final[tuple[tuple[int, bytes, str], ...]] = (
-    (0, b"PK\x03\x04", "a zip archive"),
-    (0, b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
-    (0, b"Rar!", "a RAR archive"),
-    (0, b"BZh", "packed by bzip2"),
-    (0, b"\xfd7zXZ", "packed by xz"),
-    (0, b"\x28\xb5\x2f\xfd", "packed by zstd"),
-    (257, b"ustar", "a tar archive"),
+_UNPACK: Final = "unpack it first, and index what was in it"
+_MARKS: Final[tuple[tuple[int, bytes, str, str], ...]] = (
+    (0, b"\x1f\x8b", "it is packed by gzip, expected a name that ends in .gz", "name it so, as in posts.csv.gz"),
+    (0, b"PK\x03\x04", "it is a zip archive", _UNPACK),
+    (0, b"7z\xbc\xaf\x27\x1c", "it is a 7z archive", _UNPACK),
+    (0, b"Rar!", "it is a RAR archive", _UNPACK),
+    (0, b"BZh", "it is packed by bzip2", _UNPACK),
+    (0, b"\xfd7zXZ", "it is packed by xz", _UNPACK),
+    (0, b"\x28\xb5\x2f\xfd", "it is packed by zstd", _UNPACK),
+    (257, b"ustar", "it is a tar archive", _UNPACK),
+    *(
+        (0, mark, f"it is UTF-{bits}, expected UTF-8", f"convert it, as with: iconv -f utf-{bits} -t utf-8 OLD > NEW")
+        for bits, marks in (
+            (32, (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)),  # one begins with the mark of UTF-16
+            (16, (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)),
+        )
+        for mark in marks
+    ),
 )
-"""(offset, first bytes there, what they are of)."""
+"""(offset, bytes there, what the file is, what to do)."""
 
 _WORKBOOKS: Final = (".xlsx", ".xlsm", ".ods")
 _SEPARATED: Final = (".csv", ".tsv")
 _JSON_LINES: Final = (".jsonl", ".ndjson")
-
-_MOST_NAMES: Final = 6
 
 Cause = tuple[str, str]
 """What was found, as a clause, and what to do; "" and "" where nothing can be told."""
@@ -55,15 +63,17 @@ def unrecognised(path: Path) -> Cause:
     """Return what a file is and what to do, for one that no reader recognises."""
     if path.is_dir():
         return _folder(path)
-    if not path.is_file():
-        return "", ""
     if not path.stat().st_size:
         return "it is empty", "fetch the file again from where it came"
     start = first_bytes(path)
     if not start and path.name.lower().endswith(".gz"):
         return "it holds no gzip data, or nothing in it", "fetch the file again, or name it without .gz"
-    looks: tuple[Callable[[Path, bytes], Cause], ...] = (_packed, _encoded, _json, _table)
-    return next((cause for look in looks if (cause := look(path, start))[0]), ("", ""))
+    if path.suffix.lower() in _WORKBOOKS:
+        return "it is a workbook of a spreadsheet", "save its sheet as CSV (UTF-8)"
+    for at, mark, cause, hint in _MARKS:
+        if start[at:].startswith(mark):
+            return cause, hint
+    return _json(path, start) or _table(path, start) or ("", "")
 
 
 def _folder(path: Path) -> Cause:
@@ -75,74 +85,57 @@ def _folder(path: Path) -> Cause:
     if len(names) == 1 and (path / names[0]).is_file():
         cause, hint = unrecognised(path / names[0])
         return f"of {names[0]} in it, {cause}" if cause else "", hint
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return f"no archive is among {', '.join(map(repr, names[:_MOST_NAMES]))}{more}", ""
+    return f"no archive is among {listed(names)}", ""
 
 
-def _packed(path: Path, start: bytes) -> Cause:
-    if path.suffix.lower() in _WORKBOOKS:
-        return "it is a workbook of a spreadsheet", "save its sheet as CSV (UTF-8)"
-    if start.startswith(b"\x1f\x8b"):
-        return "it is packed by gzip, expected a name that ends in .gz", "name it so, as in posts.csv.gz"
-    kind = next((kind for at, mark, kind in _PACKED if start[at:].startswith(mark)), "")
-    return (f"it is {kind}", "unpack it first, and index what was in it") if kind else ("", "")
-
-
-def _encoded(path: Path, start: bytes) -> Cause:
-    if start.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):  # before UTF-16, whose mark one begins with
-        return "it is UTF-32, expected UTF-8", "convert it, as with: iconv -f utf-32 -t utf-8 OLD > NEW"
-    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "it is UTF-16, expected UTF-8", "convert it, as with: iconv -f utf-16 -t utf-8 OLD > NEW"
-    return "", ""
-
-
-def _json(path: Path, start: bytes) -> Cause:
-    text = start.lstrip()
-    if text.startswith(b"[") and plain_suffix(path) in (".json", *_JSON_LINES):
-        return "it is a JSON array, expected one object a line", ARRAY_HINT
+def _json(path: Path, start: bytes) -> Cause | None:
+    text, suffix = start.lstrip(), plain_suffix(path)
     line = text.split(b"\n", 1)[0]
-    if line.strip() == b"{" and b"\n" in text and plain_suffix(path) in (".json", *_JSON_LINES):
-        return "it holds JSON objects over several lines, expected one a line", LINES_HINT
+    if suffix in (".json", *_JSON_LINES):
+        if text.startswith(b"["):
+            return "it is a JSON array, expected one object a line", ARRAY_HINT
+        if line.strip() == b"{" and b"\n" in text:
+            return "it holds JSON objects over several lines, expected one a line", LINES_HINT
     try:
         header = list(load_object(line))
     except Unreadable:
-        return "", ""
-    if plain_suffix(path) in _JSON_LINES:
+        return None
+    if suffix in _JSON_LINES:
         return _missing_fields(header, path)
     if is_question_table(header):
         return "it holds JSON objects, expected them in a .jsonl file, one a line", "name it so, as in posts.jsonl"
-    return "", ""
+    return None
 
 
-def _table(path: Path, start: bytes) -> Cause:
+def _table(path: Path, start: bytes) -> Cause | None:
     suffix = plain_suffix(path)
     try:
-        text = start.decode("utf-8")
-    except UnicodeDecodeError as error:
-        is_cut = error.end == len(start)  # the sample ends within a letter
-        text = start.decode("utf-8", "replace") if is_cut else ""
+        text = codecs.getincrementaldecoder("utf-8")().decode(start)  # the sample may end within a letter
+    except UnicodeDecodeError:
+        return None
     first = text.split("\n", 1)[0].strip()
     if suffix in _SEPARATED and first.lower().startswith("sep=") and len(first) == len("sep=;"):
         return f"its first line is Excel's {first!r}, expected the names of the columns", "delete that line"
     header = header_of(text, suffix)
-    if suffix not in _SEPARATED:
-        is_table = len(header) > 1 and is_question_table(header)
-        return ("it is a table, expected a name that ends in .csv or .tsv", "name it so") if is_table else ("", "")
-    return _missing_fields(header, path) if len(header) > 1 else ("", "")
+    if len(header) < 2:
+        return None
+    if suffix in _SEPARATED:
+        return _missing_fields(header, path)
+    name = "it is a table, expected a name that ends in .csv or .tsv"
+    return (name, "name it so") if is_question_table(header) else None
 
 
 def _missing_fields(header: list[str], path: Path) -> Cause:
-    """Return what a table's columns do not tell."""
+    """Return which fields no column of a table is known to hold."""
     try:
         choose_columns(header, {}, path.name)
     except FormatError as error:
-        return error.message.removeprefix(
-            f"{path.name}: "
-        ), f"{error.hint}; as #1, #2, … where the first line is a record"
+        cause = error.message.removeprefix(f"{path.name}: ")
+        return cause, f"{error.hint}; as #1, #2, … where the first line is a record"
     return "it has texts, but neither ids nor titles", "say --format table to index it all the same"
 
 
-_ALL: tuple[Reader, ...] = (
+_ALL: Final[tuple[Reader, ...]] = (
     ExportReader(),
     StackExchangeReader(),
     DiscourseReader(),
@@ -155,15 +148,13 @@ _ALL: tuple[Reader, ...] = (
     TableReader(),
     PairsReader(),
 )
-
-READERS: dict[str, Reader] = {reader.name: reader for reader in _ALL}
-
+READERS: Final[dict[str, Reader]] = {reader.name: reader for reader in _ALL}
 
 _MOST_MEMBERS = 1_000
 _MOST_LISTED = 8
 
-GENERAL: tuple[str, ...] = ("jsonl", "table")
-"""Formats that particular ones look like too, in the order in which they are taken when no particular one matches."""
+_GENERAL: Final = ("jsonl", "table")
+"""Formats that particular ones look like too; the first of them is taken when no particular one matches."""
 
 
 class Archive(NamedTuple):
@@ -188,21 +179,21 @@ def find_archive(path: Path, format_name: str | None = None) -> Archive:
     """
     _check_there(path)
     readers = list(READERS.values()) if format_name is None else [named(format_name)]
-    if not path.is_dir() or any(_recognises(reader, path) for reader in readers):
-        return Archive(path, choose(path, format_name))
-    members = _members(path)
-    reader_of = {child: reader for child in members if (reader := _reader_of(child, readers)) is not None}
-    if (
-        format_name is not None and not reader_of and len(members) == 1 and members[0].is_file()
-    ):  # columns may be named that nobody would guess
-        reader_of = {members[0]: readers[0]}
-    if len(reader_of) > 1:
-        listed = ", ".join(f"{child.name} ({reader.name})" for child, reader in list(reader_of.items())[:_MOST_LISTED])
-        more = f" and {len(reader_of) - _MOST_LISTED} more" if len(reader_of) > _MOST_LISTED else ""
-        first = shlex.join(["askalike", "index", str(next(iter(reader_of))), "--into", "FORUM"])
-        raise FormatError(f"{path} holds several archives: {listed}{more}", f"index one at a time, as with: {first}")
-    for child, reader in reader_of.items():
-        return Archive(child, reader, tuple(other.name for other in members if other != child))
+    if path.is_dir() and not any(_recognises(reader, path) for reader in readers):
+        members = _members(path)
+        reader_of = {child: reader for child in members if (reader := _reader_of(child, readers)) is not None}
+        if format_name is not None and not reader_of and len(members) == 1 and members[0].is_file():
+            reader_of = {members[0]: readers[0]}  # columns may be named that nobody would guess
+        if len(reader_of) > 1:
+            names = [f"{child.name} ({reader.name})" for child, reader in reader_of.items()]
+            more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
+            first = shlex.join(["askalike", "index", str(next(iter(reader_of))), "--into", "FORUM"])
+            raise FormatError(
+                f"{path} holds several archives: {', '.join(names[:_MOST_LISTED])}{more}",
+                f"index one at a time, as with: {first}",
+            )
+        for child, reader in reader_of.items():
+            return Archive(child, reader, tuple(other.name for other in members if other != child))
     return Archive(path, choose(path, format_name))
 
 
@@ -251,17 +242,14 @@ def choose(path: Path, format_name: str | None = None) -> Reader:
         return named(format_name)
     refusals: list[InputError] = []
     matching = [reader for reader in READERS.values() if _recognises(reader, path, refusals)]
-    particular = [reader for reader in matching if reader.name not in GENERAL]
-    general = sorted((reader for reader in matching if reader.name in GENERAL), key=lambda r: GENERAL.index(r.name))
-    if len(particular) == 1:
-        return particular[0]
-    if particular:
+    particular = [reader for reader in matching if reader.name not in _GENERAL]
+    if len(particular) > 1:
         raise FormatError(
             f"{path} looks like several formats: {', '.join(reader.name for reader in particular)}",
             f"say which it is: {', '.join(f'--format {reader.name}' for reader in particular)}",
         )
-    if general:
-        return general[0]
+    if matching:
+        return (particular or matching)[0]
     if refusals:
         raise refusals[0]
     cause, hint = unrecognised(path)

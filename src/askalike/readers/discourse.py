@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from askalike.errors import DamagedInputError, FormatError, UnsafeInputError
 from askalike.readers.files import (
@@ -18,14 +19,22 @@ from askalike.readers.files import (
     member,
     plain_suffix,
     read_blocks,
-    read_lines,
 )
 from askalike.readers.frame import ReadContext, regular_size
-from askalike.readers.jsonl import load_object
-from askalike.readers.values import Unreadable, identifier, one_line, read_answer, read_question, tags
+from askalike.readers.jsonl import json_objects
+from askalike.readers.values import (
+    Unreadable,
+    as_object,
+    as_objects,
+    identifier,
+    one_line,
+    read_answer,
+    read_question,
+    tags,
+)
 from askalike.types import Answer, Link, Markup, Question, Record
 
-_SPACE = re.compile(r"[ \t\r\n]*")
+_DECODE = json.JSONDecoder().raw_decode
 _HINT = "fetch the file again from where it came"
 
 
@@ -37,29 +46,30 @@ def read_json_items(path: Path, name: str, context: ReadContext) -> Iterator[tup
         UnsafeInputError: a document is larger than ``limits.document_bytes``, or nested too deep.
     """
     if plain_suffix(path) in (".jsonl", ".ndjson"):
-        yield from _lines(path, name, context)
+        for number, data, problem in json_objects(path, name, context):
+            if problem:
+                context.reject(name, number, "", problem)
+            else:
+                yield number, data
         return
     text, at, line = _document(path, name, context), 0, 1
-    decode = json.JSONDecoder().raw_decode
+
+    def sign(pattern: str) -> str:
+        """Step over a sign and the white space around it, and return it."""
+        nonlocal at, line
+        match = re.compile(rf"[ \t\r\n]*({pattern})[ \t\r\n]*").match(text, at)
+        assert match is not None  # it matches nothing, too
+        at, line = match.end(), line + text.count("\n", at, match.end())
+        return match[1]
 
     def damaged(what: str) -> DamagedInputError:
         return DamagedInputError(f"{name}, line {line}: {what}", _HINT)
 
-    def skip(character: str) -> bool:
-        """Step over white space, and over this character where it comes next."""
-        nonlocal at, line
-        space = _SPACE.match(text, at)
-        end = space.end() if space else at
-        is_next = text[end : end + 1] == character and character != ""
-        end += is_next
-        at, line = end, line + text.count("\n", at, end)
-        return is_next
-
-    is_list = skip("[")
-    while not (is_list and skip("]")):
-        skip("")
+    is_list = sign(r"\[?") == "["
+    after = sign(r"\]?" if is_list else "") or ","
+    while after == ",":
         try:
-            item, end = decode(text, at)
+            item, end = _DECODE(text, at)
         except RecursionError as error:
             raise UnsafeInputError(f"{name}, line {line}: JSON nested too deep", _HINT) from error
         except ValueError as error:
@@ -69,13 +79,9 @@ def read_json_items(path: Path, name: str, context: ReadContext) -> Iterator[tup
         else:
             context.reject(name, line, "", f"a JSON {type(item).__name__}, expected an object")
         at, line = end, line + text.count("\n", at, end)
-        if is_list and not skip(","):
-            if skip("]"):
-                break
+        after = sign(r"[,\]]?" if is_list else "")
+        if is_list and not after:
             raise damaged("expected a comma or the end of the list")
-        if not is_list:
-            break
-    skip("")
     if at < len(text):
         raise damaged("there is more after the end of the JSON document")
 
@@ -103,19 +109,6 @@ def _fault(error: ValueError, text: str) -> str:
     return f"{'the file ends too early' if is_cut else 'not JSON'}: {error.msg}"
 
 
-def _lines(path: Path, name: str, context: ReadContext) -> Iterator[tuple[int, dict[str, object]]]:
-    for number, line in read_lines(path, name, context):
-        if not line or line.isspace():
-            context.skipped["blank line"] += 1
-            continue
-        try:
-            item = load_object(line)
-        except Unreadable as error:
-            context.reject(name, number, "", str(error))
-            continue
-        yield number, item
-
-
 _SUFFIXES = (".json", ".jsonl", ".ndjson")
 _CATEGORIES = "categories.json"
 _HAS_POSTS = re.compile(rb'"post_stream"\s*:')
@@ -127,9 +120,6 @@ _TOPIC_PATH = re.compile(
     r"^(?:https?://[^/]+)?/t/(?:(?P<bare>\d+)(?:/\d+)?|[^/?#]+/(?P<named>\d+)(?:/\d+)?)/?(?:[?#].*)?$"
 )
 _SNIFFED_FILES = 5
-
-_Object = dict[str, object]
-
 
 Categories = Mapping[str, str | None]
 """Id of a category → its name; None where not everybody may read it."""
@@ -194,7 +184,7 @@ def _categories(folder: Path, context: ReadContext) -> Categories:
         return names
     silent = ReadContext(options=context.options)  # not part of the progress, and it holds no records
     for _, data in read_json_items(path, _CATEGORIES, silent):
-        for category in _objects(_object(data.get("category_list")).get("categories", data.get("categories"))):
+        for category in as_objects(as_object(data.get("category_list")).get("categories", data.get("categories"))):
             if category.get("read_restricted") is True:
                 names[str(category.get("id"))] = None
             elif isinstance(category.get("name"), str):
@@ -205,13 +195,15 @@ def _categories(folder: Path, context: ReadContext) -> Categories:
 class _Topic:
     """One topic on its way to records."""
 
-    def __init__(self, file: str, line: int, data: _Object, categories: Categories, context: ReadContext) -> None:
+    def __init__(
+        self, file: str, line: int, data: dict[str, Any], categories: Categories, context: ReadContext
+    ) -> None:
         self.file = file
         self.line = line
         self.data = data
         self.categories = categories
         self.context = context
-        self.posts = _objects(_object(data.get("post_stream")).get("posts"))
+        self.posts = as_objects(as_object(data.get("post_stream")).get("posts"))
 
     def records(self) -> Iterator[Record]:
         """Yield the question, the answers and the links of a topic that is public and not deleted."""
@@ -279,7 +271,7 @@ class _Topic:
         return [] if number is None else [self.categories.get(str(number)) or f"category-{number}"]
 
     def _answers(self, topic_id: str) -> Iterator[Answer]:
-        accepted = _object(self.data.get("accepted_answer")).get("post_number")
+        accepted = as_object(self.data.get("accepted_answer")).get("post_number")
         for post in self.posts:
             number = post.get("post_number")
             if number == 1:
@@ -305,7 +297,7 @@ class _Topic:
             self.context.records_in += 1
             yield answer
 
-    def _answer(self, topic_id: str, post_id: str, post: _Object, is_accepted: bool) -> Answer:
+    def _answer(self, topic_id: str, post_id: str, post: dict[str, Any], is_accepted: bool) -> Answer:
         body, markup = _body(post)
         fields = {
             "body": body,
@@ -317,10 +309,10 @@ class _Topic:
         return read_answer(post_id, topic_id, fields, markup, self.context)
 
     def _links(self, topic_id: str) -> Iterator[Link]:
-        links = _objects(_object(self.data.get("details")).get("links"))
+        links = as_objects(as_object(self.data.get("details")).get("links"))
         for post in self.posts:
             if post.get("post_type") != _WHISPER and not post.get("deleted_at"):  # a moderator's key shows these too
-                links.extend(_objects(post.get("link_counts")))
+                links.extend(as_objects(post.get("link_counts")))
         targets: dict[str, None] = {}
         for link in links:
             if link.get("reflection") is True or link.get("internal") is False:
@@ -334,7 +326,7 @@ class _Topic:
             yield Link(topic_id, target, "related")
 
     def _count_missing(self) -> None:
-        stream = _object(self.data.get("post_stream")).get("stream")
+        stream = as_object(self.data.get("post_stream")).get("stream")
         missing = len(stream) - len(self.posts) if isinstance(stream, list) else 0
         if missing > 0:
             if not self.context.skipped["post that the topic's file does not hold"]:
@@ -345,23 +337,15 @@ class _Topic:
             self.context.skipped["post that the topic's file does not hold"] += missing
 
 
-def _body(post: _Object) -> tuple[object, Markup]:
+def _body(post: dict[str, Any]) -> tuple[object, Markup]:
     """Return the post as written (Markdown) where the file has it, else as shown (HTML)."""
     return (post["raw"], "markdown") if isinstance(post.get("raw"), str) else (post.get("cooked"), "html")
 
 
-def _likes(post: _Object) -> object:
+def _likes(post: dict[str, Any]) -> object:
     if "like_count" in post:
         return post["like_count"]
     if not isinstance(post.get("actions_summary"), list):
         return None
-    likes = [action.get("count", 0) for action in _objects(post["actions_summary"]) if action.get("id") == _LIKE]
+    likes = [action.get("count", 0) for action in as_objects(post["actions_summary"]) if action.get("id") == _LIKE]
     return likes[0] if likes else 0
-
-
-def _object(value: object) -> _Object:
-    return value if isinstance(value, dict) else {}
-
-
-def _objects(value: object) -> list[_Object]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from askalike.errors import DamagedInputError, FormatError
-from askalike.readers.files import first_bytes, needed_file, read_lines
+from askalike.readers.files import decoded_lines, first_bytes, needed_file, read_lines
 from askalike.readers.frame import ReadContext, regular_size
 from askalike.readers.table import Row, csv_rows, open_table
 from askalike.records import FORMS, TABLES, Form, record_of, record_of_cells
@@ -23,9 +22,6 @@ LONGEST_LINE: Final = 128 << 20
 """A text of sixteen million characters, as long as a forum stores, is no longer in JSON."""
 
 _AGAIN: Final = "export the forum again"
-
-_Unread = tuple[int, Callable[[], Any]]
-"""A record's line, and what makes the record or raises ValueError."""
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -77,49 +73,37 @@ def _manifest(folder: Path) -> Manifest:
 
 
 def _records(folder: Path, name: str, kind: type, manifest: Manifest, context: ReadContext) -> Iterator[Record]:
-    rows = {"jsonl": _json_lines, "csv": _csv, "parquet": _parquet}[manifest.form]
+    rows, record = _rows(needed_file(folder, name, _AGAIN), manifest.form, kind, _with_long_lines(context))
     met = 0
-    for line, make in rows(needed_file(folder, name, _AGAIN), name, kind, context):
+    for row in rows:
         met += 1
         try:
-            record = make()
+            value = record(row.cells)
         except (ValueError, RecursionError, msgspec.MsgspecError) as error:
-            context.reject(name, line, "", str(error))
+            context.reject(name, row.line, "", row.problem or str(error))
             continue
         context.records_in += 1
-        yield record
+        yield value
     if (wanted := manifest.tables[name.split(".", 1)[0]]) != met:
         what = f"{name} has {met:,} records, {MANIFEST} says {wanted:,}"
         raise DamagedInputError(what, "it was cut or changed; export the forum again")
 
 
-def _json_lines(path: Path, name: str, kind: type, context: ReadContext) -> Iterator[_Unread]:
-    decode: Callable[[bytes], Any] = msgspec.json.Decoder(kind).decode
-    for number, line in read_lines(path, name, _with_long_lines(context)) if regular_size(path) else ():
-        yield number, partial(decode, line)
-
-
-def _csv(path: Path, name: str, kind: type, context: ReadContext) -> Iterator[_Unread]:
-    long = _with_long_lines(context)
-    lines = (_decoded(line, name, number) for number, line in read_lines(path, name, long))
-    rows = csv_rows(lines, name, long.options.limits, strict=True)
-    header = [str(cell) for cell in next(rows, Row(1, [])).cells]
-    for row in rows:
-        cells = [row.problem] if row.problem else row.cells  # does not fit the header, and is rejected
-        yield row.line, partial(record_of_cells, header, cells, kind)
-
-
-def _decoded(line: bytes, name: str, number: int) -> str:
-    try:
-        return line.decode("utf-8") + "\n"
-    except UnicodeDecodeError as error:
-        raise DamagedInputError(f"{name}, line {number}: not UTF-8", _AGAIN) from error
-
-
-def _parquet(path: Path, name: str, kind: type, context: ReadContext) -> Iterator[_Unread]:
-    table = open_table(path, name, context)
-    for row in table.rows:
-        yield row.line, partial(record_of, dict(zip(table.header, row.cells, strict=True)), kind)
+def _rows(
+    path: Path, form: Form, kind: type, context: ReadContext
+) -> tuple[Iterable[Row], Callable[[Sequence[Any]], Record]]:
+    """Return a table's rows, and what makes a record of a row's cells or raises ValueError."""
+    if form == "jsonl":
+        decoder = msgspec.json.Decoder[Any](kind)
+        lines = read_lines(path, path.name, context) if regular_size(path) else ()
+        return (Row(number, [line]) for number, line in lines), lambda cells: decoder.decode(cells[0])
+    if form == "csv":
+        texts = (f"{line}\n" for _, line in decoded_lines(path, path.name, context))
+        rows = csv_rows(texts, path.name, context.options.limits, strict=True)
+        header = [str(cell) for cell in next(rows, Row(1, [])).cells]
+        return rows, lambda cells: record_of_cells(header, cells, kind)
+    table = open_table(path, path.name, context)
+    return table.rows, lambda cells: record_of(dict(zip(table.header, cells, strict=True)), kind)
 
 
 def _with_long_lines(context: ReadContext) -> ReadContext:

@@ -8,7 +8,7 @@ import gzip
 import io
 import os
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, BinaryIO, Final, cast
@@ -20,11 +20,11 @@ _BLOCK_BYTES = 1 << 18
 _SNIFF_BYTES = 1 << 16
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _FETCH_AGAIN = "fetch the file again from where it came"
-_UNPACKERS: Final[Mapping[str, Callable[[IO[bytes]], IO[bytes]]]] = {
-    ".gz": lambda stored: cast("IO[bytes]", gzip.GzipFile(fileobj=stored)),
-    ".bz2": bz2.BZ2File,
+_PACKINGS: Final[Mapping[str, tuple[str, Callable[[IO[bytes]], IO[bytes]]]]] = {
+    ".gz": ("gzip", lambda stored: cast("IO[bytes]", gzip.GzipFile(fileobj=stored))),
+    ".bz2": ("bzip2", bz2.BZ2File),
 }
-"""Ending of a name → what unpacks the file, block by block."""
+"""Ending of a name → how the file is packed, and what unpacks it, block by block."""
 
 
 class _Counted(io.RawIOBase):
@@ -77,10 +77,8 @@ def plain_suffix(path: Path) -> str:
     return Path(name).suffix
 
 
-def _unpacker(path: Path) -> tuple[str, Callable[[IO[bytes]], IO[bytes]] | None]:
-    """Return how a file is packed, in words, and what unpacks it; None for one that is not packed."""
-    ending = path.suffix.lower()
-    return {".gz": "gzip", ".bz2": "bzip2"}.get(ending, ""), _UNPACKERS.get(ending)
+def _packing(path: Path) -> tuple[str, Callable[[IO[bytes]], IO[bytes]] | None]:
+    return _PACKINGS.get(path.suffix.lower(), ("", None))
 
 
 @contextmanager
@@ -115,7 +113,7 @@ def open_bytes(path: Path, context: ReadContext) -> Iterator[BinaryIO]:
         hint = "look at the path and its permissions"
         raise InputError(f"{path} cannot be opened: {error.strerror}", hint) from error
     with io.BufferedReader(_Counted(raw, context.advance), _BLOCK_BYTES) as stream:
-        packing, unpack = _unpacker(path)
+        packing, unpack = _packing(path)
         if unpack is not None:
             with unpack(cast("IO[bytes]", stream)) as unpacked, _damage_named(path.name, packing):
                 yield cast("BinaryIO", _Capped(unpacked, path, context.options.limits))
@@ -129,7 +127,7 @@ def read_blocks(path: Path, name: str, context: ReadContext) -> Iterator[bytes]:
     Raises:
         DamagedInputError: the file is empty, or its packing is truncated or damaged; names file and line.
     """
-    line, is_empty, packing = 1, True, _unpacker(path)[0]
+    line, is_empty, packing = 1, True, _packing(path)[0]
     with open_bytes(path, context) as stream:
         while True:
             with _damage_named(f"{name}, line {line}", packing):
@@ -175,7 +173,7 @@ def first_bytes(path: Path, count: int = _SNIFF_BYTES) -> bytes:
         if not path.is_file():
             return b""
         with path.open("rb") as stream:
-            _, unpack = _unpacker(path)
+            _, unpack = _packing(path)
             file = stream if unpack is None else unpack(stream)
             first = b""
             with contextlib.suppress(OSError, EOFError, zlib.error):  # what came before the damage is returned
@@ -217,27 +215,30 @@ def folder_members(folder: Path, *suffixes: str) -> list[Path]:
     return [path for path in (member(folder, name) for name in names) if path is not None]
 
 
-def text_lines(path: Path, name: str, context: ReadContext) -> Iterator[tuple[int, str]]:
-    """Yield (number, line) of every line that is not blank; the first line of the file is 1, line ends are dropped.
+def decoded_lines(path: Path, name: str, context: ReadContext) -> Iterator[tuple[int, str]]:
+    """Yield what ``read_lines`` yields, as text.
 
     Raises:
         DamagedInputError: empty, truncated, not UTF-8, or a line too long; names file and line.
     """
     for number, line in read_lines(path, name, context):
         try:
-            text = line.removesuffix(b"\r").decode("utf-8")
+            text = line.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise DamagedInputError(
-                f"{name}, line {number}: byte {error.start + 1} of it is not UTF-8", "convert the file to UTF-8"
-            ) from error
-        if text and not text.isspace():
-            yield number, text
+            what = f"{name}, line {number}: not UTF-8 at byte {error.start + 1} of the line"
+            raise DamagedInputError(what, "convert the file to UTF-8") from error
+        yield number, text
 
 
-def joined_blocks(paths: Sequence[Path], context: ReadContext) -> Iterator[bytes]:
-    """Yield the unpacked bytes of all files, one after the other, as ``read_blocks`` yields each."""
-    for path in paths:
-        yield from read_blocks(path, path.name, context)
+def text_lines(path: Path, name: str, context: ReadContext) -> Iterator[tuple[int, str]]:
+    """Yield (number, line) of every line that is not blank; a carriage return at its end is dropped.
+
+    Raises:
+        DamagedInputError: as ``decoded_lines``.
+    """
+    for number, line in decoded_lines(path, name, context):
+        if line and not line.isspace():
+            yield number, line.removesuffix("\r")
 
 
 def stored_file(folder: Path, name: str) -> Path | None:

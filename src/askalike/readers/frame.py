@@ -96,11 +96,7 @@ class Limits:
 
 
 class Rejects:
-    """Counts, names and keeps every record that could not be read.
-
-    Args:
-        path: the reject file, one JSON object a line, made at the first reject (one of an earlier reading is removed
-            at once); None keeps only the count and the preview.
+    """Counts and names every record that could not be read, and keeps them all where ``keep_in`` says.
 
     >>> rejects = Rejects()
     >>> rejects.add(Reject("posts.csv", 7, "", "no id"))
@@ -108,16 +104,14 @@ class Rejects:
     (1, 7)
     """
 
-    def __init__(self, path: Path | None = None) -> None:
+    def __init__(self) -> None:
         self.path: Path | None = None
         self.count = 0
         self.first: list[Reject] = []
         self._file: IO[str] | None = None
-        if path is not None:
-            self.keep_in(path)
 
     def keep_in(self, path: Path) -> None:
-        """Keep what is rejected from now on in this file, and remove that of an earlier reading."""
+        """Keep what is rejected from now on in this file, a JSON object a line; that of an earlier reading goes now."""
         self.path = path
         with writing_named(path):
             path.unlink(missing_ok=True)

@@ -10,7 +10,6 @@ import contextlib
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
@@ -79,6 +78,22 @@ def load_object(line: bytes) -> dict[str, object]:
     return value
 
 
+def json_objects(path: Path, name: str, context: ReadContext) -> Iterator[tuple[int, dict[str, object], str]]:
+    """Yield (line, object, why there is none) for each line that is not blank.
+
+    Raises:
+        DamagedInputError: empty, truncated, or a line too long; names file and line.
+    """
+    for number, line in read_lines(path, name, context):
+        if not line or line.isspace():
+            context.skipped["blank line"] += 1
+            continue
+        try:
+            yield number, load_object(line), ""
+        except Unreadable as error:
+            yield number, {}, str(error)
+
+
 class JsonlReader:
     """Reads the native format."""
 
@@ -111,7 +126,7 @@ class JsonlReader:
                 context.notice(f"{path.name}: not read: {', '.join(sorted(others))[:200]}")
         numbered = read_lines(questions, questions.name, context)
         sample = list(_sample_lines(numbered))
-        lines = _Lines(questions.name, _style(questions.name, sample, context), context)
+        lines = _Lines(questions.name, sample, context)
         for number, line in chain(sample, numbered):
             if not line or line.isspace():
                 context.skipped["blank line"] += 1
@@ -190,46 +205,38 @@ def _sample_lines(lines: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, byt
             return
 
 
-@dataclass(frozen=True)
-class _Style:
-    """How the records of a file are written."""
-
-    has_ids: bool
-    has_escaped_titles: bool
-    has_escaped_texts: bool
-
-
-def _style(name: str, sample: Sequence[tuple[int, bytes]], context: ReadContext) -> _Style:
-    """Find out from the first lines whether questions have ids, and whether titles are escaped for HTML."""
-    objects: list[dict[str, object]] = []
-    for _, line in sample:
-        with contextlib.suppress(Unreadable):  # rejected when its turn comes
-            objects.append(_with_our_names(load_object(line)))
-    has_ids = not objects or any("id" in data for data in objects)
-    if not has_ids:
-        context.notice(f"{name}: {MADE_IDS}")
-    if (is_said := context.options.is_html_escaped_twice) is not None:
-        return _Style(has_ids, is_said, is_said)
-    return _Style(has_ids, are_escaped((data.get("title") for data in objects), name, context), False)
-
-
 class _Lines:
-    """The lines of one file: turns each into records, and remembers which unknown names were shown."""
+    """The lines of one file: turns each into records, and remembers which unknown names were shown.
 
-    def __init__(self, file: str, style: _Style, context: ReadContext) -> None:
+    Args:
+        sample: the first lines, which show whether questions have ids, and whether titles are escaped for HTML.
+    """
+
+    def __init__(self, file: str, sample: Sequence[tuple[int, bytes]], context: ReadContext) -> None:
         self.file = file
-        self.style = style
         self.context = context
         self.made_ids = MadeIds()
         self.markup: Markup = context.options.markup or "markdown"
         self.noticed: set[str] = set()
+        objects: list[dict[str, object]] = []
+        for _, line in sample:
+            with contextlib.suppress(Unreadable):  # rejected when its turn comes
+                objects.append(_with_our_names(load_object(line)))
+        self.has_ids = not objects or any("id" in data for data in objects)
+        if not self.has_ids:
+            context.notice(f"{file}: {MADE_IDS}")
+        is_escaped = context.options.is_html_escaped_twice
+        self.has_escaped_texts = is_escaped or False
+        self.has_escaped_titles = (
+            are_escaped((data.get("title") for data in objects), file, context) if is_escaped is None else is_escaped
+        )
 
     def records(self, number: int, line: bytes) -> Iterator[Record]:
         """Yield a line's question, answers and links; reject what cannot be read."""
         question_id, data = "", {}
         try:
             data = _with_our_names(load_object(line))
-            question_id = identifier(data.get("id")) if self.style.has_ids else ""
+            question_id = identifier(data.get("id")) if self.has_ids else ""
             question = self._question(question_id, data)
             question_id = question.id
             answers = _list(data.get("answers"), "answers")
@@ -249,7 +256,7 @@ class _Lines:
 
     def _question(self, question_id: str, data: dict[str, object]) -> Question:
         fields = self._fields(data)
-        fields["title"] = _plain(fields.get("title"), self.style.has_escaped_titles)
+        fields["title"] = _plain(fields.get("title"), self.has_escaped_titles)
         markup = _markup(data.get("markup"), self.markup)
         return self.made_ids.named(read_question(question_id, fields, markup, self.context, "/questions/{id}"))
 
@@ -257,7 +264,7 @@ class _Lines:
         """Return a record's values; ``text`` is taken for its body, and ``date`` for when it was written."""
         body = data["body"] if "body" in data else data.get("text")
         created = data["created"] if "created" in data else data.get("date")
-        return {**data, "body": _plain(body, self.style.has_escaped_texts), "created": created}
+        return {**data, "body": _plain(body, self.has_escaped_texts), "created": created}
 
     def _answers(self, question: Question, position: int, data: object, number: int) -> Iterator[Answer]:
         context = self.context

@@ -53,55 +53,50 @@ class StackExchangeReader:
     def matches(self, path: Path) -> bool:
         """Say whether there is a Posts.xml, a file whose root is ``posts``, a 7z archive, or one a file."""
         if path.is_dir():
-            return any((path / name).is_file() for name in (_POSTS, f"{_POSTS}.gz")) or _split_archive(path) is not None
+            return any((path / name).is_file() for name in (_POSTS, f"{_POSTS}.gz")) or bool(_archives(path))
         if path.suffix.lower() == ".7z":
             return first_bytes(path, len(_SEVEN_ZIP)) == _SEVEN_ZIP
         return plain_suffix(path) == ".xml" and _ROOT.match(first_bytes(path, 4096)) is not None
 
     def size_bytes(self, path: Path) -> int:
         """Return the bytes of the XML files; those of a 7z count twice, once to unpack and once to read."""
-        if path.is_dir():
-            if (parts := _split_archive(path)) is not None:
-                return sum(map(self.size_bytes, parts))
-            return sum(regular_size(path / f"{name}{packed}") for name in _WANTED for packed in ("", ".gz"))
-        if path.suffix.lower() == ".7z":
+        if archives := _archives(path):
             from askalike.readers.sevenzip import wanted_sizes  # here, since py7zr takes long to import
 
-            return 2 * sum(wanted_sizes(path, _WANTED, Limits()).values())
+            return sum(2 * sum(wanted_sizes(archive, _WANTED, Limits()).values()) for archive in archives)
+        if path.is_dir():
+            return sum(regular_size(path / f"{name}{packed}") for name in _WANTED for packed in ("", ".gz"))
         return regular_size(path)
 
     def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
         """Yield questions and answers, then links."""
-        if path.is_dir() and (parts := _split_archive(path)) is not None:
+        if archives := _archives(path):
             from askalike.readers.sevenzip import unpacked
 
             with ExitStack() as stack:
-                folders = [stack.enter_context(unpacked(part, _WANTED, context)) for part in parts]
-                yield from _read_folder(folders[0], path, context, folders[-1])
+                folders = [stack.enter_context(unpacked(archive, _WANTED, context)) for archive in archives]
+                yield from _read_folder(folders[0], folders[-1], path, context)
         elif path.is_dir():
-            yield from _read_folder(path, path, context)
-        elif path.suffix.lower() == ".7z":
-            from askalike.readers.sevenzip import unpacked
-
-            with unpacked(path, _WANTED, context) as folder:
-                yield from _read_folder(folder, path, context)
+            yield from _read_folder(path, path, path, context)
         else:
             if (path.parent / _LINKS).is_file():
                 context.notice(f"{_LINKS} lies beside {path.name} and is not read; give the folder to read both")
             yield from _read_posts(path, path.name, context)
 
 
-def _split_archive(folder: Path) -> list[Path] | None:
-    """Return the archives of a large site, ``SITE-Posts.7z`` and, where it is there, ``SITE-PostLinks.7z``."""
-    posts = sorted(folder.glob("*-Posts.7z"))
+def _archives(path: Path) -> list[Path]:
+    """Return the 7z archive, or a large site's ``SITE-Posts.7z`` and, where it is there, ``SITE-PostLinks.7z``."""
+    if not path.is_dir():
+        return [path] if path.suffix.lower() == ".7z" else []
+    posts = sorted(path.glob("*-Posts.7z"))
     if len(posts) != 1:
-        return None
+        return []
     links = posts[0].with_name(posts[0].name.replace("-Posts.7z", "-PostLinks.7z"))
     return [posts[0], links] if links.is_file() else posts
 
 
-def _read_folder(folder: Path, archive: Path, context: ReadContext, of_links: Path | None = None) -> Iterator[Record]:
-    posts, links = stored_file(folder, _POSTS), stored_file(of_links or folder, _LINKS)
+def _read_folder(of_posts: Path, of_links: Path, archive: Path, context: ReadContext) -> Iterator[Record]:
+    posts, links = stored_file(of_posts, _POSTS), stored_file(of_links, _LINKS)
     if posts is None:
         raise FormatError(f"{archive} holds no {_POSTS}", "give the dump of one site, or name another --format")
     yield from _read_posts(posts, _POSTS, context)

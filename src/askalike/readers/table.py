@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from askalike.errors import DamagedInputError, FormatError, MissingExtraError, SettingError
-from askalike.readers.files import first_bytes, plain_suffix, read_lines
+from askalike.readers.files import decoded_lines, first_bytes, plain_suffix
 from askalike.readers.frame import Limits, ReadContext, Reader
-from askalike.readers.jsonl import load_object
+from askalike.readers.jsonl import json_objects, load_object
 from askalike.readers.values import (
     FIELDS,
     MADE_IDS,
@@ -75,10 +75,9 @@ def open_table(path: Path, name: str, context: ReadContext, has_header: bool = T
     suffix = plain_suffix(path)
     if suffix == ".parquet":
         return _open_parquet(path, name, context)
-    lines = read_lines(path, name, context)
     if suffix in (".jsonl", ".ndjson"):
-        return _open_json_lines(lines)
-    return _open_separated(lines, name, suffix, context, has_header)
+        return _open_json_lines(json_objects(path, name, context))
+    return _open_separated(decoded_lines(path, name, context), name, suffix, context, has_header)
 
 
 def header_of(sample: str, suffix: str) -> list[str]:
@@ -120,18 +119,10 @@ def _is_better_quoted(sample: str) -> bool:
 
 
 def _open_separated(
-    lines: Iterator[tuple[int, bytes]], name: str, suffix: str, context: ReadContext, has_header: bool
+    lines: Iterator[tuple[int, str]], name: str, suffix: str, context: ReadContext, has_header: bool
 ) -> Table:
-    def decoded() -> Iterator[str]:
-        for number, line in lines:
-            try:
-                text = line.decode("utf-8") + "\n"
-            except UnicodeDecodeError as error:
-                hint = "convert the table to UTF-8"
-                raise DamagedInputError(f"{name}, line {number}: not UTF-8", hint) from error
-            yield from _LONE_RETURN.split(text) if "\r" in text else (text,)
-
-    texts = decoded()
+    ended = (f"{line}\n" for _, line in lines)
+    texts = (text for line in ended for text in (_LONE_RETURN.split(line) if "\r" in line else (line,)))
     sample = list(islice(texts, _SAMPLE_LINES))
     rows = csv_rows(chain(sample, texts), name, context.options.limits, **_dialect("".join(sample), suffix))
     first = next(rows, Row(1, []))
@@ -187,21 +178,12 @@ def _of_width(rows: Iterator[Row], width: int) -> Iterator[Row]:
             yield row
 
 
-def _open_json_lines(lines: Iterator[tuple[int, bytes]]) -> Table:
-    def objects() -> Iterator[tuple[int, Mapping[str, object], str]]:
-        for number, line in lines:
-            if line and not line.isspace():
-                try:
-                    yield number, load_object(line), ""
-                except Unreadable as error:
-                    yield number, {}, str(error)
-
-    items = objects()
-    sample = list(islice(items, _SAMPLE_LINES))
+def _open_json_lines(objects: Iterator[tuple[int, dict[str, object], str]]) -> Table:
+    sample = list(islice(objects, _SAMPLE_LINES))
     header = list(dict.fromkeys(key for _, item, _ in sample for key in item))
     rows = (
         Row(number, [] if problem else [item.get(key) for key in header], problem)
-        for number, item, problem in chain(sample, items)
+        for number, item, problem in chain(sample, objects)
     )
     return Table(header, rows)
 
@@ -345,7 +327,7 @@ def choose_columns(header: Sequence[str], mapping: Mapping[str, str], file: str)
     if _lacks_id(columns) or not columns.keys() & {"title", "body"}:
         missing = f"an id, and {_referring_field(columns)} refers to it" if _lacks_id(columns) else "a title or a body"
         raise FormatError(
-            f"{file}: no column is known to hold {missing}; the columns are {_listed(header)}",
+            f"{file}: no column is known to hold {missing}; the columns are {listed(header)}",
             "say which is which, for example --column id=COLUMN --column title=COLUMN --column body=COLUMN",
         )
     return columns
@@ -355,7 +337,7 @@ def describe(header: Sequence[str], columns: Mapping[str, int]) -> str:
     """Return one line that says which column was taken for what, and which are left out."""
     taken = ", ".join(f"{name} = {header[position]}" for name, position in columns.items())
     rest = [name for position, name in enumerate(header) if position not in columns.values()]
-    return f"{taken}; left out: {_listed(rest)}" if rest else taken
+    return f"{taken}; left out: {listed(rest)}" if rest else taken
 
 
 def _referring_field(columns: Mapping[str, int]) -> str:
@@ -374,12 +356,13 @@ def _mapped_columns(header: Sequence[str], mapping: Mapping[str, str], file: str
         if position is None and column in header:
             at = list(header).index(column)
         if not 0 <= at < len(header):
-            raise SettingError(f"{file} has no column {column!r}", f"its columns are {_listed(header)}")
+            raise SettingError(f"{file} has no column {column!r}", f"its columns are {listed(header)}")
         columns[name] = at
     return columns
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Return the first names between quotes, and how many more there are."""
     shown = ", ".join(repr(name[:40]) for name in names[:_SHOWN])
     return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown or "none"
 
@@ -424,10 +407,9 @@ class TableReader(Reader):
         if not is_headerless(mapping):
             context.notice(f"{path.name}: {describe(table.header, columns)}; to change it, say --column FIELD=COLUMN")
         sample = list(islice(table.rows, SAMPLED_TITLES))
-        style = _style(path.name, table.header, sample, columns, context)
+        rows = _Rows(path.name, table.header, columns, sample, context)
         if "id" not in columns:
             context.notice(f"{path.name}: {MADE_IDS}")
-        rows = _Rows(path.name, table.header, columns, style, context)
         for row in chain(sample, table.rows):
             yield from rows.records(row)
 
@@ -446,7 +428,7 @@ def row_questions(
     """
     compared = {name: columns[name] for name in _COMPARED if name in columns}
     sample = list(islice(table.rows, SAMPLED_TITLES))
-    rows = _Rows(file, table.header, compared, _style(file, table.header, sample, compared, context), context)
+    rows = _Rows(file, table.header, compared, sample, context)
     for number, row in enumerate(chain(sample, table.rows)):
         try:
             yield row, rows.question(row, str(number))
@@ -454,58 +436,43 @@ def row_questions(
             yield row, str(error)
 
 
-@dataclass(frozen=True)
-class _Style:
-    """How the texts of a table are written."""
-
-    markup: Markup
-    is_escaped: bool
-    has_escaped_titles: bool
-
-
-def _style(
-    name: str, header: Sequence[str], sample: Sequence[Row], columns: dict[str, int], context: ReadContext
-) -> _Style:
-    """Find out from the first rows how bodies are written, unless the user said it."""
-    places = [columns[name] for name in ("body", "answer") if name in columns]
-    cells = (row.cells[place] for row in sample[:_SAMPLE_BODIES] if not row.problem for place in places)
-    bodies = [cell for cell in cells if isinstance(cell, str) and cell.strip()]
-    escaped = sum(_ESCAPED_TAG.search(body) is not None and _TAG.search(body) is None for body in bodies)
-    is_escaped = context.options.is_html_escaped_twice
-    if is_escaped is None:
-        is_escaped = escaped * 2 > len(bodies)
-        if is_escaped:
-            context.notice(f"{name}: the HTML is escaped once more; that layer is taken off")
-    markup = context.options.markup
-    if markup is None and "body" in columns and plain_name(header[columns["body"]]) in MARKDOWN_NAMES:
-        markup = "markdown"
-    if markup is None:
-        tagged = escaped if is_escaped else sum(_TAG.search(body) is not None for body in bodies)
-        markup = "html" if tagged * 2 > len(bodies) else "plain"
-        if bodies:
-            context.notice(f"{name}: bodies are read as {'HTML' if markup == 'html' else 'plain text'}")
-    return _Style(markup, is_escaped, is_escaped or _has_escaped_titles(name, sample, columns, context))
-
-
-def _has_escaped_titles(name: str, sample: Sequence[Row], columns: dict[str, int], context: ReadContext) -> bool:
-    if "title" not in columns or context.options.is_html_escaped_twice is not None:
-        return False
-    return are_escaped((row.cells[columns["title"]] for row in sample if not row.problem), name, context)
-
-
 class _Rows:
-    """The rows of one table: turns each into records."""
+    """The rows of one table: turns each into records.
+
+    Args:
+        sample: the first rows, which show how texts are written where the user has not said it.
+    """
 
     def __init__(
-        self, file: str, header: Sequence[str], columns: dict[str, int], style: _Style, context: ReadContext
+        self, file: str, header: Sequence[str], columns: dict[str, int], sample: Sequence[Row], context: ReadContext
     ) -> None:
         self.file = file
         self.columns = columns
         self.is_reddit = {"subreddit", "created_utc"} <= set(header)
-        self.style = style
         self.context = context
         self.deleted: set[str] = set()
         self.made_ids = MadeIds()
+        readable = [row.cells for row in sample if not row.problem]
+        places = [columns[name] for name in ("body", "answer") if name in columns]
+        cells = (cells[place] for cells in readable[:_SAMPLE_BODIES] for place in places)
+        bodies = [cell for cell in cells if isinstance(cell, str) and cell.strip()]
+        escaped = sum(_ESCAPED_TAG.search(body) is not None and _TAG.search(body) is None for body in bodies)
+        is_escaped = context.options.is_html_escaped_twice
+        self.is_escaped = escaped * 2 > len(bodies) if is_escaped is None else is_escaped
+        if is_escaped is None and self.is_escaped:
+            context.notice(f"{file}: the HTML is escaped once more; that layer is taken off")
+        self.has_escaped_titles = (
+            is_escaped is None
+            and not self.is_escaped
+            and "title" in columns
+            and are_escaped((cells[columns["title"]] for cells in readable), file, context)
+        )
+        tagged = escaped if self.is_escaped else sum(_TAG.search(body) is not None for body in bodies)
+        has_markdown = "body" in columns and plain_name(header[columns["body"]]) in MARKDOWN_NAMES
+        guess: Markup = "markdown" if has_markdown else "html" if tagged * 2 > len(bodies) else "plain"
+        self.markup: Markup = context.options.markup or guess
+        if context.options.markup is None and bodies and not has_markdown:
+            context.notice(f"{file}: bodies are read as {'HTML' if guess == 'html' else 'plain text'}")
 
     def records(self, row: Row) -> Iterator[Record]:
         """Yield what a row holds; reject what cannot be read."""
@@ -539,9 +506,9 @@ class _Rows:
 
     def _cells(self, row: Row) -> dict[str, object]:
         cells = {name: _value_of(name, row.cells[position]) for name, position in self.columns.items()}
-        if self.style.is_escaped:
+        if self.is_escaped:
             return {name: unescaped(cell) if isinstance(cell, str) else cell for name, cell in cells.items()}
-        if self.style.has_escaped_titles and isinstance(title := cells["title"], str):
+        if self.has_escaped_titles and isinstance(title := cells["title"], str):
             cells["title"] = unescaped(title)
         return cells
 
@@ -588,7 +555,7 @@ class _Rows:
 
     def _question(self, question_id: str, cells: dict[str, object]) -> Question:
         fields = {**cells, "author": self._author(cells)}
-        question = read_question(question_id, fields, self.style.markup, self.context, "/questions/{id}")
+        question = read_question(question_id, fields, self.markup, self.context, "/questions/{id}")
         return self.made_ids.named(question)
 
     def _answer(self, answer_id: str, question_id: str, cells: dict[str, object], column: str) -> Answer:
@@ -597,7 +564,7 @@ class _Rows:
         else:
             fields = {name: cells.get(name) for name in ("body", "created", "score")}
             fields["author"] = self._author(cells)
-        return read_answer(answer_id, question_id, fields, self.style.markup, self.context)
+        return read_answer(answer_id, question_id, fields, self.markup, self.context)
 
     def _accepted_id(self, cells: dict[str, object]) -> str:
         try:

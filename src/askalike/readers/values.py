@@ -25,7 +25,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from askalike.errors import SettingError
 from askalike.readers.frame import ReadContext
@@ -227,6 +227,16 @@ def read_answer(
         author=person(fields.get("author"), "author", context),
         is_accepted=fields.get("accepted") is True,
     )
+
+
+def as_object(value: object) -> dict[str, Any]:
+    """Return a JSON object, an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_objects(value: object) -> list[dict[str, Any]]:
+    """Return the objects of a JSON list."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 Item = TypeVar("Item")

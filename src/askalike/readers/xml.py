@@ -57,9 +57,9 @@ class _Events:
         parser.CharacterDataHandler = self._characters
         parser.CommentHandler = self._count_call
         parser.StartDoctypeDeclHandler = self._doctype
-        parser.EntityDeclHandler = self._entity
-        parser.NotationDeclHandler = self._notation
-        parser.ExternalEntityRefHandler = self._external
+        parser.EntityDeclHandler = lambda name, *_: self._refuse(f"the file declares the entity {name!r}")
+        parser.NotationDeclHandler = lambda name, *_: self._refuse(f"the file declares the external notation {name!r}")
+        parser.ExternalEntityRefHandler = lambda *_: self._refuse("the file asks for an external entity")
         return parser
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
@@ -90,15 +90,6 @@ class _Events:
     def _doctype(self, name: str, system_id: str | None, public_id: str | None, has_internal: bool) -> None:
         if system_id is not None or public_id is not None:
             self._refuse(f"the document type points outside the file: {system_id or public_id!r}")
-
-    def _entity(self, name: str, *rest: object) -> None:
-        self._refuse(f"the file declares the entity {name!r}")
-
-    def _notation(self, name: str, *rest: object) -> None:
-        self._refuse(f"the file declares the external notation {name!r}")
-
-    def _external(self, *rest: object) -> int:
-        self._refuse("the file asks for an external entity")
 
     def _refuse(self, what: str) -> NoReturn:
         raise UnsafeInputError(

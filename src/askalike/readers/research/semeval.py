@@ -16,7 +16,7 @@ from askalike.evaluation.files import read_semeval_gold
 from askalike.readers.files import first_bytes, folder_members, open_bytes
 from askalike.readers.frame import ReadContext, regular_size
 from askalike.readers.values import moment
-from askalike.readers.xml import XmlEvent, read_xml
+from askalike.readers.xml import read_xml
 from askalike.types import Answer, Judged, Link, LinkKind, Question, Record
 
 GRADES = {"PerfectMatch": 2, "Relevant": 1, "Irrelevant": 0}
@@ -140,49 +140,44 @@ def _threads(file: Path, context: ReadContext) -> Iterator[_Thread]:
     original: dict[str, str] = {}
     thread = _Thread(0)
     comment: dict[str, str] = {}
-    for event in _events(file, context):
-        if event.kind == "start":
-            if event.tag == "OrgQuestion":
-                original = dict(event.attributes)
-            elif event.tag == "Thread":
-                thread = _Thread(event.line, original)
-            elif event.tag == "RelQuestion":
-                thread.related.update(event.attributes)
-            elif event.tag == "RelComment":
-                comment = dict(event.attributes)
-                thread.comments.append((event.line, comment))
-        elif event.tag in ("OrgQSubject", "OrgQBody"):
-            original[event.tag] = event.text.strip()
-        elif event.tag in ("RelQSubject", "RelQBody"):
-            thread.related[event.tag] = event.text.strip()
-        elif event.tag == "RelCText":
-            comment[event.tag] = event.text.strip()
-        elif event.tag == "Thread" and not _reject_broken(thread, file.name, context):
-            yield thread
-
-
-def _events(file: Path, context: ReadContext) -> Iterator[XmlEvent]:
     with open_bytes(file, context) as stream:
-        yield from read_xml(stream, file.name, context.options.limits, context.repair)
+        for event in read_xml(stream, file.name, context.options.limits, context.repair):
+            if event.kind == "start":
+                if event.tag == "OrgQuestion":
+                    original = dict(event.attributes)
+                elif event.tag == "Thread":
+                    thread = _Thread(event.line, original)
+                elif event.tag == "RelQuestion":
+                    thread.related.update(event.attributes)
+                elif event.tag == "RelComment":
+                    comment = dict(event.attributes)
+                    thread.comments.append((event.line, comment))
+            elif event.tag in ("OrgQSubject", "OrgQBody"):
+                original[event.tag] = event.text.strip()
+            elif event.tag in ("RelQSubject", "RelQBody"):
+                thread.related[event.tag] = event.text.strip()
+            elif event.tag == "RelCText":
+                comment[event.tag] = event.text.strip()
+            elif event.tag == "Thread":
+                if problem := _problem(thread):
+                    _reject_thread(thread, file.name, problem, context)
+                else:
+                    yield thread
 
 
-def _reject_broken(thread: _Thread, file: str, context: ReadContext) -> bool:
-    related = thread.related
+def _problem(thread: _Thread) -> str:
+    """Return why a thread cannot be used, or ""."""
+    original, related = thread.original, thread.related
+    if original and not original.get("ORGQ_ID"):
+        return "no ORGQ_ID"
+    if not related.get("RELQ_ID"):
+        return "no RELQ_ID"
+    if original and not re.fullmatch("[1-9][0-9]{0,8}", related.get("RELQ_RANKING_ORDER", "")):
+        return f"RELQ_RANKING_ORDER is {related.get('RELQ_RANKING_ORDER')!r}, expected a rank from 1"
     label = related.get("RELQ_RELEVANCE2ORGQ", "")
-    wrong = ""
-    if not thread.original:
-        wrong = "" if related.get("RELQ_ID") else "no RELQ_ID"
-    elif not thread.original.get("ORGQ_ID"):
-        wrong = "no ORGQ_ID"
-    elif not related.get("RELQ_ID"):
-        wrong = "no RELQ_ID"
-    elif not re.fullmatch("[1-9][0-9]{0,8}", related.get("RELQ_RANKING_ORDER", "")):
-        wrong = f"RELQ_RANKING_ORDER is {related.get('RELQ_RANKING_ORDER')!r}, expected a rank from 1"
-    elif label not in GRADES and label != _UNLABELLED:
-        wrong = f"RELQ_RELEVANCE2ORGQ is {label!r}, expected one of {', '.join(GRADES)}"
-    if wrong:
-        _reject_thread(thread, file, wrong, context)
-    return bool(wrong)
+    if original and label not in (*GRADES, _UNLABELLED):
+        return f"RELQ_RELEVANCE2ORGQ is {label!r}, expected one of {', '.join(GRADES)}"
+    return ""
 
 
 def _reject_thread(thread: _Thread, file: str, reason: str, context: ReadContext) -> None:

@@ -16,7 +16,7 @@ import hashlib
 import io
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 
@@ -24,12 +24,12 @@ from askalike.errors import DamagedInputError, FormatError, UnsafeInputError
 from askalike.readers.files import (
     first_bytes,
     folder_members,
-    joined_blocks,
+    read_blocks,
     text_lines,
 )
 from askalike.readers.frame import ReadContext, Reader, regular_size
 from askalike.readers.table import csv_rows
-from askalike.readers.values import Unreadable, identifier, moment, one_line, read_each
+from askalike.readers.values import Unreadable, identifier, one_line, read_each, read_question
 from askalike.readers.values import text as checked
 from askalike.readers.xml import read_xml
 from askalike.text.markup import unescaped
@@ -69,7 +69,8 @@ class YahooReader:
             raise FormatError(f"{path.name} holds no Yahoo! Answers XML", "give the file, or the folder of its parts")
         _check_parts(files)
         name = _PART.sub("", files[0].name)
-        for line, element in _elements(joined_blocks(files, context), name, context.options.limits.xml_token_bytes):
+        blocks = chain.from_iterable(read_blocks(file, file.name, context) for file in files)
+        for line, element in _elements(blocks, name, context.options.limits.xml_token_bytes):
             yield from _records(element, name, line, context)
 
 
@@ -152,19 +153,12 @@ def _pieces(chunk: bytes) -> Iterator[tuple[int, bytes]]:
         yield start, chunk[start:stop]
 
 
-@dataclass
-class _Thread:
-    fields: dict[str, str] = field(default_factory=dict)
-    answers: list[str] = field(default_factory=list)
-
-
 def _records(element: bytes, name: str, line: int, context: ReadContext) -> Iterator[Record]:
     try:
-        thread = _parse(element, context)
+        fields, answers = _parse(element, context)
     except DamagedInputError as error:
         context.reject(name, line, "", f"this question is not well-formed XML: {error.message}")
         return
-    fields = thread.fields
     try:
         question = _question(fields, context)
     except Unreadable as error:
@@ -173,27 +167,20 @@ def _records(element: bytes, name: str, line: int, context: ReadContext) -> Iter
     context.records_in += 1
     yield question
     author = fields.get("best_id", "") or fields.get("best_yid", "")
-    for answer in _answers(question.id, fields.get("bestanswer", ""), thread.answers, author):
+    for answer in _answers(question.id, fields.get("bestanswer", ""), answers, author):
         context.records_in += 1
         yield answer
 
 
 def _question(fields: dict[str, str], context: ReadContext) -> Question:
-    title, body = _one_line(fields.get("subject", ""), context), checked(fields.get("content", ""), "content", context)
-    if not title and not body:
-        raise Unreadable("a question needs <subject> or <content>")
-    categories = [_one_line(fields.get(level, ""), context) for level in ("maincat", "subcat", "cat")]
-    name = identifier(fields.get("uri"), "uri")
-    return Question(
-        name,
-        title,
-        body,
-        "html",
-        tags=tuple(dict.fromkeys(category for category in categories if category)),
-        created=moment(fields.get("date", ""), context),
-        url=context.address(name),
-        author=fields.get("id", "") or fields.get("yid", ""),
-    )
+    values = {
+        "title": _one_line(fields.get("subject", ""), context),
+        "body": fields.get("content"),
+        "tags": [_one_line(fields.get(level, ""), context) for level in ("maincat", "subcat", "cat")],
+        "created": fields.get("date"),
+        "author": fields.get("id") or fields.get("yid"),
+    }
+    return read_question(identifier(fields.get("uri"), "uri"), values, "html", context)
 
 
 def _answers(question_id: str, best: str, texts: list[str], author: str = "") -> Iterator[Answer]:
@@ -210,19 +197,20 @@ def _answers(question_id: str, best: str, texts: list[str], author: str = "") ->
         yield Answer(f"{question_id}-{number}", question_id, text, "html", author=author * is_best, is_accepted=is_best)
 
 
-def _parse(element: bytes, context: ReadContext) -> _Thread:
-    thread = _Thread()
+def _parse(element: bytes, context: ReadContext) -> tuple[dict[str, str], list[str]]:
+    """Return the texts of a question's elements by their names, and those of its answers."""
+    fields, answers = dict[str, str](), list[str]()
     for event in read_xml(io.BytesIO(element), "within it", context.options.limits):
         text = event.text.strip()
         if event.kind == "start" or event.tag in ("vespaadd", "document", "nbestanswers"):
             continue
         if event.tag != "answer_item":
-            thread.fields[event.tag] = text
+            fields[event.tag] = text
         elif text:
-            thread.answers.append(text)
+            answers.append(text)
         else:
             context.skipped["empty answers"] += 1
-    return thread
+    return fields, answers
 
 
 def _one_line(text: str, context: ReadContext) -> str:
@@ -253,14 +241,13 @@ def _liveqa_question(fields: list[str], context: ReadContext) -> Question:
     if len(fields) != 6:
         raise Unreadable(f"{len(fields)} fields, expected id, category, main category, date, title and body")
     name, category, main_category, date, title, body = fields
-    return Question(
-        identifier(name),
-        one_line(unescaped(title), "title", context),
-        checked(unescaped(body), "body", context).strip(),
-        tags=tuple(dict.fromkeys(unescaped(label) for label in (main_category, category) if label)),
-        created=moment(date, context),
-        url=context.address(identifier(name)),
-    )
+    values = {
+        "title": unescaped(title),
+        "body": unescaped(body).strip(),
+        "tags": [unescaped(main_category), unescaped(category)],
+        "created": date,
+    }
+    return read_question(identifier(name), values, "plain", context)
 
 
 _HEADER = ["subject", "content", "bestanswer"]
