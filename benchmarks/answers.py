@@ -19,9 +19,8 @@ from typing import Any, Final
 from unittest import mock
 
 import numpy as np
-from recipes.scorer.pairs import graded, open_forum
+from recipes.scorer.pairs import graded, graded_ndcg, open_forum
 
-from askalike.evaluation.significance import bootstrap_difference
 from askalike.executors.processes import Processes
 from askalike.forum import Forum
 from askalike.index.catchup import catch_up
@@ -31,8 +30,7 @@ from askalike.index.words import FieldWeights, WordIndex
 from askalike.progress import SilentProgress
 from askalike.search.query import QuerySettings, TermCounts, weigh
 from askalike.types import Filters, Query, Question
-from benchmarks.record import option_parser, processor_s, write
-from benchmarks.scorer import ndcg
+from benchmarks.record import compare, option_parser, processor_s, write
 
 COMMAND: Final = "OMP_NUM_THREADS=1 python -m benchmarks.answers"
 FORUMS: Final = ("devops", "slicer", "math", "quantum", "cardano", "homenet", "scicomp")
@@ -44,11 +42,9 @@ COSTS_OF: Final = "slicer"
 ROUNDS: Final = 2
 SEARCHES: Final = 200
 
-Outcomes = dict[tuple[str, float], list[float | None]]
 
-
-def outcomes(name: str) -> Iterator[tuple[str, float, float | None]]:
-    """Yield measure, weight and outcome of each judged query of a forum."""
+def outcomes(name: str) -> Iterator[tuple[str, float, float]]:
+    """Yield measure, weight and outcome of each judged query of a forum that has good candidates."""
     with open_forum(name) as forum:
         searcher = forum.indexes.searcher()
         assert isinstance(searcher.engine, LocalEngine)
@@ -61,33 +57,34 @@ def outcomes(name: str) -> Iterator[tuple[str, float, float | None]]:
             prepared = searcher.analyzer.prepare(query.title, "" if form == "title" else query.body, query.markup)
             terms = weigh(prepared, QuerySettings(), TermCounts(searcher.engine))
             weights = {term: weighed.weight for term, weighed in terms.items()}
+            known = np.array([grades[key] for key in judged])
             good = [numbers[key] for key in judged if grades[key] >= GOOD]
             for weight in WEIGHTS:
                 engine = replace(searcher.engine, fields=FieldWeights(answers=weight))
                 scores, _ = engine.scores(weights, [numbers[key] for key in judged], None, [])
-                ranked = np.array([scores.get(numbers[key], 0.0) for key in judged])
-                yield "ndcg@5", weight, ndcg(ranked, np.array([grades[key] for key in judged]))
-                best = {num for num, _ in engine.lexical(weights, DEPTH, Filters(exclude_ids=frozenset([identifier])))}
-                yield "recall@50", weight, float(np.mean([num in best for num in good])) if good else None
+                if known.any():
+                    of_judged = np.array([scores.get(numbers[key], 0.0) for key in judged])
+                    yield "ndcg@5", weight, graded_ndcg(of_judged, known)
+                if good:
+                    others = Filters(exclude_ids=frozenset([identifier]))
+                    best = {number for number, _ in engine.lexical(weights, DEPTH, others)}
+                    yield "recall@50", weight, float(np.mean([number in best for number in good]))
 
 
 def candidates() -> dict[str, Any]:
     """Return each measure by weight, and how much better that is than without answers."""
-    found: Outcomes = {}
+    by_weight: dict[tuple[str, float], list[float]] = {}
     for name in FORUMS:
         for measure, weight, outcome in outcomes(name):
-            found.setdefault((measure, weight), []).append(outcome)
+            by_weight.setdefault((measure, weight), []).append(outcome)
     rows: dict[str, Any] = {}
     for weight in WEIGHTS:
         for measure in MEASURES:
-            pairs = zip(found[measure, weight], found[measure, 0.0], strict=True)
-            known = [(ours, plain) for ours, plain in pairs if ours is not None and plain is not None]
-            ours, plain = zip(*known, strict=True)
-            more = bootstrap_difference(ours, plain)
+            values = by_weight[measure, weight]
             rows.setdefault(f"{weight:g}", {})[measure] = {
-                "queries": len(known),
-                "mean": round(100 * statistics.fmean(ours), 1),
-                "more": [round(100 * value, 2) for value in (more.mean, more.low, more.high)],
+                "queries": len(values),
+                "mean": round(100 * statistics.fmean(values), 1),
+                **compare(values, by_weight[measure, 0.0]),
             }
     return rows
 
@@ -104,17 +101,17 @@ def index_cost(forum: Forum, folder: Path, *, with_answers: bool) -> dict[str, f
     mock.patch.stopall()
     engine = LocalEngine(store, index.snapshot(), FieldWeights() if with_answers else FieldWeights(answers=0.0))
     words = replace(searcher, engine=engine)
-    asked = random.Random(0).sample(list(forum.questions()), SEARCHES)
+    questions = random.Random(0).sample(list(forum.questions()), SEARCHES)
     return {
         "index_s": round(seconds, 1),
         "mb": round(sum(path.stat().st_size for path in folder.iterdir()) / 1e6, 1),
-        "search_ms": round(1_000 * statistics.median(searched(words, asked)), 2),
+        "search_ms": round(1_000 * statistics.median(search_times(words, questions)), 2),
     }
 
 
-def searched(words: Any, asked: Sequence[Question]) -> list[float]:
-    """Return how long each search by a title takes, after one that warms."""
-    queries = [Query(question.title) for question in asked]
+def search_times(words: Any, questions: Sequence[Question]) -> list[float]:
+    """Return the processor time of each search by a title, after some that warm up."""
+    queries = [Query(question.title) for question in questions]
     words.search(queries[:20])
     return [processor_s(lambda query=query: words.search([query])) for query in queries]  # type: ignore[misc]
 

@@ -16,10 +16,10 @@ from typing import Any, Final
 
 from askalike import Filters, Forum, Query
 from askalike.evaluation.forum.links import duplicate_task, read_duplicate_links
-from askalike.evaluation.significance import bootstrap_difference, bootstrap_mean, randomisation_test
+from askalike.evaluation.significance import bootstrap_mean
 from askalike.forum import ForumSettings
 from askalike.search.settings import JoinSettings, SearchSettings
-from benchmarks.record import option_parser, write
+from benchmarks.record import compare, hundredths, option_parser, write
 
 HITS: Final = 10
 SPLITS: Final = ("dev", "test")
@@ -47,7 +47,7 @@ def searches(forum: Forum, split: str, known: str) -> list[Search]:
     duplicates_of: dict[str, list[str]] = {}
     for duplicate, original in links.pairs:
         duplicates_of.setdefault(original, []).append(duplicate)
-    found: list[Search] = []
+    cases: list[Search] = []
     for identifier, question in duplicate_task(forum, split, links=links).queries.items():
         for duplicate, original in links.pairs:
             if duplicate != identifier or original not in links.questions:
@@ -57,28 +57,28 @@ def searches(forum: Forum, split: str, known: str) -> list[Search]:
                 for other in duplicates_of[original]
                 if known == "earlier" and place_of[other] > place_of[identifier]
             }
-            gone = frozenset({identifier, *later})
-            query = Query(question.title, question.body, question.markup, HITS, Filters(exclude_ids=gone))
-            found.append(Search(query, original, len(set(duplicates_of[original]) - gone)))
-    return found
+            excluded = frozenset({identifier, *later})
+            query = Query(question.title, question.body, question.markup, HITS, Filters(exclude_ids=excluded))
+            cases.append(Search(query, original, len(set(duplicates_of[original]) - excluded)))
+    return cases
 
 
-def reciprocal_ranks(forum: Forum, asked: Sequence[Search]) -> list[float]:
+def reciprocal_ranks(forum: Forum, cases: Sequence[Search]) -> list[float]:
     """Return 1 / the rank of each canonical question among the hits, 0 where it is none."""
     values: list[float] = []
-    for search in asked:
+    for search in cases:
         ids = [hit.question.id for hit in forum.search(search.query).hits]
         values.append(1 / (ids.index(search.canonical) + 1) if search.canonical in ids else 0.0)
     return values
 
 
-def compare(values: Mapping[float, Sequence[float]], asked: Sequence[Search]) -> dict[str, Any]:
+def compare_dampings(values: Mapping[float, Sequence[float]], cases: Sequence[Search]) -> dict[str, Any]:
     """Return each damping's mean, and its difference to the best duplicate alone, by whether there are others."""
     rows: dict[str, Any] = {}
     groups = {
-        "all queries": list(range(len(asked))),
-        "with another duplicate": [place for place, search in enumerate(asked) if search.others],
-        "without another": [place for place, search in enumerate(asked) if not search.others],
+        "all queries": list(range(len(cases))),
+        "with another duplicate": [place for place, search in enumerate(cases) if search.others],
+        "without another": [place for place, search in enumerate(cases) if not search.others],
     }
     for group, places in groups.items():
         if not places:
@@ -87,12 +87,7 @@ def compare(values: Mapping[float, Sequence[float]], asked: Sequence[Search]) ->
         of_damping: dict[str, Any] = {}
         for damping, all_values in values.items():
             own = [all_values[place] for place in places]
-            mean, more = bootstrap_mean(own), bootstrap_difference(own, alone)
-            of_damping[str(damping)] = {
-                "mrr": [round(100 * part, 1) for part in (mean.mean, mean.low, mean.high)],
-                "more": [round(100 * part, 1) for part in (more.mean, more.low, more.high)],
-                "p": round(randomisation_test(own, alone).p_value, 4),
-            }
+            of_damping[str(damping)] = {"mrr": hundredths(bootstrap_mean(own)), **compare(own, alone)}
         rows[group] = {"queries": len(places), "damping": of_damping}
     return rows
 
@@ -103,7 +98,7 @@ def main() -> None:
     parser.add_argument("forum", type=Path, help="an indexed forum with duplicate links")
     path = parser.parse_args().forum
     values: dict[tuple[str, str], dict[float, list[float]]] = {}
-    asked: dict[tuple[str, str], list[Search]] = {}
+    cases: dict[tuple[str, str], list[Search]] = {}
     encoder = ""
     for damping in DAMPINGS:
         join = replace(JoinSettings(), damping=damping)
@@ -112,11 +107,11 @@ def main() -> None:
             for split in SPLITS:
                 for known in KNOWN:
                     case = split, known
-                    asked.setdefault(case, searches(forum, split, known))
-                    values.setdefault(case, {})[damping] = reciprocal_ranks(forum, asked[case])
+                    cases.setdefault(case, searches(forum, split, known))
+                    values.setdefault(case, {})[damping] = reciprocal_ranks(forum, cases[case])
     body: dict[str, Any] = {split: {} for split in SPLITS}
     for (split, known), of_damping in values.items():
-        body[split][known] = compare(of_damping, asked[split, known])
+        body[split][known] = compare_dampings(of_damping, cases[split, known])
         for group, row in body[split][known].items():
             print(split, known, group, row["queries"], {key: part["mrr"][0] for key, part in row["damping"].items()})
     write("evidence", f"python -m benchmarks.evidence {path.name}", {"encoder": encoder, "splits": body})

@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from recipes.folders import WORK
+from recipes.scorer.pairs import WORDS_ALONE
 
 from askalike.errors import AskalikeError
 from askalike.forum import Forum
 from askalike.types import Filters, Question
-from benchmarks.quality_sets import WORDS_ALONE
 from benchmarks.record import option_parser, percentiles, write, write_reddit
 
 COMMAND: Final = "python -m benchmarks.postgres"

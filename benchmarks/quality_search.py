@@ -2,9 +2,8 @@
 
 Command: ``OMP_NUM_THREADS=1 python -m benchmarks.quality_search --test``; MiniLM is in ``ASKALIKE_MINILM``. Without
 ``--test`` only dev splits are scored and nothing is written; with it the test splits too, into
-``results/quality-search.json``. ``--only SET`` scores one set and writes nothing. Forums are built where
-``benchmarks.encoders --build`` has not left them; after that it takes minutes: what a forum holds is not encoded
-again.
+``results/quality-search.json``. ``--only SET`` scores one set and writes nothing. Forums are built by the first run;
+after that it takes minutes: what a forum holds is not encoded again.
 
 - ``bm25`` is the search by words alone (on SemEval and Quora the exact formula), ``general`` and ``minilm`` the cosine
   of an encoder alone, in the same forum.
@@ -21,9 +20,8 @@ Intervals are bootstrap percentiles over queries (pairs), 95 %; tests are paired
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -34,18 +32,9 @@ from askalike.forum import Forum
 from askalike.models.encoder_settings import MAX_CHARACTERS
 from askalike.models.text_encoder import TextEncoder, text_of
 from askalike.search.scorer import Scorer
-from askalike.types import Question, Run
-from benchmarks import encoders
+from askalike.types import Run
 from benchmarks.quality_rows import pair_rows, ranking_rows, shown
-from benchmarks.quality_sets import (
-    ARCHIVES,
-    Task,
-    questions_in,
-    quora_tasks,
-    semeval_tasks,
-    slicer_tasks_in,
-    travel_tasks_in,
-)
+from benchmarks.quality_sets import ENCODERS, TASKS, Task, forum_of
 from benchmarks.record import option_parser, write
 from benchmarks.scorer import left_out, using
 from benchmarks.systems import (
@@ -61,21 +50,14 @@ from benchmarks.systems import (
 )
 
 COMMAND: Final = "OMP_NUM_THREADS=1 python -m benchmarks.quality_search --test"
-ENCODERS: Final = ("general", "minilm")
 LEARNED_HERE: Final = {"travel": "travel", "slicer": "slicer", "semeval": "qatar"}
 """Set → the forum whose judged pairs the scorer learned from."""
 NOT_LEARNED: Final = ", not learned here"
 SHOWN: Final = 10
-TASKS: Final[Mapping[str, Callable[[Forum, str], dict[str, Task]]]] = {
-    "travel": travel_tasks_in,
-    "slicer": slicer_tasks_in,
-    "semeval": lambda _, part: semeval_tasks(part),
-    "quora": lambda _, part: quora_tasks(part),
-}
 
 
 class Known:
-    """A text encoder that has the vectors of a forum's questions at hand, so that no test encodes them once more.
+    """A text encoder with the vectors of a forum's questions, so that no test encodes them again.
 
     Differs from the encoder as a query through it does from a document: by the rounding of the batch.
     """
@@ -83,8 +65,9 @@ class Known:
     def __init__(self, forum: Forum, encoder: TextEncoder) -> None:
         self._encoder, self.name, self.dimensions = encoder, encoder.name, encoder.dimensions
         ids, vectors = forum.models.vectors()
-        held = forum.store.questions_by_id(ids)
-        self._vectors = {text_of(held[one], MAX_CHARACTERS): row for one, row in zip(ids, vectors, strict=True)}
+        questions = forum.store.questions_by_id(ids)
+        texts = (text_of(questions[identifier], MAX_CHARACTERS) for identifier in ids)
+        self._vectors = dict(zip(texts, vectors, strict=True))
 
     def encode_query(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors of texts.  # (N, D)"""
@@ -123,8 +106,7 @@ class NotLearnedHere:
 @contextmanager
 def opened(name: str, encoder: str) -> Iterator[Forum]:
     """Yield the forum that holds a set, with the vectors of an encoder."""
-    questions: Callable[[], list[Question]] | None = None if name in ARCHIVES else partial(questions_in, name)
-    with Forum.open(encoders.build(name, encoder, questions)) as forum:
+    with Forum.open(forum_of(name, encoder)) as forum:
         vectors = forum.indexes.answering()
         assert vectors is not None
         if vectors.settings is not None:
@@ -144,7 +126,11 @@ def systems_of(name: str, forums: Mapping[str, Forum]) -> dict[str, System]:
     if name not in LEARNED_HERE:
         return alone | searches
     weights = left_out(LEARNED_HERE[name])
-    return alone | searches | {f"{it}{NOT_LEARNED}": NotLearnedHere(one, weights) for it, one in searches.items()}
+    return (
+        alone
+        | searches
+        | {f"{search}{NOT_LEARNED}": NotLearnedHere(system, weights) for search, system in searches.items()}
+    )
 
 
 def score_task(task: Task, systems: Mapping[str, System], shown: int = SHOWN) -> dict[str, Any]:
@@ -159,8 +145,8 @@ def score_task(task: Task, systems: Mapping[str, System], shown: int = SHOWN) ->
         return ranking_rows({name: judge(task, system.rerank(task)) for name, system in systems.items()}, task.main)
     reports = {}
     for name, system in systems.items():
-        run = {query: found[:shown] for query, found in system.retrieve(task).items()}
-        reports[name] = judge(task, run, [one for one in RETRIEVAL_MEASURES if _cut(one) <= shown])
+        run = {query: ranking[:shown] for query, ranking in system.retrieve(task).items()}
+        reports[name] = judge(task, run, [measure for measure in RETRIEVAL_MEASURES if _cut(measure) <= shown])
     return ranking_rows(reports, task.main)
 
 
@@ -186,16 +172,16 @@ def main() -> None:
     parser = option_parser(__doc__)
     parser.add_argument("--only", action="append", choices=list(TASKS), help="one set; nothing is written")
     parser.add_argument("--test", action="store_true", help="score the test splits too, and write the result")
-    given = parser.parse_args()
-    parts = ("dev", "test") if given.test else ("dev",)
+    options = parser.parse_args()
+    parts = ("dev", "test") if options.test else ("dev",)
     tables: dict[str, Any] = {}
-    for name in given.only or TASKS:
+    for name in options.only or TASKS:
         began, before = time.monotonic(), time.process_time()
         tables |= score_set(name, parts)
         print(
             f"{name}: {time.monotonic() - began:.0f} s, {time.process_time() - before:.0f} s of processor", flush=True
         )
-    if given.test and not given.only:
+    if options.test and not options.only:
         write("quality-search", COMMAND, {"shown": SHOWN, "tables": tables})
 
 

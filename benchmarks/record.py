@@ -9,7 +9,6 @@ import json
 import os
 import platform
 import resource
-import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from recipes.folders import REPOSITORY, WORK, need_data
+from recipes.folders import REPOSITORY, WORK, build_once, need_data
 from recipes.scorer.fit import WEIGHTS
 
+from askalike.evaluation.significance import Interval, bootstrap_difference, randomisation_test
 from askalike.forum import Forum
 from askalike.types import Question
 
@@ -41,7 +41,7 @@ def reddit_rows(count: int | None = None) -> Iterator[dict[str, Any]]:
 
 
 def reddit_questions(count: int | None = None) -> Iterator[Question]:
-    """Yield the same as questions."""
+    """Yield the first questions of the Reddit set as questions, all of them by default."""
     for row in reddit_rows(count):
         yield Question(str(row["id"]), row["title"], row["body"], "markdown", tuple(row["tags"]))
 
@@ -56,13 +56,12 @@ def write_reddit(path: Path, count: int) -> Path:
 
 def reddit_forum() -> Path:
     """Return the folder of a forum of all Reddit questions with vectors, built once."""
-    folder, mark = WORK / "reddit.forum", WORK / "reddit.complete"
-    if not mark.exists():
-        shutil.rmtree(folder, ignore_errors=True)
+
+    def build(folder: Path) -> None:
         with Forum.create(folder) as forum:
             forum.load(need_data("reddit/questions.jsonl.gz"))
-        mark.touch()
-    return folder
+
+    return build_once(WORK / "reddit.forum", build)
 
 
 def processor_s(work: Callable[[], object]) -> float:
@@ -80,11 +79,20 @@ def processor_total_s() -> float:
 
 def percentiles(seconds: Sequence[float]) -> dict[str, float]:
     """Return p50, p95, p99 and mean in milliseconds."""
-    found = np.percentile(np.array(seconds) * 1000, [50, 95, 99])
-    names = ("p50_ms", "p95_ms", "p99_ms")
-    return {name: round(float(value), 2) for name, value in zip(names, found, strict=True)} | {
-        "mean_ms": round(1000 * sum(seconds) / len(seconds), 2)
-    }
+    milliseconds = 1000 * np.array(seconds)
+    values = {f"p{share}_ms": np.percentile(milliseconds, share) for share in (50, 95, 99)}
+    return {name: round(float(value), 2) for name, value in {**values, "mean_ms": milliseconds.mean()}.items()}
+
+
+def hundredths(interval: Interval) -> list[float]:
+    """Return a mean and the bounds of its interval, times 100."""
+    return [round(100 * value, 2) for value in (interval.mean, interval.low, interval.high)]
+
+
+def compare(outcomes: Sequence[float], others: Sequence[float]) -> dict[str, Any]:
+    """Return by how much the outcomes of queries are above others, with interval and p of the paired test."""
+    p_value = randomisation_test(outcomes, others).p_value
+    return {"more": hundredths(bootstrap_difference(outcomes, others)), "p": round(p_value, 4)}
 
 
 def write(name: str, command: str, body: dict[str, Any]) -> Path:
@@ -127,8 +135,8 @@ def _commit() -> str:
 
 
 def _git(*words: str) -> str:
-    done = subprocess.run(["git", *words], cwd=REPOSITORY, capture_output=True, text=True, check=False)
-    return done.stdout.strip()
+    process = subprocess.run(["git", *words], cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    return process.stdout.strip()
 
 
 def _processor() -> str:

@@ -20,9 +20,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 from recipes.scorer.fit import fitted, to_json, without
-from recipes.scorer.pairs import ARCHIVES, HANDWRITTEN, JUDGED, QUORA, Pairs, all_pairs
+from recipes.scorer.pairs import FORUMS, HANDWRITTEN, JUDGED, QUORA, Pairs, all_pairs, graded_ndcg
 
-from askalike.evaluation.significance import bootstrap_difference, randomisation_test
+from askalike.evaluation.significance import bootstrap_mean
 from askalike.models.encoder_settings import GENERAL_CHARACTERS, EncoderSettings, general_settings
 from askalike.models.text_questions import TextQuestions, loaded
 from askalike.models.transformer import Transformer
@@ -32,7 +32,7 @@ from askalike.search.features import ANSWERS, COSINE, FEATURES, WORDS, Floats
 from askalike.search.scorer import FORMAT, VECTORS, VERSIONS, Scorer, probability, read_scorers
 from askalike.search.scorer import WORDS as BY_WORDS
 from askalike.types import Question
-from benchmarks.record import RESULTS, option_parser, processor_s, reddit_questions, write
+from benchmarks.record import RESULTS, compare, hundredths, option_parser, processor_s, reddit_questions, write
 
 COMMAND: Final = "python -m benchmarks.scorer"
 BINS: Final = 10
@@ -53,20 +53,6 @@ GROUPS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
 """Name → what is alike and what differs, as it is weighed."""
 
 Score = Callable[[Pairs], Floats]
-
-
-def ndcg(scores: Floats, grades: Floats) -> float | None:
-    """Return graded nDCG@5 of the judged candidates in the order of scores; None without any.
-
-    >>> round(ndcg(np.array([0.1, 0.9]), np.array([3.0, 0.0])), 4)
-    0.6309
-    """
-    gains = 2.0**grades - 1
-    if not gains.any():
-        return None
-    found, best = gains[np.argsort(-scores, kind="stable")][:5], np.sort(gains)[::-1][:5]
-    discounts = 1 / np.log2(np.arange(2, 7))[: len(best)]
-    return float(found @ discounts / (best @ discounts))
 
 
 def calibration_error(likely: Floats, share: Floats) -> float:
@@ -102,7 +88,7 @@ def area(scores: Floats, is_same: NDArray[np.bool_]) -> float:
 
 def out_of_forum(pairs: Sequence[Pairs], fit: Callable[[Sequence[Pairs]], Scorer]) -> dict[str, Scorer]:
     """Return the scorer of each forum, and of each subject of hand-written pairs, that was fitted without it."""
-    scorers = {forum: fit(without(pairs, [forum])) for forum in (*ARCHIVES, QUORA)}
+    scorers = {forum: fit(without(pairs, [forum])) for forum in (*FORUMS, QUORA)}
     subjects = sorted({query.subject for query in pairs if query.forum == HANDWRITTEN})
     for fold in range(FOLDS):
         own = subjects[fold::FOLDS]
@@ -141,7 +127,7 @@ class Table:
 
     def add(self, name: str, score: Score, *, is_probability: bool = True) -> None:
         """Judge a system by its order, and by its logits where it has a probability."""
-        outcomes = [ndcg(score(query), query.grades) for query in self.judged]
+        outcomes = [graded_ndcg(score(query), query.grades) if query.grades.any() else None for query in self.judged]
         self.outcomes[name] = outcomes
         row: dict[str, Any] = {"ndcg@5": {}}
         for kind in JUDGED:
@@ -150,8 +136,7 @@ class Table:
                 for value, query in zip(outcomes, self.judged, strict=True)
                 if query.kind == kind and value is not None
             ]
-            chance = bootstrap_difference(values, [0.0] * len(values))
-            row["ndcg@5"][kind] = [round(100 * part, 1) for part in (chance.mean, chance.low, chance.high)]
+            row["ndcg@5"][kind] = hundredths(bootstrap_mean(values))
         quora = [query for query in self.pairs if query.kind == QUORA]
         row["quora"] = round(area(_logits(quora, score), _grades(quora) > 0), 3)
         row[HANDWRITTEN] = self._handwritten(score)
@@ -177,23 +162,16 @@ class Table:
             row[f"median of {name}"] = round(float(np.median(probability(logits[chosen]))), 3)
         return row
 
-    def compare(self, name: str, with_: str) -> None:
+    def compare(self, name: str, other: str) -> None:
         """Add to a row how much better it is than another, paired over queries of all judged sets and of the pools."""
         for kinds in (JUDGED, JUDGED[:1]):
             pairs = [
                 (first, second)
-                for first, second, query in zip(self.outcomes[name], self.outcomes[with_], self.judged, strict=True)
+                for first, second, query in zip(self.outcomes[name], self.outcomes[other], self.judged, strict=True)
                 if first is not None and second is not None and query.kind in kinds
             ]
             first, second = zip(*pairs, strict=True)
-            difference = bootstrap_difference(first, second)
-            test = randomisation_test(first, second)
-            self.rows[name].setdefault("against", {}).setdefault(with_, {})[" ".join(kinds)] = {
-                "difference": round(100 * difference.mean, 2),
-                "low": round(100 * difference.low, 2),
-                "high": round(100 * difference.high, 2),
-                "p": round(test.p_value, 4),
-            }
+            self.rows[name].setdefault("against", {}).setdefault(other, {})[" ".join(kinds)] = compare(first, second)
 
 
 def _logits(pairs: Sequence[Pairs], score: Score) -> Floats:
@@ -297,7 +275,7 @@ def measure(pairs: Sequence[Pairs], encoders: Mapping[str, Path]) -> dict[str, A
         "systems": table.rows,
         "known answers": {version: known_answers(pairs, _by(by[version], version)) for version in VERSIONS},
         "weights without": {
-            version: {forum: to_json(scorers[forum]) for forum in ARCHIVES} for version, scorers in by.items()
+            version: {forum: to_json(scorers[forum]) for forum in FORUMS} for version, scorers in by.items()
         },
         "features": list(FEATURES),
     }

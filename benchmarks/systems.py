@@ -26,8 +26,6 @@ from askalike.evaluation.forum.tasks import (
     cosine_run,
     lexical_run,
     make_scorer,
-    over_all,
-    rerank,
 )
 from askalike.forum import Forum
 from askalike.text.settings import TextSettings
@@ -97,14 +95,14 @@ def pair_task(name: str, pairs: Iterable[Pair], half: str) -> PairTask:
     """
     if half not in HALVES:
         raise EvaluationError(f"there is no half {half!r} of the pairs", f"expected one of {', '.join(HALVES)}")
-    known = list(pairs)
-    parts = split_components([(pair.first, pair.second) for pair in known], HALVES, SPLIT_SEED)
+    pairs = list(pairs)
+    parts = split_components([(pair.first, pair.second) for pair in pairs], HALVES, SPLIT_SEED)
     members = {part: set(texts) for part, texts in parts.items()}
-    mine = [pair for pair in known if pair.first in members[half]]
+    of_half = [pair for pair in pairs if pair.first in members[half]]
     return PairTask(
         name=f"{name} {half}",
-        pairs=tuple((title_alone(pair.first), title_alone(pair.second)) for pair in mine),
-        labels=tuple(int(pair.is_duplicate) for pair in mine),
+        pairs=tuple((title_alone(pair.first), title_alone(pair.second)) for pair in of_half),
+        labels=tuple(int(pair.is_duplicate) for pair in of_half),
         statistics=tuple(title_alone(text) for text in sorted(members["dev"])),
     )
 
@@ -135,7 +133,7 @@ def forum_retrieval_task(name: str, forum: Forum, links: DuplicateTask, *, main:
 
 
 class System(Protocol):
-    """Answers tasks."""
+    """Scores the candidates, collection or pairs of a task."""
 
     def rerank(self, task: RerankTask) -> Run:
         """Return every query's candidates, in their given order, with the system's scores."""
@@ -160,38 +158,12 @@ class LexicalSearch:
 
     def retrieve(self, task: RetrievalTask) -> Run:
         """Return the lexical search's best."""
-        return {query: found[:DEPTH] for query, found in task.lexical.items()}
+        return {query: ranking[:DEPTH] for query, ranking in task.lexical.items()}
 
     def pairs(self, task: PairTask) -> Floats:
         """Return the symmetric, scaled BM25 score of each pair."""
         scorer = make_scorer("bm25", task.statistics, TextSettings())
         return np.array([_alike(scorer, first, second) for first, second in task.pairs])
-
-
-class Terms:
-    """A term-based scorer of ``SCORERS`` over title and body joined."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def rerank(self, task: RerankTask) -> Run:
-        """Return the candidates with the model's scores; its statistics are the task's."""
-        return rerank(task.given, make_scorer(self.name, task.statistics, TextSettings()), task.queries, task.documents)
-
-    def retrieve(self, task: RetrievalTask) -> Run:
-        """Return the best of the collection, which the statistics are taken from too; no score 0."""
-        scorer = make_scorer(self.name, task.collection, TextSettings())
-        score = over_all(scorer.model, [scorer.terms(question) for question in task.collection])
-        ids = [question.id for question in task.collection]
-        return {
-            query: [entry for entry in best_of_collection(ids, score(scorer.terms(question)), query) if entry[1] > 0]
-            for query, question in task.queries.items()
-        }
-
-    def pairs(self, task: PairTask) -> Floats:
-        """Return the model's score of each pair, the second as the candidate."""
-        scorer = make_scorer(self.name, task.statistics, TextSettings())
-        return np.array([float(scorer.score(first, [second])[0]) for first, second in task.pairs])
 
 
 class Vectors:
@@ -227,8 +199,8 @@ def best_of_collection(ids: Sequence[str], scores: Floats, query: str) -> list[t
     least = -np.partition(-scores, DEPTH)[DEPTH] if len(scores) > DEPTH else -np.inf
     places = np.flatnonzero(scores >= least)
     order = places[np.argsort(-scores[places], kind="stable")]
-    found = [(ids[place], float(scores[place])) for place in order[: DEPTH + 1] if ids[place] != query]
-    return found[:DEPTH]
+    ranking = [(ids[place], float(scores[place])) for place in order[: DEPTH + 1] if ids[place] != query]
+    return ranking[:DEPTH]
 
 
 def _alike(scorer: JoinedTerms, first: Question, second: Question) -> float:
@@ -251,26 +223,26 @@ class Search:
     def rerank(self, task: RerankTask) -> Run:
         """Return the candidates with their probabilities, whether or not a search would find them."""
         run: Run = {}
-        for query, found in task.given.items():
-            ids = [document for document, _ in found]
+        for query, candidates in task.given.items():
+            ids = [document for document, _ in candidates]
             run[query] = list(zip(ids, self._likelihoods(task.queries[query], ids), strict=True))
         return run
 
     def retrieve(self, task: RetrievalTask) -> Run:
         """Return the hits of each query, itself excluded."""
         run: Run = {}
-        for identifier, one in task.queries.items():
+        for identifier, question in task.queries.items():
             others = Filters(exclude_ids=frozenset([identifier]))
-            asked = Query(one.title, one.body, one.markup, self._shown, others, is_canonical=False)
-            run[identifier] = self._forum.indexes.ranking(asked)
+            query = Query(question.title, question.body, question.markup, self._shown, others, is_canonical=False)
+            run[identifier] = self._forum.indexes.ranking(query)
         return run
 
     def pairs(self, task: PairTask) -> Floats:
-        """Return the probability of each pair, the first asked and the second found."""
+        """Return the probability of each pair, the first as the query and the second as the candidate."""
         return np.array([self._likelihoods(first, [second.id])[0] for first, second in task.pairs])
 
-    def _likelihoods(self, query: Question, ids: Sequence[str]) -> list[float]:
+    def _likelihoods(self, question: Question, ids: Sequence[str]) -> list[float]:
         numbers = self._forum.store.nums_by_id(ids)
-        asked = Query(query.title, query.body, query.markup)
-        likely = self._searcher.likelihoods(asked, list(numbers.values()))
-        return [likely[numbers[one]] if likely else 0.0 for one in ids]
+        query = Query(question.title, question.body, question.markup)
+        likely = self._searcher.likelihoods(query, list(numbers.values()))
+        return [likely[numbers[identifier]] if likely else 0.0 for identifier in ids]

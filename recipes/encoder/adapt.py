@@ -14,7 +14,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
-from askalike.evaluation.significance import bootstrap_difference, randomisation_test
+from benchmarks.record import compare
+
 from askalike.models.adapted import AdaptedEncoder, bundled_folder
 from askalike.models.general import GeneralEncoder
 from askalike.training.adaptation import adapt_encoder, left_out, own_bodies
@@ -50,7 +51,7 @@ def adapt(forums: Sequence[str], seeds: Sequence[int], device: str, most: int) -
             row["seconds"] = round(time.monotonic() - began)
             values = measure(encoder.encode_document, queries)
             after[place] += values
-            row |= {"ndcg@5": _percent(fmean(values)), **_compared(values, own)}
+            row |= {"ndcg@5": _percent(fmean(values)), **compare(values, own)}
             rows[name]["seeds"][str(seed)] = row
             print(name, seed, rows[name]["ndcg@5"], row, flush=True)
         means = [fmean(of_query) for of_query in zip(*after, strict=True)]
@@ -63,7 +64,7 @@ def adapt(forums: Sequence[str], seeds: Sequence[int], device: str, most: int) -
                 "queries": len(before),
                 "before": _percent(fmean(before)),
                 "after": _percent(fmean(means)),
-                **_compared(means, before),
+                **compare(means, before),
             },
         }
 
@@ -90,17 +91,9 @@ def _adapted(name: str, recipe: Adaptation, seed: int, device: str, most: int) -
         "questions": len(data.questions),
         "answers": len(data.answers),
         "links": len(data.pairs),
-        "own bodies": {"questions": len(compared), **_compared(values[1], values[0])},
+        "own bodies": {"questions": len(compared), **compare(values[1], values[0])},
     }
     return encoder, row
-
-
-def _compared(after: Sequence[float], before: Sequence[float]) -> dict[str, Any]:
-    gain = bootstrap_difference(after, before)
-    return {
-        "more": [_percent(part) for part in (gain.mean, gain.low, gain.high)],
-        "p": round(randomisation_test(after, before).p_value, 4),
-    }
 
 
 def _percent(value: float) -> float:

@@ -12,19 +12,20 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from benchmarks.record import compare, hundredths
 
-from askalike.evaluation.significance import bootstrap_difference, bootstrap_mean, randomisation_test
+from askalike.evaluation.significance import bootstrap_mean
 from askalike.models.general import MANIFEST_FILE, GeneralEncoder
 from askalike.models.text_encoder import text_of
 from askalike.models.transformer import Transformer
 from askalike.models.transformer_folder import Array, read_folder
+from askalike.search.features import Floats
 from askalike.types import Question
-from recipes.encoder.export import read_student
-from recipes.scorer.pairs import graded, open_forum
+from recipes.encoder.export import MAX_PIECES, read_student
+from recipes.scorer.pairs import graded, graded_ndcg, open_forum
 
 KINDS: Final = ("pool", "drawn")
 CHARACTERS: Final = 2_000
-PIECES: Final = 128
 
 Encode = Callable[[Sequence[str]], Array]
 
@@ -35,7 +36,7 @@ class JudgedQuery(NamedTuple):
     kind: str
     text: str
     candidates: Sequence[str]
-    grades: Sequence[float]
+    grades: Floats
 
 
 def judged_queries(forums: Sequence[str] = ()) -> list[JudgedQuery]:
@@ -45,13 +46,14 @@ def judged_queries(forums: Sequence[str] = ()) -> list[JudgedQuery]:
     for name in forums or sorted({forum for _, forum, *_ in rows}):
         with open_forum(name) as forum:
             for kind, _, identifier, form, grades in (row for row in rows if row[1] == name):
-                numbers = forum.store.nums_by_id([identifier, *grades])
-                questions = forum.store.questions_by_num(list(numbers.values()))
-                query = questions[numbers[identifier]]
-                asked = Question("", query.title) if form == "title" else query
-                ids = [key for key in grades if key in numbers]
-                texts = [text_of(questions[numbers[key]], CHARACTERS) for key in ids]
-                queries.append(JudgedQuery(kind, text_of(asked, CHARACTERS), texts, [grades[key] for key in ids]))
+                questions = forum.store.questions_by_id([identifier, *grades])
+                query = questions[identifier]
+                if form == "title":
+                    query = Question("", query.title)
+                ids = [key for key in grades if key in questions]
+                texts = [text_of(questions[key], CHARACTERS) for key in ids]
+                known = np.array([grades[key] for key in ids])
+                queries.append(JudgedQuery(kind, text_of(query, CHARACTERS), texts, known))
     return queries
 
 
@@ -60,21 +62,14 @@ def encoder_of(base: Path, source: Path) -> Encode:
     if (source / MANIFEST_FILE).exists():
         return GeneralEncoder(source).encode_document
     if source.is_dir():
-        folder = read_folder(source)
-        return Transformer(replace(folder, max_pieces=min(folder.max_pieces, PIECES))).encode_document
+        return read_transformer(source).encode_document
     return Transformer(read_student(base, source)[0]).encode_document
 
 
-def graded_ndcg(scores: Array, grades: Sequence[float]) -> float:
-    """Return nDCG@5 with gains 2^grade - 1 of candidates in the order of scores.
-
-    >>> round(graded_ndcg(np.array([0.1, 0.9], np.float32), [3.0, 0.0]), 4)
-    0.6309
-    """
-    gains = 2.0 ** np.array(grades) - 1
-    ranked, ideal = gains[np.argsort(-scores, kind="stable")][:5], np.sort(gains)[::-1][:5]
-    discounts = 1 / np.log2(np.arange(2, 2 + len(ideal)))
-    return float(ranked @ discounts / (ideal @ discounts))
+def read_transformer(folder: Path) -> Transformer:
+    """Return an encoder of sentence-transformers' folder that reads as much of a text as the bundled one."""
+    shape = read_folder(folder)
+    return Transformer(replace(shape, max_pieces=min(shape.max_pieces, MAX_PIECES)))
 
 
 def measure(encode: Encode, queries: Sequence[JudgedQuery]) -> list[float]:
@@ -99,12 +94,12 @@ def evaluate(base: Path, encoders: Mapping[str, Path]) -> dict[str, Any]:
         for kinds in (*((kind,) for kind in KINDS), KINDS):
             chosen = [place for place, query in enumerate(queries) if query.kind in kinds]
             of_kinds, of_first = ([outcomes[place] for place in chosen] for outcomes in (own, first))
-            mean, gain = bootstrap_mean(of_kinds), bootstrap_difference(of_kinds, of_first)
+            difference = compare(of_kinds, of_first)
             row[" and ".join(kinds)] = {
                 "queries": len(chosen),
-                "ndcg@5": [round(100 * part, 2) for part in (mean.mean, mean.low, mean.high)],
-                "more than the first": [round(100 * part, 2) for part in (gain.mean, gain.low, gain.high)],
-                "p": round(randomisation_test(of_kinds, of_first).p_value, 4),
+                "ndcg@5": hundredths(bootstrap_mean(of_kinds)),
+                "more than the first": difference["more"],
+                "p": difference["p"],
             }
         rows[name] = row
         print(name, {kinds: part["ndcg@5"] for kinds, part in row.items()}, flush=True)

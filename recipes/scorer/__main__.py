@@ -1,7 +1,7 @@
 """Fit the scorer's weights on all forums and write them into the package: ``python -m recipes.scorer``.
 
 It needs the data sets (``ASKALIKE_DATA``), and takes some twenty minutes of one core: words of forums are indexed, and
-the bundled encoder reads 15,000 questions. Then ``python -m benchmarks scorer judgements groups quality_search``
+the bundled encoder reads 15,000 questions. Then ``python -m benchmarks scorer groups quality_search``
 measures what rests on the weights.
 """
 

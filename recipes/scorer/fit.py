@@ -3,7 +3,7 @@
 In one fit the many near-copies, in which shared words say nothing, would take the weight of shared words away, which
 orders the candidates of every search.
 
-Weights that are fitted without a forum judge that forum (``recipes.scorer.controls``); those of all lie in the package.
+Weights that are fitted without a forum judge that forum (``benchmarks.scorer``); those of all lie in the package.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from askalike.search.features import WORDS as WORD_FEATURES
 from askalike.search.scorer import FORMAT, VECTORS, VERSIONS, WORDS, Scorer, probability
 from askalike.search.thresholds import BETWEEN_FORUMS
 from recipes.folders import REPOSITORY
-from recipes.scorer.pairs import ARCHIVES, HANDWRITTEN, JUDGED, OTHER_FORM, QUORA, Pairs, column
+from recipes.scorer.pairs import FORUMS, HANDWRITTEN, JUDGED, OTHER_FORM, QUORA, Pairs, column
 
 COMMAND: Final = "python -m recipes.scorer"
 WEIGHTS: Final = REPOSITORY / "src" / "askalike" / "data" / "scorer.json"
@@ -68,7 +68,7 @@ class Rows:
     @classmethod
     def of(cls, pairs: Sequence[Pairs], version: str, weight_of_kind: dict[str, float]) -> Rows:
         """Return the pairs of the kinds that have a weight."""
-        names = [*ARCHIVES, HANDWRITTEN, QUORA]
+        names = [*FORUMS, HANDWRITTEN, QUORA]
         chosen = [query for query in pairs if query.kind in weight_of_kind]
         features = [query.by_version(version) for query in chosen]
         weights = [weight_of_kind[query.kind] * (OF_QATAR if query.forum == "qatar" else 1.0) for query in chosen]
@@ -130,7 +130,7 @@ def _minimum(data: Rows, places: list[int], sign: int, penalty: float, held: Flo
     totals = np.repeat(np.add.reduceat(gains, starts), sizes)
     wanted = AMONG_CANDIDATES * ordered * np.divide(gains, totals, out=np.zeros(len(gains)), where=totals > 0)
     pulled = np.repeat(np.add.reduceat(wanted, starts), sizes)
-    count, sets = inputs.shape[1], len(ARCHIVES) + 2
+    count, sets = inputs.shape[1], len(FORUMS) + 2
     precision = np.full(sets, BETWEEN_FORUMS**-2.0)
     precision[-2:] = FREE_OFFSET**-2.0  # of hand-written pairs and Quora
     none = np.full(3 + sets, -np.inf)

@@ -23,7 +23,6 @@ from __future__ import annotations
 import gzip
 import json
 import random
-import shutil
 import string
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -44,7 +43,7 @@ from askalike.search.scorer import WORDS as BY_WORDS
 from askalike.search.scorer import Compared, Scoring, cosines_of
 from askalike.text.analyzer import Analyzer
 from askalike.types import Query, Question
-from recipes.folders import WORK, need_data
+from recipes.folders import WORK, build_once, need_data
 from recipes.scorer.near_copies import near_copies
 from recipes.scorer.vectors import KeptVectors
 
@@ -58,9 +57,10 @@ ARCHIVES: Final = {
     "cardano": "stackexchange-dumps/cardano-2021",
     "scicomp": "stackexchange-dumps/scicomp-meta",
     "yahoo": "yahoo/liveqa-5k.gz",
-    "qatar": "",
-    "homenet": "",
 }
+"""Forum → where its archive lies."""
+FORUMS: Final = (*ARCHIVES, "qatar", "homenet")
+"""Those of archives, SemEval's, and the bundled one."""
 BROAD: Final = frozenset({"reddit", "yahoo", "qatar"})
 """Forums in which a title of another forum may well have been asked."""
 HANDWRITTEN: Final = "same or not"
@@ -73,7 +73,7 @@ QUORA_PAIRS: Final = 4_000
 COPIES: Final = 100
 """So many questions of each forum are asked again, and as many titles of other forums."""
 NEAREST: Final = 8
-SETTINGS: Final = ForumSettings(has_vectors=False)
+WORDS_ALONE: Final = ForumSettings(has_vectors=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +109,7 @@ class Site:
     """A forum, compared pair by pair.
 
     Args:
-        questions: the forum's where it is no archive of ``ARCHIVES``.
+        questions: the forum's where it is none of ``FORUMS``.
     """
 
     def __init__(self, name: str, vectors: KeptVectors, questions: Sequence[Question] = ()) -> None:
@@ -149,21 +149,21 @@ class Site:
 
 def open_forum(name: str, questions: Sequence[Question] = ()) -> Forum:
     """Return a forum with its words, built when it is not there."""
-    folder, mark = WORK / f"scorer-words-{name.replace(' ', '-')}.forum", WORK / f"scorer-words-{name}.complete"
-    if not mark.exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        with Forum.create(folder, settings=SETTINGS) as forum:
+
+    def build(folder: Path) -> None:
+        with Forum.create(folder, settings=WORDS_ALONE) as forum:
             if questions:
                 forum.add(questions)
             elif name == "homenet":
                 forum.load(bundled_forum())
-            elif ARCHIVES[name]:
+            elif name in ARCHIVES:
                 forum.load(need_data(ARCHIVES[name]))
             else:
                 judged = [read_judged(need_data("semeval-task3-b"), "semeval", split) for split in ("train", "dev")]
                 forum.add({question.id: question for part in judged for question in questions_of(part)}.values())
-        mark.touch()
-    return Forum.open(folder, settings=SETTINGS)
+
+    folder = WORK / f"scorer-words-{name.replace(' ', '-')}.forum"
+    return Forum.open(build_once(folder, build), settings=WORDS_ALONE)
 
 
 def graded() -> Iterator[tuple[str, str, str, str, dict[str, float]]]:
@@ -178,14 +178,25 @@ def graded() -> Iterator[tuple[str, str, str, str, dict[str, float]]]:
             yield kind, row["forum"], row["query"], row["asked"], grades
 
 
+def graded_ndcg(scores: Floats, grades: Floats) -> float:
+    """Return nDCG@5 with gains 2^grade - 1 of judged candidates in the order of scores; a grade is above 0.
+
+    >>> round(graded_ndcg(np.array([0.1, 0.9]), np.array([3.0, 0.0])), 4)
+    0.6309
+    """
+    gains = 2.0**grades - 1
+    ranked, ideal = gains[np.argsort(-scores, kind="stable")][:5], np.sort(gains)[::-1][:5]
+    discounts = 1 / np.log2(np.arange(2, 2 + len(ideal)))
+    return float(ranked @ discounts / (ideal @ discounts))
+
+
 def judged_pairs(sites: Mapping[str, Site]) -> Iterator[Pairs]:
     """Yield what was read: each query as it was asked, and in its other form where it has a body."""
     for kind, forum, identifier, form, grades in graded():
         site = sites[forum]
-        numbers = site.forum.store.nums_by_id([identifier, *grades])
-        questions = site.forum.store.questions_by_num(list(numbers.values()))
-        query = questions[numbers[identifier]]
-        candidates = [questions[numbers[key]] for key in grades if key in numbers]
+        questions = site.forum.store.questions_by_id([identifier, *grades])
+        query = questions[identifier]
+        candidates = [questions[key] for key in grades if key in questions]
         known = [grades[question.id] for question in candidates]
         title = Question("", query.title)
         yield site.pairs(kind, title if form == "title" else query, candidates, known)
@@ -224,8 +235,7 @@ def known_pairs(sites: Mapping[str, Site]) -> Iterator[Pairs]:
 def _judged_questions(site: Site) -> list[Question]:
     """Return all questions of a forum that were judged, by id."""
     ids = {key for _, forum, query, _, grades in graded() if forum == site.name for key in (query, *grades)}
-    questions = site.forum.store.questions_by_num(list(site.forum.store.nums_by_id(sorted(ids)).values()))
-    return sorted(questions.values(), key=lambda question: question.id)
+    return sorted(site.forum.store.questions_by_id(sorted(ids)).values(), key=lambda question: question.id)
 
 
 def nonsense(chance: random.Random) -> str:
@@ -267,7 +277,7 @@ def quora_pairs(vectors: KeptVectors) -> Iterator[Pairs]:
 def all_pairs(encoder: TextQuestions | None = None) -> list[Pairs]:
     """Return all pairs, judged and known, with the cosines of an encoder; None is the bundled one."""
     vectors = KeptVectors(encoder)
-    sites = {name: Site(name, vectors) for name in ARCHIVES}
+    sites = {name: Site(name, vectors) for name in FORUMS}
     _encode_all(vectors, [question for site in sites.values() for question in _judged_questions(site)])
     return [*judged_pairs(sites), *known_pairs(sites), *handwritten_pairs(vectors), *quora_pairs(vectors)]
 

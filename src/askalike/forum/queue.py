@@ -23,7 +23,7 @@ from askalike.store.pairs import Pair, PairPosition, permanent_number
 from askalike.types import Draw
 
 EVERY: Final = 5
-"""One pair in so many is of the sample (``python -m benchmarks.judgements``)."""
+"""One pair of this many is of the sample."""
 
 BORDERS: Final = (0.03, LEAST_SCORE, 0.25, 0.5, 0.75, 0.9)
 """Between the strata of probability."""

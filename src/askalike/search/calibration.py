@@ -48,8 +48,8 @@ BETWEEN: Final = 0.25
 """τ: how far neighbours differ."""
 
 CHANCE: Final = 7.81
-"""The 5 % point of χ² with three degrees of freedom: the least of 3.84, 5.99 and this by which no set is worse off than
-without judgements (``benchmarks.judgements``)."""
+"""The 5 % point of χ² with three degrees of freedom: the least of 3.84, 5.99 and this by which no set was worse off than
+without judgements."""
 
 LEAST_RISE: Final = 0.1
 """logit' rises by at least this share of what z does."""

@@ -40,8 +40,8 @@ WORDS: Final = "words"
 VECTORS: Final = "vectors"
 VERSIONS: Final = (WORDS, VECTORS)
 USUAL: Final = {WORDS: 0.09, VECTORS: 0.025}
-"""The least probability that is worth showing: 19 of 20 titles of other subjects find nothing (by
-``benchmarks.judgements``)."""
+"""The least probability that is worth showing: 19 of 20 titles of other subjects find nothing (known
+answers of ``benchmarks.scorer``)."""
 
 
 @dataclass(frozen=True, slots=True)

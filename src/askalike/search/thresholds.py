@@ -36,7 +36,7 @@ SURE: Final = 0.95
 
 BETWEEN_FORUMS: Final = 0.6
 """By how much a forum's logits are off: a standard deviation over ten forums; .44 over eleven since the
-scorer allows for their size (``python -m benchmarks.judgements``)."""
+scorer allows for their size."""
 
 _FORM: Final = re.compile(r"(precision|recall):(0?\.[0-9]+|[01]|1\.0*|0)")
 _NUMBER: Final = re.compile(r"[0-9]*\.[0-9]+|[0-9]+\.?", re.ASCII)
